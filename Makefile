@@ -1,0 +1,154 @@
+# Works with GNU make 3.81 and newer (macOS ships that one). Every path is relative, so the checkout may live anywhere.
+
+PYTHON ?= python3
+UV ?= $(shell command -v uv 2>/dev/null)
+WORKERS ?= 2
+
+VENV := .venv
+BIN := $(VENV)/bin
+
+# Modules without I/O: every branch of theirs can be tested, so every branch has to be.
+PURE := \
+	src/wave_agent/consequences.py \
+	src/wave_agent/hooks/config.py \
+	src/wave_agent/hooks/definitions.py \
+	src/wave_agent/hooks/matcher.py \
+	src/wave_agent/hooks/reader.py \
+	src/wave_agent/hooks/semantics.py \
+	src/wave_agent/hooks/verdicts.py \
+	src/wave_agent/messages.py \
+	src/wave_agent/models/conversion.py \
+	src/wave_agent/permissions.py \
+	src/wave_agent/rules.py
+
+# The stamps are named after the interpreter, the place of the checkout and the installer: another Python, or a tree
+# that was moved or copied together with its .venv, finds no stamp and gets an environment of its own.
+# KEY is empty when PYTHON is missing or too old.
+KEY := $(shell "$(PYTHON)" -I -c 'import os, sys, zlib; \
+	origin = repr((os.path.realpath(sys._base_executable), os.getcwd())); \
+	version = sys.version_info; \
+	print("%d.%d.%d-%08x" % (version[:3] + (zlib.crc32(origin.encode()),)) if version >= (3, 11) else "")' 2>/dev/null)
+INSTALLER := $(if $(UV),uv,pip)
+INSTALLED := $(VENV)/.installed-$(KEY)-$(INSTALLER)
+READY := $(VENV)/.ready-$(KEY)-$(INSTALLER)
+
+ifdef CI
+PYTEST_FLAGS ?= --durations=10
+else
+PYTEST_FLAGS ?= -q
+endif
+
+# What the caller's shell has activated must not leak into the environment that is built here.
+unexport PYTHONHOME
+unexport PYTHONPATH
+unexport VIRTUAL_ENV
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help demo test check fix bench soak docs lock clean lint types imports tests docs-check
+
+comma := ,
+empty :=
+space := $(empty) $(empty)
+
+help: ## show this list
+	@echo "make TARGET [PYTHON=python3.12] [UV=] [WORKERS=4]      (UV= sets up with pip even where uv is installed)"
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-8s %s\n", $$1, $$2 }' Makefile
+
+demo: $(READY) ## see the agent and its hooks at work; needs no key and no network
+	@$(BIN)/wave demo
+
+test: check tests docs-check ## all that a change has to pass: check, tests, coverage, current docs
+
+check: lint types imports ## lint, formatting, types, layers
+
+lint: $(READY)
+	$(BIN)/python -m ruff check .
+	$(BIN)/python -m ruff format --check .
+
+types: $(READY)
+	$(BIN)/python -m basedpyright --pythonpath $(BIN)/python
+	$(BIN)/python -m basedpyright --pythonpath $(BIN)/python --project pyrightconfig.tests.json
+
+imports: $(READY)
+	$(BIN)/lint-imports
+
+# Coverage data goes to a directory of this run's own, so that two runs in one checkout do not mix.
+# PURE is a prerequisite so that the gate notices a file that was renamed.
+tests: $(READY) $(PURE)
+	@set -e; data=$$(mktemp -d); trap 'rm -rf "$$data"' EXIT; \
+	COVERAGE_FILE="$$data/coverage"; export COVERAGE_FILE; \
+	$(BIN)/python -m pytest -n $(WORKERS) --cov --cov-report= $(PYTEST_FLAGS); \
+	cp "$$COVERAGE_FILE" .coverage; \
+	$(BIN)/python -m coverage report --fail-under=90; \
+	echo "The modules without I/O:"; \
+	$(BIN)/python -m coverage report --fail-under=100 --include=$(subst $(space),$(comma),$(strip $(PURE)))
+
+docs-check: $(READY)
+	$(BIN)/python scripts/generate_docs.py --check
+
+fix: $(READY) ## repair what can be repaired by itself: lint findings, formatting
+	$(BIN)/python -m ruff check --fix .
+	$(BIN)/python -m ruff format .
+
+bench: $(READY) ## measure
+	$(BIN)/python -m benchmarks
+
+soak: $(READY) ## the tests that run for minutes
+	$(BIN)/python -m pytest -m soak tests/soak
+
+docs: $(READY) ## write the generated parts of the documentation anew
+	$(BIN)/python scripts/generate_docs.py
+
+lock: ## write requirements.lock anew, keeping versions that still fit; UPGRADE=1 takes the newest
+	@$(require_python)
+	@set -e; uv="$(UV)"; \
+	if [ -z "$$uv" ]; then \
+		own=$$(mktemp -d); trap 'rm -rf "$$own"' EXIT; \
+		"$(PYTHON)" -m venv "$$own"; uv="$$own/bin/uv"; \
+		"$$own/bin/python" -m pip install --quiet --disable-pip-version-check uv; \
+	fi; \
+	"$$uv" pip compile pyproject.toml --group dev --universal --python-version 3.11 --generate-hashes --quiet \
+		--custom-compile-command "make lock" --output-file requirements.lock $(if $(UPGRADE),--upgrade)
+
+clean: ## remove everything that these targets made
+	rm -rf $(VENV) .coverage .hypothesis .import_linter_cache .pytest_cache .ruff_cache build dist htmlcov site
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+define require_python
+test -n "$(KEY)" || { \
+	echo "Python 3.11 or newer is needed, and \"$(PYTHON)\" answers: $$("$(PYTHON)" --version 2>&1 | head -n 1)"; \
+	echo "Name another one, for example: make test PYTHON=python3.13"; \
+	exit 1; \
+} >&2
+endef
+
+# The interpreter to build from is asked for before .venv goes: PYTHON may be the one inside it, when it is activated.
+$(INSTALLED): requirements.lock
+	@$(require_python)
+	@echo "Setting up $(VENV) with Python $(firstword $(subst -, ,$(KEY))) and $(INSTALLER)"
+	@set -e; python=$$("$(PYTHON)" -I -c 'import sys; print(sys._base_executable)'); \
+	rm -rf $(VENV); \
+	if [ -n "$(UV)" ]; then \
+		"$(UV)" venv --quiet --python "$$python" $(VENV); \
+		"$(UV)" pip sync --quiet --python $(BIN)/python --require-hashes requirements.lock; \
+	else \
+		"$$python" -m venv $(VENV); \
+		$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-input --require-hashes -r requirements.lock; \
+	fi
+	@touch $@
+
+# Nothing is downloaded here: the build back end is part of the lock. `pip check` finds a dependency that pyproject.toml
+# has and the lock has not.
+$(READY): $(INSTALLED) pyproject.toml
+	@set -e; \
+	if [ -n "$(UV)" ]; then \
+		"$(UV)" pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable .; \
+		"$(UV)" pip check --quiet --python $(BIN)/python || $(lock_is_stale); \
+	else \
+		$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .; \
+		$(BIN)/python -m pip check --quiet --disable-pip-version-check || $(lock_is_stale); \
+	fi
+	@touch $@
+
+lock_is_stale = { echo "requirements.lock does not fit pyproject.toml; run: make lock" >&2; exit 1; }

@@ -1,0 +1,187 @@
+"""What someone gets who installs the package or clones the repository."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tarfile
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+from zipfile import ZipFile
+
+import click
+import pytest
+from click.shell_completion import ShellComplete
+
+from wave_agent.cli.main import COMMANDS, CommandSource, LazyGroup, load, run
+from wave_agent.errors import WaveError
+
+ROOT = Path(__file__).resolve().parent.parent
+WAVE = Path(sysconfig.get_path("scripts")) / "wave"
+VERSION = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+
+REGISTRY_HOST = re.compile(r"\b(?:pypi|pythonhosted|npmjs|crates|rubygems)\.(?:org|com|io)\b")
+MACHINE_PATH = re.compile(r"(?<![\w.~-])/(?:work|root)/")
+
+
+def run_process(*command: str | Path, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=60, check=False)
+
+
+def run_unmeasured(code: str) -> subprocess.CompletedProcess[str]:
+    """Run Python code in a process that coverage stays out of, since coverage imports half of the standard library."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("COV")}
+    command = [sys.executable, "-c", code]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
+
+
+# The repository
+
+
+def repository_files() -> Sequence[Path]:
+    if not (ROOT / ".git").exists() or shutil.which("git") is None:
+        pytest.skip("only git knows which files belong to the repository")
+    # A checkout that belongs to another user, as in a container, is none that this command has to fear.
+    listing = run_process(
+        *("git", "-c", "safe.directory=*", "ls-files", "-z", "--cached", "--others", "--exclude-standard"), cwd=ROOT
+    )
+    assert listing.returncode == 0, listing.stderr
+    return [ROOT / name for name in listing.stdout.split("\0") if name]
+
+
+@pytest.mark.parametrize("pattern", [REGISTRY_HOST, MACHINE_PATH], ids=["registry host", "path of one machine"])
+def test_no_file_of_the_repository_names_a(pattern: re.Pattern[str]) -> None:
+    found: list[str] = []
+    for path in repository_files():
+        if not path.is_file():
+            continue
+        for number, line in enumerate(path.read_bytes().decode("utf-8", "replace").splitlines(), 1):
+            if pattern.search(line):
+                found.append(f"{path.relative_to(ROOT)}:{number}: {line.strip()[:120]}")
+    assert found == []
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text"),
+    [
+        (REGISTRY_HOST, "https://{}.org/simple".format("pypi")),
+        (REGISTRY_HOST, "files.{}.org".format("pythonhosted")),
+        (MACHINE_PATH, "cd /{}/main".format("work")),
+        (MACHINE_PATH, "'/{}/.cache'".format("root")),
+    ],
+)
+def test_the_patterns_find_what_they_are_for(pattern: re.Pattern[str], text: str) -> None:
+    assert pattern.search(text)
+
+
+# The distributions
+
+
+def test_the_wheel_holds_the_typed_package_and_the_sdist_the_conformance_cases_as_well(tmp_path: Path) -> None:
+    built = run_process(sys.executable, "-m", "hatchling", "build", "-d", tmp_path, cwd=ROOT)
+    assert built.returncode == 0, built.stderr
+
+    with ZipFile(next(tmp_path.glob("*.whl"))) as wheel:
+        in_wheel = set(wheel.namelist())
+    assert {name.split("/")[0] for name in in_wheel} == {"wave_agent", f"wave_agent-{VERSION}.dist-info"}
+    assert "wave_agent/py.typed" in in_wheel
+
+    with tarfile.open(next(tmp_path.glob("*.tar.gz"))) as sdist:
+        in_sdist = {name.partition("/")[2] for name in sdist.getnames()}
+    cases = {path.relative_to(ROOT).as_posix() for path in (ROOT / "tests/conformance").rglob("*.json*")}
+    assert {"LICENSE", "pyproject.toml", "src/wave_agent/__init__.py"} | cases <= in_sdist
+
+
+def test_importing_the_package_loads_nothing_heavy() -> None:
+    heavy = {"asyncio", "click", "dataclasses", "httpcore", "msgspec", "rich", "textual"}
+    process = run_unmeasured("import sys, wave_agent; print(*sys.modules)")
+    assert process.returncode == 0, process.stderr
+    assert heavy.isdisjoint(process.stdout.split())
+
+
+# The command
+
+
+def test_wave_version_names_the_version_of_the_distribution() -> None:
+    process = run_process(WAVE, "--version")
+    assert (process.returncode, process.stdout, process.stderr) == (0, f"wave {VERSION}\n", "")
+
+
+def test_wave_version_loads_nothing_heavy() -> None:
+    heavy = {"asyncio", "httpcore", "msgspec", "rich", "textual"}
+    process = run_unmeasured(
+        "import sys; from wave_agent.cli.main import run, wave; run(wave, ['--version']); print(*sys.modules)"
+    )
+    assert process.returncode == 0, process.stderr
+    assert heavy.isdisjoint(process.stdout.split())
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["-h"], []], ids=["--help", "-h", "alone"])
+def test_wave_prints_its_usage_for(arguments: list[str]) -> None:
+    process = run_process(WAVE, *arguments)
+    assert process.returncode == 0, process.stderr
+    assert process.stdout.startswith("Usage: wave ")
+
+
+def test_wave_with_an_unknown_command_is_a_usage_error() -> None:
+    process = run_process(WAVE, "fly")
+    assert process.returncode == 2
+    assert "fly" in process.stderr
+    assert "Traceback" not in process.stderr
+
+
+def test_the_list_of_commands_says_what_each_command_says_itself() -> None:
+    listed = {name: source.summary for name, source in COMMANDS.items()}
+    assert listed == {name: load(source).get_short_help_str(limit=1000) for name, source in COMMANDS.items()}
+
+
+@click.command
+@click.argument("ending")
+def example(ending: str) -> int:
+    """End as asked"""
+    match ending:
+        case "error":
+            raise WaveError("the settings are missing; create them")
+        case "interrupt":
+            raise KeyboardInterrupt
+        case _:
+            return int(ending)
+
+
+EXAMPLE = CommandSource(f"{__name__}:example", "End as asked")
+ABSENT = CommandSource("wave_agent.cli.absent:command", "Cannot be imported")
+
+
+@pytest.fixture
+def group() -> LazyGroup:
+    return LazyGroup(sources={"example": EXAMPLE, "absent": ABSENT})
+
+
+@pytest.mark.parametrize(("ending", "status"), [("0", 0), ("3", 3), ("error", 1), ("interrupt", 130)])
+def test_how_a_command_ended_becomes_the_exit_status(group: LazyGroup, ending: str, status: int) -> None:
+    assert run(group, ["example", ending]) == status
+
+
+def test_an_error_for_the_user_is_one_line_without_traceback(
+    group: LazyGroup, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(group, ["example", "error"])
+    assert capsys.readouterr() == ("", "wave: the settings are missing; create them\n")
+
+
+def test_listing_commands_imports_none_of_them(group: LazyGroup, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(group, ["--help"]) == 0
+    assert ABSENT.summary in capsys.readouterr().out
+
+
+def test_completing_a_command_name_imports_none_of_them(group: LazyGroup) -> None:
+    completions = ShellComplete(group, {}, "wave", "_WAVE_COMPLETE").get_completions([], "ab")
+    assert [(item.value, item.help) for item in completions] == [("absent", ABSENT.summary)]
+
+
+def test_a_command_source_has_to_lead_to_a_command() -> None:
+    with pytest.raises(TypeError, match="ROOT is no click command"):
+        load(CommandSource(f"{__name__}:ROOT", ""))
