@@ -1,0 +1,51 @@
+"""Every exception that a user of this package can meet.
+
+WaveError                   anything that a message can explain; the command line prints it without a traceback
+├── SettingsError           settings that cannot be used: starting with them would lose a guard
+├── UntrustedHooksError     the project has hooks that nobody has trusted yet; it lists them
+├── ModelError              the model did not answer, with the server's own message
+├── SessionError            a session cannot be found, read or written
+└── AgentClosedError        the agent was used after `close()`
+"""
+
+from collections.abc import Sequence
+
+
+class WaveError(Exception):
+    """Something the user can act on. Its text says what happened, where, and what to do."""
+
+
+class SettingsError(WaveError):
+    """Starting with these settings would lose a guard."""
+
+    def __init__(self, message: str, problems: Sequence[str] = ()) -> None:
+        """`problems` are the findings that stop the start, one line each, with file and place."""
+        super().__init__("\n".join([message, *(f"  {problem}" for problem in problems)]))
+        self.problems = tuple(problems)
+
+
+class UntrustedHooksError(WaveError):
+    """The project's settings hold hooks that nobody has trusted: they are neither run nor skipped silently."""
+
+    def __init__(self, hooks: Sequence[str]) -> None:
+        """`hooks` describes each of them: event, what it runs, where it stands."""
+        listed = "\n".join(f"  {hook}" for hook in hooks)
+        super().__init__(f"This project has hooks that are not trusted:\n{listed}\nLook at them, then pass trust=True.")
+        self.hooks = tuple(hooks)
+
+
+class ModelError(WaveError):
+    """The model did not answer."""
+
+    def __init__(self, message: str, *, status: int | None = None) -> None:
+        """`status` is the HTTP status, where there was one."""
+        super().__init__(message)
+        self.status = status
+
+
+class SessionError(WaveError):
+    """A session cannot be found, read or written."""
+
+
+class AgentClosedError(WaveError):
+    """The agent was used after `close()`."""

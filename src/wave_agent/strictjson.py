@@ -1,0 +1,238 @@
+"""JSON read strictly: one reader for what hooks print, one that knows places for what people write.
+
+Python's own reader takes NaN, and the last of two equal keys. In a hook's answer that would turn
+`{"decision": "block", "decision": "approve"}` into an approval; in a settings file it would drop a guard.
+"""
+
+import json
+import re
+from collections.abc import Callable
+from math import isinf
+from typing import Any, cast
+
+from msgspec import Struct
+
+MAX_DEPTH = 64
+
+_TYPE_NAMES: dict[type, str] = {
+    dict: "an object",
+    list: "a list",
+    str: "a string",
+    bool: "true or false",
+    int: "a number",
+    float: "a number",
+    type(None): "null",
+}
+
+
+def type_name(value: object) -> str:
+    """What a JSON author calls the type of this value."""
+    return _TYPE_NAMES.get(type(value), type(value).__name__)
+
+
+class StrictJSONError(ValueError):
+    """Why a text is not strict JSON, with its place where one is known."""
+
+    def __init__(self, problem: str, line: int = 0, column: int = 0) -> None:
+        super().__init__(f"line {line}, column {column}: {problem}" if line else problem)
+        self.problem, self.line, self.column = problem, line, column
+
+
+def _refuse_constant(name: str) -> float:
+    raise StrictJSONError(f"{name} is not JSON")
+
+
+def _integer(digits: str) -> int | float:
+    """Python refuses to convert very long integers. They are JSON all the same: out of range, like `1e999`."""
+    try:
+        return int(digits)
+    except ValueError:
+        return float(digits)
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        keys = [key for key, _ in pairs]
+        double = next(key for key in keys if keys.count(key) > 1)
+        raise StrictJSONError(f'the key "{double}" stands twice in one object')
+    return found
+
+
+_decoder = json.JSONDecoder(object_pairs_hook=_unique, parse_int=_integer, parse_constant=_refuse_constant)
+
+
+def parse_object(text: str) -> dict[str, Any]:
+    """The one object that `text` is, with no blanks around it; raises `StrictJSONError` otherwise."""
+    try:
+        value, end = _decoder.raw_decode(text)
+    except StrictJSONError:
+        raise
+    except json.JSONDecodeError as error:
+        raise StrictJSONError(error.msg, error.lineno, error.colno) from None
+    except RecursionError:
+        raise StrictJSONError(f"nested deeper than {MAX_DEPTH}") from None
+    if not isinstance(value, dict):
+        raise StrictJSONError(f"{type_name(value)}, not an object")
+    if end < len(text):
+        raise StrictJSONError("something follows the end of the object")
+    found = cast(dict[str, Any], value)
+    if text.count("{") + text.count("[") > MAX_DEPTH and _depth(found) > MAX_DEPTH:
+        raise StrictJSONError(f"nested deeper than {MAX_DEPTH}")
+    # A lone surrogate (from an escape) cannot be written anywhere as UTF-8, and losing a deny over one would be worse.
+    return _without_lone_surrogates(found) if "\\u" in text else found
+
+
+def out_of_range(value: object) -> bool:
+    """Some number in this value is beyond what can be represented; it reads as infinity and cannot be written back."""
+    if isinstance(value, float):
+        return isinf(value)
+    if isinstance(value, dict):
+        return any(map(out_of_range, cast(dict[str, object], value).values()))
+    return isinstance(value, list) and any(map(out_of_range, cast(list[object], value)))
+
+
+def _depth(value: object) -> int:
+    deepest, open_values = 0, [(value, 1)]
+    while open_values:
+        current, level = open_values.pop()
+        if isinstance(current, dict | list):
+            deepest = max(deepest, level)
+            inner: Any = current.values() if isinstance(current, dict) else current  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
+            open_values.extend((child, level + 1) for child in inner)
+    return deepest
+
+
+def _without_lone_surrogates(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if isinstance(value, list):
+        return [_without_lone_surrogates(item) for item in cast(list[Any], value)]
+    if isinstance(value, dict):
+        items = cast(dict[str, Any], value).items()
+        return {_without_lone_surrogates(key): _without_lone_surrogates(item) for key, item in items}
+    return value
+
+
+Path = tuple[str | int, ...]
+
+
+def show_path(path: Path) -> str:
+    """`hooks.PreToolUse[0].matcher`."""
+    shown = ""
+    for step in path:
+        shown += f"[{step}]" if isinstance(step, int) else f".{step}" if shown else step
+    return shown or "the top level"
+
+
+class Document(Struct, frozen=True):
+    """A parsed text, and the line of each value in it."""
+
+    value: Any
+    lines: dict[Path, int]
+
+    def line(self, path: Path) -> int | None:
+        """The line of `path` or, if it is absent, of the nearest value around it."""
+        while path and path not in self.lines:
+            path = path[:-1]
+        return self.lines.get(path)
+
+
+def parse_document(text: str) -> Document:
+    """Like `parse_object`, for any value, with places. Slower; for files that a person wrote."""
+    return _Scanner(text.removeprefix("\ufeff")).document()
+
+
+_space = re.compile(r"[ \t\r\n]*")
+
+
+class _Scanner:
+    """Walks containers itself, to know where things are, and leaves scalars to the standard decoder."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.at = 0
+        self.lines: dict[Path, int] = {}
+
+    def document(self) -> Document:
+        value = self.value(())
+        if self.at < len(self.text):
+            raise self.problem("something follows the end of the document")
+        return Document(value, self.lines)
+
+    def problem(self, what: str, at: int | None = None) -> StrictJSONError:
+        at = self.at if at is None else at
+        line = self.text.count("\n", 0, at) + 1
+        return StrictJSONError(what, line, at - self.text.rfind("\n", 0, at))
+
+    def skip_space(self) -> str:
+        """The next character that counts, or nothing at the end."""
+        match = _space.match(self.text, self.at)
+        self.at = match.end() if match else self.at
+        return self.text[self.at : self.at + 1]
+
+    def value(self, path: Path) -> Any:
+        first = self.skip_space()
+        self.lines[path] = self.text.count("\n", 0, self.at) + 1
+        if first in ("{", "[") and len(path) >= MAX_DEPTH:
+            raise self.problem(f"nested deeper than {MAX_DEPTH}")
+        if first == "{":
+            value = self.members(path)
+        elif first == "[":
+            value = self.items(path)
+        else:
+            value = self.scalar()
+        self.skip_space()
+        return value
+
+    def scalar(self) -> Any:
+        start = self.at
+        try:
+            value, self.at = _decoder.raw_decode(self.text, start)
+        except StrictJSONError as error:
+            raise self.problem(error.problem, start) from None
+        except json.JSONDecodeError as error:
+            what = f"{error.msg}: a value is missing or misspelt" if error.msg == "Expecting value" else error.msg
+            raise self.problem(what, error.pos) from None
+        return _without_lone_surrogates(value)
+
+    def members(self, path: Path) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+
+        def member() -> None:
+            start = self.at
+            if self.text[start : start + 1] != '"':
+                raise self.problem("a key in double quotes is expected here")
+            key = self.scalar()
+            if key in found:
+                raise self.problem(f'the key "{key}" stands twice in one object: the first would be lost', start)
+            if self.skip_space() != ":":
+                raise self.problem(f'a colon is expected after "{key}"')
+            self.at += 1
+            found[key] = self.value((*path, key))
+
+        self.listing("}", member)
+        return found
+
+    def items(self, path: Path) -> list[Any]:
+        found: list[Any] = []
+        self.listing("]", lambda: found.append(self.value((*path, len(found)))))
+        return found
+
+    def listing(self, end: str, one: Callable[[], None]) -> None:
+        """Reads `one` after another, separated by commas, up to `end`."""
+        self.at += 1
+        if self.skip_space() == end:
+            self.at += 1
+            return
+        while True:
+            one()
+            separator = self.skip_space()
+            comma = self.at
+            self.at += 1
+            if separator == end:
+                return
+            if separator != ",":
+                raise self.problem(f"a comma or {end} is expected here", comma)
+            if self.skip_space() == end:
+                raise self.problem(f"a comma before {end}: remove it", comma)

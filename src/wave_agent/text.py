@@ -1,0 +1,61 @@
+"""Text on its way to a reader: without control characters, cut to a length, with a hint for a wrong word."""
+
+import re
+import warnings
+from collections.abc import Iterable
+
+TEXT_LIMIT = 10_000
+"""Characters of one hook text that the model or the user is given."""
+
+# Order matters: a whole escape sequence goes before its lone introducer would. A string that never ends loses only its
+# introducer: the text behind it may be the reason of a deny.
+_ESCAPES = re.compile(
+    r"\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)"  # operating system command: titles, links, clipboard
+    r"|\x1b[PX^_][^\x1b]*\x1b\\"  # device control and other strings
+    r"|(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]?"  # control sequence: colours, cursor
+    r"|\x1b[ -/]*[0-~]?"  # any other escape
+)
+# Control characters but tab and newline, and invisible ones that reorder or hide what a reader sees.
+_CONTROLS = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff\U000e0000-\U000e007f]"
+)
+
+
+def strip_controls(text: str) -> str:
+    """The text without terminal escapes, control characters and direction overrides. `\\r\\n` becomes a newline."""
+    if text.isprintable():
+        return text
+    return _CONTROLS.sub("", _ESCAPES.sub("", text.replace("\r\n", "\n")))
+
+
+def compile_strictly(pattern: str) -> re.Pattern[str]:
+    """`re.compile`, with `ValueError` for whatever is wrong or ambiguous in the pattern."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", FutureWarning)  # a class that a later Python would read differently
+        try:
+            return re.compile(pattern)
+        except (re.error, FutureWarning, OverflowError, RecursionError) as error:
+            raise ValueError(str(error)) from None
+
+
+def clip(text: str, limit: int = TEXT_LIMIT, *, whole: str | None = None) -> str:
+    """At most `limit` characters, and then a note that says so and where the `whole` is kept."""
+    if len(text) <= limit:
+        return text
+    where = f"; the whole is in {whole}" if whole else ""
+    return f"{text[:limit]}\n[cut here: {limit:,} of {len(text):,} characters{where}]"
+
+
+def nearest(word: str, known: Iterable[str]) -> str | None:
+    """The known word that `word` was probably meant to be."""
+    from difflib import get_close_matches  # lazy: only wrong input needs it, and it is not free to import
+
+    by_lower = {name.lower(): name for name in known}
+    found = get_close_matches(word.lower(), by_lower, n=1, cutoff=0.7)
+    return by_lower[found[0]] if found else None
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """`" (did you mean X?)"`, or nothing."""
+    name = nearest(word, known)
+    return f' (did you mean "{name}"?)' if name else ""
