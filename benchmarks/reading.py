@@ -1,0 +1,37 @@
+"""What it costs to give a hook's output its meaning, beside parsing that output with the standard library."""
+
+import json
+
+from benchmarks.measure import Claim, microseconds
+from wave_agent.hooks.events import HookEvent
+from wave_agent.hooks.execution import HookExecutionResult
+from wave_agent.hooks.semantics import merge, read
+from wave_agent.hooks.verdicts import Reading
+
+OUTPUT = json.dumps({
+    "systemMessage": "rewritten",
+    "hookSpecificOutput": {
+        "hookEventName": "PreToolUse",
+        "permissionDecision": "allow",
+        "permissionDecisionReason": "safe",
+        "updatedInput": {"command": "ls -la", "timeout": 5},
+        "additionalContext": "the working tree is clean",
+    },
+})  # fmt: skip
+RESULT = HookExecutionResult(exit_code=0, stdout=OUTPUT)
+
+
+def read_and_merge(hooks: int) -> None:
+    readings = [
+        Reading(position=at, name="guard", verdict=read(HookEvent.PRE_TOOL_USE, RESULT, name="guard"))
+        for at in range(hooks)
+    ]
+    merge(HookEvent.PRE_TOOL_USE, readings)
+
+
+def claims() -> list[Claim]:
+    floor = microseconds(lambda: json.loads(OUTPUT))
+    return [
+        Claim("read and merge, 1 hook", microseconds(lambda: read_and_merge(1)), "json.loads", floor, 50),
+        Claim("read and merge, 50 hooks", microseconds(lambda: read_and_merge(50), inner=1), "json.loads", floor, 1000),
+    ]

@@ -1,0 +1,100 @@
+"""Wave Agent: a coding agent whose hooks can be relied on."""
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from wave_agent.agent import Agent
+    from wave_agent.errors import (
+        AgentClosedError,
+        ModelError,
+        SessionError,
+        SettingsError,
+        UntrustedHooksError,
+        WaveError,
+    )
+    from wave_agent.hooks.events import HookEvent
+    from wave_agent.hooks.execution import HookExecutionResult
+    from wave_agent.hooks.manager import HookManager
+    from wave_agent.messages import (
+        ErrorBlock,
+        Message,
+        MessageManager,
+        NoticeBlock,
+        ReasoningBlock,
+        TextBlock,
+        ToolBlock,
+    )
+    from wave_agent.models.conversion import convert_messages_for_api
+    from wave_agent.permissions import Allow, Deny, PermissionRequest
+    from wave_agent.result import Callbacks, Result
+    from wave_agent.runs import run
+    from wave_agent.tools.base import Tool, ToolResult
+    from wave_agent.tools.custom import tool
+
+_HOME = {
+    "Agent": "agent",
+    "AgentClosedError": "errors",
+    "Allow": "permissions",
+    "Callbacks": "result",
+    "Deny": "permissions",
+    "ErrorBlock": "messages",
+    "HookEvent": "hooks.events",
+    "HookExecutionResult": "hooks.execution",
+    "HookManager": "hooks.manager",
+    "Message": "messages",
+    "MessageManager": "messages",
+    "ModelError": "errors",
+    "NoticeBlock": "messages",
+    "PermissionRequest": "permissions",
+    "ReasoningBlock": "messages",
+    "Result": "result",
+    "SessionError": "errors",
+    "SettingsError": "errors",
+    "TextBlock": "messages",
+    "Tool": "tools.base",
+    "ToolBlock": "messages",
+    "ToolResult": "tools.base",
+    "UntrustedHooksError": "errors",
+    "WaveError": "errors",
+    "convert_messages_for_api": "models.conversion",
+    "run": "runs",
+    "tool": "tools.custom",
+}
+
+__all__ = [
+    "Agent",
+    "AgentClosedError",
+    "Allow",
+    "Callbacks",
+    "Deny",
+    "ErrorBlock",
+    "HookEvent",
+    "HookExecutionResult",
+    "HookManager",
+    "Message",
+    "MessageManager",
+    "ModelError",
+    "NoticeBlock",
+    "PermissionRequest",
+    "ReasoningBlock",
+    "Result",
+    "SessionError",
+    "SettingsError",
+    "TextBlock",
+    "Tool",
+    "ToolBlock",
+    "ToolResult",
+    "UntrustedHooksError",
+    "WaveError",
+    "convert_messages_for_api",
+    "run",
+    "tool",
+]
+
+
+def __getattr__(name: str) -> object:
+    """Loaded when first used: `import wave_agent` alone costs next to nothing."""
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)

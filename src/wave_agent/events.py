@@ -1,0 +1,144 @@
+"""What a front end sees while the agent works. Plain frozen values; a front end may keep them."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+
+class HookRun(Struct, frozen=True, kw_only=True):
+    """The journal entry of one run of one hook."""
+
+    event: str
+    name: str
+    command: str
+    layer: str
+    tool_use_id: str | None
+    exit_code: int | None
+    outcome: str
+    """`none`, `context`, `allow`, `ask`, `deny`, `block`, `stop` or `failure`."""
+    failure: str | None
+    """`timeout`, `signal`, `spawn`, `exit` or `json`."""
+    mode: str
+    look: int
+    rewrote: bool
+    let_through: bool
+    duration_ms: float
+    reason: str = ""
+    """What the hook gave as its reason, or why it failed."""
+    is_async: bool = False
+    before: Mapping[str, Any] | None = None
+    """The tool's input before this hook rewrote it."""
+    after: Mapping[str, Any] | None = None
+    original_sha256: str | None = None
+    """Of the tool result that this hook replaced: proof of what it was, without keeping it."""
+    deferred: tuple[str, ...] = ()
+    """Context of this run that waits for the next prompt."""
+    occasion: int = 0
+    """Runs for the same happening of an event share it."""
+    position: int = 0
+    """Place of the hook in the configuration."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON shape of the command line's `hooks`."""
+        return {name: getattr(self, name) for name in _PUBLIC}
+
+
+_PUBLIC = HookRun.__struct_fields__[: HookRun.__struct_fields__.index("duration_ms") + 1]
+
+
+class SessionStarted(Struct, frozen=True, kw_only=True, tag="session_started"):
+    session_id: str
+    transcript_path: str
+    resumed: bool = False
+
+
+class TurnStarted(Struct, frozen=True, kw_only=True, tag="turn_started"):
+    prompt: str
+
+
+class TextDelta(Struct, frozen=True, kw_only=True, tag="text_delta"):
+    text: str
+
+
+class ReasoningDelta(Struct, frozen=True, kw_only=True, tag="reasoning_delta"):
+    text: str
+
+
+class ToolStarted(Struct, frozen=True, kw_only=True, tag="tool_started"):
+    id: str
+    name: str
+    parameters: Mapping[str, Any]
+
+
+class ToolOutput(Struct, frozen=True, kw_only=True, tag="tool_output"):
+    id: str
+    text: str
+
+
+class ToolFinished(Struct, frozen=True, kw_only=True, tag="tool_finished"):
+    """A call has its result, as the model will see it: after every hook had its say."""
+
+    id: str
+    success: bool
+    result: str
+
+
+class HookStarted(Struct, frozen=True, kw_only=True, tag="hook_started"):
+    event: str
+    name: str
+    tool_use_id: str | None
+    status_message: str = ""
+
+
+class HookFinished(Struct, frozen=True, kw_only=True, tag="hook_finished"):
+    run: HookRun
+
+
+class PermissionRequested(Struct, frozen=True, kw_only=True, tag="permission_requested"):
+    id: str
+    tool_name: str
+    tool_input: Mapping[str, Any]
+    reason: str
+
+
+class Notice(Struct, frozen=True, kw_only=True, tag="notice"):
+    """Something for the user alone."""
+
+    content: str
+    level: str = "warning"
+
+
+class Error(Struct, frozen=True, kw_only=True, tag="error"):
+    """Something went wrong. For the user alone."""
+
+    content: str
+
+
+class TurnEnded(Struct, frozen=True, kw_only=True, tag="turn_ended"):
+    status: str
+
+
+Event = (
+    SessionStarted
+    | TurnStarted
+    | TextDelta
+    | ReasoningDelta
+    | ToolStarted
+    | ToolOutput
+    | ToolFinished
+    | HookStarted
+    | HookFinished
+    | PermissionRequested
+    | Notice
+    | Error
+    | TurnEnded
+)
+
+
+def event_to_dict(event: Event) -> dict[str, Any]:
+    """One line of `stream-json`."""
+    if isinstance(event, HookFinished):
+        return {"type": "hook_finished", **event.run.to_dict()}
+    return msgspec.to_builtins(event)

@@ -1,0 +1,54 @@
+"""Hooks: what runs when the agent takes a prompt, uses a tool, or wants to stop."""
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from wave_agent.hooks.authoring import (
+        Answer,
+        HookCall,
+        allow,
+        ask,
+        context,
+        deny,
+        replace_output,
+        rewrite,
+        stop,
+        tell,
+    )
+    from wave_agent.hooks.events import HookEvent
+    from wave_agent.hooks.execution import HookExecutionResult
+    from wave_agent.hooks.manager import HookManager
+
+_HOME = {
+    **dict.fromkeys(
+        ("Answer", "HookCall", "allow", "ask", "context", "deny", "replace_output", "rewrite", "stop", "tell"),
+        "authoring",
+    ),
+    "HookEvent": "events",
+    "HookExecutionResult": "execution",
+    "HookManager": "manager",
+}
+
+__all__ = [
+    "Answer",
+    "HookCall",
+    "HookEvent",
+    "HookExecutionResult",
+    "HookManager",
+    "allow",
+    "ask",
+    "context",
+    "deny",
+    "replace_output",
+    "rewrite",
+    "stop",
+    "tell",
+]
+
+
+def __getattr__(name: str) -> object:
+    """Loaded when first used: a hook script that wants `deny` must not pay for the manager."""
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)

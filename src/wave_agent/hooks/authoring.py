@@ -1,0 +1,137 @@
+"""Hooks as Python functions: a typed event in, a typed answer out.
+
+Imports nothing: a hook script pays for every import at every tool call.
+"""
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+
+class HookCall:
+    """What happened: the stdin object with names for its fields. `call["any_field"]` reads the rest."""
+
+    __slots__ = ("payload",)
+
+    def __init__(self, payload: "Mapping[str, Any]") -> None:
+        self.payload = payload
+
+    def __getitem__(self, field: str) -> "Any":
+        return self.payload[field]
+
+    def get(self, field: str, default: "Any" = None) -> "Any":
+        return self.payload.get(field, default)
+
+    @property
+    def event(self) -> str:
+        return self.payload["hook_event_name"]
+
+    @property
+    def session(self) -> str:
+        return self.payload["session_id"]
+
+    @property
+    def cwd(self) -> str:
+        return self.payload["cwd"]
+
+    @property
+    def transcript_path(self) -> str:
+        return self.payload["transcript_path"]
+
+    @property
+    def permission_mode(self) -> str:
+        return self.payload["permission_mode"]
+
+    @property
+    def prompt(self) -> str:
+        """What the user wrote; empty on other events."""
+        return self.payload.get("prompt", "")
+
+    @property
+    def tool(self) -> str:
+        """The tool's name; empty on events without one."""
+        return self.payload.get("tool_name", "")
+
+    @property
+    def input(self) -> "Mapping[str, Any]":
+        """The tool's input; empty on events without one."""
+        return self.payload.get("tool_input") or {}
+
+    @property
+    def original_input(self) -> "Mapping[str, Any] | None":
+        """On a second look: the input before hooks rewrote it."""
+        return self.payload.get("original_tool_input")
+
+    @property
+    def response(self) -> "Mapping[str, Any]":
+        """What the tool gave back; empty before it ran."""
+        return self.payload.get("tool_response") or {}
+
+    @property
+    def stop_hook_active(self) -> bool:
+        return bool(self.payload.get("stop_hook_active"))
+
+
+_STRICTNESS = {"block": 3, "ask": 2, "allow": 1}
+
+
+class Answer(dict["str", "Any"]):
+    """A hook's answer, in the JSON shape. Combine several with `|`: `rewrite(command="ls") | tell("cleaned up")`.
+
+    Of two decisions the stricter holds, with its reason; rewrites, contexts and messages add up.
+    """
+
+    def __or__(self, other: "dict[str, Any]") -> "Answer":  # pyright: ignore[reportIncompatibleMethodOverride]
+        merged = Answer({**self, **other})
+        for text in ("additionalContext", "systemMessage"):
+            if text in self and text in other:
+                merged[text] = f"{self[text]}\n{other[text]}"
+        if _STRICTNESS.get(self.get("decision", ""), 0) > _STRICTNESS.get(other.get("decision", ""), 0):
+            merged.update(decision=self["decision"], reason=self.get("reason", ""))
+        mine, theirs = self.get("hookSpecificOutput", {}), other.get("hookSpecificOutput", {})
+        if mine and theirs:
+            merged["hookSpecificOutput"] = {**mine, **theirs}
+            if "updatedInput" in mine and "updatedInput" in theirs:
+                merged["hookSpecificOutput"]["updatedInput"] = {**mine["updatedInput"], **theirs["updatedInput"]}
+        return merged
+
+
+def deny(reason: str) -> Answer:
+    """Block: the tool call, the prompt, the stop, or give feedback on a tool that has run."""
+    return Answer(decision="block", reason=reason)
+
+
+def ask(reason: str) -> Answer:
+    """Have the user confirm this tool call."""
+    return Answer(decision="ask", reason=reason)
+
+
+def allow(reason: str = "") -> Answer:
+    """Let the tool call run without a question. Cannot lift a rule that denies or asks."""
+    return Answer(decision="allow", reason=reason)
+
+
+def stop(reason: str) -> Answer:
+    """End the whole turn. The reason goes to the user."""
+    return Answer({"continue": False, "stopReason": reason})
+
+
+def context(text: str) -> Answer:
+    """Add this to what the model knows."""
+    return Answer(additionalContext=text)
+
+
+def rewrite(**fields: "Any") -> Answer:
+    """Set these fields of the tool's input; None removes one."""
+    return Answer(hookSpecificOutput={"updatedInput": fields})
+
+
+def replace_output(text: str) -> Answer:
+    """Give the model, and keep, this text in place of the tool's result."""
+    return Answer(hookSpecificOutput={"updatedToolOutput": text})
+
+
+def tell(text: str) -> Answer:
+    """Warn the user; the model does not see it."""
+    return Answer(systemMessage=text)

@@ -1,0 +1,428 @@
+"""Settings → hook definitions, and a list of what is wrong with them.
+
+A broken entry disables itself alone, loudly. Where that would lose a guard that must not be lost, the issue is fatal.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from enum import StrEnum
+from itertools import chain
+from typing import Any, TypeVar, cast
+
+from msgspec import Struct
+from msgspec.structs import asdict, replace
+
+from wave_agent.errors import SettingsError
+from wave_agent.hooks.definitions import LAYERS, HookDefinition, Issue, Layer, Mode, Phase
+from wave_agent.hooks.events import EVENTS, EventRow, FailureBlock, HookEvent, OnFailure
+from wave_agent.hooks.matcher import EVERYTHING, KNOWN_TOOLS, Matcher, MatcherError, parse_matcher
+from wave_agent.rules import Rule, RuleError, parse_rule
+from wave_agent.strictjson import Document, Path, StrictJSONError, parse_document, type_name
+from wave_agent.text import did_you_mean, nearest, strip_controls
+
+MAX_TIMEOUT = 600.0
+MILLISECONDS_FROM = 1000
+
+
+class SettingsSource(Struct, frozen=True):
+    """The parsed settings of one layer, and what to call them in messages."""
+
+    layer: Layer
+    name: str
+    document: Document
+
+
+class HookConfig(Struct, frozen=True):
+    """All hooks in configuration order, and all that is wrong."""
+
+    hooks: tuple[HookDefinition, ...] = ()
+    issues: tuple[Issue, ...] = ()
+
+    def require_usable(self) -> None:
+        """Raises `SettingsError` if starting would lose a guard that must not be lost."""
+        fatal = [str(issue) for issue in self.issues if issue.fatal]
+        if fatal:
+            raise SettingsError("These hooks are broken and must not be skipped; correct them first:", fatal)
+
+
+def parse_settings(text: str, layer: Layer, name: str) -> SettingsSource:
+    """Raises `SettingsError` with file, line and column: no guard vanishes because of a comma."""
+    try:
+        document = parse_document(text)
+    except StrictJSONError as error:
+        raise SettingsError(f"{name}:{error.line}:{error.column}: not valid JSON: {error.problem}") from None
+    if not isinstance(document.value, dict):
+        raise SettingsError(f"{name}: settings must be an object, not {type_name(document.value)}")
+    return SettingsSource(layer, name, document)
+
+
+def hooks_in_code(hooks: Mapping[str, Any], name: str = "hooks") -> SettingsSource:
+    """The `hooks` argument of the SDK: the settings' shape, and Python functions in place of hooks."""
+    return SettingsSource(Layer.CODE, name, Document({"hooks": hooks}, {}))
+
+
+def load_hooks(sources: Iterable[SettingsSource], *, strict: bool = False) -> HookConfig:
+    """Every hook of every layer. `strict`: no hook may fail open, and no broken entry may be skipped."""
+    hooks: list[HookDefinition] = []
+    issues: list[Issue] = []
+    groups = 0
+    for source in sorted(sources, key=lambda source: LAYERS.index(source.layer)):
+        loader = _Loader(source, strict=strict, groups_before=groups)
+        hooks += loader.load()
+        groups = loader.groups
+        issues += loader.issues
+    return HookConfig(tuple(replace(hook, position=index) for index, hook in enumerate(hooks)), tuple(issues))
+
+
+_INTERPRETERS = re.compile(r"(?:\S*/)?(?:python[\d.]*|node|bun|deno|bash|sh|zsh|ruby|perl|uv|uvx|npx|run|env|exec)")
+
+
+def short_name(command: str) -> str:
+    """A name for a hook that was given none: the script's file name, or the start of the command."""
+    words = [word.strip("\"'") for word in command.split()]
+    for word in words:
+        if _INTERPRETERS.fullmatch(word) or word.startswith("-") or re.match(r"\w+=", word):
+            continue
+        file = word.rstrip("/").rsplit("/", 1)[-1]
+        if file != word or re.fullmatch(r"[\w-]+\.\w{1,4}", file):
+            return strip_controls(file)[:40] or "hook"
+        break
+    short = strip_controls(" ".join(command.split())) or "hook"
+    return short if len(short) <= 40 else f"{short[:39]}…"
+
+
+class _BrokenError(Exception):
+    """This entry cannot be used."""
+
+    def __init__(self, path: Path, message: str) -> None:
+        super().__init__(message)
+        self.path, self.message = path, message
+
+
+class _Group(Struct, frozen=True):
+    row: EventRow
+    path: Path
+    number: int
+    matcher: Matcher
+    sequential: bool
+    phase: Phase | None
+
+
+_GROUP_KEYS = ("matcher", "sequential", "phase", "hooks")
+_HOOK_KEYS = (
+    *("type", "command", "args", "function", "timeout", "async", "onFailure", "mode", "enabled", "name"),
+    *("statusMessage", "if"),
+)
+
+
+class _Loader:
+    """Reads one layer."""
+
+    def __init__(self, source: SettingsSource, *, strict: bool, groups_before: int) -> None:
+        self.source = source
+        self.strict = strict
+        self.groups = groups_before
+        self.issues: list[Issue] = []
+        self.seen: set[tuple[Any, ...]] = set()
+
+    def load(self) -> list[HookDefinition]:
+        by_event: Any = self.source.document.value.get("hooks")
+        if by_event is None:
+            return []
+        if not isinstance(by_event, Mapping):
+            self.report(("hooks",), f"must be an object of events, not {type_name(by_event)}", by_event, fatal=True)
+            return []
+        events = cast(Mapping[str, Any], by_event)
+        return list(chain.from_iterable(self.event(str(key), value) for key, value in events.items()))
+
+    # ------------------------------------------------------------------------------------------------------- findings
+
+    def report(self, path: Path, message: str, entry: object, *, fatal: bool = False) -> None:
+        """A broken entry. It is fatal where the entry was meant to block on failure, or is a programmer's mistake."""
+        unforgiving = self.strict or self.source.layer in (Layer.MANAGED, Layer.CODE)
+        fatal = fatal or unforgiving or _must_not_be_lost(entry)
+        line = self.source.document.line(path)
+        self.issues.append(Issue(source=self.source.name, path=path, line=line, message=message, fatal=fatal))
+
+    def warn(self, path: Path, message: str) -> None:
+        line = self.source.document.line(path)
+        self.issues.append(Issue(source=self.source.name, path=path, line=line, message=message, broken=False))
+
+    def warn_misspelt(self, entry: Mapping[str, Any], path: Path, known: tuple[str, ...]) -> None:
+        """Unknown keys are tolerated; one that looks like a known one is probably a mistake."""
+        for key in map(str, entry):
+            if key not in known and (hint := did_you_mean(key, known)):
+                self.warn((*path, key), f'unknown key "{key}"{hint}')
+
+    # ----------------------------------------------------------------------------------------------- events and groups
+
+    def event(self, key: str, groups: Any) -> Iterator[HookDefinition]:
+        path: Path = ("hooks", key)
+        if key.startswith("//"):
+            return
+        if key not in EVENTS:
+            known = [event.value for event in EVENTS]
+            self.report(path, f'unknown event "{key}"{did_you_mean(key, known)}; known are {", ".join(known)}', groups)
+        elif not isinstance(groups, list):
+            self.report(path, f"must be a list of matcher groups, not {type_name(groups)}", groups)
+        else:
+            for index, group in enumerate(cast(list[Any], groups)):
+                yield from self.group(EVENTS[HookEvent(key)], group, (*path, index))
+
+    def group(self, row: EventRow, raw: Any, path: Path) -> Iterator[HookDefinition]:
+        try:
+            group, entries = self.read_group(row, raw, path)
+        except _BrokenError as broken:
+            self.report(broken.path, broken.message, raw)
+            return
+        for entry, place in entries:
+            try:
+                hook = self.hook(group, entry, place)
+            except _BrokenError as broken:
+                self.report(broken.path, broken.message, entry)
+                continue
+            if self.is_new(hook, place):
+                yield hook
+
+    def read_group(self, row: EventRow, raw: Any, path: Path) -> tuple[_Group, list[tuple[Any, Path]]]:
+        """A group and its entries. `{matcher, command, …}`, a string or a function is a group of one."""
+        self.groups += 1
+        if isinstance(raw, str) or callable(raw):
+            return _Group(row, path, self.groups, EVERYTHING, sequential=False, phase=None), [(raw, path)]
+        if not isinstance(raw, Mapping):
+            raise _BrokenError(path, f"must be an object with matcher and hooks, not {type_name(raw)}")
+        entry = cast(Mapping[str, Any], raw)
+        inner = entry.get("hooks")
+        alone = inner is None and ("command" in entry or "function" in entry)
+        if not alone and not isinstance(inner, list):
+            raise _BrokenError(path, 'needs a list "hooks" of the hooks to run')
+        if not alone:
+            self.refuse_strays(entry, path)
+        self.warn_misspelt(entry, path, _GROUP_KEYS + (_HOOK_KEYS if alone else ()))
+        group = _Group(
+            row,
+            path,
+            self.groups,
+            self.matcher(row, entry.get("matcher"), (*path, "matcher")),
+            sequential=_flag(entry, "sequential", path, default=False),
+            phase=_choice(entry, "phase", path, Phase),
+        )
+        if group.phase is Phase.REWRITE and not row.has_rewrites:
+            raise _BrokenError((*path, "phase"), f'"rewrite" is for {_events_with(lambda row: row.has_rewrites)} only')
+        entries = [entry] if alone else cast(list[Any], inner)
+        return group, [(item, path if alone else (*path, "hooks", index)) for index, item in enumerate(entries)]
+
+    def refuse_strays(self, entry: Mapping[str, Any], path: Path) -> None:
+        """Fields of a hook on a group with hooks: they would have no effect, so a guard would not be what it seems."""
+        for key in ("command", "function", "onFailure"):
+            if key in entry:
+                raise _BrokenError((*path, key), f'"{key}" belongs on the hooks of the group, not beside them')
+        for key in entry.keys() & set(_HOOK_KEYS):
+            self.warn((*path, key), f'"{key}" has no effect here: it belongs on the hooks of the group')
+
+    def matcher(self, row: EventRow, raw: Any, path: Path) -> Matcher:
+        if raw is None:
+            return EVERYTHING
+        if not isinstance(raw, str):
+            raise _BrokenError(path, f"must be a string, not {type_name(raw)}")
+        if row.target is None:
+            if raw not in ("", "*"):
+                self.warn(path, f"{row.event} has nothing to compare a matcher with; the hooks run every time")
+            return EVERYTHING
+        try:
+            return parse_matcher(raw)
+        except MatcherError as error:
+            raise _BrokenError(path, str(error)) from None
+
+    # ---------------------------------------------------------------------------------------------------------- hooks
+
+    def hook(self, group: _Group, raw: Any, path: Path) -> HookDefinition:
+        entry = _as_entry(raw, path)
+        if path != group.path:  # a group of one has been looked at as a whole
+            self.warn_misspelt(entry, path, _HOOK_KEYS)
+        function = entry.get("function")
+        command = _command(entry, path)
+        is_async = _flag(entry, "async", path, default=False)
+        stated = _choice(entry, "onFailure", path, OnFailure)
+        self.refuse_impossible(group, path, is_async=is_async, stated=stated)
+        return HookDefinition(
+            event=group.row.event,
+            layer=self.source.layer,
+            source=self.source.name,
+            path=path,
+            line=self.source.document.line(path),
+            group=group.number,
+            matcher=group.matcher,
+            sequential=group.sequential,
+            phase=group.phase,
+            name=_text(entry, "name", path) or (short_name(command) if function is None else _function_name(function)),
+            command=command,
+            args=_args(entry, path),
+            function=function,
+            condition=self.condition(group, entry, path),
+            timeout=self.timeout(group.row, entry, path),
+            is_async=is_async,
+            on_failure=self.on_failure(group.row, stated, is_async=is_async, in_code=function is not None),
+            mode=_choice(entry, "mode", path, Mode) or Mode.ENFORCE,
+            enabled=_flag(entry, "enabled", path, default=True),
+            status_message=_text(entry, "statusMessage", path),
+        )
+
+    def refuse_impossible(self, group: _Group, path: Path, *, is_async: bool, stated: OnFailure | None) -> None:
+        if is_async and stated is OnFailure.BLOCK:
+            raise _BrokenError(
+                path, '"async" is not waited for, so "onFailure": "block" cannot hold; remove one of the two'
+            )
+        if is_async and (group.sequential or group.phase is Phase.REWRITE):
+            kind = "sequential" if group.sequential else "rewrite"
+            raise _BrokenError(path, f'"async" is not waited for, so it cannot take its turn in a {kind} group')
+        if stated is OnFailure.BLOCK and group.row.failure_block is FailureBlock.NEVER:
+            self.warn((*path, "onFailure"), f"nothing can be blocked on {group.row.event}; a failure is told")
+
+    def on_failure(self, row: EventRow, stated: OnFailure | None, *, is_async: bool, in_code: bool) -> OnFailure:
+        if is_async or row.failure_block is FailureBlock.NEVER:
+            return OnFailure.CONTINUE
+        if self.strict:
+            return OnFailure.BLOCK
+        managed = OnFailure.BLOCK if self.source.layer is Layer.MANAGED else OnFailure.CONTINUE
+        return stated or (row.function_on_failure if in_code else managed)
+
+    def timeout(self, row: EventRow, entry: Mapping[str, Any], path: Path) -> float:
+        value, path = entry.get("timeout"), (*path, "timeout")
+        if value is None:
+            return row.timeout
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise _BrokenError(path, f"must be a number of seconds, not {type_name(value)}")
+        if not 0 < value < float("inf"):
+            raise _BrokenError(path, f"must be more than 0 seconds, not {value}")
+        seconds = float(min(value, 10**9))
+        if value >= MILLISECONDS_FROM:
+            seconds = seconds / 1000
+            self.warn(path, f"{value} is read as milliseconds: {seconds:g} s; write seconds")
+        if seconds > MAX_TIMEOUT:
+            self.warn(path, f"{seconds:g} s is more than the limit; {MAX_TIMEOUT:g} s are used")
+        return min(seconds, MAX_TIMEOUT)
+
+    def condition(self, group: _Group, entry: Mapping[str, Any], path: Path) -> Rule | None:
+        text, path = entry.get("if"), (*path, "if")
+        if text is None:
+            return None
+        if not isinstance(text, str):
+            raise _BrokenError(path, f"must be a string, not {type_name(text)}")
+        if not text.strip():
+            return None
+        if not group.row.has_tool:
+            raise _BrokenError(path, f"needs a tool, and {group.row.event} has none")
+        try:
+            rule = parse_rule(text)
+        except RuleError as error:
+            raise _BrokenError(path, str(error)) from None
+        named = next((tool for tool in KNOWN_TOOLS if tool.casefold() == rule.tool), None)
+        if named is None and (hint := did_you_mean(rule.tool, KNOWN_TOOLS)):
+            self.warn(path, f'no built-in tool is called "{rule.tool}"{hint}')
+        if named and not group.matcher.matches(named):
+            self.warn(path, f'the matcher "{group.matcher.text}" never lets {named} through, so this hook never runs')
+        return rule
+
+    def is_new(self, hook: HookDefinition, path: Path) -> bool:
+        """False for an entry that equals an earlier one of this layer in every field."""
+        plain = replace(hook, group=0, path=(), line=None, matcher=EVERYTHING, function=None)
+        key = (*asdict(plain).values(), hook.matcher.text, id(hook.function))
+        if key in self.seen:
+            self.warn(path, f"the same as an earlier entry ({hook.name}); it runs once")
+            return False
+        self.seen.add(key)
+        return True
+
+
+_LIKE_BLOCK = ("block", "deny", "fail", "closed", "stop", "abort", "error", "true")
+"""What people write for `onFailure` when they mean that nothing may pass."""
+
+
+def _must_not_be_lost(entry: object) -> bool:
+    """Somewhere in this entry stands an `onFailure` that is, or may have been meant as, `block`."""
+    if isinstance(entry, Mapping):
+        found = cast(Mapping[str, object], entry)
+        stated = str(found.get("onFailure")).lower()
+        meant = stated in _LIKE_BLOCK or nearest(stated, OnFailure) == OnFailure.BLOCK
+        return meant or any(map(_must_not_be_lost, found.values()))
+    return isinstance(entry, list) and any(map(_must_not_be_lost, cast(list[object], entry)))
+
+
+def _events_with(column: Callable[[EventRow], bool]) -> str:
+    return ", ".join(row.event for row in EVENTS.values() if column(row))
+
+
+def _as_entry(raw: Any, path: Path) -> Mapping[str, Any]:
+    if isinstance(raw, str):
+        return {"command": raw}
+    if callable(raw):
+        return {"function": raw}
+    if not isinstance(raw, Mapping):
+        raise _BrokenError(path, f"must be an object with a command, not {type_name(raw)}")
+    return cast(Mapping[str, Any], raw)
+
+
+def _command(entry: Mapping[str, Any], path: Path) -> str:
+    kind = entry.get("type")
+    if kind not in (None, "command"):
+        hint = did_you_mean(kind, ["command"]) if isinstance(kind, str) else ""
+        raise _BrokenError((*path, "type"), f"{kind!r} is not a type of hook{hint}; known is command")
+    if entry.get("function") is not None:
+        if not callable(entry["function"]):
+            raise _BrokenError((*path, "function"), "must be a Python function")
+        if "command" in entry:
+            raise _BrokenError(path, "has a command and a function; one hook is one of the two")
+        return ""
+    command = entry.get("command")
+    if not isinstance(command, str) or not command.strip():
+        raise _BrokenError(path, 'needs a "command"')
+    return command.strip()
+
+
+def _args(entry: Mapping[str, Any], path: Path) -> tuple[str, ...] | None:
+    args = entry.get("args")
+    if args is None:
+        return None
+    if entry.get("function") is not None:
+        raise _BrokenError((*path, "args"), "a function takes no args")
+    if not isinstance(args, list) or not all(isinstance(item, str) for item in cast(list[object], args)):
+        raise _BrokenError((*path, "args"), "must be a list of strings")
+    return tuple(cast(list[str], args))
+
+
+Word = TypeVar("Word", bound=StrEnum)
+
+
+def _flag(entry: Mapping[str, Any], key: str, path: Path, *, default: bool) -> bool:
+    value = entry.get(key)
+    if value is None:
+        return default
+    if not isinstance(value, bool):
+        raise _BrokenError((*path, key), f"must be true or false, not {type_name(value)}")
+    return value
+
+
+def _text(entry: Mapping[str, Any], key: str, path: Path) -> str:
+    value = entry.get(key)
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise _BrokenError((*path, key), f"must be a string, not {type_name(value)}")
+    return " ".join(strip_controls(value).split())
+
+
+def _choice(entry: Mapping[str, Any], key: str, path: Path, words: type[Word]) -> Word | None:
+    value = entry.get(key)
+    if value is None:
+        return None
+    known = [word.value for word in words]
+    if value not in known:
+        hint = did_you_mean(value, known) if isinstance(value, str) else ""
+        shown = f'"{value}"' if isinstance(value, str) else type_name(value)
+        raise _BrokenError((*path, key), f"{shown} is not known{hint}; known are {', '.join(known)}")
+    return words(value)
+
+
+def _function_name(function: Any) -> str:
+    return str(getattr(function, "__name__", type(function).__name__))

@@ -1,0 +1,106 @@
+"""One hook as the settings define it, checked and complete."""
+
+import re
+from collections.abc import Callable, Mapping
+from enum import StrEnum
+from typing import Any
+
+from msgspec import Struct
+
+from wave_agent.hooks.events import EVENTS, HookEvent, OnFailure
+from wave_agent.hooks.matcher import Matcher
+from wave_agent.rules import Places, Rule
+from wave_agent.strictjson import Path, show_path
+from wave_agent.text import strip_controls
+
+# Characters with a meaning for the shell, and `=`, which would make an assignment of a bare word.
+_BARE_PATH = re.compile(r"[^\s\"'`$\\;|&<>()\[\]{}*?!#=^]*/[^\s\"'`$\\;|&<>()\[\]{}*?!#=^]*")
+
+
+class Layer(StrEnum):
+    """Where a setting comes from, in configuration order."""
+
+    MANAGED = "managed"
+    CODE = "code"
+    USER = "user"
+    PROJECT = "project"
+    LOCAL = "local"
+    FLAG = "flag"
+
+
+LAYERS = tuple(Layer)
+
+
+class Mode(StrEnum):
+    ENFORCE = "enforce"
+    SHADOW = "shadow"
+
+
+class Phase(StrEnum):
+    REWRITE = "rewrite"
+
+
+class Issue(Struct, frozen=True, kw_only=True):
+    """One finding in the settings."""
+
+    source: str
+    path: Path
+    message: str
+    line: int | None = None
+    broken: bool = True
+    """False: a warning; the entry works."""
+    fatal: bool = False
+    """Starting would lose a guard that must not be lost."""
+
+    def __str__(self) -> str:
+        place = self.source if self.line is None else f"{self.source}:{self.line}"
+        return strip_controls(f"{place}: {show_path(self.path)}: {self.message}")
+
+
+class HookDefinition(Struct, frozen=True, kw_only=True):
+    """One hook, checked and complete."""
+
+    event: HookEvent
+    layer: Layer
+    source: str
+    path: Path
+    line: int | None
+    position: int = 0
+    """Place in the configuration, over all layers."""
+    group: int
+    """Hooks of one matcher group share it."""
+    matcher: Matcher
+    sequential: bool
+    phase: Phase | None
+    name: str
+    command: str = ""
+    args: tuple[str, ...] | None = None
+    function: Callable[..., Any] | None = None
+    condition: Rule | None = None
+    timeout: float
+    is_async: bool
+    on_failure: OnFailure
+    mode: Mode
+    enabled: bool
+    status_message: str
+
+    @property
+    def gets_arguments(self) -> bool:
+        """A command that is one bare path is given the event's main values as arguments."""
+        return self.args is None and _BARE_PATH.fullmatch(self.command) is not None
+
+    def why_not(self, payload: Mapping[str, Any], places: Places) -> str | None:
+        """Why this hook does not apply to an event with this payload; None if it does."""
+        if not self.enabled:
+            return "it is switched off (enabled: false)"
+        target = str(payload.get(EVENTS[self.event].target or "", ""))
+        if not self.matcher.matches(target):
+            return f'its matcher ({self.matcher.explain()}) does not match "{target}"'
+        if self.condition and not self.condition.matches(target, payload.get("tool_input") or {}, places):
+            return f'its condition "{self.condition.text}" does not match the input'
+        return None
+
+    @property
+    def shown_command(self) -> str:
+        """The command for people and the journal."""
+        return self.command if self.function is None else f"python:{self.name}"

@@ -1,0 +1,266 @@
+"""The events at which hooks run, one row of facts for each.
+
+Whatever differs from event to event is a column here. Code that wants to ask `if event == …` needs a column instead.
+"""
+
+from collections.abc import Mapping
+from enum import IntEnum, StrEnum
+from types import MappingProxyType
+
+from msgspec import Struct
+
+
+class HookEvent(StrEnum):
+    """When a hook runs."""
+
+    USER_PROMPT_SUBMIT = "UserPromptSubmit"
+    PRE_TOOL_USE = "PreToolUse"
+    POST_TOOL_USE = "PostToolUse"
+    STOP = "Stop"
+    SESSION_START = "SessionStart"
+
+
+class Decision(IntEnum):
+    """What hooks can say, in the order in which one beats the other."""
+
+    NONE = 0
+    ALLOW = 1
+    ASK = 2
+    BLOCK = 3
+    STOP = 4
+
+
+class Flow(StrEnum):
+    """What the agent then does."""
+
+    PROCEED = "proceed"
+    JUDGE = "judge"
+    CONFIRM = "confirm"
+    ERASE_PROMPT = "erase_prompt"
+    SKIP_TOOL = "skip_tool"
+    FEEDBACK = "feedback"
+    KEEP_WORKING = "keep_working"
+    END_TURN = "end_turn"
+
+
+class Audience(StrEnum):
+    MODEL = "model"
+    USER = "user"
+
+
+class ContextPlace(StrEnum):
+    """Where a hook's context enters the conversation."""
+
+    AFTER_PROMPT = "in one user message after the prompt"
+    AFTER_RESULTS = "in a user message after the tool results"
+    NEXT_PROMPT = "kept for the next prompt"
+    BEFORE_PROMPT = "before the first prompt"
+
+
+class FailureBlock(StrEnum):
+    """How often a failure under `onFailure: block` can block here."""
+
+    ALWAYS = "always"
+    ONCE = "once per prompt"
+    NEVER = "never"
+
+
+class OnFailure(StrEnum):
+    CONTINUE = "continue"
+    BLOCK = "block"
+
+
+class StdinField(Struct, frozen=True):
+    name: str
+    type: str
+    meaning: str
+
+
+class EventRow(Struct, frozen=True, kw_only=True):
+    """Everything that is particular to one event."""
+
+    event: HookEvent
+    when: str
+    target: str | None
+    """The stdin field that a matcher is compared with."""
+    timeout: float
+    """Seconds, unless the hook says otherwise."""
+    stdin: tuple[StdinField, ...]
+    aliases: Mapping[str, str] = {}
+    """Stdin fields that repeat another one under the name that existing hooks look for."""
+    arguments: tuple[tuple[str, ...], ...] = ()
+    """Paths into stdin: the values that a command which is one bare path gets as arguments."""
+    text_is_context: bool = False
+    """Plain stdout of a successful run is context for the model."""
+    context: ContextPlace
+    specific: frozenset[str]
+    """Fields of `hookSpecificOutput` that mean something here."""
+    decision_words: Mapping[str, Decision]
+    permission_words: Mapping[str, Decision]
+    unreadable: Decision | None
+    """What a decision that cannot be read counts as. None: a failure."""
+    block_word: str
+    """What the journal calls a block."""
+    block_needs_reason: bool = False
+    block_counter: str | None = None
+    """The stdin field that counts the blocks so far, where their number is limited."""
+    reason_reader: Audience
+    """Who gets the reason of a block."""
+    flow: Mapping[Decision, Flow]
+    failure_block: FailureBlock
+    function_on_failure: OnFailure
+    """The default for Python functions given in code."""
+    has_rewrites: bool = False
+    """Hooks can change the input: rewrite phase, composition, second look."""
+
+    @property
+    def has_tool(self) -> bool:
+        return self.target == "tool_name"
+
+
+COMMON_STDIN = (
+    StdinField("session_id", "string", "the session"),
+    StdinField("transcript_path", "string", "absolute path of the transcript, complete up to this event"),
+    StdinField("cwd", "string", "the project directory"),
+    StdinField("hook_event_name", "string", "the event"),
+    StdinField("permission_mode", "string", "the permission mode in force"),
+)
+_TOOL_STDIN = (
+    StdinField("tool_name", "string", "the tool"),
+    StdinField("tool_input", "object", "its input; file paths are absolute"),
+    StdinField("tool_use_id", "string", "the call's id"),
+)
+_BLOCK_WORDS = {"block": Decision.BLOCK, "deny": Decision.BLOCK, "approve": Decision.NONE, "allow": Decision.NONE}
+_MISPLACED_PERMISSION = {"deny": Decision.BLOCK, "allow": Decision.NONE}
+_CONTEXT = frozenset({"additionalContext", "hookEventName"})
+
+
+def _flow(block: Flow, proceed: Flow = Flow.PROCEED, ask: Flow | None = None) -> Mapping[Decision, Flow]:
+    """A complete column. Where nobody can be asked, an ask is a block: tightening is always safe."""
+    return MappingProxyType({
+        Decision.NONE: proceed,
+        Decision.ALLOW: proceed,
+        Decision.ASK: ask or block,
+        Decision.BLOCK: block,
+        Decision.STOP: Flow.END_TURN,
+    })  # fmt: skip
+
+
+_ROWS = (
+    EventRow(
+        event=HookEvent.USER_PROMPT_SUBMIT,
+        when="the user has submitted a prompt, before the model sees it",
+        target=None,
+        timeout=30,
+        stdin=(
+            StdinField("prompt", "string", "what the user wrote"),
+            StdinField("user_prompt", "string", "the same"),
+        ),
+        aliases={"user_prompt": "prompt"},
+        arguments=(("prompt",),),
+        text_is_context=True,
+        context=ContextPlace.AFTER_PROMPT,
+        specific=_CONTEXT,
+        decision_words=_BLOCK_WORDS,
+        permission_words=_MISPLACED_PERMISSION,
+        unreadable=None,
+        block_word="block",
+        reason_reader=Audience.USER,
+        flow=_flow(Flow.ERASE_PROMPT),
+        failure_block=FailureBlock.ALWAYS,
+        function_on_failure=OnFailure.BLOCK,
+    ),
+    EventRow(
+        event=HookEvent.PRE_TOOL_USE,
+        when="the model has called a tool, before it runs",
+        target="tool_name",
+        timeout=60,
+        stdin=(
+            *_TOOL_STDIN,
+            StdinField("original_tool_input", "object", "only on a second look: the input before hooks rewrote it"),
+        ),
+        arguments=(("tool_name",), ("tool_input",)),
+        context=ContextPlace.AFTER_RESULTS,
+        specific=_CONTEXT | {"permissionDecision", "permissionDecisionReason", "updatedInput"},
+        decision_words={**_BLOCK_WORDS, "approve": Decision.ALLOW, "allow": Decision.ALLOW, "ask": Decision.ASK},
+        permission_words={"allow": Decision.ALLOW, "deny": Decision.BLOCK, "ask": Decision.ASK},
+        unreadable=Decision.ASK,
+        block_word="deny",
+        reason_reader=Audience.MODEL,
+        flow=_flow(Flow.SKIP_TOOL, proceed=Flow.JUDGE, ask=Flow.CONFIRM),
+        failure_block=FailureBlock.ALWAYS,
+        function_on_failure=OnFailure.BLOCK,
+        has_rewrites=True,
+    ),
+    EventRow(
+        event=HookEvent.POST_TOOL_USE,
+        when="a tool has run, before the model sees its result",
+        target="tool_name",
+        timeout=600,
+        stdin=(
+            *_TOOL_STDIN,
+            StdinField(
+                "tool_response", "object", "the result: at least `success` and `content`, and the tool's own fields"
+            ),
+        ),
+        arguments=(("tool_name",), ("tool_response", "content")),
+        context=ContextPlace.AFTER_RESULTS,
+        specific=_CONTEXT | {"updatedToolOutput"},
+        decision_words=_BLOCK_WORDS,
+        permission_words=_MISPLACED_PERMISSION,
+        unreadable=None,
+        block_word="block",
+        reason_reader=Audience.MODEL,
+        flow=_flow(Flow.FEEDBACK),
+        failure_block=FailureBlock.ALWAYS,
+        function_on_failure=OnFailure.CONTINUE,
+    ),
+    EventRow(
+        event=HookEvent.STOP,
+        when="the model has finished its answer and the turn is about to end",
+        target=None,
+        timeout=600,
+        stdin=(
+            StdinField(
+                "stop_hook_active", "boolean", "true when a Stop hook has already kept the agent working on this prompt"
+            ),
+            StdinField("stop_block_count", "integer", "how often, for this prompt"),
+            StdinField("last_assistant_message", "string", "the model's last text"),
+        ),
+        context=ContextPlace.NEXT_PROMPT,
+        specific=_CONTEXT,
+        decision_words=_BLOCK_WORDS,
+        permission_words=_MISPLACED_PERMISSION,
+        unreadable=None,
+        block_word="block",
+        block_needs_reason=True,
+        block_counter="stop_block_count",
+        reason_reader=Audience.MODEL,
+        flow=_flow(Flow.KEEP_WORKING),
+        failure_block=FailureBlock.ONCE,
+        function_on_failure=OnFailure.CONTINUE,
+    ),
+    EventRow(
+        event=HookEvent.SESSION_START,
+        when="a session begins or is resumed, before its first prompt",
+        target="source",
+        timeout=60,
+        stdin=(
+            StdinField("source", "string", "`startup`, `resume`, `clear` or `compact`"),
+            StdinField("model", "string", "the model's name"),
+        ),
+        text_is_context=True,
+        context=ContextPlace.BEFORE_PROMPT,
+        specific=_CONTEXT,
+        decision_words=_BLOCK_WORDS,
+        permission_words=_MISPLACED_PERMISSION,
+        unreadable=None,
+        block_word="block",
+        reason_reader=Audience.USER,
+        flow=_flow(Flow.PROCEED),
+        failure_block=FailureBlock.NEVER,
+        function_on_failure=OnFailure.CONTINUE,
+    ),
+)
+
+EVENTS: Mapping[HookEvent, EventRow] = MappingProxyType({row.event: row for row in _ROWS})

@@ -1,0 +1,319 @@
+"""Runs the hooks of an event: match, run, read, merge. What an output means is not decided here."""
+
+import asyncio
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from wave_agent.events import Event, HookFinished, HookRun, HookStarted, Notice
+from wave_agent.hooks.definitions import HookDefinition
+from wave_agent.hooks.events import EVENTS, ContextPlace, Decision, EventRow, Flow, HookEvent
+from wave_agent.hooks.execution import HookExecutionResult, HookJob, HookRunner
+from wave_agent.hooks.functions import call_function
+from wave_agent.hooks.occasion import Occasion, Stage, ToolFacts, reading_of, role_of
+from wave_agent.hooks.semantics import failure_blocks, limited, merge, read, rewrite
+from wave_agent.hooks.verdicts import (
+    AddContext,
+    Allow,
+    Ask,
+    Block,
+    Effect,
+    EndTurn,
+    Failure,
+    FailureKind,
+    Outcome,
+    Role,
+    Said,
+    TellUser,
+    Verdict,
+)
+from wave_agent.rules import Places
+from wave_agent.text import TEXT_LIMIT, clip
+
+AGENT_KEYS = ("WAVE_API_KEY", "OPENAI_API_KEY")
+"""The agent's own credentials: hooks never get them."""
+ARGUMENT_LIMIT = 100 * 1024
+"""Bytes of one argument; the system takes 128 KiB."""
+ASYNC_GRACE = 5.0
+"""Seconds that async hooks get at the end of a session."""
+
+
+class SessionFacts(Struct, frozen=True, kw_only=True):
+    """What every hook of a session is told."""
+
+    session_id: str
+    transcript_path: str
+    project_dir: str
+    home: str
+
+
+class Deferred(Struct, frozen=True):
+    """Context of a hook that only the next prompt brings to the model."""
+
+    event: str
+    said: Said
+
+
+class HookManager:
+    """The hooks of one session."""
+
+    def __init__(
+        self,
+        hooks: Sequence[HookDefinition],
+        *,
+        runner: HookRunner,
+        session: SessionFacts,
+        environment: Mapping[str, str],
+        settings_env: Mapping[str, str] | None = None,
+        max_stop_blocks: int = 8,
+        on_event: Callable[[Event], None] = lambda _: None,
+        outputs: Path | None = None,
+        deferred: Sequence[Deferred] = (),
+    ) -> None:
+        """`environment` is the agent's own; `outputs` is where texts too long to show are kept whole."""
+        self.hooks = tuple(hooks)
+        self.session = session
+        self.journal: list[HookRun] = []
+        self.deferred: list[Deferred] = list(deferred)
+        """Context that waits for the next prompt."""
+        self._runner = runner
+        self._emit = on_event
+        self._outputs = outputs
+        self._occasions = 0
+        self._max_stop_blocks = max_stop_blocks
+        self._places = Places(session.project_dir, session.home)
+        self._background: set[asyncio.Task[None]] = set()
+        kept = {key: value for key, value in environment.items() if key not in AGENT_KEYS}
+        for per_event in ("HOOK_EVENT", "HOOK_TOOL_NAME"):
+            kept.pop(per_event, None)
+        self._environment = {
+            **kept,
+            **(settings_env or {}),
+            "WAVE_PROJECT_DIR": session.project_dir,
+            "CLAUDE_PROJECT_DIR": session.project_dir,
+            "WAVE_SESSION_ID": session.session_id,
+        }
+
+    async def run(
+        self,
+        event: HookEvent,
+        facts: Mapping[str, Any],
+        *,
+        permission_mode: str = "default",
+        tool: ToolFacts | None = None,
+        failure_block_spent: bool = False,
+    ) -> Outcome:
+        """Runs every hook that applies and says what they mean together.
+
+        `facts` are the event's own stdin fields. Cancelling kills the hooks that run and waits for them.
+        """
+        common = {
+            "session_id": self.session.session_id,
+            "transcript_path": self.session.transcript_path,
+            "cwd": self.session.project_dir,
+            "hook_event_name": event.value,
+            "permission_mode": permission_mode,
+        }
+        row = EVENTS[event]
+        aliases = {alias: facts[field] for alias, field in row.aliases.items() if field in facts}
+        self._occasions += 1
+        occasion = Occasion(self, row, tool or ToolFacts(), number=self._occasions, spent=failure_block_spent)
+        payload = {**common, **aliases, **facts}
+        outcome = await occasion.run([hook for hook in self.hooks if hook.event is event], payload)
+        if row.context is ContextPlace.NEXT_PROMPT:
+            self._defer(outcome)
+        if row.block_counter is not None:
+            return limited(outcome, facts.get(row.block_counter, 0), self._max_stop_blocks)
+        return outcome
+
+    async def close(self) -> None:
+        """Gives async hooks a last moment, then ends them."""
+        if self._background:
+            _, late = await asyncio.wait(self._background, timeout=ASYNC_GRACE)
+            for task in late:
+                task.cancel()
+            await asyncio.gather(*late, return_exceptions=True)
+
+    def watches(self, event: HookEvent, target: str) -> bool:
+        """Some hook whose verdict will be waited for may apply to this event and target."""
+        found = (hook for hook in self.hooks if hook.event is event and hook.enabled)
+        return any(role_of(hook) is Role.ENFORCE and hook.matcher.matches(target) for hook in found)
+
+    def _defer(self, outcome: Outcome) -> None:
+        self.deferred.extend(Deferred(outcome.event, said) for said in outcome.contexts)
+
+    def take_deferred(self) -> tuple[Deferred, ...]:
+        """The context that has waited for this prompt."""
+        taken = tuple(self.deferred)
+        self.deferred.clear()
+        return taken
+
+    # ------------------------------------------------------------------------------------------------------- one run
+
+    def applies(self, hook: HookDefinition, stage: Stage) -> bool:
+        return hook.why_not(stage.payload, self._places) is None
+
+    def start(self, hook: HookDefinition, stage: Stage, look: int) -> None:
+        """Starts an async hook: its context comes with the next prompt, its messages as notices, no decision counts."""
+
+        async def finish() -> None:
+            verdict = await self.execute(hook, stage, look, spent=True)
+            outcome = merge(hook.event, [reading_of(hook, verdict, look)])
+            self._defer(outcome)
+            for note in outcome.to_user:
+                self._emit(Notice(content=note.text, level=note.level))
+
+        task = asyncio.create_task(finish())
+        self._background.add(task)
+        task.add_done_callback(self._background.discard)
+
+    async def execute(self, hook: HookDefinition, stage: Stage, look: int, *, spent: bool) -> Verdict:
+        """One run, journalled. `spent`: a failure cannot block any more."""
+        row = EVENTS[hook.event]
+        call_id = stage.payload.get("tool_use_id")
+        self._emit(
+            HookStarted(event=row.event, name=hook.name, tool_use_id=call_id, status_message=hook.status_message)
+        )
+        try:
+            if hook.function is not None:
+                result = await call_function(hook.function, stage.stdin, hook.timeout)
+            else:
+                result = await self._runner.run(self._job(hook, row, stage))
+        except asyncio.CancelledError:
+            ended = Verdict((Failure(FailureKind.SIGNAL, "cancelled", blocks=True),))
+            self._record(hook, stage, look, HookExecutionResult(cancelled=True), ended, let_through=False)
+            raise
+        verdict = read(hook.event, result, name=hook.name, on_failure=hook.on_failure)
+        # A text may quote the prompt, and a prompt that can still be erased must not reach the disk.
+        verdict = self._clipped(verdict, keep=row.flow[Decision.BLOCK] is not Flow.ERASE_PROMPT)
+        failure = verdict.failure
+        blocks = failure is not None and failure_blocks(row, failure, spent=spent)
+        let_through = failure is not None and role_of(hook) is Role.ENFORCE and not blocks
+        self._record(hook, stage, look, result, verdict, let_through=let_through)
+        return verdict
+
+    def _job(self, hook: HookDefinition, row: EventRow, stage: Stage) -> HookJob:
+        environment = {**self._environment, "HOOK_EVENT": row.event.value}
+        if row.has_tool:
+            environment["HOOK_TOOL_NAME"] = str(stage.payload.get("tool_name", ""))
+        return HookJob(
+            command=hook.command,
+            args=hook.args,
+            arguments=tuple(_argument(stage.payload, path) for path in row.arguments) if hook.gets_arguments else (),
+            stdin=stage.stdin,
+            env=environment,
+            cwd=self.session.project_dir,
+            timeout=hook.timeout,
+        )
+
+    def _record(
+        self,
+        hook: HookDefinition,
+        stage: Stage,
+        look: int,
+        result: HookExecutionResult,
+        verdict: Verdict,
+        *,
+        let_through: bool,
+    ) -> None:
+        row, payload = EVENTS[hook.event], stage.payload
+        changes = verdict.rewrite
+        before = None if changes is None else payload.get("tool_input")
+        run = HookRun(
+            event=row.event.value,
+            name=hook.name,
+            command=hook.shown_command,
+            layer=hook.layer.value,
+            tool_use_id=payload.get("tool_use_id"),
+            exit_code=result.exit_code if hook.function is None else None,
+            outcome=verdict.word(row),
+            failure=verdict.failure_kind,
+            mode=hook.mode.value,
+            look=look,
+            rewrote=changes is not None,
+            let_through=let_through,
+            duration_ms=round(result.duration, 3),
+            reason=_reason(verdict),
+            is_async=hook.is_async,
+            before=before,
+            after=None if before is None or changes is None else rewrite(before, changes, stage.tool.nullable),
+            original_sha256=None if verdict.replacement is None else _digest(payload),
+            deferred=_deferred(hook, row, verdict),
+            occasion=stage.occasion,
+            position=hook.position,
+        )
+        self.journal.append(run)
+        self._emit(HookFinished(run=run))
+
+    def _clipped(self, verdict: Verdict, *, keep: bool) -> Verdict:
+        """The verdict with its texts cut to what a reader is given; the whole goes into a file."""
+        if all(len(_text_of(effect)) <= TEXT_LIMIT for effect in verdict.effects):
+            return verdict
+        return replace(verdict, effects=tuple(self._clip(effect, keep=keep) for effect in verdict.effects))
+
+    def _clip(self, effect: Effect, *, keep: bool) -> Effect:
+        text = _text_of(effect)
+        if len(text) <= TEXT_LIMIT:
+            return effect
+        return _with_text(effect, clip(text, whole=self._keep(text) if keep else None))
+
+    def _keep(self, text: str) -> str | None:
+        if self._outputs is None:
+            return None
+        content = text.encode(errors="replace")
+        file = self._outputs / f"hook-{hashlib.sha256(content).hexdigest()[:16]}.txt"
+        try:
+            self._outputs.mkdir(parents=True, exist_ok=True, mode=0o700)
+            file.touch(mode=0o600)
+            file.write_bytes(content)
+        except OSError:
+            return None  # a full disk must not cost the verdict; the note then names no file
+        return str(file)
+
+
+def _text_of(effect: Effect) -> str:
+    """The text of an effect that a reader will see whole, if it has one."""
+    if isinstance(effect, Block | Ask | Allow | EndTurn):
+        return effect.reason
+    if isinstance(effect, AddContext | TellUser):
+        return effect.text
+    return effect.message if isinstance(effect, Failure) else ""
+
+
+def _with_text(effect: Effect, text: str) -> Effect:
+    if isinstance(effect, Block | Ask | Allow | EndTurn):
+        return replace(effect, reason=text)
+    return replace(effect, message=text) if isinstance(effect, Failure) else replace(effect, text=text)
+
+
+def _reason(verdict: Verdict) -> str:
+    """For the journal: why the run came out as it did."""
+    said = [effect for effect in verdict.effects if isinstance(effect, Block | Ask | Allow | EndTurn | Failure)]
+    return "\n".join(text for effect in said if (text := _text_of(effect)))
+
+
+def _deferred(hook: HookDefinition, row: EventRow, verdict: Verdict) -> tuple[str, ...]:
+    """Context of this run that only the next prompt will bring to the model."""
+    waits = hook.is_async or row.context is ContextPlace.NEXT_PROMPT
+    if not waits or role_of(hook) is Role.SHADOW:
+        return ()
+    return tuple(effect.text for effect in verdict.effects if isinstance(effect, AddContext))
+
+
+def _argument(payload: Mapping[str, Any], path: tuple[str, ...]) -> str:
+    """One value of the payload as a command-line argument."""
+    value: Any = payload
+    for step in path:
+        value = cast(Mapping[str, Any], value).get(step, "") if isinstance(value, Mapping) else ""
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return text.replace("\0", "").encode(errors="replace")[:ARGUMENT_LIMIT].decode(errors="ignore")
+
+
+def _digest(payload: Mapping[str, Any]) -> str:
+    response = payload.get("tool_response")
+    return hashlib.sha256(json.dumps(response, sort_keys=True).encode()).hexdigest()

@@ -1,0 +1,120 @@
+"""Whether a hook applies to an event, and why (not)."""
+
+import re
+from collections.abc import Callable
+from enum import StrEnum
+
+from msgspec import Struct
+
+from wave_agent.text import compile_strictly
+
+KNOWN_TOOLS = (
+    *("Bash", "BashOutput", "KillShell", "Read", "Write", "Edit", "MultiEdit", "NotebookEdit", "Glob", "Grep"),
+    *("TodoWrite", "WebFetch", "WebSearch", "Task", "Agent", "Skill"),
+)
+"""Names that settings files use. A matcher may name others; these are known not to be the start of an expression."""
+
+_EXPRESSION = frozenset(".^$()[]{}+\\")
+_TOOL_WITH_ARGUMENT = re.compile(rf"({'|'.join(KNOWN_TOOLS)})\(", re.IGNORECASE)
+_PLAIN = re.compile(r"[\w-]+")
+_GLOB = re.compile(r"[\w*?-]+")
+
+
+class MatcherError(ValueError):
+    """Why a matcher cannot be used, and what to write instead."""
+
+
+class Form(StrEnum):
+    """How one alternative of a matcher was read."""
+
+    ALL = "everything"
+    NAME = "name"
+    GLOB = "glob"
+    EXPRESSION = "regular expression"
+
+
+class Alternative(Struct, frozen=True):
+    text: str
+    form: Form
+    test: Callable[[str], bool]
+
+
+class Matcher(Struct, frozen=True):
+    """A parsed matcher: it matches if one of its alternatives does."""
+
+    text: str
+    alternatives: tuple[Alternative, ...]
+
+    def matches(self, target: str) -> bool:
+        return any(alternative.test(target) for alternative in self.alternatives)
+
+    def explain(self) -> str:
+        """How the matcher was read: `name "Bash" or glob "mcp__*"`."""
+        return " or ".join(
+            str(alternative.form) if alternative.form is Form.ALL else f'{alternative.form} "{alternative.text}"'
+            for alternative in self.alternatives
+        )
+
+
+EVERYTHING = Matcher("", (Alternative("", Form.ALL, lambda _: True),))
+
+
+def parse_matcher(text: str) -> Matcher:
+    """Raises `MatcherError`: a matcher that cannot be read must never quietly match nothing."""
+    if text.strip() in ("", "*"):
+        return Matcher(text, EVERYTHING.alternatives)
+    return Matcher(text, tuple(_alternative(part.strip()) for part in _split(text)))
+
+
+def _split(text: str) -> list[str]:
+    """At `|` and `,` outside brackets."""
+    parts: list[str] = []
+    depth, in_class, start, at = 0, False, 0, 0
+    while at < len(text):
+        character = text[at]
+        if character == "\\":
+            at += 1
+        elif in_class:
+            in_class = character != "]"
+        elif character == "[":
+            in_class = True
+            at += text[at + 1 : at + 2] == "]"  # a bracket that comes first stands for itself
+        elif character in "({":
+            depth += 1
+        elif character in ")}":
+            depth -= 1
+        elif character in "|," and depth <= 0:
+            parts.append(text[start:at])
+            start = at + 1
+        at += 1
+    return [*parts, text[start:]]
+
+
+def _alternative(text: str) -> Alternative:
+    if not text:
+        raise MatcherError("an alternative is empty: remove the extra separator")
+    if _PLAIN.fullmatch(text):
+        wanted = text.casefold()
+        return Alternative(text, Form.NAME, lambda target: target.casefold() == wanted)
+    if tool := _TOOL_WITH_ARGUMENT.match(text):
+        raise MatcherError(f'a matcher names tools only: write "{tool[1]}" and put "if": "{text}" on the hook')
+    if not _EXPRESSION.isdisjoint(text):
+        return Alternative(text, Form.EXPRESSION, _expression(text))
+    if _GLOB.fullmatch(text):
+        pattern = re.compile(re.escape(text).replace(r"\*", ".*").replace(r"\?", "."), re.IGNORECASE | re.DOTALL)
+        return Alternative(text, Form.GLOB, lambda target: pattern.fullmatch(target) is not None)
+    raise MatcherError(f'"{text}" is neither a tool name, a pattern with * or ?, nor a regular expression')
+
+
+_GROUP_OPENING = re.compile(r"\(\?(?:[aimsux-]*[:)]|[!=]|<[!=]|P<\w+>)")
+_TOOL_EXPRESSION = re.compile(r"[\w\-*?.^$()\[\]{}+\\|,:]*")
+
+
+def _expression(text: str) -> Callable[[str], bool]:
+    try:
+        pattern = compile_strictly(text)
+    except ValueError as error:
+        raise MatcherError(f'"{text}" is not a valid regular expression: {error}') from None
+    if not _TOOL_EXPRESSION.fullmatch(_GROUP_OPENING.sub("", text)):
+        raise MatcherError(f'"{text}" can match no tool: only the name is compared; for the input use "if"')
+    return lambda target: pattern.search(target) is not None

@@ -1,0 +1,253 @@
+"""One event with all its hooks: in which order they run, and what each of them gets to see.
+
+    rewrite phase   groups with `"phase": "rewrite"`, one hook after another
+    parallel step   all others at once; a sequential group is one strand among them
+    second look     hooks that judged an input which is not the final one, once more
+
+So no rewritten input runs unseen by a guard, in at most two rounds.
+"""
+
+import asyncio
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import groupby
+from typing import Any, Protocol
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from wave_agent.hooks.definitions import HookDefinition, Mode, Phase
+from wave_agent.hooks.events import Decision, EventRow
+from wave_agent.hooks.semantics import NOT_CONVERGING, failure_blocks, merge, rewrite
+from wave_agent.hooks.verdicts import Block, Outcome, Reading, Role, Verdict
+
+ToolInput = dict[str, Any]
+
+
+class ToolFacts(Struct, frozen=True, kw_only=True):
+    """What must be known of a tool whose input hooks may rewrite."""
+
+    nullable: frozenset[str] = frozenset()
+    """Input fields whose schema allows null."""
+    normalise: Callable[[ToolInput], ToolInput] = lambda tool_input: tool_input
+    """Makes file paths absolute; applied again after each rewrite."""
+
+
+class Stage:
+    """What a hook gets to see; encoded once for all hooks that see the same."""
+
+    __slots__ = ("_stdin", "occasion", "payload", "tool")
+
+    def __init__(self, payload: Mapping[str, Any], tool: ToolFacts, occasion: int) -> None:
+        self.payload = payload
+        self.tool = tool
+        self.occasion = occasion
+        self._stdin: bytes | None = None
+
+    @property
+    def stdin(self) -> bytes:
+        if self._stdin is None:
+            self._stdin = _encode(self.payload)
+        return self._stdin
+
+    @property
+    def tool_input(self) -> ToolInput:
+        return self.payload.get("tool_input") or {}
+
+    def showing(self, **fields: Any) -> "Stage":
+        return Stage({**self.payload, **fields}, self.tool, self.occasion)
+
+    def after(self, verdict: Verdict) -> "Stage":
+        """What the next hook of a strand sees."""
+        stage = self
+        if verdict.rewrite is not None:
+            changed = rewrite(self.tool_input, verdict.rewrite, self.tool.nullable)
+            stage = stage.showing(tool_input=self.tool.normalise(changed))
+        if verdict.replacement is not None:
+            # The tool's own fields go too: they may hold what the replacement takes out.
+            response: Mapping[str, Any] = self.payload.get("tool_response") or {}
+            success = response.get("success", True)
+            stage = stage.showing(tool_response={"success": success, "content": verdict.replacement})
+        return stage
+
+
+def _encode(payload: Mapping[str, Any]) -> bytes:
+    try:
+        return msgspec.json.encode(payload)
+    except (UnicodeEncodeError, OverflowError):  # a lone surrogate, kept as an escape; an integer beyond 64 bits
+        return json.dumps(payload, separators=(",", ":")).encode()
+
+
+class Executor(Protocol):
+    """Runs single hooks."""
+
+    def applies(self, hook: HookDefinition, stage: Stage) -> bool: ...
+
+    def start(self, hook: HookDefinition, stage: Stage, look: int) -> None: ...
+
+    async def execute(self, hook: HookDefinition, stage: Stage, look: int, *, spent: bool) -> Verdict: ...
+
+
+class Done(Struct, frozen=True):
+    """A run that was waited for: the input it judged, and the input it left."""
+
+    hook: HookDefinition
+    verdict: Verdict
+    look: int
+    judged: ToolInput
+    left: ToolInput
+
+
+def role_of(hook: HookDefinition) -> Role:
+    """How much of this hook's verdict counts."""
+    return Role.SHADOW if hook.mode is Mode.SHADOW else Role.ASYNC if hook.is_async else Role.ENFORCE
+
+
+def reading_of(hook: HookDefinition, verdict: Verdict, look: int, *, allow_counts: bool = True) -> Reading:
+    return Reading(
+        position=hook.position,
+        name=hook.name,
+        verdict=verdict,
+        look=look,
+        role=role_of(hook),
+        strand=hook.group if hook.sequential else None,
+        allow_counts=allow_counts,
+    )
+
+
+class Occasion:
+    """One happening of one event."""
+
+    def __init__(self, executor: Executor, row: EventRow, tool: ToolFacts, *, number: int, spent: bool) -> None:
+        self.executor = executor
+        self.row = row
+        self.tool = tool
+        self.number = number
+        self.spent = spent
+        self.done: list[Done] = []
+        self.started: set[int] = set()
+        self.original: ToolInput = {}
+        self.unconverged: list[Reading] = []
+
+    async def run(self, hooks: Sequence[HookDefinition], payload: Mapping[str, Any]) -> Outcome:
+        first = [hook for hook in hooks if hook.phase is Phase.REWRITE]
+        rest = [hook for hook in hooks if hook.phase is not Phase.REWRITE]
+        stage = Stage(payload, self.tool, self.number)
+        self.original = stage.tool_input
+        if first:
+            stage = await self.strand(first, stage, look=1)
+        final = stage.tool_input if self.ended else await self.parallel(rest, stage)
+        return self.outcome(final)
+
+    # --------------------------------------------------------------------------------------------------------- rounds
+
+    async def parallel(self, hooks: Sequence[HookDefinition], stage: Stage) -> ToolInput:
+        """All hooks at once, what they changed together, and the second look at that. Returns the final input."""
+        earlier = len(self.done)
+        await self.round(hooks, stage, look=1)
+        seen = self.done[earlier:]
+        if not any(self.changes(done) for done in seen):
+            return stage.tool_input
+        final = self.compose(stage.tool_input, seen)
+        if not self.ended:
+            await self.second_look(hooks, seen, stage.showing(tool_input=final, original_tool_input=self.original))
+        return final
+
+    async def second_look(self, hooks: Sequence[HookDefinition], seen: Sequence[Done], stage: Stage) -> None:
+        before = {done.hook.position: done for done in seen}
+        earlier = len(self.done)
+        again = [hook for hook in hooks if self.looks_again(hook, before.get(hook.position), stage.tool_input)]
+        await self.round(again, stage, look=2)
+        repeated = self.done[earlier:]
+        if not _same(self.compose(stage.tool_input, repeated), stage.tool_input):
+            names = ", ".join(done.hook.name for done in repeated if self.changes(done))
+            verdict = Verdict((Block(NOT_CONVERGING.format(names=names)),))
+            self.unconverged = [Reading(position=repeated[-1].hook.position, name=names, verdict=verdict, look=3)]
+
+    def looks_again(self, hook: HookDefinition, seen: Done | None, final: ToolInput) -> bool:
+        if seen is None:  # its matcher or condition kept it out of the first round
+            return hook.position not in self.started
+        return role_of(hook) is Role.ENFORCE and not _same(seen.judged, final) and not _same(seen.left, final)
+
+    async def round(self, hooks: Iterable[HookDefinition], stage: Stage, *, look: int) -> None:
+        strands = [list(strand) for _, strand in groupby(hooks, key=_strand_key)]
+        if len(strands) == 1:
+            await self.strand(strands[0], stage, look=look)
+            return
+        # A task group ends only when all its tasks have: cancelled, it has waited for every process to be gone.
+        async with asyncio.TaskGroup() as tasks:
+            for strand in strands:
+                tasks.create_task(self.strand(strand, stage, look=look))
+
+    async def strand(self, hooks: Sequence[HookDefinition], stage: Stage, *, look: int) -> Stage:
+        """One hook after another, each seeing what the ones before it changed, until one of them denies."""
+        for hook in hooks:
+            if not self.executor.applies(hook, stage):
+                continue
+            if hook.is_async:
+                self.started.add(hook.position)
+                self.executor.start(hook, stage, look)
+                continue
+            verdict = await self.executor.execute(hook, stage, look, spent=self.spent)
+            left = stage.after(verdict)
+            done = Done(hook, verdict, look, judged=stage.tool_input, left=left.tool_input)
+            self.done.append(done)
+            if self.ends(done):
+                break
+            if role_of(hook) is Role.ENFORCE:
+                stage = left
+        return stage
+
+    # --------------------------------------------------------------------------------------------------------- results
+
+    @property
+    def ended(self) -> bool:
+        return any(self.ends(done) for done in self.done)
+
+    def ends(self, done: Done) -> bool:
+        """A deny, a stop, or a failure that amounts to a deny."""
+        failure = done.verdict.failure
+        denies = failure is not None and failure_blocks(self.row, failure, spent=self.spent)
+        return role_of(done.hook) is Role.ENFORCE and (denies or done.verdict.decision >= Decision.BLOCK)
+
+    def changes(self, done: Done) -> bool:
+        return self.row.has_rewrites and done.verdict.rewrite is not None and role_of(done.hook) is Role.ENFORCE
+
+    def compose(self, tool_input: ToolInput, done: Iterable[Done]) -> ToolInput:
+        """What these runs changed, in configuration order."""
+        for one in _in_order(done):
+            if self.changes(one):
+                tool_input = self.tool.normalise(rewrite(tool_input, one.verdict.rewrite or {}, self.tool.nullable))
+        return tool_input
+
+    def outcome(self, final: ToolInput) -> Outcome:
+        readings = [
+            reading_of(
+                done.hook, done.verdict, done.look, allow_counts=not self.row.has_rewrites or _same(done.left, final)
+            )
+            for done in self.done
+        ]
+        outcome = merge(self.row.event, [*readings, *self.unconverged], failure_block_spent=self.spent)
+        if not self.row.has_rewrites:
+            return outcome
+        setters = {
+            field: done.hook.name
+            for done in _in_order(self.done)
+            if self.changes(done)
+            for field in done.verdict.rewrite or {}
+        }
+        return replace(outcome, tool_input=final, rewritten_by=setters)
+
+
+def _in_order(done: Iterable[Done]) -> list[Done]:
+    return sorted(done, key=lambda one: (one.hook.position, one.look))
+
+
+def _strand_key(hook: HookDefinition) -> tuple[str, int]:
+    return ("group", hook.group) if hook.sequential else ("alone", hook.position)
+
+
+def _same(one: ToolInput, other: ToolInput) -> bool:
+    """Equal as JSON: `True` is not `1`, as it is in Python, and the order of keys does not count."""
+    return one is other or (one == other and json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True))

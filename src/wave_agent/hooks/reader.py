@@ -1,0 +1,228 @@
+"""What one hook's JSON says, field by field.
+
+Each field is judged by itself: one that cannot be used is dropped and told, the rest stands. What restricts is honoured
+wherever it stands; what loosens or changes something counts only in its right place.
+"""
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Any, cast
+
+from msgspec import Struct
+
+from wave_agent.hooks.events import Decision, EventRow
+from wave_agent.strictjson import out_of_range, type_name
+from wave_agent.text import did_you_mean
+
+SPECIFIC = "hookSpecificOutput"
+
+
+class Home(StrEnum):
+    """Where a field belongs."""
+
+    TOP = "top level"
+    SPECIFIC = SPECIFIC
+    EITHER = "either"
+
+
+class Field(Struct, frozen=True, kw_only=True):
+    """One row of the table of output fields."""
+
+    name: str
+    type: type
+    home: Home
+    decides: bool = False
+    """A value that cannot be read means that the hook meant to decide."""
+    free: bool = False
+    """A text that only goes with a decision: it may stand anywhere."""
+    meaning: str
+
+
+FIELDS: Mapping[str, Field] = {
+    field.name: field
+    for field in (
+        Field(name="continue", type=bool, home=Home.TOP, decides=True,
+              meaning="`false` ends the whole turn; it beats every other decision"),
+        Field(name="stopReason", type=str, home=Home.TOP, free=True,
+              meaning="goes with `continue: false`; to the user, never to the model"),
+        Field(name="systemMessage", type=str, home=Home.TOP, meaning="a warning to the user, never to the model"),
+        Field(name="suppressOutput", type=bool, home=Home.TOP,
+              meaning="keeps this hook's stdout out of what the user is shown"),
+        Field(name="decision", type=str, home=Home.TOP, decides=True,
+              meaning='`"block"` or `"deny"`; on PreToolUse also `"approve"`, `"allow"`, `"ask"`'),
+        Field(name="reason", type=str, home=Home.TOP, free=True,
+              meaning="goes with `decision`; blocking a Stop needs one"),
+        Field(name=SPECIFIC, type=dict, home=Home.TOP, meaning="an object with the fields below"),
+        Field(name="hookEventName", type=str, home=Home.SPECIFIC, meaning="must equal the event when it is given"),
+        Field(name="permissionDecision", type=str, home=Home.SPECIFIC, decides=True,
+              meaning='`"allow"`, `"deny"` or `"ask"`'),
+        Field(name="permissionDecisionReason", type=str, home=Home.SPECIFIC, free=True,
+              meaning="of an allow or ask to the user only, of a deny to the model"),
+        Field(name="updatedInput", type=dict, home=Home.SPECIFIC,
+              meaning="top-level fields to set in the tool's input, each replaced whole; `null` removes one"),
+        Field(name="updatedToolOutput", type=str, home=Home.SPECIFIC,
+              meaning="what the model gets, and what is kept, in place of the tool's result"),
+        Field(name="additionalContext", type=str, home=Home.EITHER, meaning="added to the model's context"),
+    )
+}  # fmt: skip
+
+
+class Stated(Struct, frozen=True):
+    """A decision that an output states, and the reason that goes with it."""
+
+    decision: Decision
+    reason: str = ""
+
+
+class HookOutput(Struct, frozen=True, kw_only=True):
+    """What the JSON object of one run says, for one event."""
+
+    stated: tuple[Stated, ...] = ()
+    """Every decision that could be read, in the order found. Without those that are no opinion."""
+    unreadable: tuple[str, ...] = ()
+    """What is wrong with each decision that could not be read."""
+    reason: str = ""
+    contexts: tuple[str, ...] = ()
+    updated_input: Mapping[str, Any] | None = None
+    updated_tool_output: str | None = None
+    system_message: str = ""
+    suppress_output: bool = False
+    problems: tuple[str, ...] = ()
+    """What the user is told about single fields."""
+
+    @property
+    def strictest(self) -> Decision:
+        return max((stated.decision for stated in self.stated), default=Decision.NONE)
+
+
+def knows(output: Mapping[str, Any]) -> bool:
+    """Some key of this object is one of ours."""
+    return not FIELDS.keys().isdisjoint(output)
+
+
+def unknown_keys(output: Mapping[str, Any]) -> str:
+    """What to tell the author of an object without any known key."""
+    first = next(iter(output))
+    return f'stdout is a JSON object without a known key: "{first}"{did_you_mean(first, FIELDS)}'
+
+
+def read_output(row: EventRow, output: Mapping[str, Any]) -> HookOutput:
+    """Never raises, whatever the object holds."""
+    reading = _Reading(row, output)
+    for place, fields in ((Home.TOP, output), (Home.SPECIFIC, reading.specific)):
+        for key, value in fields.items():
+            if value is not None and (field := FIELDS.get(key)) is not None:
+                reading.field(field, value, place)
+    return reading.result()
+
+
+class _Reading:
+    """One pass over one output."""
+
+    __slots__ = ("contexts", "decisions", "problems", "right_event", "row", "specific", "taken", "texts", "unreadable")
+
+    def __init__(self, row: EventRow, output: Mapping[str, Any]) -> None:
+        self.row = row
+        self.problems: list[str] = []
+        self.unreadable: list[str] = []
+        self.decisions: list[tuple[str, Decision]] = []
+        self.texts: dict[str, str] = {}
+        self.contexts: list[str] = []
+        self.taken: dict[str, Any] = {}
+        inner = output.get(SPECIFIC)
+        self.specific = cast(dict[str, Any], inner) if isinstance(inner, dict) else {}
+        named = self.specific.get("hookEventName")
+        self.right_event = named is None or named == row.event
+
+    def field(self, field: Field, value: Any, place: Home) -> None:
+        if not isinstance(value, field.type):
+            wrong = f"{_shown(field, place)} must be {_wanted(field.type)}, not {_show(value)}"
+            (self.unreadable if field.decides else self.problems).append(wrong)
+        elif field.decides:
+            self.decision(field, value, place)
+        elif field.free:
+            if value.strip():
+                self.texts.setdefault(field.name, value.strip())
+        elif problem := self.misplaced(field, place):
+            self.problems.append(f"{_shown(field, place)} was ignored: {problem}")
+        elif field.name == "updatedInput" and out_of_range(value):
+            self.problems.append(f"{_shown(field, place)} was ignored: it holds a number that is out of range")
+        elif field.name == "additionalContext":
+            if value.strip():
+                self.contexts.append(value.strip())
+        else:
+            self.taken[field.name] = value
+
+    def decision(self, field: Field, value: Any, place: Home) -> None:
+        decision = self.meaning(field, value)
+        if decision is None:
+            words = self.row.decision_words if field.name == "decision" else self.row.permission_words
+            hint = did_you_mean(value, words)
+            self.unreadable.append(f"{_shown(field, place)} {_show(value)} cannot be read on {self.row.event}{hint}")
+            return
+        misplaced = self.misplaced(field, place)
+        if decision >= Decision.ASK:
+            self.decisions.append((field.name, decision))
+            if misplaced:
+                self.problems.append(f"{_shown(field, place)} was honoured, but {misplaced}")
+        elif misplaced:
+            self.problems.append(f"{_shown(field, place)} was ignored: {misplaced}")
+        elif decision is not Decision.NONE:
+            self.decisions.append((field.name, decision))
+
+    def meaning(self, field: Field, value: Any) -> Decision | None:
+        """None: this value cannot be read here."""
+        if field.name == "continue":
+            return Decision.NONE if value else Decision.STOP
+        return (self.row.decision_words if field.name == "decision" else self.row.permission_words).get(value)
+
+    def misplaced(self, field: Field, place: Home) -> str:
+        """What is wrong with finding the field here, and where it belongs; empty if nothing is."""
+        if field.home is Home.TOP and place is Home.TOP:  # most fields of most outputs
+            return ""
+        if field.home is not Home.TOP and field.name not in self.row.specific:
+            if field.decides:
+                return f'{self.row.event} takes a top-level "decision": did you mean {{"decision": "block"}}?'
+            return f"{self.row.event} does not take it"
+        if place is Home.SPECIFIC and not self.right_event:
+            return f'hookEventName must be "{self.row.event}" here'
+        if field.home is Home.TOP and place is Home.SPECIFIC:
+            return f"it belongs at the top level: did you mean {field.name}?"
+        if field.home is Home.SPECIFIC and place is Home.TOP:
+            return f"it belongs into {SPECIFIC}: did you mean {SPECIFIC}.{field.name}?"
+        return ""
+
+    def reason_for(self, field: str) -> str:
+        wanted = {"continue": ("stopReason",), "permissionDecision": ("permissionDecisionReason", "reason")}
+        keys = wanted.get(field, ("reason", "permissionDecisionReason"))
+        return next((self.texts[key] for key in keys if key in self.texts), "")
+
+    def result(self) -> HookOutput:
+        return HookOutput(
+            stated=tuple(Stated(decision, self.reason_for(field)) for field, decision in self.decisions),
+            unreadable=tuple(self.unreadable),
+            reason=self.texts.get("reason", ""),
+            contexts=tuple(dict.fromkeys(self.contexts)),
+            updated_input=self.taken.get("updatedInput"),
+            updated_tool_output=self.taken.get("updatedToolOutput"),
+            system_message=self.taken.get("systemMessage", "").strip(),
+            suppress_output=self.taken.get("suppressOutput", False),
+            problems=tuple(self.problems),
+        )
+
+
+def _shown(field: Field, place: Home) -> str:
+    return field.name if place is Home.TOP else f"{SPECIFIC}.{field.name}"
+
+
+def _wanted(kind: type) -> str:
+    return type_name(kind())
+
+
+def _show(value: object) -> str:
+    """A value as its author wrote it, short."""
+    if isinstance(value, str):
+        return f'"{value[:60]}"'
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value) if isinstance(value, int | float) else type_name(value)

@@ -1,0 +1,230 @@
+"""May this call run? One pure function, one order:
+
+    deny rule > hook deny > plan mode's limit > protected path, ask rule, hook ask > hook allow > allow rule > mode
+
+A hook can tighten, and can answer the question that would be asked. It cannot lift a rule that denies or asks, plan
+mode, or a protected path.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from enum import StrEnum
+from typing import Any
+
+from msgspec import Struct
+
+from wave_agent.hooks.events import Decision
+from wave_agent.hooks.verdicts import Outcome
+from wave_agent.rules import Places, Purpose, Rule
+
+NOBODY_TO_ASK = "needs confirmation, and there is nobody to ask"
+
+
+class PermissionMode(StrEnum):
+    DEFAULT = "default"
+    ACCEPT_EDITS = "acceptEdits"
+    PLAN = "plan"
+    DONT_ASK = "dontAsk"
+    BYPASS = "bypassPermissions"
+
+
+class Kind(StrEnum):
+    """What a tool does, as far as modes care."""
+
+    READS = "reads"
+    EDITS = "edits files"
+    ACTS = "acts"
+
+
+class Answer(StrEnum):
+    ALLOW = "allow"
+    ASK = "ask"
+    DENY = "deny"
+
+
+class Rules(Struct, frozen=True, kw_only=True):
+    """The rules of all layers together."""
+
+    deny: tuple[Rule, ...] = ()
+    ask: tuple[Rule, ...] = ()
+    allow: tuple[Rule, ...] = ()
+
+
+class Call(Struct, frozen=True, kw_only=True):
+    """A tool call, with what must be known to judge it."""
+
+    tool: str
+    tool_input: Mapping[str, Any]
+    kind: Kind = Kind.ACTS
+    inside: bool = True
+    """Everything it touches lies in the project or an added directory."""
+    protected: str | None = None
+    """A protected path that it would write to."""
+
+
+class Permission(Struct, frozen=True, kw_only=True):
+    """The answer, who gave it, and what each side is told."""
+
+    answer: Answer
+    by: str
+    """What decided: `rule Bash(rm:*)`, `hook guard`, `mode plan` …"""
+    for_model: str = ""
+    """Why a call was denied."""
+    for_user: str = ""
+    """Why it is asked or was allowed."""
+
+
+class PermissionRequest(Struct, frozen=True, kw_only=True):
+    """The question that somebody has to answer before a call runs."""
+
+    tool_name: str
+    tool_input: Mapping[str, Any]
+    reason: str
+    suggestions: tuple[str, ...] = ()
+    """Rules that would answer it for good."""
+    tool_use_id: str = ""
+
+
+class Allow(Struct, frozen=True):
+    """Run it, perhaps with another input."""
+
+    updated_input: Mapping[str, Any] | None = None
+
+
+class Deny(Struct, frozen=True):
+    """Do not run it. The model is told why."""
+
+    message: str = ""
+
+
+def suggestions(call: Call) -> tuple[str, ...]:
+    """Rules to offer with the question, the narrowest first."""
+    command = call.tool_input.get("command")
+    if isinstance(command, str) and command.split():
+        words = command.split()
+        short = " ".join(words[:2]) if len(words) > 1 and words[1].isalnum() else words[0]
+        return (f"{call.tool}({command})", f"{call.tool}({short}:*)")
+    return (call.tool,)
+
+
+def decide(call: Call, mode: PermissionMode, rules: Rules, hooks: Outcome, places: Places) -> Permission:
+    """The first stage that has an opinion decides."""
+    case = _Case(call, mode, rules, hooks, places)
+    judged = next(found for stage in _STAGES if (found := stage(case)) is not None)
+    if judged.answer is Answer.ASK and mode is PermissionMode.DONT_ASK:
+        return unanswered(judged, f"{call.tool} {NOBODY_TO_ASK}: the permission mode is {mode}")
+    return judged
+
+
+def unanswered(question: Permission, for_model: str = "") -> Permission:
+    """A question that nobody can answer is a deny. The reason of a hook stays with the user."""
+    return Permission(
+        answer=Answer.DENY,
+        by=question.by,
+        for_model=for_model or f"This call {NOBODY_TO_ASK}.",
+        for_user=question.for_user,
+    )
+
+
+class _Case(Struct, frozen=True):
+    call: Call
+    mode: PermissionMode
+    rules: Rules
+    hooks: Outcome
+    places: Places
+
+    def first(self, rules: Sequence[Rule], purpose: Purpose) -> Rule | None:
+        """The first of these rules that speaks of the call."""
+        call = self.call
+        return next((rule for rule in rules if rule.matches(call.tool, call.tool_input, self.places, purpose)), None)
+
+
+def _hooks(outcome: Outcome, decision: Decision) -> str:
+    names = dict.fromkeys(said.hook for said in outcome.reasons.get(decision, ()))
+    return f"hook {', '.join(names)}"
+
+
+def _deny_rule(case: _Case) -> Permission | None:
+    rule = case.first(case.rules.deny, Purpose.RESTRICT)
+    if rule is None:
+        return None
+    return Permission(
+        answer=Answer.DENY, by=f"rule {rule.text}", for_model=f"Denied by the permission rule {rule.text}."
+    )
+
+
+def _hook_deny(case: _Case) -> Permission | None:
+    if case.hooks.decision < Decision.BLOCK:
+        return None
+    stopped = case.hooks.decision is Decision.STOP  # its reason is for the user alone
+    return Permission(
+        answer=Answer.DENY,
+        by=_hooks(case.hooks, case.hooks.decision),
+        for_model="A hook has ended the turn." if stopped else case.hooks.reason,
+    )
+
+
+def _plan_limit(case: _Case) -> Permission | None:
+    if case.mode is not PermissionMode.PLAN or case.call.kind is Kind.READS:
+        return None
+    return Permission(
+        answer=Answer.DENY,
+        by=f"mode {case.mode}",
+        for_model=f"{case.call.tool} cannot be used in plan mode: only what reads can.",
+    )
+
+
+def _ask(case: _Case) -> Permission | None:
+    """Every reason to ask is given; none of them can be answered by a hook's allow."""
+    why: list[tuple[str, str]] = []
+    if case.call.protected is not None:
+        why.append((f"protected path {case.call.protected}", f"{case.call.protected} is a protected path"))
+    if rule := case.first(case.rules.ask, Purpose.RESTRICT):
+        why.append((f"rule {rule.text}", f"the rule {rule.text} asks"))
+    asks = case.hooks.reasons.get(Decision.ASK, ())
+    if asks or case.hooks.decision is Decision.ASK:
+        why.append((_hooks(case.hooks, Decision.ASK), "\n".join(said.text for said in asks)))
+    if not why:
+        return None
+    return Permission(answer=Answer.ASK, by="; ".join(by for by, _ in why), for_user="\n".join(text for _, text in why))
+
+
+def _hook_allow(case: _Case) -> Permission | None:
+    if case.hooks.decision is not Decision.ALLOW:
+        return None
+    return Permission(answer=Answer.ALLOW, by=_hooks(case.hooks, Decision.ALLOW), for_user=case.hooks.reason)
+
+
+def _allow_rule(case: _Case) -> Permission | None:
+    rule = case.first(case.rules.allow, Purpose.PERMIT)
+    return None if rule is None else Permission(answer=Answer.ALLOW, by=f"rule {rule.text}")
+
+
+MODE_ALLOWS: Mapping[PermissionMode, frozenset[Kind]] = {
+    PermissionMode.DEFAULT: frozenset({Kind.READS}),
+    PermissionMode.ACCEPT_EDITS: frozenset({Kind.READS, Kind.EDITS}),
+    PermissionMode.PLAN: frozenset({Kind.READS}),
+    PermissionMode.DONT_ASK: frozenset(),
+    PermissionMode.BYPASS: frozenset(Kind),
+}
+"""What runs unasked, inside the project."""
+
+
+def _by_mode(case: _Case) -> Permission:
+    if case.call.kind in MODE_ALLOWS[case.mode] and (case.call.inside or case.mode is PermissionMode.BYPASS):
+        return Permission(answer=Answer.ALLOW, by=f"mode {case.mode}")
+    outside = "" if case.call.inside else " outside the project"
+    return Permission(
+        answer=Answer.ASK, by=f"mode {case.mode}", for_user=f"{case.call.tool}{outside} needs your consent"
+    )
+
+
+_STAGES: tuple[Callable[[_Case], Permission | None], ...] = (
+    _deny_rule,
+    _hook_deny,
+    _plan_limit,
+    _ask,
+    _hook_allow,
+    _allow_rule,
+    _by_mode,
+)
+"""The order. The last one always has an opinion."""

@@ -1,0 +1,213 @@
+"""Matchers: which tools they name, and which texts are not matchers."""
+
+import re
+
+import pytest
+from hypothesis import assume, example, given, settings
+from hypothesis import strategies as st
+
+from wave_agent.hooks.matcher import EVERYTHING, KNOWN_TOOLS, Form, MatcherError, parse_matcher
+
+EXPRESSION_CHARACTERS = ".^$()[]{}+\\"
+NEARLY_MATCHERS = st.text(alphabet=st.sampled_from("aBz_09-*?|, " + EXPRESSION_CHARACTERS), max_size=12)
+NAMES = st.from_regex(r"[A-Za-z0-9_-]+", fullmatch=True)
+
+
+# --------------------------------------------------------------------------------------------------------- what matches
+
+
+@pytest.mark.parametrize("text", ["", "*", " ", " * "])
+def test_an_empty_matcher_and_a_star_match_everything(text: str) -> None:
+    matcher = parse_matcher(text)
+    assert matcher.matches("Bash")
+    assert matcher.matches("")
+    assert matcher.explain() == "everything"
+    assert matcher.text == text
+
+
+@pytest.mark.parametrize(
+    ("text", "matching", "others"),
+    [
+        # names: whole and whatever the case
+        ("Bash", ["Bash", "bash", "BASH"], ["BashOutput", "MyBash", "Bas", "", "Bash\n"]),
+        ("bash", ["Bash"], ["BashOutput"]),
+        ("my-tool_2", ["My-Tool_2"], ["my-tool_22"]),
+        ("mcp__files__read", ["mcp__files__read", "MCP__Files__Read"], ["mcp__files__read_all", "mcp__files"]),
+        # alternatives
+        ("Bash|Edit", ["Bash", "edit"], ["Bash|Edit", "Read"]),
+        ("Write, Edit", ["Write", "Edit"], ["Read", ", Edit"]),
+        (" Bash | Edit,Write ", ["Bash", "Edit", "Write"], ["Read"]),
+        ("Bash|mcp__.*|Not*", ["bash", "mcp__x__y", "notebookedit"], ["MCP__x", "BashOutput"]),
+        # globs: whole and whatever the case
+        ("bash*", ["Bash", "BashOutput"], ["MyBash"]),
+        ("*Edit", ["Edit", "MultiEdit", "multiedit"], ["Editor"]),
+        ("mcp__*__read", ["mcp__files__read", "mcp__a__b__read"], ["mcp__files__write", "mcp__files__read2"]),
+        ("?ash", ["Bash", "hash"], ["ash", "slash"]),
+        ("B?s*", ["Bash", "BusStop"], ["Bs", "ABash"]),
+        ("**", ["", "Bash"], []),
+        ("*|Bash", ["Read", "Bash"], []),
+        # expressions: searched, and the case counts
+        ("mcp__.*", ["mcp__files__read", "xmcp__y"], ["MCP__files", "mcp_files"]),
+        ("^Notebook", ["NotebookEdit"], ["notebookedit", "MyNotebook"]),
+        ("^Bash$", ["Bash"], ["bash", "BashOutput"]),
+        ("mcp__x__(a|b)", ["mcp__x__a", "mcp__x__b"], ["mcp__x__c"]),
+        ("(Write|Edit)$", ["Write", "MultiEdit"], ["Editor"]),
+        ("[BR]ash|Edit", ["Bash", "Rash", "Edit"], ["Hash"]),
+        ("x[|,]y", ["x|y", "x,y"], ["x", "y", "xy"]),
+        ("x[]|]y|Bash", ["x]y", "x|y", "Bash"], ["xy"]),
+        (r"x[\]|]y", ["x]y", "x|y"], ["xy"]),
+        ("a{1,2}b", ["ab", "aab"], ["b"]),
+        (r"a\|b", ["a|b"], ["a", "b"]),
+        ("(?i)^bash$", ["BASH"], ["BashOutput"]),
+        (".*", ["", "Bash"], []),
+        ("Web.+", ["WebFetch"], ["Web"]),
+        ("Bashful(ly)?", ["Bashful", "Bashfully"], ["Bash"]),
+    ],
+)
+def test_a_matcher_matches_exactly_these(text: str, matching: list[str], others: list[str]) -> None:
+    matcher = parse_matcher(text)
+    assert [name for name in matching if not matcher.matches(name)] == []
+    assert [name for name in others if matcher.matches(name)] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "forms"),
+    [
+        ("Bash", [Form.NAME]),
+        ("Bash*", [Form.GLOB]),
+        ("Bash.*", [Form.EXPRESSION]),
+        ("Bash|Ed?t, ^mcp", [Form.NAME, Form.GLOB, Form.EXPRESSION]),
+        *((f"a{character}", [Form.EXPRESSION]) for character in ".^$+"),
+        ("a*b?", [Form.GLOB]),
+        ("*.x", None),
+    ],
+)
+def test_each_alternative_is_read_for_itself(text: str, forms: list[Form] | None) -> None:
+    if forms is None:
+        with pytest.raises(MatcherError):
+            parse_matcher(text)
+    else:
+        assert [alternative.form for alternative in parse_matcher(text).alternatives] == forms
+
+
+def test_a_matcher_explains_how_it_was_read() -> None:
+    explained = parse_matcher("Bash|mcp__*|^Edit$").explain()
+    assert explained == 'name "Bash" or glob "mcp__*" or regular expression "^Edit$"'
+    assert EVERYTHING.explain() == "everything"
+
+
+@settings(deadline=None)
+@given(name=NAMES, other=NAMES)
+def test_a_plain_name_matches_itself_and_nothing_else(name: str, other: str) -> None:
+    matcher = parse_matcher(name)
+    assert matcher.matches(name.swapcase())
+    assert matcher.matches(other) == (name.lower() == other.lower())
+
+
+@settings(deadline=None)
+@given(names=st.lists(NAMES, min_size=1, max_size=5), separator=st.sampled_from(["|", ",", " | ", ", "]), other=NAMES)
+def test_alternatives_match_what_one_of_them_matches(names: list[str], separator: str, other: str) -> None:
+    matcher = parse_matcher(separator.join(names))
+    assert all(matcher.matches(name) for name in names)
+    assert matcher.matches(other) == any(parse_matcher(name).matches(other) for name in names)
+
+
+# --------------------------------------------------------------------------------------------- what cannot be a matcher
+
+
+@pytest.mark.parametrize("tool", KNOWN_TOOLS)
+def test_a_tool_with_an_argument_is_refused_with_the_advice_to_use_if(tool: str) -> None:
+    with pytest.raises(MatcherError) as refused:
+        parse_matcher(f"Foo|{tool}(git push*)")
+    assert str(refused.value) == (
+        f'a matcher names tools only: write "{tool}" and put "if": "{tool}(git push*)" on the hook'
+    )
+
+
+@pytest.mark.parametrize("text", ["Bash(rm:*)", "bash(rm)", "Read(.env)", "Edit|Bash(git push)", "Bash()"])
+def test_a_tool_with_an_argument_is_refused_in_any_case_and_place(text: str) -> None:
+    with pytest.raises(MatcherError, match='"if"'):
+        parse_matcher(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["mcp__(", "[a", "(a", "a)", "*.md", "+", "a{2,1}", "(?P<x", "\\", "Bash|(", "[z-a]", "(?z)", "a**b.", "a)|(b"],
+)
+def test_a_broken_expression_is_refused_and_named(text: str) -> None:
+    with pytest.raises(MatcherError, match="is not a valid regular expression"):
+        parse_matcher(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["a{99999999999999999999}", "(" * 3000 + ")" * 3000], ids=["a large number", "deeply nested"]
+)
+def test_an_expression_too_large_to_compile_is_refused(text: str) -> None:
+    with pytest.raises(MatcherError, match="is not a valid regular expression"):
+        parse_matcher(text)
+
+
+@pytest.mark.parametrize("text", ["|", ",", "Bash|", "|Bash", "Bash||Edit", "Bash, ,Edit", " , "])
+def test_an_empty_alternative_is_refused(text: str) -> None:
+    with pytest.raises(MatcherError, match="an alternative is empty"):
+        parse_matcher(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["Bash Edit", "Bash;Edit", "Bash/Edit", "!Bash", "Bash & Edit", "tool == Bash", "Bash\nEdit", "'Bash'", "Bash: *"],
+)
+def test_characters_that_belong_to_no_form_are_refused(text: str) -> None:
+    with pytest.raises(MatcherError, match="is neither a tool name"):
+        parse_matcher(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'tool == "Bash" && tool_input.command matches "git push"',
+        'tool_name == "Write" && tool_input.file_path =~ "\\.env$"',
+        "Bash (git push)",
+    ],
+)
+def test_a_condition_language_is_refused_although_it_could_be_read_as_an_expression(text: str) -> None:
+    with pytest.raises(MatcherError):
+        parse_matcher(text)
+
+
+@settings(deadline=None, max_examples=400)
+@given(text=NEARLY_MATCHERS | st.text())
+@example("[[a]")
+@example("[a--z]")
+@example("a{" + "9" * 5000 + "}")
+@example("(?(1)a|b)")
+@example(r"\N{NO SUCH NAME}")
+def test_any_text_is_a_matcher_that_works_or_a_matcher_error(text: str) -> None:
+    try:
+        matcher = parse_matcher(text)
+    except MatcherError:
+        return
+    assert matcher.matches("Bash") in (True, False)
+    assert matcher.explain()
+
+
+@settings(deadline=None, max_examples=400)
+@given(text=NEARLY_MATCHERS)
+def test_no_text_with_a_broken_expression_becomes_a_matcher(text: str) -> None:
+    whole = text.strip()
+    assume(not set(whole) & set("|,"))
+    assume(set(whole) & set(EXPRESSION_CHARACTERS))
+    assume("[[" not in whole)
+    assume("--" not in whole)
+    try:
+        re.compile(whole)
+    except re.error:
+        with pytest.raises(MatcherError):
+            parse_matcher(text)
+        return
+    try:
+        matcher = parse_matcher(text)
+    except MatcherError as error:  # sound, but with characters that no tool's name has
+        assert "can match no tool" in str(error)
+    else:
+        assert [alternative.form for alternative in matcher.alternatives] == [Form.EXPRESSION]

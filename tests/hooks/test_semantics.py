@@ -1,0 +1,696 @@
+"""The meaning of a hook's output: the table is whole, and no combination loses a deny or gains an allow."""
+
+import json
+from itertools import combinations_with_replacement, permutations, product
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from wave_agent.hooks.events import EVENTS, Decision, Flow, HookEvent, OnFailure
+from wave_agent.hooks.execution import HookExecutionResult
+from wave_agent.hooks.semantics import RULES, ExitClass, Stdout, merge, read, rewrite
+from wave_agent.hooks.verdicts import (
+    AddContext,
+    Allow,
+    Ask,
+    Block,
+    EndTurn,
+    Failure,
+    FailureKind,
+    Reading,
+    ReplaceOutput,
+    Rewrite,
+    Role,
+    Said,
+    TellUser,
+    ToUser,
+    Verdict,
+)
+from wave_agent.permissions import Answer, Call, PermissionMode, Rules, decide
+from wave_agent.rules import Places, parse_rule
+
+PRE = HookEvent.PRE_TOOL_USE
+POST = HookEvent.POST_TOOL_USE
+PROMPT = HookEvent.USER_PROMPT_SUBMIT
+STOP = HookEvent.STOP
+START = HookEvent.SESSION_START
+BLOCKING = (PROMPT, PRE, POST, STOP)
+
+
+def ran(code: int = 0, stdout: str = "", stderr: str = "", **more: Any) -> HookExecutionResult:
+    return HookExecutionResult(exit_code=code, stdout=stdout, stderr=stderr, **more)
+
+
+def printed(output: object, code: int = 0, stderr: str = "") -> HookExecutionResult:
+    return ran(code, json.dumps(output), stderr)
+
+
+def verdict(event: HookEvent, result: HookExecutionResult, on_failure: OnFailure = OnFailure.CONTINUE) -> Verdict:
+    return read(event, result, name="guard", on_failure=on_failure)
+
+
+def specific(**fields: Any) -> dict[str, Any]:
+    return {"hookSpecificOutput": fields}
+
+
+# ------------------------------------------------------------------------------------------------------ whole tables
+
+
+def test_every_kind_of_stdout_with_every_exit_code_is_decided():
+    assert set(RULES) == set(product(Stdout, ExitClass))
+
+
+@pytest.mark.parametrize("event", HookEvent)
+def test_every_event_has_a_row_and_every_decision_a_flow(event: HookEvent):
+    row = EVENTS[event]
+    assert row.event is event
+    assert set(row.flow) == set(Decision)
+    assert row.flow[Decision.STOP] is Flow.END_TURN
+    assert {"block", "deny", "approve", "allow"} <= set(row.decision_words)
+    assert row.decision_words["block"] is row.decision_words["deny"] is Decision.BLOCK
+    assert row.permission_words["deny"] is Decision.BLOCK
+
+
+@pytest.mark.parametrize(("event", "decision"), list(product(HookEvent, Decision)))
+def test_every_outcome_of_every_event_says_what_the_agent_does(event: HookEvent, decision: Decision):
+    effects: dict[Decision, Any] = {
+        Decision.NONE: TellUser("x"),
+        Decision.ALLOW: Allow("x"),
+        Decision.ASK: Ask("x"),
+        Decision.BLOCK: Block("x"),
+        Decision.STOP: EndTurn("x"),
+    }
+    outcome = merge(event, [Reading(position=0, name="guard", verdict=Verdict((effects[decision],)))])
+    assert outcome.decision is decision
+    assert outcome.flow is EVENTS[event].flow[decision]
+    # Whatever is said reaches somebody.
+    assert "x" in [*outcome.for_model(), *(note.text for note in outcome.for_user())]
+
+
+def test_the_flow_of_a_block_is_the_events_own():
+    assert {event: EVENTS[event].flow[Decision.BLOCK] for event in HookEvent} == {
+        PROMPT: Flow.ERASE_PROMPT,
+        PRE: Flow.SKIP_TOOL,
+        POST: Flow.FEEDBACK,
+        STOP: Flow.KEEP_WORKING,
+        START: Flow.PROCEED,
+    }
+
+
+# ------------------------------------------------------------------------------------------------------- single cells
+
+
+@pytest.mark.parametrize("event", HookEvent)
+@pytest.mark.parametrize("stdout", ["", "{}", " \n", "\ufeff", "\ufeff{}"])
+def test_silence_is_no_opinion(event: HookEvent, stdout: str):
+    assert verdict(event, ran(0, stdout)) == Verdict()
+
+
+@pytest.mark.parametrize("event", HookEvent)
+def test_plain_text_is_context_only_where_the_event_says_so(event: HookEvent):
+    expected = (AddContext("note"),) if event in (PROMPT, START) else ()
+    assert verdict(event, ran(0, "note", "ignored")).effects == expected
+
+
+@pytest.mark.parametrize("stdout", ['["a"]', '"text"', "12", "null", "NaN"])
+def test_other_json_values_are_plain_text(stdout: str):
+    assert verdict(PROMPT, ran(0, stdout)).effects == (AddContext(stdout),)
+
+
+@pytest.mark.parametrize("event", HookEvent)
+@pytest.mark.parametrize("stdout", ["", "text", "{}", '{"unknown": 1}', '{"continue": true}', '{"reason": ""}'])
+def test_exit_2_blocks_with_stderr_or_the_default_reason(event: HookEvent, stdout: str):
+    assert verdict(event, ran(2, stdout, "no")).effects[-1] == Block("no")
+    assert verdict(event, ran(2, stdout)).effects[-1] == Block("Blocked by hook guard")
+
+
+@pytest.mark.parametrize("event", HookEvent)
+@pytest.mark.parametrize("code", [1, 3, 126, 127, 255])
+def test_other_codes_fail_and_are_told(event: HookEvent, code: int):
+    assert verdict(event, ran(code, "text", "broke")).effects == (Failure(FailureKind.EXIT, "broke", blocks=False),)
+    assert verdict(event, ran(code)).effects == (Failure(FailureKind.EXIT, "Hook execution failed", blocks=False),)
+
+
+@pytest.mark.parametrize(
+    ("result", "kind", "word"),
+    [
+        (
+            HookExecutionResult(timed_out=True, stdout="partial", duration=300),
+            FailureKind.TIMEOUT,
+            "timed out after 0.3 s",
+        ),
+        (HookExecutionResult(signal=9, stdout="partial"), FailureKind.SIGNAL, "signal 9 (SIGKILL)"),
+        (HookExecutionResult(signal=200), FailureKind.SIGNAL, "signal 200"),
+        (HookExecutionResult(error="no such file"), FailureKind.SPAWN, "could not be started: no such file"),
+    ],
+)
+@pytest.mark.parametrize("event", HookEvent)
+def test_a_run_that_did_not_end_by_itself_is_a_failure(
+    event: HookEvent, result: HookExecutionResult, kind: FailureKind, word: str
+):
+    found = verdict(event, result)
+    assert found.failure is not None
+    assert found.failure.kind is kind
+    assert word in found.failure.message
+    assert len(found.effects) == 1  # partial stdout is never context
+
+
+def test_json_that_was_cut_at_the_cap_is_not_json():
+    cut = ran(0, '{"decision": "approve"}', stdout_dropped=1)
+    assert verdict(PRE, cut).decision is Decision.NONE
+    assert verdict(PRE, cut).failure_kind is FailureKind.JSON
+    assert verdict(PRE, ran(2, '{"a', "no", stdout_dropped=1)).effects[-1] == Block("no")
+
+
+MALFORMED = [
+    '{"decision": "approve"', '{"decision": "block", "decision": "approve"}', '{"a": NaN}',
+    "{" * 70, '{"a":' * 70 + "1" + "}" * 70, "{'a': 1}", '{"a": 1} trailing',
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("stdout", MALFORMED)
+def test_malformed_json_is_told_and_the_exit_code_rules(stdout: str):
+    for event in HookEvent:
+        lenient = verdict(event, ran(0, stdout))
+        assert [type(effect) for effect in lenient.effects] == [TellUser]
+        assert lenient.failure_kind is FailureKind.JSON
+        strict = verdict(event, ran(0, stdout), OnFailure.BLOCK)
+        assert (
+            strict.failure == Failure(FailureKind.JSON, strict.failure.message, blocks=True)
+            if strict.failure
+            else False
+        )
+        blocked = verdict(event, ran(2, stdout, "no"), OnFailure.BLOCK)
+        assert blocked.effects[-1] == Block("no")
+        assert blocked.failure_kind is None
+        failed = verdict(event, ran(1, stdout, "broke"))
+        assert failed.effects[-1] == Failure(FailureKind.EXIT, "broke", blocks=False)
+
+
+def test_an_allow_beside_exit_2_stands_but_is_told_and_fails_where_failing_blocks():
+    output = specific(permissionDecision="allow")
+    assert verdict(PRE, printed(output, 2)).decision is Decision.ALLOW
+    assert any(isinstance(effect, TellUser) for effect in verdict(PRE, printed(output, 2)).effects)
+    strict = verdict(PRE, printed(output, 2), OnFailure.BLOCK)
+    assert strict.decision is Decision.NONE
+    assert strict.failure is not None
+    assert strict.failure.blocks
+
+
+def test_json_that_decides_nothing_forgives_other_codes_unless_failing_blocks():
+    output = {"systemMessage": "careful"}
+    assert verdict(PRE, printed(output, 1)).effects == (TellUser("careful"),)
+    assert verdict(PRE, printed(output, 1, "broke"), OnFailure.BLOCK).failure == Failure(
+        FailureKind.EXIT, "broke", blocks=True
+    )
+
+
+def test_exit_2_beside_json_without_a_decision_takes_the_jsons_reason_first():
+    assert verdict(PRE, printed({"reason": "json"}, 2, "stderr")).effects == (Block("json"),)
+    assert verdict(PRE, printed({"continue": True}, 2, "stderr")).effects == (Block("stderr"),)
+
+
+def test_continue_false_beside_exit_2_also_blocks():
+    for event in HookEvent:
+        found = verdict(event, printed({"continue": False, "stopReason": "enough"}, 2, "no"))
+        assert found.decision is Decision.STOP
+        assert EndTurn("enough") in found.effects
+        assert Block("no") in found.effects
+
+
+def test_blocking_a_stop_needs_a_reason():
+    assert verdict(STOP, printed({"decision": "block", "reason": "tests fail"})).effects == (Block("tests fail"),)
+    for empty in ({}, {"reason": ""}, {"reason": "  "}, {"reason": 5}):
+        found = verdict(STOP, printed({"decision": "block", **empty}))
+        assert found.failure is not None
+        assert found.failure.kind is FailureKind.JSON
+        assert "reason" in found.failure.message
+        assert verdict(STOP, printed({"decision": "block", **empty}, 2, "lent")).effects[-1] == Block("lent")
+    stopped = verdict(STOP, printed({"decision": "block", "continue": False}))
+    assert stopped.decision is Decision.STOP
+    assert stopped.failure is None
+    for event in (PROMPT, PRE, POST):
+        assert Block("Blocked by hook guard") in verdict(event, printed({"decision": "block"})).effects
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        {"decision": "Deny"}, {"decision": "defer"}, {"decision": 5}, {"decision": ""}, {"continue": "false"},
+        {"continue": 0}, specific(permissionDecision="block"), specific(permissionDecision=["deny"]),
+        {"permissionDecision": "DENY"}, specific(hookEventName="Other", permissionDecision=7),
+    ],
+)  # fmt: skip
+def test_a_decision_that_cannot_be_read_is_an_ask_before_a_tool_and_a_failure_elsewhere(output: dict[str, Any]):
+    asked = verdict(PRE, printed(output))
+    assert asked.decision is Decision.ASK
+    assert asked.failure_kind is None
+    for event in (PROMPT, POST, STOP, START):
+        failed = verdict(event, printed(output))
+        assert failed.failure is not None
+        assert failed.failure.kind is FailureKind.JSON
+    for event in HookEvent:
+        assert verdict(event, printed(output, 2, "no")).effects[-1] == Block("no")
+
+
+def test_an_unreadable_decision_does_not_weaken_a_readable_one_beside_it():
+    both = {"decision": "Deny", **specific(permissionDecision="allow")}
+    assert verdict(PRE, printed(both)).decision is Decision.ASK
+    assert verdict(PRE, printed(both, 2, "no")).decision is Decision.BLOCK
+    stop = {"continue": False, "decision": 5}
+    for event in HookEvent:
+        assert verdict(event, printed(stop)).decision is Decision.STOP
+        assert verdict(event, printed(stop, 2)).decision is Decision.STOP
+    assert verdict(POST, printed({"continue": "no", "decision": "block", "reason": "r"})).decision is Decision.BLOCK
+
+
+def test_two_decisions_in_one_output_the_stricter_holds_and_all_reasons_are_given():
+    output = {"decision": "block", "reason": "a", **specific(permissionDecision="allow", permissionDecisionReason="b")}
+    assert verdict(PRE, printed(output)).decision is Decision.BLOCK
+    output = {"decision": "block", "reason": "a", **specific(permissionDecision="deny", permissionDecisionReason="b")}
+    assert [effect for effect in verdict(PRE, printed(output)).effects if isinstance(effect, Block)] == [
+        Block("a"),
+        Block("b"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("event", "output", "decision", "place"),
+    [
+        (PRE, {"permissionDecision": "deny"}, Decision.BLOCK, "hookSpecificOutput.permissionDecision"),
+        (PRE, {"permissionDecision": "ask"}, Decision.ASK, "hookSpecificOutput.permissionDecision"),
+        (PRE, {"permissionDecision": "allow"}, Decision.NONE, "hookSpecificOutput.permissionDecision"),
+        (PRE, specific(decision="block"), Decision.BLOCK, "did you mean decision"),
+        (PRE, specific(decision="approve"), Decision.NONE, "did you mean decision"),
+        (STOP, specific(decision="approve"), Decision.NONE, "did you mean decision"),
+        (PRE, {**specific(**{"continue": False})}, Decision.STOP, "did you mean continue"),
+        (PRE, specific(hookEventName="PostToolUse", permissionDecision="deny"), Decision.BLOCK, "hookEventName"),
+        (PRE, specific(hookEventName="PostToolUse", permissionDecision="allow"), Decision.NONE, "hookEventName"),
+        (POST, specific(permissionDecision="deny"), Decision.BLOCK, '{"decision": "block"}'),
+        (POST, specific(permissionDecision="allow"), Decision.NONE, '{"decision": "block"}'),
+        (PRE, {"updatedInput": {"a": 1}}, Decision.NONE, "hookSpecificOutput.updatedInput"),
+        (PRE, specific(systemMessage="x"), Decision.NONE, "did you mean systemMessage"),
+        (PRE, {"hookEventName": "PreToolUse"}, Decision.NONE, "hookSpecificOutput.hookEventName"),
+        (POST, specific(updatedInput={"a": 1}), Decision.NONE, "does not take it"),
+        (PRE, specific(hookEventName="Stop", additionalContext="x"), Decision.NONE, "hookEventName"),
+        (PRE, specific(hookEventName=5, updatedInput={}), Decision.NONE, "hookEventName"),
+    ],
+)
+def test_in_the_wrong_place_what_restricts_is_honoured_and_what_loosens_is_dropped(
+    event: HookEvent, output: dict[str, Any], decision: Decision, place: str
+):
+    found = verdict(event, printed(output))
+    assert found.decision is decision
+    assert found.rewrite is None
+    assert not any(isinstance(effect, AddContext) for effect in found.effects)
+    assert any(place in effect.text for effect in found.effects if isinstance(effect, TellUser))
+
+
+@pytest.mark.parametrize(
+    ("output", "field", "wanted"),
+    [
+        ({"systemMessage": 5}, "systemMessage", "a string, not 5"),
+        ({"suppressOutput": "yes"}, "suppressOutput", 'true or false, not "yes"'),
+        ({"reason": True}, "reason", "a string, not true"),
+        ({"hookSpecificOutput": []}, "hookSpecificOutput", "an object, not a list"),
+        (specific(updatedInput="ls"), "updatedInput", 'an object, not "ls"'),
+        (specific(additionalContext=1.5), "additionalContext", "a string, not 1.5"),
+    ],
+)
+def test_a_field_of_the_wrong_type_is_dropped_and_told_and_the_rest_stands(
+    output: dict[str, Any], field: str, wanted: str
+):
+    found = verdict(PRE, printed({**output, "decision": "ask"}))
+    assert found.decision is Decision.ASK
+    [note] = [effect.text for effect in found.effects if isinstance(effect, TellUser)]
+    assert field in note
+    assert wanted in note
+
+
+def test_null_means_absent():
+    nulls = dict.fromkeys(("continue", "decision", "reason", "hookSpecificOutput"))
+    assert verdict(STOP, printed(nulls)) == Verdict()
+    assert verdict(PRE, printed(specific(permissionDecision=None, updatedInput=None))) == Verdict()
+
+
+def test_every_field_reaches_its_effect():
+    output = {
+        "systemMessage": " careful ", "suppressOutput": True, "additionalContext": "top",
+        **specific(
+            hookEventName="PreToolUse", permissionDecision="allow", permissionDecisionReason="safe",
+            updatedInput={"command": "ls"}, additionalContext=" inner ",
+        ),
+    }  # fmt: skip
+    found = verdict(PRE, printed(output))
+    assert found.effects == (
+        TellUser("careful"), AddContext("top"), AddContext("inner"), Rewrite({"command": "ls"}), Allow("safe"),
+    )  # fmt: skip
+    assert found.hide_stdout
+    assert verdict(POST, printed(specific(updatedToolOutput=""))).effects == (ReplaceOutput(""),)
+    assert verdict(PRE, printed({"additionalContext": " ", "stopReason": ""})) == Verdict()
+
+
+@pytest.mark.parametrize("number", ["1e999", "-1e999", "9" * 5000])
+def test_a_number_out_of_range_costs_no_deny_but_cannot_be_written_into_an_input(number: str):
+    assert verdict(PRE, ran(0, f'{{"decision": "block", "reason": "no", "n": {number}}}')).effects == (Block("no"),)
+    [told] = verdict(PRE, ran(0, f'{{"hookSpecificOutput": {{"updatedInput": {{"n": [{number}]}}}}}}')).effects
+    assert isinstance(told, TellUser)
+    assert "out of range" in told.text
+
+
+def test_an_object_without_a_known_key_is_context_where_text_is_and_told_elsewhere():
+    assert verdict(PROMPT, ran(0, '{"foo": 1}')).effects == (AddContext('{"foo": 1}'),)
+    [told] = verdict(PRE, ran(0, '{"desicion": "block"}')).effects
+    assert isinstance(told, TellUser)
+    assert 'did you mean "decision"' in told.text
+    assert verdict(PRE, ran(1, '{"foo": 1}', "broke")).failure is not None
+
+
+def test_lone_surrogates_cost_no_deny():
+    found = verdict(PRE, ran(0, '{"decision": "block", "reason": "bad \\ud800 text"}'))
+    assert found.effects == (Block("bad \ufffd text"),)
+    found.effects[0].reason.encode()
+
+
+@pytest.mark.parametrize(
+    ("effects", "event", "word"),
+    [
+        ((), PRE, "none"),
+        ((TellUser("x"), Rewrite({})), PRE, "none"),
+        ((AddContext("x"),), PRE, "context"),
+        ((AddContext("x"), Allow()), PRE, "allow"),
+        ((Ask("x"), Allow()), PRE, "ask"),
+        ((Block("x"),), PRE, "deny"),
+        ((Block("x"),), STOP, "block"),
+        ((Block("x"), EndTurn("y")), STOP, "stop"),
+        ((TellUser("x"), Failure(FailureKind.EXIT, "x", blocks=True)), PRE, "failure"),
+    ],
+)
+def test_the_journal_has_one_word_for_each_verdict(effects: tuple[Any, ...], event: HookEvent, word: str):
+    assert Verdict(effects).word(EVENTS[event]) == word
+
+
+# ------------------------------------------------------------------------------------------------------------- merging
+
+
+def reading(position: int, *effects: Any, **more: Any) -> Reading:
+    return Reading(position=position, name=f"hook{position}", verdict=Verdict(effects), **more)
+
+
+def test_all_denying_reasons_are_given_in_configuration_order():
+    readings = [reading(2, Block("c")), reading(0, Block("a")), reading(1, Allow("b"))]
+    outcome = merge(PRE, readings)
+    assert outcome.reason == "a\nc"
+    assert outcome.for_model() == ("a\nc",)
+    assert outcome.for_user() == ()
+
+
+def test_a_stop_beats_a_block_and_what_it_beat_is_still_told():
+    outcome = merge(POST, [reading(0, Block("feedback")), reading(1, EndTurn("enough"))])
+    assert outcome.decision is Decision.STOP
+    assert outcome.blocked
+    assert outcome.for_model() == ()
+    assert [note.text for note in outcome.for_user()] == ["enough", "feedback"]
+
+
+def test_a_blocked_prompt_takes_all_context_with_it_and_its_reason_stays_with_the_user():
+    outcome = merge(PROMPT, [reading(0, AddContext("secret")), reading(1, Block("no"))])
+    assert outcome.prompt_erased
+    assert outcome.for_model() == ()
+    assert [note.text for note in outcome.for_user()] == ["no"]
+    stopped = merge(PROMPT, [reading(0, AddContext("c")), reading(1, EndTurn("enough"))])
+    assert not stopped.prompt_erased
+    assert merge(PROMPT, [reading(0, Block("no")), reading(1, EndTurn("enough"))]).prompt_erased
+
+
+def test_an_allow_for_another_input_does_not_count():
+    outcome = merge(PRE, [reading(0, Allow("ok"), allow_counts=False)])
+    assert outcome.decision is Decision.NONE
+    assert outcome.for_user() == ()
+
+
+def test_the_same_context_and_reason_of_both_looks_count_once():
+    twice = [reading(0, AddContext("c"), Ask("a"), look=look) for look in (1, 2)]
+    outcome = merge(PRE, twice)
+    assert outcome.contexts == (Said("hook0", "c"),)
+    assert outcome.reason == "a"
+
+
+@pytest.mark.parametrize("event", HookEvent)
+def test_failures_that_cannot_block_are_counted_as_let_through(event: HookEvent):
+    lenient = merge(event, [reading(0, Failure(FailureKind.EXIT, "broke", blocks=False))])
+    assert (lenient.decision, lenient.failed_open) == (Decision.NONE, 1)
+    assert lenient.for_user() == (ToUser("hook0", "broke", "error"),)
+    strict = merge(event, [reading(0, Failure(FailureKind.EXIT, "broke", blocks=True))])
+    assert strict.failed_open == (event is START)
+    assert strict.blocked == (event is not START)
+    assert strict.only_failures_block == (event is not START)
+
+
+def test_a_failure_blocks_a_stop_once_per_prompt():
+    failure = reading(0, Failure(FailureKind.TIMEOUT, "slow", blocks=True))
+    spent = merge(STOP, [failure], failure_block_spent=True)
+    assert (spent.decision, spent.failed_open) == (Decision.NONE, 1)
+    wanted = merge(STOP, [failure, reading(1, Block("work left"))])
+    assert wanted.reason == "slow\nwork left"
+    assert not wanted.only_failures_block
+
+
+def test_shadow_hooks_change_nothing_and_async_hooks_only_add_context_and_messages():
+    said = (
+        Block("no"),
+        EndTurn("x"),
+        AddContext("c"),
+        TellUser("t"),
+        ReplaceOutput("r"),
+        Failure(FailureKind.EXIT, "f", blocks=True),
+    )
+    shadow = merge(POST, [reading(0, *said, role=Role.SHADOW)])
+    assert (shadow.decision, shadow.contexts, shadow.replacement, shadow.failed_open) == (Decision.NONE, (), None, 0)
+    assert [note.text for note in shadow.for_user()] == ["f"]
+    later = merge(POST, [reading(0, *said, role=Role.ASYNC)])
+    assert (later.decision, later.replacement, later.failed_open) == (Decision.NONE, None, 0)
+    assert later.contexts == (Said("hook0", "c"),)
+    assert [note.text for note in later.for_user()] == ["t", "f"]
+
+
+def test_parallel_hooks_that_replace_a_result_differently_give_away_neither_text():
+    outcome = merge(POST, [reading(0, ReplaceOutput("without a")), reading(1, ReplaceOutput("without b"))])
+    assert outcome.replacement is not None
+    assert "withheld" in outcome.replacement
+    assert "without" not in outcome.replacement.replace("withheld", "")
+    assert [note.hook for note in outcome.for_user()] == ["hook0, hook1"]
+    agreeing = merge(POST, [reading(0, ReplaceOutput("same")), reading(1, ReplaceOutput("same"))])
+    assert agreeing.replacement == "same"
+    strand = merge(POST, [reading(0, ReplaceOutput("a"), strand=3), reading(1, ReplaceOutput("b"), strand=3)])
+    assert strand.replacement == "b"
+
+
+def test_a_rewrite_sets_whole_fields_and_null_removes_one_unless_its_schema_takes_null():
+    before = {"command": "ls", "timeout": 5, "options": {"a": 1, "b": 2}}
+    after = rewrite(before, {"options": {"a": 9}, "timeout": None, "absent": None, "extra": None}, nullable=("extra",))
+    assert after == {"command": "ls", "options": {"a": 9}, "extra": None}
+    assert before == {"command": "ls", "timeout": 5, "options": {"a": 1, "b": 2}}
+
+
+# ---------------------------------------------------------------------------------------------------------- properties
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner, max_size=3),
+    max_leaves=6,
+)
+words = st.sampled_from(
+    ["allow", "deny", "ask", "block", "approve", "Deny", "defer", "", None, 5, True, False, "false"]
+)
+inner_fields = st.fixed_dictionaries(
+    {},
+    optional={
+        "hookEventName": st.sampled_from([*HookEvent, "Other", None, 7]),
+        "permissionDecision": words,
+        "permissionDecisionReason": st.text(max_size=5) | st.none() | st.integers(),
+        "updatedInput": st.dictionaries(st.text(max_size=3), json_values, max_size=2) | json_values,
+        "updatedToolOutput": st.text(max_size=5) | json_values,
+        "additionalContext": st.text(max_size=5) | json_values,
+        "decision": words,
+        "continue": words,
+    },
+)
+outputs = st.fixed_dictionaries(
+    {},
+    optional={
+        "continue": words,
+        "stopReason": st.text(max_size=5) | json_values,
+        "systemMessage": st.text(max_size=5) | json_values,
+        "suppressOutput": st.booleans() | json_values,
+        "decision": words,
+        "reason": st.text(max_size=5) | json_values,
+        "permissionDecision": words,
+        "updatedInput": json_values,
+        "additionalContext": st.text(max_size=5) | json_values,
+        "hookSpecificOutput": inner_fields | json_values,
+        "other": json_values,
+    },
+)
+events = st.sampled_from(HookEvent)
+codes = st.sampled_from([0, 1, 2, 3, 127])
+policies = st.sampled_from(OnFailure)
+
+
+@given(
+    events, st.binary(max_size=200) | st.binary(max_size=60).map(b"{".__add__), codes, st.binary(max_size=20), policies
+)
+def test_reading_never_raises_on_any_bytes(event: HookEvent, out: bytes, code: int, err: bytes, policy: OnFailure):
+    result = ran(code, out.decode(errors="replace").strip(), err.decode(errors="replace").strip())
+    found = read(event, result, name="guard", on_failure=policy)
+    if code == 2 and not out.decode(errors="replace").strip().startswith(("{", "\ufeff")):
+        assert found.decision is Decision.BLOCK
+
+
+def states_allow(event: HookEvent, output: dict[str, Any]) -> bool:
+    inner = output.get("hookSpecificOutput")
+    nested = isinstance(inner, dict) and inner.get("hookEventName") in (None, event)
+    return event is PRE and (
+        output.get("decision") in ("approve", "allow")
+        or (nested and isinstance(inner, dict) and inner.get("permissionDecision") == "allow")
+    )
+
+
+@given(events, outputs, codes, policies)
+def test_an_invalid_output_never_loosens(event: HookEvent, output: dict[str, Any], code: int, policy: OnFailure):
+    found = read(event, printed(output, code), name="guard", on_failure=policy)
+    inner = output.get("hookSpecificOutput")
+    inner = inner if isinstance(inner, dict) else {}
+    right = inner.get("hookEventName") in (None, event)
+    for effect in found.effects:
+        if isinstance(effect, Allow):
+            assert states_allow(event, output)
+        if isinstance(effect, Rewrite):
+            assert event is PRE
+            assert right
+            assert effect.fields == inner["updatedInput"]
+        if isinstance(effect, ReplaceOutput):
+            assert event is POST
+            assert right
+            assert effect.text == inner["updatedToolOutput"]
+        if isinstance(effect, AddContext) and {"additionalContext", "hookSpecificOutput"} & output.keys():
+            valid = [output.get("additionalContext"), inner.get("additionalContext") if right else None]
+            assert effect.text in [text.strip() for text in valid if isinstance(text, str)]
+
+
+@given(events, outputs, codes, policies)
+def test_an_output_can_always_tighten(event: HookEvent, output: dict[str, Any], code: int, policy: OnFailure):
+    found = read(event, printed(output, code), name="guard", on_failure=policy)
+    inner = output.get("hookSpecificOutput")
+    inner = inner if isinstance(inner, dict) else {}
+    if output.get("continue") is False or inner.get("continue") is False:
+        assert found.decision is Decision.STOP
+    said = {
+        output.get("decision"),
+        output.get("permissionDecision") if isinstance(output.get("permissionDecision"), str) else None,
+    }
+    said |= {word for word in (inner.get("decision"), inner.get("permissionDecision")) if isinstance(word, str)}
+    if "deny" in said or "block" in {output.get("decision"), inner.get("decision")}:
+        needs_reason = event is STOP and found.failure is not None
+        assert found.decision >= Decision.BLOCK or needs_reason
+    if code == 2 and not states_allow(event, output) and not said & {"ask"}:
+        assert found.decision >= Decision.BLOCK
+
+
+effects = st.lists(
+    st.sampled_from([
+        Block("b1"), Block("b2"), Ask("a"), Allow("y"), EndTurn("e"), AddContext("c1"), AddContext("c2"), TellUser("t"),
+        ReplaceOutput("r1"), ReplaceOutput("r2"), Failure(FailureKind.EXIT, "f", blocks=True),
+        Failure(FailureKind.JSON, "g", blocks=False),
+    ]),
+    max_size=3,
+)  # fmt: skip
+
+
+@given(events, st.lists(st.tuples(effects, st.sampled_from(Role)), min_size=1, max_size=5), st.randoms(), st.booleans())
+def test_merging_does_not_depend_on_the_order_of_completion(
+    event: HookEvent, found: list[tuple[list[Any], Role]], random: Any, spent: bool
+):
+    readings = [reading(index, *said, role=role) for index, (said, role) in enumerate(found)]
+    shuffled = readings.copy()
+    random.shuffle(shuffled)
+    assert merge(event, readings, failure_block_spent=spent) == merge(event, shuffled, failure_block_spent=spent)
+
+
+RUNS = [
+    ran(0), ran(0, "text"), ran(1, "", "e"), ran(2, "", "no"), ran(2), ran(2, "{bad"), ran(0, "{bad"), ran(1, "{bad"),
+    printed({"decision": "block", "reason": "json"}), printed({"decision": "block", "reason": "json"}, 1),
+    printed({"decision": "approve"}), printed({"decision": "approve"}, 1), printed({"continue": False}),
+    printed(specific(permissionDecision="deny", permissionDecisionReason="n")), printed(specific(permissionDecision="allow")),
+    printed(specific(permissionDecision="ask")), printed({"decision": "Deny"}), printed({"decision": "Deny"}, 2),
+    printed({"systemMessage": "m"}, 2), printed({"additionalContext": "c"}),
+    HookExecutionResult(timed_out=True), HookExecutionResult(signal=9), HookExecutionResult(error="gone"),
+]  # fmt: skip
+
+
+def denies(event: HookEvent, result: HookExecutionResult, policy: OnFailure) -> bool:
+    """An independent, much simpler statement of what a deny is."""
+    finished = result.exit_code is not None
+    try:
+        output = json.loads(result.stdout) if finished and result.stdout.startswith("{") else None
+    except ValueError:
+        output = None
+        if result.exit_code == 0:
+            return policy is OnFailure.BLOCK
+    if not finished:
+        return policy is OnFailure.BLOCK
+    if isinstance(output, dict):
+        inner = output.get("hookSpecificOutput", {}).get("permissionDecision")
+        if output.get("decision") in ("block", "deny") or inner == "deny":
+            return True
+        asks = event is PRE and inner == "ask"
+        if result.exit_code == 2:
+            return not asks
+        if output.get("decision") == "Deny" or (event is not PRE and inner == "ask"):
+            return event is not PRE and policy is OnFailure.BLOCK
+        if result.exit_code == 1 and event is not PRE and output.get("decision") == "approve":
+            return policy is OnFailure.BLOCK
+        return False
+    return result.exit_code == 2 or (result.exit_code == 1 and policy is OnFailure.BLOCK)
+
+
+@pytest.mark.parametrize("event", BLOCKING)
+def test_a_deny_is_never_lost_whatever_three_hooks_say_or_break(event: HookEvent):
+    cases = list(product(RUNS, OnFailure))
+    verdicts = {
+        index: read(event, run, name=f"h{index}", on_failure=policy) for index, (run, policy) in enumerate(cases)
+    }
+    denying = {index for index, (run, policy) in enumerate(cases) if denies(event, run, policy)}
+    assert denying
+    for trio in combinations_with_replacement(range(len(cases)), 3):
+        readings = [Reading(position=at, name=f"p{at}", verdict=verdicts[index]) for at, index in enumerate(trio)]
+        outcome = merge(event, readings)
+        assert outcome.blocked == bool(denying & set(trio)), [cases[index] for index in trio]
+        if outcome.blocked:
+            assert outcome.decision >= Decision.BLOCK
+
+
+def test_a_deny_is_never_lost_to_a_permission_rule_a_mode_or_the_order_of_hooks():
+    rule = parse_rule("Bash(ls:*)")
+    rulings = [
+        Rules(),
+        Rules(allow=(rule,)),
+        Rules(ask=(rule,)),
+        Rules(deny=(rule,)),
+        Rules(allow=(rule,), ask=(rule,)),
+    ]
+    call = Call(tool="Bash", tool_input={"command": "ls"})
+    places = Places("/project", "/home/me")
+    samples = [(run, policy) for run, policy in product(RUNS[::2], OnFailure)]
+    for pair in combinations_with_replacement(samples, 2):
+        for order in permutations(pair):
+            found = [read(PRE, run, name="h", on_failure=policy) for run, policy in order]
+            outcome = merge(PRE, [Reading(position=at, name=f"p{at}", verdict=one) for at, one in enumerate(found)])
+            for rules, mode in product(rulings, PermissionMode):
+                answer = decide(call, mode, rules, outcome, places).answer
+                if rules.deny or any(denies(PRE, run, policy) for run, policy in pair):
+                    assert answer is Answer.DENY
+                if outcome.decision is Decision.ASK:
+                    assert answer in (Answer.ASK, Answer.DENY)

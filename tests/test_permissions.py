@@ -1,0 +1,209 @@
+"""May this call run? Every combination, against a statement of the order that shares nothing with the code."""
+
+from itertools import chain, combinations, product
+
+import pytest
+
+from wave_agent.hooks.events import Decision, HookEvent
+from wave_agent.hooks.semantics import merge
+from wave_agent.hooks.verdicts import Allow, Ask, Block, Effect, EndTurn, Outcome, Reading, Verdict
+from wave_agent.permissions import (
+    NOBODY_TO_ASK,
+    Answer,
+    Call,
+    Kind,
+    Permission,
+    PermissionMode,
+    Rules,
+    decide,
+    unanswered,
+)
+from wave_agent.rules import Places, parse_rule
+
+PLACES = Places("/srv/project", "/home/me")
+TOOLS = {Kind.READS: "Read", Kind.EDITS: "Edit", Kind.ACTS: "Bash"}
+SAYS: dict[str, Effect] = {
+    "allow": Allow("looks safe"),
+    "ask": Ask("are you sure?"),
+    "deny": Block("not on my watch"),
+    "stop": EndTurn("enough"),
+}
+HOOK_ANSWERS = tuple(chain.from_iterable(combinations(SAYS, size) for size in range(len(SAYS) + 1)))
+RULE_SETS = tuple(chain.from_iterable(combinations(("deny", "ask", "allow"), size) for size in range(4)))
+
+UNASKED = {
+    # mode: kinds inside the project, kinds outside of it
+    PermissionMode.DEFAULT: ({Kind.READS}, set()),
+    PermissionMode.ACCEPT_EDITS: ({Kind.READS, Kind.EDITS}, set()),
+    PermissionMode.PLAN: ({Kind.READS}, set()),
+    PermissionMode.DONT_ASK: (set(), set()),
+    PermissionMode.BYPASS: ({Kind.READS, Kind.EDITS, Kind.ACTS}, {Kind.READS, Kind.EDITS, Kind.ACTS}),
+}
+
+
+def hooks_that_say(*words: str) -> Outcome:
+    """What hooks mean together of which each says one of these."""
+    readings = [Reading(position=at, name=f"{word}er", verdict=Verdict((SAYS[word],))) for at, word in enumerate(words)]
+    return merge(HookEvent.PRE_TOOL_USE, readings)
+
+
+def rules_that(*words: str, tool: str) -> Rules:
+    rule = (parse_rule(tool),)
+    return Rules(
+        deny=rule if "deny" in words else (), ask=rule if "ask" in words else (), allow=rule if "allow" in words else ()
+    )
+
+
+def call_of(kind: Kind, *, inside: bool = True, protected: str | None = None) -> Call:
+    tool_input = {"command": "make"} if kind is Kind.ACTS else {"file_path": "/srv/project/a"}
+    return Call(tool=TOOLS[kind], tool_input=tool_input, kind=kind, inside=inside, protected=protected)
+
+
+@pytest.mark.parametrize("mode", PermissionMode)
+@pytest.mark.parametrize("hooks", HOOK_ANSWERS, ids=lambda words: "+".join(words) or "silence")
+def test_every_combination_is_answered_in_the_documented_order(hooks: tuple[str, ...], mode: PermissionMode) -> None:
+    for rules, kind, inside, protected in product(RULE_SETS, Kind, (True, False), (None, "/srv/project/.git/config")):
+        denied = "deny" in rules or bool({"deny", "stop"} & {*hooks}) or (mode == "plan" and kind is not Kind.READS)
+        questioned = protected is not None or "ask" in rules or "ask" in hooks
+        granted = "allow" in hooks or "allow" in rules or kind in UNASKED[mode][0 if inside else 1]
+        if denied:
+            expected = Answer.DENY
+        elif granted and not questioned:
+            expected = Answer.ALLOW
+        else:
+            expected = Answer.DENY if mode == "dontAsk" else Answer.ASK
+
+        call = call_of(kind, inside=inside, protected=protected)
+        given = decide(call, mode, rules_that(*rules, tool=call.tool), hooks_that_say(*hooks), PLACES)
+
+        assert given.answer is expected, (rules, kind, inside, protected)
+        assert given.by
+        assert (given.answer is not Answer.DENY) or given.for_model
+        assert (given.answer is not Answer.ASK) or given.for_user
+
+
+@pytest.mark.parametrize("mode", PermissionMode)
+def test_the_modes_table_of_this_test_has_every_mode(mode: PermissionMode) -> None:
+    assert mode in UNASKED
+
+
+# ------------------------------------------------------------------------------------------------------ rules and modes
+
+
+def test_a_deny_rule_of_many_is_found_and_named() -> None:
+    rules = Rules(
+        deny=(parse_rule("Read"), parse_rule("Bash(rm:*)"), parse_rule("Bash")),
+        ask=(parse_rule("Bash"),),
+        allow=(parse_rule("Bash(rm:*)"),),
+    )
+    call = Call(tool="Bash", tool_input={"command": "ls && rm -rf x"})
+    given = decide(call, PermissionMode.BYPASS, rules, hooks_that_say("allow"), PLACES)
+    assert given == Permission(
+        answer=Answer.DENY, by="rule Bash(rm:*)", for_model="Denied by the permission rule Bash(rm:*)."
+    )
+
+
+def test_an_allow_rule_permits_one_command_where_a_deny_rule_looks_at_all_of_the_line() -> None:
+    allow = Rules(allow=(parse_rule("Bash(npm test:*)"),))
+    deny = Rules(deny=(parse_rule("Bash(rm:*)"),))
+    line = Call(tool="Bash", tool_input={"command": "npm test && rm -rf /"})
+    assert decide(line, PermissionMode.DEFAULT, allow, hooks_that_say(), PLACES).answer is Answer.ASK
+    assert decide(line, PermissionMode.BYPASS, deny, hooks_that_say(), PLACES).answer is Answer.DENY
+
+
+def test_an_allow_rule_is_named_as_what_decided() -> None:
+    rules = Rules(allow=(parse_rule("Edit"), parse_rule("Bash(make:*)")))
+    given = decide(call_of(Kind.ACTS), PermissionMode.DONT_ASK, rules, hooks_that_say(), PLACES)
+    assert given == Permission(answer=Answer.ALLOW, by="rule Bash(make:*)")
+
+
+def test_a_rule_that_speaks_of_another_call_changes_nothing() -> None:
+    other = (parse_rule("Bash(rm:*)"),)
+    given = decide(
+        call_of(Kind.ACTS), PermissionMode.DEFAULT, Rules(deny=other, ask=other, allow=other), hooks_that_say(), PLACES
+    )
+    assert given == Permission(answer=Answer.ASK, by="mode default", for_user="Bash needs your consent")
+
+
+def test_what_a_mode_lets_through_is_allowed_by_that_mode() -> None:
+    given = decide(call_of(Kind.EDITS), PermissionMode.ACCEPT_EDITS, Rules(), hooks_that_say(), PLACES)
+    assert given == Permission(answer=Answer.ALLOW, by="mode acceptEdits")
+
+
+def test_a_question_about_something_outside_the_project_says_so() -> None:
+    given = decide(call_of(Kind.READS, inside=False), PermissionMode.DEFAULT, Rules(), hooks_that_say(), PLACES)
+    assert given == Permission(
+        answer=Answer.ASK, by="mode default", for_user="Read outside the project needs your consent"
+    )
+
+
+def test_plan_mode_tells_the_model_why_it_cannot_act() -> None:
+    given = decide(call_of(Kind.ACTS), PermissionMode.PLAN, Rules(), hooks_that_say("allow"), PLACES)
+    assert given == Permission(
+        answer=Answer.DENY, by="mode plan", for_model="Bash cannot be used in plan mode: only what reads can."
+    )
+
+
+# ---------------------------------------------------------------------------------------------------------------- hooks
+
+
+def test_a_hooks_deny_gives_the_model_every_reason_in_configuration_order() -> None:
+    verdicts = [("second", "b", 2), ("first", "a", 1), ("again", "c", 3)]
+    outcome = merge(
+        HookEvent.PRE_TOOL_USE,
+        [Reading(position=at, name=name, verdict=Verdict((Block(reason),))) for name, reason, at in verdicts],
+    )
+    given = decide(call_of(Kind.READS), PermissionMode.BYPASS, Rules(), outcome, PLACES)
+    assert given == Permission(answer=Answer.DENY, by="hook first, second, again", for_model="a\nb\nc")
+
+
+def test_a_stop_denies_and_keeps_its_reason_from_the_model() -> None:
+    given = decide(call_of(Kind.READS), PermissionMode.BYPASS, Rules(), hooks_that_say("stop", "deny"), PLACES)
+    assert given == Permission(answer=Answer.DENY, by="hook stoper", for_model="A hook has ended the turn.")
+
+
+def test_a_hooks_allow_answers_the_question_and_its_reason_is_for_the_user() -> None:
+    given = decide(call_of(Kind.ACTS), PermissionMode.DEFAULT, Rules(), hooks_that_say("allow"), PLACES)
+    assert given == Permission(answer=Answer.ALLOW, by="hook allower", for_user="looks safe")
+
+
+def test_every_reason_to_ask_is_given_and_none_of_them_to_the_model() -> None:
+    given = decide(
+        call_of(Kind.EDITS, protected="/srv/project/.git/config"),
+        PermissionMode.BYPASS,
+        rules_that("ask", tool="Edit"),
+        hooks_that_say("ask", "allow"),
+        PLACES,
+    )
+    assert given == Permission(
+        answer=Answer.ASK,
+        by="protected path /srv/project/.git/config; rule Edit; hook asker",
+        for_user="/srv/project/.git/config is a protected path\nthe rule Edit asks\nare you sure?",
+    )
+
+
+def test_a_question_in_dont_ask_is_a_deny_whose_reason_stays_with_the_user() -> None:
+    given = decide(call_of(Kind.READS), PermissionMode.DONT_ASK, Rules(), hooks_that_say("ask"), PLACES)
+    assert given.answer is Answer.DENY
+    assert given.by == "hook asker"
+    assert NOBODY_TO_ASK in given.for_model
+    assert "are you sure?" not in given.for_model
+    assert given.for_user == "are you sure?"
+
+
+def test_a_question_that_nobody_can_answer_is_a_deny() -> None:
+    question = Permission(answer=Answer.ASK, by="hook asker", for_user="are you sure?")
+    assert unanswered(question) == Permission(
+        answer=Answer.DENY,
+        by="hook asker",
+        for_model="This call needs confirmation, and there is nobody to ask.",
+        for_user="are you sure?",
+    )
+    assert unanswered(question, "Ask later.").for_model == "Ask later."
+
+
+def test_an_allow_that_was_for_another_input_counts_for_nothing() -> None:
+    reading = Reading(position=0, name="early", verdict=Verdict((Allow("fine"),)), allow_counts=False)
+    outcome = merge(HookEvent.PRE_TOOL_USE, [reading])
+    assert outcome.decision is Decision.NONE
+    assert decide(call_of(Kind.ACTS), PermissionMode.DEFAULT, Rules(), outcome, PLACES).answer is Answer.ASK
