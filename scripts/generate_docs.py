@@ -1,0 +1,165 @@
+"""Writes the tables in the docs from the data that the program runs on. `--check` only says whether they are current.
+
+A generated part stands between `<!-- generated: NAME -->` and `<!-- end -->`.
+"""
+
+import re
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+from wave_agent.hooks.definitions import LAYERS
+from wave_agent.hooks.events import COMMON_STDIN, EVENTS, Audience, Decision, Flow
+from wave_agent.hooks.reader import FIELDS, Home
+from wave_agent.hooks.semantics import RULES, ExitClass, Stdout
+from wave_agent.permissions import MODE_ALLOWS, Kind, PermissionMode
+
+ROOT = Path(__file__).parent.parent
+
+FLOW_WORDS = {
+    Flow.PROCEED: "nothing can be blocked here; the reason goes to the user",
+    Flow.ERASE_PROMPT: "the model is not called and the prompt is erased; the reason goes to the user alone",
+    Flow.SKIP_TOOL: "the tool does not run; the model sees the reason and goes on",
+    Flow.FEEDBACK: "the tool has run; the reason goes to the model as a message",
+    Flow.KEEP_WORKING: "the turn does not end; the reason goes to the model, which goes on",
+}
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
+
+
+def code(*words: str) -> str:
+    return ", ".join(f"`{word}`" for word in words)
+
+
+def events() -> str:
+    rows = [
+        [
+            code(row.event),
+            row.when,
+            code(row.target) if row.target else "–",
+            f"{row.timeout:g} s",
+            FLOW_WORDS[row.flow[Decision.BLOCK]],
+            row.context,
+        ]
+        for row in EVENTS.values()
+    ]
+    head = ["event", "runs when", "matcher is compared with", "timeout", "exit 2 or block", "context goes"]
+    return table(head, rows)
+
+
+def verdicts() -> str:
+    rows = []
+    for kind in Stdout:
+        cells = [(RULES[kind, exit_class].__doc__ or "").removesuffix(".") for exit_class in ExitClass]
+        rows.append([kind.replace("{}", "`{}`").replace("{,", "`{`,"), *cells])
+    return table(["stdout", *ExitClass], rows)
+
+
+def fields() -> str:
+    rows = []
+    for field in FIELDS.values():
+        takers = [row.event for row in EVENTS.values() if field.name in row.specific]
+        place = {Home.TOP: "top level", Home.EITHER: "either place"}.get(field.home, "`hookSpecificOutput`")
+        kind = {bool: "boolean", str: "string", dict: "object"}[field.type]
+        rows.append([code(field.name), kind, place, code(*takers) if 0 < len(takers) < len(EVENTS) else "all", field.meaning])
+    return table(["field", "type", "place", "events", "meaning"], rows)
+
+
+def words() -> str:
+    """What each decision word means on each event."""
+    names = {Decision.NONE: "no opinion", None: "cannot be read"}
+    rows = []
+    for field, pick in (("decision", "decision_words"), ("permissionDecision", "permission_words")):
+        for word in ("block", "deny", "ask", "approve", "allow"):
+            cells = []
+            for row in EVENTS.values():
+                found = getattr(row, pick).get(word)
+                said = row.block_word if found is Decision.BLOCK else found.name.lower() if found else ""
+                cells.append(names.get(found, said))
+            rows.append([f"`{field}: {word}`", *cells])
+    return table(["", *(code(event) for event in EVENTS)], rows)
+
+
+def stdin() -> str:
+    rows = [["every event", code(field.name), field.type, field.meaning] for field in COMMON_STDIN]
+    rows += [
+        [code(row.event), code(field.name), field.type, field.meaning] for row in EVENTS.values() for field in row.stdin
+    ]
+    return table(["event", "field", "type", "meaning"], rows)
+
+
+def arguments() -> str:
+    rows = [
+        [code(row.event), ", ".join(code(".".join(path)) for path in row.arguments) or "none"]
+        for row in EVENTS.values()
+    ]
+    return table(["event", "arguments"], rows)
+
+
+def failures() -> str:
+    rows = [
+        [
+            code(row.event),
+            row.failure_block,
+            "the user" if row.reason_reader is Audience.USER else "the model, and the user",
+            code(row.function_on_failure),
+        ]
+        for row in EVENTS.values()
+    ]
+    return table(["event", "a failure can block", "and is told to", "default for Python functions"], rows)
+
+
+def layers() -> str:
+    where = {
+        "managed": "`/etc/wave/settings.json`",
+        "code": "the `hooks` argument of the SDK",
+        "user": "`settings.json` in `WAVE_HOME` (default `~/.wave`)",
+        "project": "`.wave/settings.json` in the project",
+        "local": "`.wave/settings.local.json` in the project",
+        "flag": "`--settings FILE`",
+    }
+    return table(["layer", "from"], [[code(layer), where[layer]] for layer in LAYERS])
+
+
+def modes() -> str:
+    kinds = {Kind.READS: "what reads", Kind.EDITS: "edits of files", Kind.ACTS: "everything else"}
+    rows = []
+    for mode in PermissionMode:
+        allowed = MODE_ALLOWS[mode]
+        rows.append([code(mode), *("runs" if kind in allowed else "asks" for kind in Kind)])
+        if mode is PermissionMode.PLAN:
+            rows[-1][2:] = ["denied", "denied"]
+        if mode is PermissionMode.DONT_ASK:
+            rows[-1][1:] = ["denied"] * 3
+    return table(["mode", *(kinds[kind] for kind in Kind)], rows)
+
+
+PARTS: dict[str, Callable[[], str]] = {
+    part.__name__: part for part in (events, verdicts, fields, words, stdin, arguments, failures, layers, modes)
+}
+PART = re.compile(r"(<!-- generated: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
+
+
+def generated(text: str) -> str:
+    return PART.sub(lambda part: f"{part[1]}\n{PARTS[part[2]]()}\n\n{part[3]}", text)
+
+
+def main() -> int:
+    check = "--check" in sys.argv[1:]
+    stale = []
+    for file in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]:
+        text = file.read_text()
+        if (fresh := generated(text)) != text:
+            stale.append(file.relative_to(ROOT))
+            if not check:
+                file.write_text(fresh)
+    for file in stale:
+        print(f"{file}: {'not current; run make docs' if check else 'written'}")
+    return 1 if check and stale else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

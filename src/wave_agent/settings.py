@@ -1,0 +1,240 @@
+"""The layers of settings → one `Settings`.
+
+Hooks and permission rules of all layers add up, `env` by key; of anything else the last layer that says something wins,
+and nobody overrides what is managed.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, cast
+
+from msgspec import Struct
+
+from wave_agent.errors import SettingsError
+from wave_agent.hooks.config import HookConfig, SettingsSource, load_hooks, parse_settings
+from wave_agent.hooks.definitions import LAYERS, Issue, Layer
+from wave_agent.permissions import PermissionMode, Rules
+from wave_agent.rules import Rule, RuleError, parse_rule
+from wave_agent.strictjson import Document, type_name
+from wave_agent.strictjson import Path as Place
+from wave_agent.text import did_you_mean
+
+
+class Settings(Struct, frozen=True, kw_only=True):
+    """What all layers say together."""
+
+    hooks: HookConfig = HookConfig()
+    env: Mapping[str, str] = {}
+    rules: Rules = Rules()
+    default_mode: PermissionMode = PermissionMode.DEFAULT
+    additional_directories: tuple[str, ...] = ()
+    model: str | None = None
+    base_url: str | None = None
+    models: Mapping[str, Mapping[str, Any]] = {}
+    max_stop_blocks: int = 8
+    strict_hooks: bool = False
+    compat_claude: bool | None = None
+    http_hosts: tuple[str, ...] = ()
+    http_env: tuple[str, ...] = ()
+    managed_hooks_only: bool = False
+    cleanup_days: int = 30
+    issues: tuple[Issue, ...] = ()
+
+    def require_usable(self) -> None:
+        """Raises `SettingsError` if starting would lose a guard that must not be lost."""
+        fatal = [str(issue) for issue in self.issues if issue.fatal]
+        if fatal:
+            raise SettingsError("These settings are broken and must not be skipped; correct them first:", fatal)
+
+
+def merge_settings(sources: Iterable[SettingsSource], *, strict: bool = False) -> Settings:
+    """Never raises: what is wrong is in the issues. `strict` is `--strict-hooks`."""
+    ordered = sorted(sources, key=lambda source: LAYERS.index(source.layer))
+    # What is managed is laid on last, so that nothing overrides it.
+    layered = _Merge()
+    for source in sorted(ordered, key=lambda source: source.layer is Layer.MANAGED):
+        layered.add(source)
+    strict = strict or layered.values.get("strict_hooks", False)
+    hooks = load_hooks(ordered, strict=strict)
+    rules = Rules(deny=tuple(layered.deny), ask=tuple(layered.ask), allow=tuple(layered.allow))
+    values: dict[str, Any] = {**layered.values, "strict_hooks": strict}
+    return Settings(**values, hooks=hooks, env=layered.env, rules=rules, issues=(*hooks.issues, *layered.issues))
+
+
+DEFAULT_SOURCES = (Layer.MANAGED, Layer.USER, Layer.PROJECT, Layer.LOCAL)
+MANAGED_FILE = Path("/etc/wave/settings.json")
+
+
+def settings_files(home: Path, project_dir: str) -> Mapping[Layer, Path]:
+    """Where the settings of each layer stand."""
+    project = Path(project_dir) / ".wave"
+    return {
+        Layer.MANAGED: MANAGED_FILE,
+        Layer.USER: home / "settings.json",
+        Layer.PROJECT: project / "settings.json",
+        Layer.LOCAL: project / "settings.local.json",
+    }
+
+
+def read_source(layer: Layer, file: Path) -> SettingsSource | None:
+    """The settings in this file, if there is one. Raises `SettingsError`."""
+    try:
+        text = file.read_text(encoding="utf-8")
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except UnicodeDecodeError as error:
+        raise SettingsError(f"{file}: not valid JSON: it is not UTF-8 ({error.reason} at byte {error.start})") from None
+    except OSError as error:
+        raise SettingsError(f"{file} cannot be read: {error.strerror}") from None
+    return parse_settings(text, layer, str(file))
+
+
+def only_restrictions(source: SettingsSource) -> tuple[SettingsSource, tuple[str, ...]]:
+    """What an untrusted project may say: rules that deny or ask. Also the names of what was left out."""
+    settings = cast(Mapping[str, Any], source.document.value)
+    permissions: Any = settings.get("permissions")
+    rules: Mapping[str, Any] = cast(Mapping[str, Any], permissions) if isinstance(permissions, Mapping) else {}
+    kept = {key: rules[key] for key in ("deny", "ask") if key in rules}
+    dropped = [key for key in settings if key not in ("permissions", "$schema") and not key.startswith("//")]
+    dropped += [f"permissions.{key}" for key in rules if key not in kept]
+    return SettingsSource(source.layer, source.name, Document({"permissions": kept}, source.document.lines)), tuple(
+        dropped
+    )
+
+
+class _WrongError(Exception):
+    """This value cannot be used."""
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise _WrongError(f"must be a string, not {type_name(value)}")
+    return value
+
+
+def _flag(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise _WrongError(f"must be true or false, not {type_name(value)}")
+    return value
+
+
+def _count(value: Any) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise _WrongError(
+            f"must be a whole number of 0 or more, not {value if isinstance(value, int) else type_name(value)}"
+        )
+    return value
+
+
+def _texts(value: Any) -> tuple[str, ...]:
+    if not isinstance(value, list):
+        raise _WrongError(f"must be a list of strings, not {type_name(value)}")
+    return tuple(_text(item) for item in cast(list[Any], value))
+
+
+def _object(value: Any) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise _WrongError(f"must be an object, not {type_name(value)}")
+    return cast(Mapping[str, Any], value)
+
+
+def _mode(value: Any) -> PermissionMode:
+    known = [mode.value for mode in PermissionMode]
+    if value not in known:
+        hint = did_you_mean(value, known) if isinstance(value, str) else ""
+        raise _WrongError(f"{value!r} is not a permission mode{hint}; known are {', '.join(known)}")
+    return PermissionMode(value)
+
+
+_Reader = Callable[[Any], Any]
+
+
+class _Value(Struct, frozen=True):
+    """One setting of which the last layer wins."""
+
+    section: str
+    """The object it stands in; empty at the top level."""
+    key: str
+    name: str
+    """The field of `Settings`."""
+    reader: _Reader
+
+
+_VALUES = (
+    _Value("", "model", "model", _text),
+    _Value("", "baseUrl", "base_url", _text),
+    _Value("", "models", "models", _object),
+    _Value("", "maxStopBlocks", "max_stop_blocks", _count),
+    _Value("", "strictHooks", "strict_hooks", _flag),
+    _Value("", "allowManagedHooksOnly", "managed_hooks_only", _flag),
+    _Value("", "cleanupPeriodDays", "cleanup_days", _count),
+    _Value("compat", "claude", "compat_claude", _flag),
+    _Value("httpHooks", "hosts", "http_hosts", _texts),
+    _Value("httpHooks", "env", "http_env", _texts),
+    _Value("permissions", "defaultMode", "default_mode", _mode),
+    _Value("permissions", "additionalDirectories", "additional_directories", _texts),
+)
+_SECTIONS = ("permissions", "compat", "httpHooks", "env")
+_RULES = ("deny", "ask", "allow")
+KEYS = ("hooks", "$schema", *_SECTIONS, *(value.key for value in _VALUES if not value.section))
+"""Every top-level key, for messages and the schema."""
+
+
+class _Merge:
+    """The layers so far."""
+
+    def __init__(self) -> None:
+        self.values: dict[str, Any] = {}
+        self.env: dict[str, str] = {}
+        self.deny: list[Rule] = []
+        self.ask: list[Rule] = []
+        self.allow: list[Rule] = []
+        self.issues: list[Issue] = []
+
+    def add(self, source: SettingsSource) -> None:
+        settings = cast(Mapping[str, Any], source.document.value)
+        for key in settings:
+            if key not in KEYS and not key.startswith("//"):
+                self.report(source, (key,), f'unknown setting "{key}"{did_you_mean(key, KEYS)}', broken=False)
+        sections: dict[str, Mapping[str, Any]] = {"": settings}
+        for name in _SECTIONS:
+            sections[name] = self.read(source, (name,), settings.get(name), _object) or {}
+        for value in _VALUES:
+            path = (value.section, value.key) if value.section else (value.key,)
+            found = self.read(source, path, sections[value.section].get(value.key), value.reader)
+            if found is not None:
+                self.values[value.name] = found
+        for key, raw in sections["env"].items():
+            text = self.read(source, ("env", key), raw, _text)
+            if text is not None:
+                self.env[key] = text
+        for kind in _RULES:
+            self.rules(source, kind, sections["permissions"].get(kind))
+
+    def read(self, source: SettingsSource, path: Place, raw: Any, reader: _Reader) -> Any:
+        """The value, or None if there is none or it cannot be used."""
+        if raw is None:
+            return None
+        try:
+            return reader(raw)
+        except _WrongError as error:
+            self.report(source, path, str(error), broken=True)
+            return None
+
+    def rules(self, source: SettingsSource, kind: str, raw: Any) -> None:
+        """A rule that restricts and cannot be read must not be skipped."""
+        path: Place = ("permissions", kind)
+        restricts = kind != "allow"
+        if raw is not None and not isinstance(raw, list):
+            self.report(source, path, f"must be a list of rules, not {type_name(raw)}", broken=True, fatal=restricts)
+            return
+        for index, text in enumerate(cast(list[Any], raw or [])):
+            try:
+                getattr(self, kind).append(parse_rule(_text(text)))
+            except (RuleError, _WrongError) as error:
+                self.report(source, (*path, index), str(error), broken=True, fatal=restricts)
+
+    def report(self, source: SettingsSource, path: Place, message: str, *, broken: bool, fatal: bool = False) -> None:
+        fatal = fatal or (broken and source.layer is Layer.MANAGED)
+        line = source.document.line(path)
+        self.issues.append(Issue(source=source.name, path=path, line=line, message=message, broken=broken, fatal=fatal))

@@ -1,0 +1,172 @@
+"""The same cases through a whole agent: the model's requests, the conversation and the tool tell what happened.
+
+Only what an agent lets one see from outside is compared; a case that sets up a state in the middle of a prompt is left
+out (`drivable`), since a real agent gets there by itself.
+"""
+
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, ClassVar
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from tests.conformance.wave_adapter import KINDS, load
+from wave_agent.agent import Agent
+from wave_agent.errors import SettingsError
+from wave_agent.events import Event, Notice
+from wave_agent.hooks.events import EVENTS
+from wave_agent.messages import ErrorBlock, NoticeBlock
+from wave_agent.models.base import ModelRequest
+from wave_agent.models.scripted import Reply, ScriptedModel, call
+from wave_agent.permissions import Allow, Deny, Kind, PermissionMode, PermissionRequest, Rules
+from wave_agent.result import Callbacks, Result
+from wave_agent.rules import parse_rule
+from wave_agent.settings import Settings
+from wave_agent.tools.base import Tool, ToolContext, ToolResult
+
+HOOK_TEXT = re.compile(r'<hook event="[^"]*" name="[^"]*">\n(.*?)\n</hook>', re.DOTALL)
+BY_MODE = "needs your consent"
+
+
+class Anything(Struct):
+    """The recording tool takes every input."""
+
+
+class RecordingTool(Tool):
+    """Stands for the tool of a case: remembers what it was run with, answers what the case says."""
+
+    description: ClassVar[str] = "records"
+    Input: ClassVar[type[Struct]] = Anything
+
+    def __init__(self, response: Mapping[str, Any], nullable: list[str]) -> None:
+        self.response = response
+        self.nulls = frozenset(nullable)
+        self.inputs: list[Mapping[str, Any]] = []
+
+    def parse(self, tool_input: Mapping[str, Any]) -> Any:
+        return tool_input
+
+    def nullable(self) -> frozenset[str]:
+        return self.nulls
+
+    async def run(self, arguments: Any, context: ToolContext) -> ToolResult:
+        self.inputs.append(arguments)
+        own = {key: value for key, value in self.response.items() if key not in ("success", "content")}
+        return ToolResult(
+            content=self.response.get("content", ""), success=self.response.get("success", True), response=own
+        )
+
+
+def drivable(case: Mapping[str, Any]) -> bool:
+    """An agent can be brought into the state that this case describes."""
+    payload = case.get("payload", {})
+    set_up = (case["event"] == "Stop" and payload) or payload.get("source", "startup") != "startup"
+    whole = [layer["raw"] for layer in case["layers"].values() if isinstance(layer, dict) and "raw" in layer]
+    others = any(set(raw.get("hooks") or {}) & set(EVENTS) - {case["event"]} for raw in whole)
+    return not (set_up or others or case.get("options", {}).get("stop_failure_spent"))
+
+
+async def observe(request: dict[str, Any]) -> dict[str, Any]:
+    options = request.get("options", {})
+    try:
+        settings = load(request, strict=options.get("strict_hooks", False))
+        settings.require_usable()
+    except SettingsError as error:
+        return {"refused": True, "issues": [str(error)]}
+    payload, event = request["payload"], request["event"]
+    name = payload.get("tool_name", "Bash")
+    kind = type(name, (RecordingTool,), {"name": name, "kind": KINDS.get(name, Kind.ACTS)})
+    tool = kind(payload.get("tool_response", {}), options.get("nullable", []))
+    questions: list[PermissionRequest] = []
+
+    async def approve(question: PermissionRequest) -> Allow | Deny:
+        questions.append(question)
+        return Allow()
+
+    calls = [call(name, **payload["tool_input"])] if "tool_name" in payload else []
+    model = ScriptedModel([*([Reply(tool_calls=calls)] if calls else []), *["done"] * 30])
+    heard: list[str] = []
+    async with _agent(request, settings, model, tool, approve, heard) as agent:
+        result = await agent.send_message(payload.get("prompt", "hello"))
+        # A Stop hook that always blocks is run again and again: the first continuation shows what it said.
+        asked = model.requests[: 2 if event == "Stop" else None]
+    texts = _hook_texts(asked[-1], results=event != "PostToolUse") if asked else []
+    runs = sorted(agent.hook_runs, key=lambda run: (run.occasion, run.position))
+    waits = [text for run in runs if run.mode == "enforce" for text in run.deferred]
+    blocks = [block for message in result.messages for block in message.blocks]
+    return {
+        "refused": False,
+        "issues": [str(issue) for issue in settings.issues],
+        "flow": _flow(event, result, questions, tool),
+        "prompt_erased": not any(message.role == "user" for message in result.messages),
+        "model": [*texts, *dict.fromkeys(waits)],
+        "user": [block.content for block in blocks if isinstance(block, ErrorBlock | NoticeBlock)]
+        + [question.reason for question in questions if BY_MODE not in question.reason]
+        + heard,
+        "input": tool.inputs[0] if tool.inputs else None,
+        "permission": "ask" if questions else "allow" if tool.inputs else "deny",
+        "failed_open": result.hooks_failed_open,
+    }
+
+
+def comparable(case: Mapping[str, Any], observed: Mapping[str, Any]) -> dict[str, Any]:
+    """The case with only those expectations that can be seen from outside."""
+    expect = dict(case["expect"])
+    hidden = {"journal", "output", "output_not"}
+    if "permissions" in case.get("options", {}):
+        hidden |= {"flow", "user", "user_not", "model"}
+    if observed.get("input") is None:
+        hidden |= {"input"}
+    if case["event"] == "Stop":
+        hidden |= {"failed_open", "user_not", "model_not"}
+    return {**case, "expect": {key: value for key, value in expect.items() if key not in hidden}}
+
+
+def _agent(
+    request: dict[str, Any], settings: Settings, model: ScriptedModel, tool: Tool, approver: Any, heard: list[str]
+) -> Agent:
+    def hear(event: Event) -> None:
+        if isinstance(event, Notice):
+            heard.append(event.content)
+
+    rules = request.get("options", {}).get("permissions", {})
+    parsed = {key: tuple(map(parse_rule, rules.get(key, []))) for key in ("deny", "ask", "allow")}
+    home = Path(request["project_dir"]) / "home"
+    return Agent(
+        settings=replace(settings, rules=Rules(**parsed)),
+        workdir=request["project_dir"],
+        home=home,
+        environment=dict(os.environ),
+        model=model,
+        model_name="scripted",
+        tools=[tool],
+        system_prompt="",
+        permission_mode=PermissionMode(rules.get("mode", "default")),
+        can_use_tool=approver,
+        callbacks=Callbacks(on_event=hear),
+        max_turns=12,
+        session_id="conformance",
+        resumed=None,
+        notices=[],
+    )
+
+
+def _hook_texts(request: ModelRequest, *, results: bool) -> list[str]:
+    """What hooks say to the model in this request; with or without results of calls."""
+    messages = [message for message in request.messages if results or message["role"] != "tool"]
+    return [text for message in messages for text in HOOK_TEXT.findall(message["content"])]
+
+
+def _flow(event: str, result: Result, questions: list[PermissionRequest], tool: RecordingTool) -> str:
+    if result.status == "stopped":
+        return "stop"
+    if event == "PreToolUse":
+        if any(BY_MODE not in question.reason for question in questions):
+            return "ask"
+        return "proceed" if questions else "allow" if tool.inputs else "block"
+    enforced = [run for run in result.hooks if run.mode == "enforce" and not run.is_async]
+    blocked = any(run.outcome == "block" or (run.outcome == "failure" and not run.let_through) for run in enforced)
+    return "block" if blocked and event != "SessionStart" else "proceed"

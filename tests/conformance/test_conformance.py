@@ -1,0 +1,59 @@
+"""Our own engine under the cases that we publish, with real processes."""
+
+import asyncio
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conformance import agent_adapter, check
+from tests.conformance.wave_adapter import observe
+
+CASES = check.load_cases()
+HERE = Path(__file__).parent
+
+
+@pytest.mark.parametrize("case", CASES, ids=[case["name"] for case in CASES])
+async def test_case(case: dict[str, Any], tmp_path: Path):
+    observed = await observe(check.materialise(case, tmp_path))
+    assert check.differences(case, observed) == []
+    assert await asyncio.to_thread(check.leftovers, tmp_path) == []
+
+
+DRIVABLE = [case for case in CASES if agent_adapter.drivable(case)]
+
+
+@pytest.mark.parametrize("case", DRIVABLE, ids=[case["name"] for case in DRIVABLE])
+async def test_case_through_the_agent(case: dict[str, Any], tmp_path: Path):
+    observed = await agent_adapter.observe(check.materialise(case, tmp_path))
+    assert check.differences(agent_adapter.comparable(case, observed), observed) == []
+
+
+def test_nearly_every_case_can_be_driven_through_an_agent():
+    assert len(DRIVABLE) > 0.95 * len(CASES)
+
+
+def test_the_corpus_covers_every_event_and_every_known_bug():
+    assert len(CASES) >= 200
+    assert {case["event"] for case in CASES} == set(check.PAYLOADS)
+    assert len({case["bug"] for case in CASES if "bug" in case}) >= 9
+
+
+def test_the_stand_alone_checker_runs_an_adapter_and_tells_differences(tmp_path: Path):
+    adapter = f"{sys.executable} {HERE / 'wave_adapter.py'}"
+    command = [sys.executable, str(HERE / "check.py"), "--agent"]
+    good = subprocess.run([*command, adapter, "--only", "exit-2"], capture_output=True, text=True, check=False)
+    assert good.returncode == 0
+    assert " passed, 0 failed" in good.stdout
+    lying = tmp_path / "lying.py"
+    lying.write_text('import sys\nfor line in sys.stdin: print(\'{"flow": "allow"}\', flush=True)\n')
+    bad = subprocess.run(
+        [*command, f"{sys.executable} {lying}", "--only", "exit-2"], capture_output=True, text=True, check=False
+    )
+    assert bad.returncode == 1
+    assert 'expected "block", got "allow"' in bad.stdout
+    dead = subprocess.run([*command, "false", "--only", "exit-2"], capture_output=True, text=True, check=False)
+    assert dead.returncode == 1
+    assert "Traceback" not in dead.stderr

@@ -1,0 +1,106 @@
+"""The adapter that puts this project under its own conformance cases: one request a line in, one answer a line out."""
+
+import asyncio
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from wave_agent.errors import SettingsError
+from wave_agent.events import Event, Notice
+from wave_agent.hooks.config import parse_settings
+from wave_agent.hooks.definitions import Layer
+from wave_agent.hooks.events import Decision, Flow, HookEvent
+from wave_agent.hooks.manager import HookManager, SessionFacts
+from wave_agent.hooks.occasion import ToolFacts
+from wave_agent.hooks.runner import ProcessRunner
+from wave_agent.hooks.verdicts import Outcome
+from wave_agent.permissions import Call, Kind, PermissionMode, Rules, decide
+from wave_agent.rules import Places, parse_rule
+from wave_agent.settings import Settings, merge_settings
+
+KINDS = {"Read": Kind.READS, "Glob": Kind.READS, "Grep": Kind.READS, "TodoWrite": Kind.READS}
+KINDS |= {"Write": Kind.EDITS, "Edit": Kind.EDITS}
+FLOWS = {Flow.END_TURN: "stop", Flow.CONFIRM: "ask", Flow.PROCEED: "proceed", Flow.JUDGE: "proceed"}
+
+
+async def observe(request: dict[str, Any]) -> dict[str, Any]:
+    """What this implementation does with one case."""
+    options = request.get("options", {})
+    try:
+        settings = load(request, strict=options.get("strict_hooks", False))
+    except SettingsError as error:
+        return {"refused": True, "issues": [str(error)]}
+    config = settings.hooks
+    issues = [str(issue) for issue in settings.issues]
+    if any(issue.fatal for issue in settings.issues):
+        return {"refused": True, "issues": issues}
+    notices: list[str] = []
+
+    def hear(event: Event) -> None:
+        if isinstance(event, Notice):
+            notices.append(event.content)
+
+    project = request["project_dir"]
+    session = SessionFacts(
+        session_id="conformance", transcript_path=f"{project}/transcript.jsonl", project_dir=project, home=project
+    )
+    manager = HookManager(
+        config.hooks, runner=ProcessRunner(), session=session, environment=dict(os.environ), on_event=hear,
+        outputs=Path(project) / "outputs", settings_env=settings.env, max_stop_blocks=settings.max_stop_blocks,
+    )  # fmt: skip
+    outcome = await manager.run(
+        HookEvent(request["event"]),
+        request["payload"],
+        tool=ToolFacts(nullable=frozenset(options.get("nullable", []))),
+        failure_block_spent=options.get("stop_failure_spent", False),
+    )
+    await manager.close()
+    runs = sorted(manager.journal, key=lambda run: (run.position, run.look))
+    late = [waiting.said.text for waiting in manager.deferred if waiting.said not in outcome.contexts]
+    return {
+        "refused": False,
+        "issues": issues,
+        "flow": "allow" if outcome.decision is Decision.ALLOW else FLOWS.get(outcome.flow, "block"),
+        "prompt_erased": outcome.prompt_erased,
+        "model": [*outcome.for_model(), *late],
+        "user": [*(note.text for note in outcome.for_user()), *notices],
+        "input": outcome.tool_input,
+        "output": outcome.replacement,
+        "permission": permission(request, outcome, project),
+        "journal": [{name: getattr(run, name) for name in run.__struct_fields__} for run in runs],
+        "failed_open": outcome.failed_open,
+    }
+
+
+def load(request: dict[str, Any], *, strict: bool) -> Settings:
+    sources = []
+    for layer, groups in request["layers"].items():
+        if isinstance(groups, dict) and "text" in groups:
+            text = groups["text"]
+        else:
+            text = json.dumps(groups["raw"] if isinstance(groups, dict) else {"hooks": {request["event"]: groups}})
+        sources.append(parse_settings(text, Layer(layer), f"{layer}.json"))
+    return merge_settings(sources, strict=strict)
+
+
+def permission(request: dict[str, Any], outcome: Outcome, project: str) -> str | None:
+    rules = request.get("options", {}).get("permissions")
+    if rules is None:
+        return None
+    tool = request["payload"]["tool_name"]
+    parsed = {key: tuple(map(parse_rule, rules.get(key, []))) for key in ("deny", "ask", "allow")}
+    call = Call(tool=tool, tool_input=outcome.tool_input or {}, kind=KINDS.get(tool, Kind.ACTS))
+    return decide(
+        call, PermissionMode(rules.get("mode", "default")), Rules(**parsed), outcome, Places(project, project)
+    ).answer
+
+
+async def main() -> None:
+    for line in sys.stdin:
+        print(json.dumps(await observe(json.loads(line))), flush=True)
+
+
+if __name__ == "__main__":
+    asyncio.run(main())
