@@ -21,6 +21,7 @@ FLOW_WORDS = {
     Flow.ERASE_PROMPT: "the model is not called and the prompt is erased; the reason goes to the user alone",
     Flow.SKIP_TOOL: "the tool does not run; the model sees the reason and goes on",
     Flow.FEEDBACK: "the tool has run; the reason goes to the model as a message",
+    Flow.SKIP_COMPACTION: "nothing is summarised; the reason goes to the user",
     Flow.KEEP_WORKING: "the turn does not end; the reason goes to the model, which goes on",
 }
 
@@ -64,7 +65,9 @@ def fields() -> str:
         takers = [row.event for row in EVENTS.values() if field.name in row.specific]
         place = {Home.TOP: "top level", Home.EITHER: "either place"}.get(field.home, "`hookSpecificOutput`")
         kind = {bool: "boolean", str: "string", dict: "object"}[field.type]
-        rows.append([code(field.name), kind, place, code(*takers) if 0 < len(takers) < len(EVENTS) else "all", field.meaning])
+        rows.append(
+            [code(field.name), kind, place, code(*takers) if 0 < len(takers) < len(EVENTS) else "all", field.meaning]
+        )
     return table(["field", "type", "place", "events", "meaning"], rows)
 
 

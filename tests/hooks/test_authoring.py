@@ -101,7 +101,7 @@ def meaning(answer: dict[str, Any], event: HookEvent) -> tuple[object, ...]:
         (allow("fine"), HookEvent.PRE_TOOL_USE, Allow("fine")),
         (allow(), HookEvent.PRE_TOOL_USE, Allow("")),
         *((stop("enough"), event, EndTurn("enough")) for event in HookEvent),
-        *((context("note"), event, AddContext("note")) for event in HookEvent),
+        *((context("note"), event, AddContext("note")) for event in HookEvent if event is not HookEvent.POST_COMPACT),
         (rewrite(command="ls", timeout=None), HookEvent.PRE_TOOL_USE, Rewrite({"command": "ls", "timeout": None})),
         (replace_output("[redacted]"), HookEvent.POST_TOOL_USE, ReplaceOutput("[redacted]")),
         *((tell("look"), event, TellUser("look")) for event in HookEvent),

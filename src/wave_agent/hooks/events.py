@@ -18,6 +18,8 @@ class HookEvent(StrEnum):
     POST_TOOL_USE = "PostToolUse"
     STOP = "Stop"
     SESSION_START = "SessionStart"
+    PRE_COMPACT = "PreCompact"
+    POST_COMPACT = "PostCompact"
 
 
 class Decision(IntEnum):
@@ -40,6 +42,7 @@ class Flow(StrEnum):
     SKIP_TOOL = "skip_tool"
     FEEDBACK = "feedback"
     KEEP_WORKING = "keep_working"
+    SKIP_COMPACTION = "skip_compaction"
     END_TURN = "end_turn"
 
 
@@ -55,6 +58,8 @@ class ContextPlace(StrEnum):
     AFTER_RESULTS = "in a user message after the tool results"
     NEXT_PROMPT = "kept for the next prompt"
     BEFORE_PROMPT = "before the first prompt"
+    SUMMARY = "into the instructions for the summary"
+    NOWHERE = "nowhere"
 
 
 class FailureBlock(StrEnum):
@@ -130,6 +135,7 @@ _TOOL_STDIN = (
     StdinField("tool_input", "object", "its input; file paths are absolute"),
     StdinField("tool_use_id", "string", "the call's id"),
 )
+_COMPACT_STDIN = StdinField("trigger", "string", "`auto` when the window is nearly full, `manual` when the user asked")
 _BLOCK_WORDS = {"block": Decision.BLOCK, "deny": Decision.BLOCK, "approve": Decision.NONE, "allow": Decision.NONE}
 _MISPLACED_PERMISSION = {"deny": Decision.BLOCK, "allow": Decision.NONE}
 _CONTEXT = frozenset({"additionalContext", "hookEventName"})
@@ -252,6 +258,46 @@ _ROWS = (
         text_is_context=True,
         context=ContextPlace.BEFORE_PROMPT,
         specific=_CONTEXT,
+        decision_words=_BLOCK_WORDS,
+        permission_words=_MISPLACED_PERMISSION,
+        unreadable=None,
+        block_word="block",
+        reason_reader=Audience.USER,
+        flow=_flow(Flow.PROCEED),
+        failure_block=FailureBlock.NEVER,
+        function_on_failure=OnFailure.CONTINUE,
+    ),
+    EventRow(
+        event=HookEvent.PRE_COMPACT,
+        when="older turns are about to be summarised",
+        target="trigger",
+        timeout=60,
+        stdin=(
+            _COMPACT_STDIN,
+            StdinField("custom_instructions", "string", "what the user wants the summary to keep"),
+            StdinField("compact_instructions", "string", "the same"),
+        ),
+        aliases={"compact_instructions": "custom_instructions"},
+        text_is_context=True,
+        context=ContextPlace.SUMMARY,
+        specific=_CONTEXT,
+        decision_words=_BLOCK_WORDS,
+        permission_words=_MISPLACED_PERMISSION,
+        unreadable=None,
+        block_word="block",
+        reason_reader=Audience.USER,
+        flow=_flow(Flow.SKIP_COMPACTION),
+        failure_block=FailureBlock.ALWAYS,
+        function_on_failure=OnFailure.CONTINUE,
+    ),
+    EventRow(
+        event=HookEvent.POST_COMPACT,
+        when="older turns have been summarised",
+        target="trigger",
+        timeout=60,
+        stdin=(_COMPACT_STDIN, StdinField("compact_summary", "string", "the summary")),
+        context=ContextPlace.NOWHERE,
+        specific=frozenset({"hookEventName"}),
         decision_words=_BLOCK_WORDS,
         permission_words=_MISPLACED_PERMISSION,
         unreadable=None,

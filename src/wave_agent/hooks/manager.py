@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from wave_agent.events import Event, HookFinished, HookRun, HookStarted, Notice
 from wave_agent.hooks.definitions import HookDefinition
-from wave_agent.hooks.events import EVENTS, ContextPlace, Decision, EventRow, Flow, HookEvent
+from wave_agent.hooks.events import EVENTS, ContextPlace, EventRow, HookEvent
 from wave_agent.hooks.execution import HookExecutionResult, HookJob, HookRunner
 from wave_agent.hooks.functions import call_function
 from wave_agent.hooks.occasion import Occasion, Stage, ToolFacts, reading_of, role_of
@@ -57,6 +57,7 @@ class Deferred(Struct, frozen=True):
 
     event: str
     said: Said
+    occasion: int = 0
 
 
 class HookManager:
@@ -73,18 +74,24 @@ class HookManager:
         max_stop_blocks: int = 8,
         on_event: Callable[[Event], None] = lambda _: None,
         outputs: Path | None = None,
+        journal: Sequence[HookRun] = (),
         deferred: Sequence[Deferred] = (),
     ) -> None:
-        """`environment` is the agent's own; `outputs` is where texts too long to show are kept whole."""
+        """`environment` is the agent's own; `outputs` is where texts too long to show are kept whole.
+
+        `journal` and `deferred` are those of a session that goes on.
+        """
         self.hooks = tuple(hooks)
         self.session = session
-        self.journal: list[HookRun] = []
+        self.journal = list(journal)
         self.deferred: list[Deferred] = list(deferred)
         """Context that waits for the next prompt."""
         self._runner = runner
         self._emit = on_event
         self._outputs = outputs
-        self._occasions = 0
+        self._occasions = max((run.occasion for run in journal), default=0)
+        self._void: set[int] = set()
+        """Occasions whose prompt was erased."""
         self._max_stop_blocks = max_stop_blocks
         self._places = Places(session.project_dir, session.home)
         self._background: set[asyncio.Task[None]] = set()
@@ -124,9 +131,12 @@ class HookManager:
         self._occasions += 1
         occasion = Occasion(self, row, tool or ToolFacts(), number=self._occasions, spent=failure_block_spent)
         payload = {**common, **aliases, **facts}
-        outcome = await occasion.run([hook for hook in self.hooks if hook.event is event], payload)
+        outcome = self._clipped(await occasion.run([hook for hook in self.hooks if hook.event is event], payload))
         if row.context is ContextPlace.NEXT_PROMPT:
-            self._defer(outcome)
+            self._defer(outcome, occasion.number)
+        if outcome.prompt_erased:  # async hooks saw it too: what they add to it must not reach the model either
+            self._void.add(occasion.number)
+            self.deferred = [waiting for waiting in self.deferred if waiting.occasion != occasion.number]
         if row.block_counter is not None:
             return limited(outcome, facts.get(row.block_counter, 0), self._max_stop_blocks)
         return outcome
@@ -144,8 +154,8 @@ class HookManager:
         found = (hook for hook in self.hooks if hook.event is event and hook.enabled)
         return any(role_of(hook) is Role.ENFORCE and hook.matcher.matches(target) for hook in found)
 
-    def _defer(self, outcome: Outcome) -> None:
-        self.deferred.extend(Deferred(outcome.event, said) for said in outcome.contexts)
+    def _defer(self, outcome: Outcome, occasion: int) -> None:
+        self.deferred.extend(Deferred(outcome.event, said, occasion) for said in outcome.contexts)
 
     def take_deferred(self) -> tuple[Deferred, ...]:
         """The context that has waited for this prompt."""
@@ -163,8 +173,9 @@ class HookManager:
 
         async def finish() -> None:
             verdict = await self.execute(hook, stage, look, spent=True)
-            outcome = merge(hook.event, [reading_of(hook, verdict, look)])
-            self._defer(outcome)
+            outcome = self._clipped(merge(hook.event, [reading_of(hook, verdict, look)]))
+            if stage.occasion not in self._void:
+                self._defer(outcome, stage.occasion)
             for note in outcome.to_user:
                 self._emit(Notice(content=note.text, level=note.level))
 
@@ -177,7 +188,7 @@ class HookManager:
         row = EVENTS[hook.event]
         call_id = stage.payload.get("tool_use_id")
         self._emit(
-            HookStarted(event=row.event, name=hook.name, tool_use_id=call_id, status_message=hook.status_message)
+            HookStarted(event=row.event.value, name=hook.name, tool_use_id=call_id, status_message=hook.status_message)
         )
         try:
             if hook.function is not None:
@@ -189,8 +200,6 @@ class HookManager:
             self._record(hook, stage, look, HookExecutionResult(cancelled=True), ended, let_through=False)
             raise
         verdict = read(hook.event, result, name=hook.name, on_failure=hook.on_failure)
-        # A text may quote the prompt, and a prompt that can still be erased must not reach the disk.
-        verdict = self._clipped(verdict, keep=row.flow[Decision.BLOCK] is not Flow.ERASE_PROMPT)
         failure = verdict.failure
         blocks = failure is not None and failure_blocks(row, failure, spent=spent)
         let_through = failure is not None and role_of(hook) is Role.ENFORCE and not blocks
@@ -232,13 +241,13 @@ class HookManager:
             tool_use_id=payload.get("tool_use_id"),
             exit_code=result.exit_code if hook.function is None else None,
             outcome=verdict.word(row),
-            failure=verdict.failure_kind,
+            failure=verdict.failure_kind.value if verdict.failure_kind else None,
             mode=hook.mode.value,
             look=look,
             rewrote=changes is not None,
             let_through=let_through,
             duration_ms=round(result.duration, 3),
-            reason=_reason(verdict),
+            reason=clip(_reason(verdict)),
             is_async=hook.is_async,
             before=before,
             after=None if before is None or changes is None else rewrite(before, changes, stage.tool.nullable),
@@ -250,17 +259,29 @@ class HookManager:
         self.journal.append(run)
         self._emit(HookFinished(run=run))
 
-    def _clipped(self, verdict: Verdict, *, keep: bool) -> Verdict:
-        """The verdict with its texts cut to what a reader is given; the whole goes into a file."""
-        if all(len(_text_of(effect)) <= TEXT_LIMIT for effect in verdict.effects):
-            return verdict
-        return replace(verdict, effects=tuple(self._clip(effect, keep=keep) for effect in verdict.effects))
+    def _clipped(self, outcome: Outcome) -> Outcome:
+        """The outcome with its texts cut to what a reader is given; the whole goes into a file.
 
-    def _clip(self, effect: Effect, *, keep: bool) -> Effect:
-        text = _text_of(effect)
-        if len(text) <= TEXT_LIMIT:
-            return effect
-        return _with_text(effect, clip(text, whole=self._keep(text) if keep else None))
+        Not for a prompt that was erased: a text may quote it, and it must not reach the disk.
+        """
+        said = [one.text for texts in outcome.reasons.values() for one in texts]
+        texts = [*said, *(one.text for one in outcome.contexts), *(note.text for note in outcome.to_user)]
+        if all(len(text) <= TEXT_LIMIT for text in texts):
+            return outcome
+        keep = not outcome.prompt_erased
+
+        def short(text: str) -> str:
+            return text if len(text) <= TEXT_LIMIT else clip(text, whole=self._keep(text) if keep else None)
+
+        def cut(texts: tuple[Said, ...]) -> tuple[Said, ...]:
+            return tuple(Said(one.hook, short(one.text)) for one in texts)
+
+        return replace(
+            outcome,
+            reasons={decision: cut(texts) for decision, texts in outcome.reasons.items()},
+            contexts=cut(outcome.contexts),
+            to_user=tuple(replace(note, text=short(note.text)) for note in outcome.to_user),
+        )
 
     def _keep(self, text: str) -> str | None:
         if self._outputs is None:
@@ -283,12 +304,6 @@ def _text_of(effect: Effect) -> str:
     if isinstance(effect, AddContext | TellUser):
         return effect.text
     return effect.message if isinstance(effect, Failure) else ""
-
-
-def _with_text(effect: Effect, text: str) -> Effect:
-    if isinstance(effect, Block | Ask | Allow | EndTurn):
-        return replace(effect, reason=text)
-    return replace(effect, message=text) if isinstance(effect, Failure) else replace(effect, text=text)
 
 
 def _reason(verdict: Verdict) -> str:

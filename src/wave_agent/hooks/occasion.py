@@ -7,7 +7,6 @@
 So no rewritten input runs unseen by a guard, in at most two rounds.
 """
 
-import asyncio
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import groupby
@@ -21,6 +20,7 @@ from wave_agent.hooks.definitions import HookDefinition, Mode, Phase
 from wave_agent.hooks.events import Decision, EventRow
 from wave_agent.hooks.semantics import NOT_CONVERGING, failure_blocks, merge, rewrite
 from wave_agent.hooks.verdicts import Block, Outcome, Reading, Role, Verdict
+from wave_agent.waiting import together_or_none
 
 ToolInput = dict[str, Any]
 
@@ -172,13 +172,8 @@ class Occasion:
 
     async def round(self, hooks: Iterable[HookDefinition], stage: Stage, *, look: int) -> None:
         strands = [list(strand) for _, strand in groupby(hooks, key=_strand_key)]
-        if len(strands) == 1:
-            await self.strand(strands[0], stage, look=look)
-            return
-        # A task group ends only when all its tasks have: cancelled, it has waited for every process to be gone.
-        async with asyncio.TaskGroup() as tasks:
-            for strand in strands:
-                tasks.create_task(self.strand(strand, stage, look=look))
+        # Cancelled, this has waited for every process to be gone.
+        await together_or_none([self.strand(strand, stage, look=look) for strand in strands])
 
     async def strand(self, hooks: Sequence[HookDefinition], stage: Stage, *, look: int) -> Stage:
         """One hook after another, each seeing what the ones before it changed, until one of them denies."""

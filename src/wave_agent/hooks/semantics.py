@@ -89,9 +89,12 @@ class _Run(Struct, frozen=True):
 
     @property
     def told(self) -> tuple[Effect, ...]:
-        problems = [*self.output.problems, *self.output.unreadable]
-        notes = [TellUser(f"hook {self.name}: {problem}") for problem in problems]
-        return (*([TellUser(self.output.system_message)] if self.output.system_message else ()), *notes)
+        """The hook's own message, and what is wrong with single fields."""
+        message = (TellUser(self.output.system_message),) if self.output.system_message else ()
+        return (*message, *self.notes(self.output.problems))
+
+    def notes(self, problems: Sequence[str]) -> tuple[Effect, ...]:
+        return tuple(TellUser(f"hook {self.name}: {problem}") for problem in problems)
 
     @property
     def stated(self) -> tuple[Effect, ...]:
@@ -173,17 +176,18 @@ def _contradiction(run: _Run) -> tuple[Effect, ...]:
 
 def _unreadable(run: _Run) -> tuple[Effect, ...]:
     """The hook meant to decide: an ask before a tool, elsewhere a failure."""
-    problem = f"hook {run.name}: {run.output.unreadable[0]}"
+    first, *more = run.output.unreadable
+    problem = f"hook {run.name}: {first}"
     if run.row.unreadable is not None:
-        return (*_decides(run), MAKE[run.row.unreadable](problem))
+        return (*_decides(run), *run.notes(more), MAKE[run.row.unreadable](problem))
     if run.output.strictest >= Decision.BLOCK:
-        return _decides(run)
-    return run.failed(FailureKind.JSON, problem)
+        return (*_decides(run), *run.notes(run.output.unreadable))
+    return (*run.notes(more), *run.failed(FailureKind.JSON, problem))
 
 
 def _unreadable_blocks(run: _Run) -> tuple[Effect, ...]:
     """**Block**; what else restricts stands beside it."""
-    return (*run.fields, *run.restrictions, run.block)
+    return (*run.fields, *run.notes(run.output.unreadable), *run.restrictions, run.block)
 
 
 def _silent_failed(run: _Run) -> tuple[Effect, ...]:

@@ -176,7 +176,8 @@ class Outcome(Struct, frozen=True, kw_only=True):
 
     @property
     def prompt_erased(self) -> bool:
-        return self.blocked and self.row.flow[Decision.BLOCK] is Flow.ERASE_PROMPT
+        erases = self.row.flow[Decision.BLOCK] is Flow.ERASE_PROMPT
+        return erases and (self.blocked or self.flow is Flow.ERASE_PROMPT)
 
     @property
     def reason(self) -> str:
