@@ -1,0 +1,249 @@
+"""The conversation: blocks, messages, and the one object that changes them.
+
+A block is for the model, for the user, or for both; `models.conversion` drops what is for the user alone.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+Role = Literal["user", "assistant"]
+Source = Literal["user", "model", "hook"]
+
+
+SUMMARY_INTRODUCTION = "This conversation was long; this is a summary of what came before."
+
+
+class Origin(Struct, frozen=True):
+    """Which hook, at which event, a text comes from."""
+
+    event: str
+    hook: str
+
+
+class TextBlock(Struct, frozen=True, tag="text", tag_field="type"):
+    """Text of the user, the model or a hook. A hook's text stands here verbatim; the model is told its origin."""
+
+    content: str
+    source: Source
+    origin: Origin | None = None
+
+
+class ToolBlock(Struct, frozen=True, tag="tool", tag_field="type"):
+    """A tool call and, once there is one, its result."""
+
+    id: str
+    name: str
+    parameters: Mapping[str, Any]
+    result: str | None = None
+    success: bool | None = None
+    error: str | None = None
+    origin: Origin | None = None
+    """Set when a hook wrote the result."""
+
+
+class ErrorBlock(Struct, frozen=True, tag="error", tag_field="type"):
+    """Something went wrong. For the user alone."""
+
+    content: str
+
+
+class NoticeBlock(Struct, frozen=True, tag="notice", tag_field="type"):
+    """Something the user should know. For the user alone."""
+
+    content: str
+    level: Literal["info", "warning"] = "warning"
+
+
+class ReasoningBlock(Struct, frozen=True, tag="reasoning", tag_field="type"):
+    """What the model thought aloud. Shown, not sent back."""
+
+    content: str
+
+
+Block = TextBlock | ToolBlock | ErrorBlock | NoticeBlock | ReasoningBlock
+
+
+class Message(Struct, frozen=True):
+    role: Role
+    blocks: tuple[Block, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """The texts for the model, without those of tools."""
+        return "\n".join(block.content for block in self.blocks if isinstance(block, TextBlock))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON shape of the command line's `messages`."""
+        found: dict[str, Any] = msgspec.to_builtins(self)
+        for block in found["blocks"]:
+            block.pop("origin", None)
+        return found
+
+
+class PromptAdded(Struct, frozen=True):
+    """A prompt stands in the conversation, but no hook has judged it yet."""
+
+    text: str
+
+
+class PromptAccepted(Struct, frozen=True):
+    text: str
+
+
+class PromptRemoved(Struct, frozen=True):
+    text: str
+    reason: str
+
+
+class MessageAdded(Struct, frozen=True):
+    message: Message
+
+
+class BlockAdded(Struct, frozen=True):
+    """A block for the user alone."""
+
+    block: ErrorBlock | NoticeBlock
+
+
+class ToolUpdated(Struct, frozen=True):
+    block: ToolBlock
+
+
+class Compacted(Struct, frozen=True):
+    """For the model, a summary stands in place of the first `upto` messages. The user keeps them all."""
+
+    summary: str
+    upto: int
+
+
+Change = PromptAdded | PromptAccepted | PromptRemoved | MessageAdded | BlockAdded | ToolUpdated | Compacted
+
+
+class MessageManager:
+    """Owns the list of messages. Each change is announced, in order, as soon as it is made."""
+
+    def __init__(
+        self,
+        messages: Sequence[Message] = (),
+        on_change: Callable[[Change], None] = lambda _: None,
+        compacted: Compacted | None = None,
+    ) -> None:
+        self._messages = list(messages)
+        self._on_change = on_change
+        self._prompt: int | None = None
+        self._compacted = compacted or Compacted("", 0)
+        self._call_ids = {block.id for message in messages for block in message.blocks if isinstance(block, ToolBlock)}
+
+    @property
+    def messages(self) -> list[Message]:
+        """A copy: nobody but this object changes the conversation."""
+        return list(self._messages)
+
+    @property
+    def for_model(self) -> list[Message]:
+        """What the model still has to read: all messages, or a summary and those that follow it."""
+        summary, upto = self._compacted.summary, self._compacted.upto
+        if not upto:
+            return self.messages
+        return [Message("user", (TextBlock(f"{SUMMARY_INTRODUCTION}\n\n{summary}", "model"),)), *self._messages[upto:]]
+
+    @property
+    def compacted_upto(self) -> int:
+        return self._compacted.upto
+
+    def compact(self, summary: str, upto: int) -> None:
+        """Puts a summary in place of the first `upto` messages, for the model."""
+        self._compacted = Compacted(summary, upto)
+        self._on_change(self._compacted)
+
+    # ---------------------------------------------------------------------------------------------------------- prompt
+
+    def add_prompt(self, text: str) -> None:
+        """The user's prompt, until a hook has judged it: see `accept_prompt` and `remove_last_user_message`."""
+        self._prompt = len(self._messages)
+        self._messages.append(Message("user", (TextBlock(text, "user"),)))
+        self._on_change(PromptAdded(text))
+
+    def accept_prompt(self) -> None:
+        if self._prompt is not None:
+            text = self._messages[self._prompt].text
+            self._prompt = None
+            self._on_change(PromptAccepted(text))
+
+    def drop_unjudged_prompt(self) -> None:
+        """Erases a prompt whose hooks had no chance to end: one of them might have refused it."""
+        if self._prompt is not None:
+            self.remove_last_user_message("interrupted before hooks had judged it")
+
+    def remove_last_user_message(self, reason: str = "") -> None:
+        """Erases the prompt that waits for its verdict, or else the last message of the user."""
+        users = [index for index, message in enumerate(self._messages) if message.role == "user"]
+        at = self._prompt if self._prompt is not None else users[-1] if users else None
+        self._prompt = None
+        if at is not None:
+            self._on_change(PromptRemoved(self._messages.pop(at).text, reason))
+
+    # -------------------------------------------------------------------------------------------------------- messages
+
+    def add_user_message(self, *texts: TextBlock) -> None:
+        """A message in the user's role, whoever wrote it."""
+        self._add(Message("user", texts))
+
+    def add_assistant_message(self, *blocks: Block) -> None:
+        self._call_ids.update(block.id for block in blocks if isinstance(block, ToolBlock))
+        self._add(Message("assistant", blocks))
+
+    def _add(self, message: Message) -> None:
+        self._messages.append(message)
+        self._on_change(MessageAdded(message))
+
+    # ---------------------------------------------------------------------------------------------------------- blocks
+
+    def add_error_block(self, content: str) -> None:
+        """For the user alone; never empty."""
+        self._add_block(ErrorBlock(content or "Something failed without saying why"))
+
+    def add_notice_block(self, content: str, level: Literal["info", "warning"] = "warning") -> None:
+        self._add_block(NoticeBlock(content, level))
+
+    def _add_block(self, block: ErrorBlock | NoticeBlock) -> None:
+        """At the end of the conversation, in a message of the assistant."""
+        if self._messages and self._messages[-1].role == "assistant":
+            last = self._messages[-1]
+            self._messages[-1] = replace(last, blocks=(*last.blocks, block))
+        else:
+            self._messages.append(Message("assistant", (block,)))
+        self._on_change(BlockAdded(block))
+
+    def update_tool_block(
+        self, tool_id: str, *, result: str, success: bool, error: str | None = None, origin: Origin | None = None
+    ) -> None:
+        """Sets the result of a call. Its parameters stay what the model asked for."""
+        for index in range(len(self._messages) - 1, -1, -1):
+            message = self._messages[index]
+            for at, block in enumerate(message.blocks):
+                if isinstance(block, ToolBlock) and block.id == tool_id:
+                    done = replace(block, result=result, success=success, error=error, origin=origin)
+                    self._messages[index] = replace(
+                        message, blocks=(*message.blocks[:at], done, *message.blocks[at + 1 :])
+                    )
+                    self._on_change(ToolUpdated(done))
+                    return
+        raise KeyError(tool_id)
+
+    def results(self) -> list[str]:
+        """What tools have given back."""
+        blocks = [block for message in self._messages for block in message.blocks]
+        return [block.result for block in blocks if isinstance(block, ToolBlock) and block.result]
+
+    def has_call(self, tool_id: str) -> bool:
+        return tool_id in self._call_ids
+
+    def open_calls(self) -> list[ToolBlock]:
+        """Calls without a result."""
+        blocks = [block for message in self._messages for block in message.blocks]
+        return [block for block in blocks if isinstance(block, ToolBlock) and block.result is None]

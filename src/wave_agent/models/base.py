@@ -1,0 +1,76 @@
+"""The seam between the agent and whatever answers it."""
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import Any, Protocol
+
+from msgspec import Struct
+
+
+class ToolSpec(Struct, frozen=True):
+    """A tool as the model is told of it."""
+
+    name: str
+    description: str
+    schema: Mapping[str, Any]
+    """JSON Schema of the input object."""
+
+
+class ModelRequest(Struct, frozen=True, kw_only=True):
+    """One request. `messages` are in the chat format, as `models.conversion` makes them."""
+
+    model: str
+    messages: Sequence[Mapping[str, Any]]
+    tools: Sequence[ToolSpec] = ()
+
+
+class Text(Struct, frozen=True):
+    """A piece of the answer."""
+
+    text: str
+
+
+class Reasoning(Struct, frozen=True):
+    """A piece of what the model thinks aloud."""
+
+    text: str
+
+
+class ToolCall(Struct, frozen=True):
+    """A whole call. `arguments` is what the model wrote: meant to be a JSON object, not always one."""
+
+    id: str
+    name: str
+    arguments: str
+
+
+class Usage(Struct, frozen=True):
+    input_tokens: int = 0
+    output_tokens: int = 0
+
+    def __add__(self, other: "Usage") -> "Usage":
+        return Usage(self.input_tokens + other.input_tokens, self.output_tokens + other.output_tokens)
+
+
+class Retry(Struct, frozen=True):
+    """The request failed and is tried again: progress for the user. What was streamed so far stays shown."""
+
+    reason: str
+    seconds: float
+
+
+Delta = Text | Reasoning | ToolCall | Usage | Retry
+
+
+class Model(Protocol):
+    """Something that answers."""
+
+    def stream(self, request: ModelRequest) -> AsyncIterator[Delta]:
+        """The answer as it comes; calls come whole. Raises `ModelError` when there is no answer.
+
+        Ending the iteration early, or cancelling the task, ends the request.
+        """
+        ...
+
+    async def close(self) -> None:
+        """Lets go of connections."""
+        ...

@@ -1,0 +1,72 @@
+"""Messages → what the model is sent. Always a valid conversation; nothing that is for the user alone."""
+
+import json
+import re
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from wave_agent.messages import Message, Origin, TextBlock, ToolBlock
+from wave_agent.text import strip_controls
+
+_TAG = re.compile(r"<(?=\s*/?\s*hook)", re.IGNORECASE)
+NO_RESULT = "This call was interrupted and has no result."
+
+
+def convert_messages_for_api(messages: Iterable[Message], *, system: str | None = None) -> list[dict[str, Any]]:
+    """The conversation in the chat format.
+
+    Each call is followed by its result, in call order; error, notice and reasoning blocks are left out, and messages
+    that are left empty with them.
+    """
+    converted: list[dict[str, Any]] = [{"role": "system", "content": system}] if system else []
+    for message in messages:
+        converted += _assistant(message) if message.role == "assistant" else _user(message)
+    return converted
+
+
+def _user(message: Message) -> list[dict[str, Any]]:
+    texts = [
+        _text(block)
+        for block in message.blocks
+        if isinstance(block, TextBlock) and (block.content or block.source == "hook")
+    ]
+    return [{"role": "user", "content": "\n\n".join(texts)}] if texts else []
+
+
+def _assistant(message: Message) -> list[dict[str, Any]]:
+    text = message.text
+    calls = [block for block in message.blocks if isinstance(block, ToolBlock)]
+    if not calls:
+        return [{"role": "assistant", "content": text}] if text else []
+    asked = {"role": "assistant", "content": text, "tool_calls": [_call(block) for block in calls]}
+    return [asked, *(_result(block) for block in calls)]
+
+
+def _call(block: ToolBlock) -> dict[str, Any]:
+    try:
+        arguments = msgspec.json.encode(block.parameters).decode()  # numbers that JSON does not have become null
+    except (UnicodeEncodeError, OverflowError):
+        arguments = json.dumps(block.parameters, separators=(",", ":"))
+    return {"id": block.id, "type": "function", "function": {"name": block.name, "arguments": arguments}}
+
+
+def _result(block: ToolBlock) -> dict[str, Any]:
+    content = NO_RESULT if block.result is None else _for_model(block.result, block.origin)
+    return {"role": "tool", "tool_call_id": block.id, "content": content}
+
+
+def _text(block: TextBlock) -> str:
+    """A hook whose origin is not known is a hook all the same."""
+    origin = block.origin or (Origin("unknown", "unknown") if block.source == "hook" else None)
+    return _for_model(block.content, origin)
+
+
+def _for_model(text: str, origin: Origin | None) -> str:
+    """A hook's text says where it comes from, so that the model does not take it for the user's or the tool's."""
+    if origin is None:
+        return text
+    name = strip_controls(origin.hook).replace('"', "'")
+    inside = _TAG.sub("&lt;", strip_controls(text))  # a text cannot end its own wrapping
+    return f'<hook event="{origin.event}" name="{name}">\n{inside}\n</hook>'

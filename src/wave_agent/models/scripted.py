@@ -1,0 +1,99 @@
+"""A model that says what it is told to: deterministic, no network. For tests, and for demonstrations."""
+
+import asyncio
+import json
+import os
+import re
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from wave_agent.models.base import Delta, ModelRequest, Reasoning, Text, ToolCall, Usage
+
+
+class Reply(Struct, frozen=True):
+    """One answer: reasoning, then text, then calls, then usage, as models stream them."""
+
+    text: str = ""
+    tool_calls: Sequence[ToolCall] = ()
+    reasoning: str = ""
+    usage: Usage | None = None
+    gate: asyncio.Event | None = None
+    """Nothing is streamed before this is set: a test can look at the agent while it waits."""
+    error: Exception | None = None
+    """Raised after all of the above: a stream that breaks after it has begun."""
+
+
+Answer = Reply | str | Exception
+"""A string is a reply of that text; an exception is raised instead of an answer."""
+
+Script = Answer | Callable[[ModelRequest], Answer]
+"""A function is called with the request when its turn comes."""
+
+
+def call(name: str, /, **arguments: Any) -> ToolCall:
+    """A call of the tool `name`, with an id of its own."""
+    return ToolCall(f"call_{os.urandom(9).hex()}", name, json.dumps(arguments, ensure_ascii=False))
+
+
+def pieces(text: str) -> list[str]:
+    """Word by word, as models stream; nothing is lost."""
+    return re.findall(r"\s*\S+|\s+", text)
+
+
+class ScriptedModel:
+    """A `Model` that gives its replies one after another, and remembers what it was asked.
+
+        model = ScriptedModel([Reply(tool_calls=[call("Bash", command="make test")]), "All tests pass."])
+
+    `replies` may be endless: `itertools.repeat(function_of_the_request)`.
+    """
+
+    def __init__(self, replies: Iterable[Script]) -> None:
+        self._replies = iter(replies)
+        self.requests: list[ModelRequest] = []
+        """What the model was asked, first to last."""
+        self.closed = False
+
+    async def stream(self, request: ModelRequest) -> AsyncIterator[Delta]:
+        self.requests.append(request)
+        reply = self._next_reply(request)
+        if reply.gate is not None:
+            await reply.gate.wait()
+        for delta in _deltas(reply):
+            await asyncio.sleep(0)  # others get their turn, and a cancellation its place, as with a real stream
+            yield delta
+        if reply.error is not None:
+            raise reply.error
+
+    async def close(self) -> None:
+        self.closed = True
+
+    def _next_reply(self, request: ModelRequest) -> Reply:
+        try:
+            script = next(self._replies)
+        except StopIteration:
+            raise out_of_replies(len(self.requests), request.messages) from None
+        return as_reply(script(request) if callable(script) else script)
+
+
+def as_reply(answer: Answer) -> Reply:
+    """The answer as a reply; an exception becomes the error of an empty one."""
+    if isinstance(answer, str):
+        return Reply(answer)
+    return Reply(error=answer) if isinstance(answer, Exception) else answer
+
+
+def out_of_replies(asked: int, messages: Sequence[Any]) -> AssertionError:
+    """Not a `ModelError`: a test that forgot a reply should fail, not see an agent that copes."""
+    last = json.dumps(messages[-1], ensure_ascii=False, default=repr) if messages else "nothing"
+    had = {1: "no reply", 2: "one reply"}.get(asked, f"{asked - 1} replies")
+    return AssertionError(f"request {asked} came, but the script has {had}; its last message was {last[:500]}")
+
+
+def _deltas(reply: Reply) -> list[Delta]:
+    shown: list[Delta] = [Reasoning(piece) for piece in pieces(reply.reasoning)]
+    shown += [Text(piece) for piece in pieces(reply.text)]
+    shown += reply.tool_calls
+    return shown if reply.usage is None else [*shown, reply.usage]

@@ -1,0 +1,180 @@
+"""What front ends and programs are given: the JSON of events, hook runs and results."""
+
+import json
+from datetime import date
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+
+from wave_agent.events import (
+    Error,
+    Event,
+    HookFinished,
+    HookRun,
+    HookStarted,
+    Notice,
+    PermissionRequested,
+    ReasoningDelta,
+    SessionStarted,
+    TextDelta,
+    ToolFinished,
+    ToolOutput,
+    ToolStarted,
+    TurnEnded,
+    TurnStarted,
+    event_to_dict,
+)
+from wave_agent.messages import Message, TextBlock
+from wave_agent.models.base import Usage
+from wave_agent.prompt import INSTRUCTION_FILES, INSTRUCTION_LIMIT, project_instructions, system_prompt
+from wave_agent.result import Result
+
+
+def hook_run(**facts: Any) -> HookRun:
+    common: dict[str, Any] = {
+        "event": "PreToolUse",
+        "name": "guard",
+        "command": "./guard.sh",
+        "layer": "project",
+        "tool_use_id": "one",
+        "exit_code": 2,
+        "outcome": "deny",
+        "failure": None,
+        "mode": "enforce",
+        "look": 1,
+        "rewrote": False,
+        "let_through": False,
+        "duration_ms": 1.5,
+    }
+    return HookRun(**{**common, **facts})
+
+
+RUN_SHAPE = {
+    "event": "PreToolUse",
+    "name": "guard",
+    "command": "./guard.sh",
+    "layer": "project",
+    "tool_use_id": "one",
+    "exit_code": 2,
+    "outcome": "deny",
+    "failure": None,
+    "mode": "enforce",
+    "look": 1,
+    "rewrote": False,
+    "let_through": False,
+    "duration_ms": 1.5,
+}
+
+EXAMPLES: dict[type, tuple[Event, dict[str, Any]]] = {
+    SessionStarted: (
+        SessionStarted(session_id="s", transcript_path="/t"),
+        {"type": "session_started", "session_id": "s", "transcript_path": "/t", "resumed": False},
+    ),
+    TurnStarted: (TurnStarted(prompt="hi"), {"type": "turn_started", "prompt": "hi"}),
+    TextDelta: (TextDelta(text="a"), {"type": "text_delta", "text": "a"}),
+    ReasoningDelta: (ReasoningDelta(text="a"), {"type": "reasoning_delta", "text": "a"}),
+    ToolStarted: (
+        ToolStarted(id="1", name="Bash", parameters={"command": "ls"}),
+        {"type": "tool_started", "id": "1", "name": "Bash", "parameters": {"command": "ls"}},
+    ),
+    ToolOutput: (ToolOutput(id="1", text="a"), {"type": "tool_output", "id": "1", "text": "a"}),
+    ToolFinished: (
+        ToolFinished(id="1", success=True, result="ok"),
+        {"type": "tool_finished", "id": "1", "success": True, "result": "ok"},
+    ),
+    HookStarted: (
+        HookStarted(event="Stop", name="tests", tool_use_id=None),
+        {"type": "hook_started", "event": "Stop", "name": "tests", "tool_use_id": None, "status_message": ""},
+    ),
+    HookFinished: (HookFinished(run=hook_run(reason="no")), {"type": "hook_finished", **RUN_SHAPE}),
+    PermissionRequested: (
+        PermissionRequested(id="1", tool_name="Bash", tool_input={}, reason="why"),
+        {"type": "permission_requested", "id": "1", "tool_name": "Bash", "tool_input": {}, "reason": "why"},
+    ),
+    Notice: (Notice(content="look"), {"type": "notice", "content": "look", "level": "warning"}),
+    Error: (Error(content="broken"), {"type": "error", "content": "broken"}),
+    TurnEnded: (TurnEnded(status="completed"), {"type": "turn_ended", "status": "completed"}),
+}
+
+
+def test_every_event_has_an_example_here() -> None:
+    assert set(EXAMPLES) == set(get_args(Event))
+
+
+@pytest.mark.parametrize("kind", EXAMPLES, ids=lambda kind: kind.__name__)
+def test_an_event_becomes_the_line_of_stream_json_that_is_documented(kind: type) -> None:
+    event, line = EXAMPLES[kind]
+    assert event_to_dict(event) == line
+    assert json.loads(json.dumps(event_to_dict(event))) == line
+
+
+@pytest.mark.parametrize("kind", EXAMPLES, ids=lambda kind: kind.__name__)
+def test_an_event_is_frozen(kind: type) -> None:
+    event, _ = EXAMPLES[kind]
+    with pytest.raises(AttributeError):
+        setattr(event, event.__struct_fields__[0], "changed")
+
+
+def test_the_json_of_a_hook_run_is_exactly_the_documented_one() -> None:
+    """What the journal knows beyond that (texts, inputs, hashes) stays in the journal."""
+    everything = hook_run(
+        reason="why", is_async=True, before={"a": 1}, after={"a": 2}, original_sha256="00", deferred=("later",)
+    )
+    assert everything.to_dict() == RUN_SHAPE
+
+
+def test_the_json_of_a_result_is_exactly_the_documented_one() -> None:
+    result = Result(
+        status="completed",
+        text="done",
+        error=None,
+        usage=Usage(3, 4) + Usage(1, 1),
+        hooks=(hook_run(let_through=True), hook_run(), hook_run(let_through=True)),
+        turns=2,
+        messages=(Message("user", (TextBlock("hi", "user"),)),),
+        session_id="s",
+        transcript_path="/t",
+        duration_ms=12,
+    )
+    assert json.loads(json.dumps(result.to_dict())) == {
+        "type": "result",
+        "status": "completed",
+        "session_id": "s",
+        "transcript_path": "/t",
+        "result": "done",
+        "error": None,
+        "turns": 2,
+        "messages": [{"role": "user", "blocks": [{"type": "text", "content": "hi", "source": "user"}]}],
+        "hooks": [{**RUN_SHAPE, "let_through": True}, RUN_SHAPE, {**RUN_SHAPE, "let_through": True}],
+        "hooks_failed_open": 2,
+        "usage": {"input_tokens": 4, "output_tokens": 5},
+        "duration_ms": 12,
+    }
+
+
+def test_the_system_prompt_holds_the_facts_of_this_session(tmp_path: Path) -> None:
+    prompt = system_prompt(str(tmp_path), today=lambda: date(2031, 2, 3))
+    assert f"Project directory: {tmp_path}\n" in prompt
+    assert prompt.endswith("Date: 2031-02-03")
+
+
+@pytest.mark.parametrize("name", INSTRUCTION_FILES)
+def test_the_system_prompt_holds_what_the_project_says_about_itself(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_bytes(b"Use tabs.\n\xff\n")
+    assert system_prompt(str(tmp_path)).endswith(f"Instructions of this project ({name}):\n\nUse tabs.\n\ufffd")
+
+
+def test_instructions_under_two_names_are_given_once_empty_ones_not_and_long_ones_are_cut(tmp_path: Path) -> None:
+    first, second, *_ = INSTRUCTION_FILES
+    (tmp_path / first).write_text("Use tabs.")
+    (tmp_path / second).symlink_to(tmp_path / first)
+    assert project_instructions(tmp_path) == [f"Instructions of this project ({first}):\n\nUse tabs."]
+    (tmp_path / first).write_text(" \n")
+    assert project_instructions(tmp_path) == []
+    (tmp_path / first).write_text("x" * (INSTRUCTION_LIMIT + 1))
+    (cut,) = project_instructions(tmp_path)
+    assert "[cut here" in cut
+    (tmp_path / first).unlink()
+    (tmp_path / first).mkdir()
+    assert project_instructions(tmp_path) == []
