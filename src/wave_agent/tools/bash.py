@@ -1,0 +1,173 @@
+"""Bash: a shell command, waited for or in the background."""
+
+import os
+import shlex
+import shutil
+from contextlib import suppress
+from pathlib import Path
+from typing import Annotated, Any, ClassVar
+
+from msgspec import Meta, Struct
+from msgspec.structs import replace
+
+from wave_agent.permissions import Kind
+from wave_agent.text import strip_controls
+from wave_agent.tools.base import Tool, ToolContext, ToolResult
+from wave_agent.tools.output import HeldFile, Output, PrivateFile, Relay
+from wave_agent.tools.process import Ending, Launch, Process, StreamName
+from wave_agent.tools.shells import Shells
+
+_DEFAULT_TIMEOUT = 120_000
+_LONGEST_TIMEOUT = 600_000
+
+# The command comes as an argument and is eval'ed, so that a syntax error in it does not show our own line. The trap
+# tells where the shell ended up; a command that sets a trap of its own or execs leaves the directory as it was.
+_SCRIPT = """trap {trap} EXIT; _wave_command=$1; shift; eval "$_wave_command" """
+_TRAP = "{{ command pwd >|{file}; }} 2>/dev/null || :"
+
+
+class BashInput(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    command: Annotated[str, Meta(min_length=1)]
+    timeout: Annotated[int, Meta(gt=0, description="Milliseconds, at most 600000.")] = _DEFAULT_TIMEOUT
+    description: Annotated[str, Meta(description="What it does, in a few words, for the user.")] = ""
+    run_in_background: bool = False
+
+
+class Bash(Tool):
+    """Remembers the working directory."""
+
+    name: ClassVar[str] = "Bash"
+    description: ClassVar[str] = (
+        "Runs a shell command. The working directory persists between calls; variables and functions do not. stdin is "
+        "empty: nothing interactive. Long output is shortened, and the whole kept in a file that is named. For servers "
+        "and watchers set run_in_background (not `&`): the call returns an id for BashOutput and KillShell. Read, "
+        "Grep, Glob, Edit and Write are better than cat, grep, find, sed and echo."
+    )
+    kind: ClassVar[Kind] = Kind.ACTS
+    Input: ClassVar[type[Struct]] = BashInput
+
+    def __init__(self, shells: Shells, *, shell: str | None = None) -> None:
+        self._shells = shells
+        self._shell = shell or shutil.which("bash") or "/bin/sh"
+        self._directory: str | None = None
+        """Where the last command ended up. None: still the project directory."""
+
+    async def run(self, arguments: Any, context: ToolContext) -> ToolResult:
+        call: BashInput = arguments
+        directory, notes = self._working_directory(context)
+        if call.run_in_background:
+            return self._start(call, directory, notes, context)
+        cwd_file = context.outputs / f"cwd-{os.urandom(6).hex()}"
+        with suppress(OSError):  # Costs the memory of the directory, not the command.
+            context.outputs.mkdir(mode=0o700, parents=True, exist_ok=True)
+        file = (HeldFile if context.hold else PrivateFile)(context.outputs, "bash")
+        output = Output(file)
+        relay = Relay(context.emit)
+
+        def receive(stream: StreamName, data: bytes) -> None:
+            relay.send(output.add(stream, data))
+
+        def finish() -> None:
+            relay.send(output.finish())
+
+        seconds = min(call.timeout, _LONGEST_TIMEOUT) / 1000
+        launch = Launch(
+            argv=self._command_line(call.command, cwd_file),
+            cwd=directory,
+            environment={**context.environment, "PWD": directory},
+            seconds=seconds,
+        )
+        try:
+            ending = await Process(launch, receive, finish).run()
+            notes += self._follow(cwd_file, directory)
+        except (OSError, RuntimeError) as error:
+            ending = Ending(error=f"The command cannot be started: {error}")
+        finally:
+            relay.flush()
+            with suppress(OSError):
+                cwd_file.unlink()
+        result = _result(output, ending, seconds, notes)
+        return replace(result, keep=file.release) if isinstance(file, HeldFile) and file.exists else result
+
+    async def close(self) -> None:
+        """End what runs in the background."""
+        await self._shells.close()
+
+    def _start(self, call: BashInput, directory: str, notes: list[str], context: ToolContext) -> ToolResult:
+        launch = Launch(
+            argv=[self._shell, "-c", call.command],
+            cwd=directory,
+            environment={**context.environment, "PWD": directory},
+            whole_group=True,
+        )
+        try:
+            shell = self._shells.start(call.command, launch, context.outputs)
+        except (OSError, RuntimeError) as error:
+            return ToolResult(content=f"The command cannot be started: {error}", success=False, ran=False)
+        started = f"Started in the background as {shell.name}: BashOutput tells what it prints, KillShell ends it."
+        if whole := shell.output.whereabouts():
+            started += f" All its output goes to {whole}"
+        return ToolResult(
+            content="\n".join([*notes, started]),
+            response={
+                "stdout": "",
+                "stderr": "",
+                "exit_code": None,
+                "interrupted": False,
+                "output": "",
+                "backgroundTaskId": shell.name,
+            },
+        )
+
+    def _working_directory(self, context: ToolContext) -> tuple[str, list[str]]:
+        project = str(context.project_dir)
+        directory = self._directory or project
+        if os.path.isdir(directory):
+            return directory, []
+        self._directory = None
+        if directory == project:
+            return project, []  # starting the command explains it
+        return project, [f"[The working directory {directory} no longer exists. This command ran in {project}]"]
+
+    def _command_line(self, command: str, cwd_file: Path) -> list[str]:
+        trap = _TRAP.format(file=shlex.quote(str(cwd_file)))
+        return [self._shell, "-c", _SCRIPT.format(trap=shlex.quote(trap)), os.path.basename(self._shell), command]
+
+    def _follow(self, cwd_file: Path, before: str) -> list[str]:
+        """Take over the directory that the command ended in."""
+        try:
+            after = os.fsdecode(cwd_file.read_bytes()).removesuffix("\n")
+        except OSError:
+            return []
+        if not after.startswith("/") or after == before:
+            return []
+        self._directory = after
+        return [f"[The working directory is now {after}]"]
+
+
+def _result(output: Output, ending: Ending, seconds: float, notes: list[str]) -> ToolResult:
+    printed = output.take()
+    if ending.error and ending.exit_code is None and ending.cut_short is None and not printed:
+        return ToolResult(content=ending.error, success=False, ran=False)
+    timed_out = ending.cut_short == "timeout"
+    if timed_out:
+        notes.append(
+            f"[Timed out after {seconds:g} s: the command and everything it started were ended. Raise `timeout` (at "
+            f"most {_LONGEST_TIMEOUT} ms), or use run_in_background]"
+        )
+    elif ending.error:
+        notes.append(f"[{ending.error}]")
+    elif ending.exit_code:
+        notes.append(f"[exit code {ending.exit_code}]")
+    shown = strip_controls(printed).strip("\n")
+    return ToolResult(
+        content="\n".join([shown or "(no output)", *notes]) if notes or not shown else shown,
+        success=ending.exit_code == 0 and not timed_out,
+        response={
+            "stdout": output.stream("stdout"),
+            "stderr": output.stream("stderr"),
+            "exit_code": ending.exit_code,
+            "interrupted": timed_out,
+            "output": printed,
+        },
+    )

@@ -1,0 +1,42 @@
+"""BashOutput: what a background command has printed since the last look."""
+
+from typing import Any, ClassVar
+
+from msgspec import Struct
+
+from wave_agent.permissions import Kind
+from wave_agent.text import strip_controls
+from wave_agent.tools.base import Tool, ToolContext, ToolResult
+from wave_agent.tools.shells import Shells
+
+
+class BashOutputInput(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    bash_id: str
+
+
+class BashOutput(Tool):
+    name: ClassVar[str] = "BashOutput"
+    description: ClassVar[str] = "What a background command has printed since the last look, and whether it still runs."
+    kind: ClassVar[Kind] = Kind.READS
+    Input: ClassVar[type[Struct]] = BashOutputInput
+
+    def __init__(self, shells: Shells) -> None:
+        self._shells = shells
+
+    async def run(self, arguments: Any, context: ToolContext) -> ToolResult:
+        call: BashOutputInput = arguments
+        shell = self._shells.find(call.bash_id)
+        ending = shell.process.ending  # Before the output is taken: what ended has nothing more to say.
+        state = shell.state if ending else "running"
+        output = shell.output.take()
+        shown = strip_controls(output).strip("\n") or "(no new output)"
+        return ToolResult(
+            content=f"{shown}\n[{shell.name}: {state}]",
+            response={
+                "bash_id": shell.name,
+                "command": shell.command,
+                "status": state,
+                "output": output,
+                "exit_code": ending.exit_code if ending else None,
+            },
+        )

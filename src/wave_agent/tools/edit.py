@@ -1,0 +1,126 @@
+"""Edit: one passage of a file, or every occurrence of it."""
+
+import os
+import re
+from functools import partial
+from typing import Annotated, Any, ClassVar
+
+from msgspec import Meta, Struct
+
+from wave_agent.permissions import Kind
+from wave_agent.tools.base import Tool, ToolContext, ToolInputError, ToolResult
+from wave_agent.tools.diff import unified_diff
+from wave_agent.tools.encoding import Text, decode, printable
+from wave_agent.tools.files import FileRefusedError, KnownFiles, existing, missing, replace, uninterrupted
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_NEWLINE = re.compile(r"\r?\n")
+
+
+class EditInput(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    file_path: Annotated[str, Meta(min_length=1)]
+    old_string: Annotated[str, Meta(min_length=1, description="As it is in the file, without line numbers.")]
+    new_string: str
+    replace_all: bool = False
+
+
+class Edit(Tool):
+    name: ClassVar[str] = "Edit"
+    description: ClassVar[str] = (
+        "Replaces old_string by new_string in a file that has been read. old_string must be exact, white space "
+        "included, and occur once: add lines around it until it does, or set replace_all."
+    )
+    kind: ClassVar[Kind] = Kind.EDITS
+    path_fields: ClassVar[tuple[str, ...]] = ("file_path",)
+    Input: ClassVar[type[Struct]] = EditInput
+
+    def __init__(self, known: KnownFiles) -> None:
+        self._known = known
+
+    async def run(self, arguments: Any, context: ToolContext) -> ToolResult:
+        call: EditInput = arguments
+        if call.old_string == call.new_string:
+            raise ToolInputError("Edit: old_string and new_string are the same: there is nothing to change")
+        if _SURROGATE.search(call.new_string):
+            raise ToolInputError("Edit: new_string has half a surrogate pair in it, which no file can hold")
+        try:
+            return await uninterrupted(partial(self._edit, call, os.path.join(context.project_dir, call.file_path)))
+        except FileRefusedError as refusal:
+            return refusal.result()
+
+    def _edit(self, call: EditInput, path: str) -> ToolResult:
+        with self._known.lock:
+            before = existing(path)
+            if before is None:
+                raise FileRefusedError(f"{missing(path)} Write makes a new file.")
+            self._known.check(path, before)
+            text = decode(before)
+            if text is None:
+                raise FileRefusedError(f"{path} is not a text file.")
+            after, count = _replaced(text.content, call, path)
+            data = _encoded(text, after, path)
+            replace(path, data)
+            self._known.note(path, data)
+        diff = unified_diff(printable(text.content), printable(after))
+        times = "" if count == 1 else f" {count:,} times"
+        return ToolResult(
+            content=f"Edited {path}{times}.\n{diff}",
+            response={
+                "filePath": path,
+                "success": True,
+                "oldString": call.old_string,
+                "newString": call.new_string,
+                "replaceAll": call.replace_all,
+                "replacements": count,
+                "diff": diff,
+            },
+        )
+
+
+def _replaced(text: str, call: EditInput, path: str) -> tuple[str, int]:
+    """The new text and the number of replacements. Raises `FileRefusedError` unless it is clear what is meant."""
+    # The model sees no difference between the two kinds of newline, so that its own stand for either.
+    has_crlf = "\r\n" in text
+    pieces = _NEWLINE.split(call.old_string) if has_crlf else [call.old_string]
+    pattern = re.compile(r"\r?\n".join(re.escape(piece) for piece in pieces))
+    first = pattern.search(text)
+    if first is None:
+        raise FileRefusedError(f"old_string does not occur in {path}.{_hint(text, call.old_string)}")
+    # Not `findall`: of two that overlap, it is just as unclear which one is meant.
+    if not call.replace_all and pattern.search(text, first.start() + 1):
+        where = [text.count("\n", 0, found.start()) + 1 for found in pattern.finditer(text)]
+        lines = ", ".join(str(line) for line in where[:10]) + (", …" if len(where) > 10 else "")
+        raise FileRefusedError(
+            f"old_string occurs more than once in {path} (lines {lines}). Add lines around it, or set replace_all."
+        )
+    usual = "\r\n" if text.count("\r\n") * 2 > text.count("\n") else "\n"
+
+    def new(match: re.Match[str]) -> str:
+        if not has_crlf:
+            return call.new_string
+        newline = _NEWLINE.search(match[0])
+        return _NEWLINE.sub(newline[0] if newline else usual, call.new_string)
+
+    return pattern.subn(new, text, count=0 if call.replace_all else 1)
+
+
+def _hint(text: str, old: str) -> str:
+    """Why it may not have been found."""
+    if re.match(r"\s*\d+\t", old):
+        return " It seems to begin with a line number, as Read shows it: leave those out."
+    words = old.split()
+    if words and (found := re.search(r"\s+".join(re.escape(word) for word in words), text)):
+        line = text.count("\n", 0, found.start()) + 1
+        return f" Line {line} differs from it in white space only: Read it, and copy it exactly."
+    return " Read it again, and copy the passage exactly."
+
+
+def _encoded(text: Text, after: str, path: str) -> bytes:
+    try:
+        return text.encode(after)
+    except UnicodeEncodeError as error:
+        wrong = error.object[error.start]
+        raise FileRefusedError(
+            f"{path} is encoded as {text.encoding}, which cannot hold U+{ord(wrong):04X} of new_string. Use another "
+            "character, or write the file anew with Write (as UTF-8)."
+        ) from None

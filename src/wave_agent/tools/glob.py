@@ -1,0 +1,57 @@
+"""Glob: files by their names."""
+
+from typing import Annotated, Any, ClassVar
+
+from msgspec import Meta, Struct
+
+from wave_agent.permissions import Kind
+from wave_agent.tools.base import Tool, ToolContext, ToolInputError, ToolResult
+from wave_agent.tools.files import FileRefusedError
+from wave_agent.tools.searching import run_search, search_root
+
+_LIMIT = 500
+
+
+class GlobInput(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    pattern: Annotated[str, Meta(min_length=1)]
+    path: Annotated[str, Meta(description="Directory; the project if left out.")] = ""
+
+
+class Glob(Tool):
+    name: ClassVar[str] = "Glob"
+    description: ClassVar[str] = (
+        "Finds files by name, such as *.py (at any depth), src/**/*.{ts,tsx} or docs/*. Sorted by name; .git and what "
+        ".gitignore names are left out."
+    )
+    kind: ClassVar[Kind] = Kind.READS
+    path_fields: ClassVar[tuple[str, ...]] = ("path",)
+    Input: ClassVar[type[Struct]] = GlobInput
+
+    async def run(self, arguments: Any, context: ToolContext) -> ToolResult:
+        call: GlobInput = arguments
+        try:
+            root = search_root(call.path, context, only_directory=True)
+            request = {"kind": "glob", "path": root, "pattern": _inside(call.pattern, root), "head_limit": _LIMIT}
+            answer = await run_search(request, context)
+        except FileRefusedError as refusal:
+            return refusal.result()
+        lines = answer["lines"] or ["No files found."]
+        if answer["cut"]:
+            lines.append(f"[Cut after {len(answer['lines'])} files: use a narrower pattern or path]")
+        return ToolResult(
+            content="\n".join([*lines, *(f"[{note}]" for note in answer["notes"])]),
+            response={
+                "filenames": answer["filenames"],
+                "numFiles": len(answer["filenames"]),
+                "truncated": answer["cut"],
+            },
+        )
+
+
+def _inside(pattern: str, root: str) -> str:
+    """The pattern relative to the root: permissions were asked for the root, and for nothing else."""
+    if pattern.startswith(root.rstrip("/") + "/"):
+        pattern = pattern[len(root.rstrip("/")) + 1 :]
+    if pattern.startswith("/") or ".." in pattern.split("/"):
+        raise ToolInputError(f"Glob: the pattern leads out of {root}: give the directory as path")
+    return pattern

@@ -1,0 +1,36 @@
+"""KillShell: ends a background command."""
+
+from typing import Any, ClassVar
+
+from msgspec import Struct
+
+from wave_agent.permissions import Kind
+from wave_agent.tools.base import Tool, ToolContext, ToolResult
+from wave_agent.tools.shells import Shells
+
+
+class KillShellInput(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    shell_id: str
+
+
+class KillShell(Tool):
+    name: ClassVar[str] = "KillShell"
+    description: ClassVar[str] = "Ends a background command and everything it started."
+    kind: ClassVar[Kind] = Kind.ACTS
+    Input: ClassVar[type[Struct]] = KillShellInput
+
+    def __init__(self, shells: Shells) -> None:
+        self._shells = shells
+
+    async def run(self, arguments: Any, context: ToolContext) -> ToolResult:
+        call: KillShellInput = arguments
+        shell = self._shells.find(call.shell_id)
+        if not shell.process.running:
+            return ToolResult(
+                content=f"{shell.name} was over already: {shell.state}.", response={"shell_id": shell.name}
+            )
+        await shell.kill()
+        return ToolResult(
+            content=f"{shell.name} and everything it started were ended. BashOutput has what it still printed.",
+            response={"shell_id": shell.name},
+        )

@@ -1,0 +1,183 @@
+"""What a command prints: an excerpt for the model, the whole in a private file."""
+
+import asyncio
+import os
+import threading
+from codecs import getincrementaldecoder
+from collections.abc import Callable
+from contextlib import suppress
+from io import TextIOWrapper
+from pathlib import Path
+
+from wave_agent.tools.process import StreamName
+
+MODEL_LIMIT = 30_000
+"""Characters of one output that the model is given."""
+_FILE_LIMIT = 64 << 20
+"""Characters of one output that are kept at all: a command that prints without end must not fill the disk."""
+_UNSEEN_LIMIT = 1 << 16
+"""Characters that wait for a front end which is slower than the command. It gets the newest."""
+
+_Utf8Decoder = getincrementaldecoder("utf-8")
+
+
+class Excerpt:
+    """A growing text of which the beginning and the end are kept."""
+
+    def __init__(self, limit: int = MODEL_LIMIT) -> None:
+        self.length = 0
+        self._half = limit // 2
+        self._head = ""
+        self._tail = ""
+
+    @property
+    def left_out(self) -> int:
+        return self.length - len(self._head) - len(self._tail)
+
+    def add(self, text: str) -> None:
+        self.length += len(text)
+        room = self._half - len(self._head)
+        self._head += text[:room]
+        self._tail = (self._tail + text[room:])[-self._half :]
+
+    def text(self, whole: str | None = None) -> str:
+        """What was kept, with a note where something is missing and where the `whole` is."""
+        if not self.left_out:
+            return self._head + self._tail
+        where = f"; the whole is in {whole}" if whole else ""
+        return f"{self._head}\n[… {self.left_out:,} characters left out here{where} …]\n{self._tail}"
+
+
+class PrivateFile:
+    """A file that only the user may read, opened when there is something to write."""
+
+    def __init__(self, directory: Path, stem: str) -> None:
+        self.path = directory / f"{stem}-{os.urandom(6).hex()}.txt"
+        self.complete = True
+        self._written = 0
+        self._file: TextIOWrapper | None = None
+
+    @property
+    def exists(self) -> bool:
+        return self._file is not None
+
+    def write(self, text: str) -> None:
+        """Never raises: a full disk costs the copy, not the command."""
+        if not self.complete:
+            return
+        try:
+            if self._file is None:
+                self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+                self._file = os.fdopen(descriptor, "w", encoding="utf-8", newline="")
+            self._file.write(text[: _FILE_LIMIT - self._written])
+            self._file.flush()
+        except OSError:
+            self.complete = False
+        self._written += len(text)
+        self.complete = self.complete and self._written <= _FILE_LIMIT
+
+    def close(self) -> None:
+        if self._file is not None:
+            with suppress(OSError):
+                self._file.close()
+
+
+class HeldFile(PrivateFile):
+    """The same, in memory until `release`: a hook may yet decide that nobody is to see it."""
+
+    def __init__(self, directory: Path, stem: str) -> None:
+        super().__init__(directory, stem)
+        self._held: list[str] = []
+
+    @property
+    def exists(self) -> bool:
+        return bool(self._held)
+
+    def write(self, text: str) -> None:
+        if self.complete:
+            self._held.append(text[: _FILE_LIMIT - self._written])
+            self._written += len(text)
+            self.complete = self._written <= _FILE_LIMIT
+
+    def release(self) -> None:
+        kept = PrivateFile(self.path.parent, self.path.stem)
+        kept.path = self.path
+        for text in self._held:
+            kept.write(text)
+        kept.close()
+
+
+class Output:
+    """Both streams of one command, decoded as they come. May be read while another thread adds to it."""
+
+    def __init__(self, file: PrivateFile, *, always_in_file: bool = False) -> None:
+        self.file = file
+        self._in_file = always_in_file
+        self._lock = threading.Lock()
+        self._decoders = {name: _Utf8Decoder("replace") for name in ("stdout", "stderr")}
+        self._unread = Excerpt()
+        self._streams = {name: Excerpt() for name in ("stdout", "stderr")}
+        if always_in_file:
+            file.write("")
+
+    def add(self, name: StreamName, data: bytes, *, final: bool = False) -> str:
+        """The text that the bytes complete."""
+        with self._lock:
+            text = self._decoders[name].decode(data, final)
+            if not text:
+                return ""
+            before, self._in_file = self._in_file, self._in_file or self._unread.length + len(text) > MODEL_LIMIT
+            if self._in_file:
+                self.file.write(text if before else self._unread.text() + text)
+            self._unread.add(text)
+            self._streams[name].add(text)
+            return text
+
+    def finish(self) -> str:
+        """To be called when nothing more comes. Returns what stands for a character that never became whole."""
+        rest = self.add("stdout", b"", final=True) + self.add("stderr", b"", final=True)
+        self.file.close()
+        return rest
+
+    def stream(self, name: StreamName) -> str:
+        with self._lock:
+            return self._streams[name].text()
+
+    def take(self) -> str:
+        """What has come since the last time."""
+        with self._lock:
+            taken, self._unread = self._unread, Excerpt()
+            return taken.text(self.whereabouts())
+
+    def whereabouts(self) -> str | None:
+        """Where the whole is."""
+        if not self.file.exists:
+            return None
+        return str(self.file.path) if self.file.complete else f"{self.file.path} (its beginning; the rest was dropped)"
+
+
+class Relay:
+    """Hands text from the serving thread to the event loop."""
+
+    def __init__(self, emit: Callable[[str], None]) -> None:
+        self._emit = emit
+        self._loop = asyncio.get_running_loop()
+        self._lock = threading.Lock()
+        self._waiting = ""
+
+    def send(self, text: str) -> None:
+        if not text:
+            return
+        with self._lock:
+            idle = not self._waiting
+            self._waiting = (self._waiting + text)[-_UNSEEN_LIMIT:]
+        if idle:
+            with suppress(RuntimeError):  # The loop is closed: nobody looks any more.
+                self._loop.call_soon_threadsafe(self.flush)
+
+    def flush(self) -> None:
+        with self._lock:
+            text, self._waiting = self._waiting, ""
+        if text:
+            self._emit(text)

@@ -1,0 +1,134 @@
+"""Commands as processes, each served by a daemon thread.
+
+Not by the threads of an executor: they are joined at interpreter exit, so that a hanging command would hold it up.
+"""
+
+import asyncio
+import errno
+import math
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
+from functools import partial
+from typing import Literal
+
+from msgspec import Struct
+
+from wave_agent.processes import Cancellation, Receive, Service, StreamName, explain_directory, spawn
+
+__all__ = ["Ending", "Launch", "Process", "Receive", "StreamName"]  # The last two come from below, for the tools.
+
+
+class Launch(Struct, frozen=True, kw_only=True):
+    """What to start, and until when it may run."""
+
+    argv: Sequence[str]
+    """The program, as a path, and its arguments."""
+    cwd: str
+    environment: Mapping[str, str]
+    seconds: float = math.inf
+    whole_group: bool = False
+    """It has ended only when nothing in its group lives any more (where the system tells). Otherwise with its leader:
+    what that left running is left alone."""
+    use_pidfd: bool = True
+
+
+class Ending(Struct, frozen=True, kw_only=True):
+    """How it ended."""
+
+    exit_code: int | None = None
+    """128 + n for signal n, as shells count. None: never started, or unknown."""
+    cut_short: Literal["timeout", "cancellation"] | None = None
+    """Why the group was killed."""
+    error: str | None = None
+    """Why it could not be started, or why the exit code is unknown."""
+
+
+class Process:
+    """One command. It starts at once, and runs on until it ends or is told to."""
+
+    def __init__(self, launch: Launch, receive: Receive, at_end: Callable[[], None] = lambda: None) -> None:
+        """Both functions are called in the serving thread, and neither may raise.
+
+        Raises `OSError` or `RuntimeError` where resources have run out.
+        """
+        self._ended: Future[Ending] = Future()
+        self._ended.set_running_or_notify_cancel()
+        self._cancel = Cancellation()
+        work = partial(self._work, launch, receive, at_end)
+        try:
+            threading.Thread(target=work, name="command", daemon=True).start()
+        except RuntimeError:
+            self._cancel.close()
+            raise
+
+    @property
+    def running(self) -> bool:
+        return not self._ended.done()
+
+    @property
+    def ending(self) -> Ending | None:
+        """None while it runs."""
+        return self._ended.result() if self._ended.done() else None
+
+    async def run(self) -> Ending:
+        """Wait for the end. A cancellation kills the group, and comes through when that is dead."""
+        ended = asyncio.wrap_future(self._ended)
+        try:
+            await asyncio.wait([ended])
+        except asyncio.CancelledError:
+            await self.kill()
+            raise
+        except GeneratorExit:  # The loop died before the command ended: nothing is left to wait with.
+            self._cancel.request()
+            raise
+        return ended.result()
+
+    async def kill(self) -> Ending:
+        """End the group, and wait for that: it is near, however often the task is cancelled meanwhile."""
+        self._cancel.request()
+        ended = asyncio.wrap_future(self._ended)
+        cancelled = False
+        while not ended.done():
+            try:
+                await asyncio.wait([ended])
+            except asyncio.CancelledError:
+                cancelled = True
+        if cancelled:
+            raise asyncio.CancelledError
+        return ended.result()
+
+    def _work(self, launch: Launch, receive: Receive, at_end: Callable[[], None]) -> None:
+        try:
+            ending = _run(launch, receive, self._cancel)
+        except Exception as error:
+            ending = Ending(error=_explain(error, launch))
+        finally:
+            self._cancel.close()
+        at_end()
+        self._ended.set_result(ending)
+
+
+def _run(launch: Launch, receive: Receive, cancel: Cancellation) -> Ending:
+    if cancel.requested:
+        return Ending(cut_short="cancellation")
+    started = time.monotonic()
+    popen = spawn(launch.argv, cwd=launch.cwd, env=launch.environment)
+    with Service(popen, cancel, receive, whole_group=launch.whole_group, use_pidfd=launch.use_pidfd) as service:
+        service.serve(started + launch.seconds)
+        status = service.group.status
+        code = status if status is None or status >= 0 else 128 - status
+        return Ending(exit_code=code, cut_short=service.cut_short, error=service.why_unknown("exit code"))
+
+
+def _explain(error: Exception, launch: Launch) -> str:
+    """One sentence for the model, with what it can do about it."""
+    program = launch.argv[0]
+    if sentence := explain_directory(error, program, launch.cwd):
+        return sentence
+    if isinstance(error, OSError) and error.errno == errno.E2BIG:
+        return "The command or its environment is too long for the system: put it in a file and run that"
+    if isinstance(error, ValueError):
+        return f"The command cannot be passed on ({error})"
+    return f"{program!r} cannot be run: {error}"

@@ -1,0 +1,186 @@
+"""Glob and Grep themselves, as a program of their own.
+
+Python's regular expressions hold the interpreter while they match, and some patterns take for ever on some lines: in
+the agent's process that would stop everything, a cancellation included. This one can be killed. For the same reason it
+imports nothing that is slow to import.
+
+`rg` narrows the files down, Python decides: so the results are the same with and without it.
+"""
+
+import json
+import os
+import re
+import sys
+from typing import Any
+
+from wave_agent.tools.encoding import decode, printable
+from wave_agent.tools.globs import Glob
+from wave_agent.tools.matches import Matcher
+from wave_agent.tools.walk import Walk
+
+_CHARACTERS = 30_000
+"""Of all lines together."""
+_SIZE = 64 << 20
+"""Bytes of a file that is searched."""
+_FEW = 64
+"""Files that are searched before rg would have started."""
+
+# What may match otherwise in rg than in Python: everything that is not plain ASCII text with Unix newlines. Files with
+# such bytes are left to Python whatever rg would say.
+_ODD_BYTES = r"(?-u:[\x00-\x08\x0b-\x1f\x7f-\xff])"
+# The syntax that means the same to both. Where rg refuses a pattern, Python gets all files, as well.
+_COMMON_SYNTAX = re.compile(
+    r"""(?: [^\\\[\](){}]
+          | \\[dDwWsSbBnt.\\\-+*?()\[\]{}|^$]
+          | \{\d+(?:,\d*)?\}
+          | \((?:\?:|\?P<\w+>|(?!\?)) | \)
+          | \[\^?(?:[^\\\[\]&~|^-]|-(?!-)|\\[dDwWsSnt.\\\-+*?()\[\]{}|^$])+\]
+        )*""",
+    re.VERBOSE,
+)
+
+
+class Lines:
+    """What is shown, up to a limit."""
+
+    def __init__(self, limit: int) -> None:
+        self.shown: list[str] = []
+        self.cut = False
+        self._limit = limit or sys.maxsize
+        self._room = _CHARACTERS
+
+    def add(self, line: str) -> bool:
+        """False: it, and everything after it, is left out."""
+        line = printable(line)
+        if len(self.shown) >= self._limit or len(line) >= self._room:
+            self.cut = True
+            return False
+        self._room -= len(line) + 1
+        self.shown.append(line)
+        return True
+
+
+def search(request: dict[str, Any], *, few: int = _FEW) -> dict[str, Any]:
+    """`kind` glob or grep; see the tools for the other fields. The answer has `lines`, `filenames`, `cut`, `notes`."""
+    return _glob(request) if request["kind"] == "glob" else _grep(request, few)
+
+
+def _glob(request: dict[str, Any]) -> dict[str, Any]:
+    pattern = Glob(request["pattern"])
+    walk = Walk(request["path"], request["project"])
+    lines, filenames = Lines(request["head_limit"]), list[str]()
+    for path in sorted(path for path, _ in walk.files() if pattern.matches(path)):
+        absolute = os.path.join(request["path"], path)
+        if not lines.add(_shown(absolute, request["project"])):
+            break
+        filenames.append(printable(absolute))
+    return _answer(lines, filenames, walk)
+
+
+def _grep(request: dict[str, Any], few: int) -> dict[str, Any]:
+    try:
+        matcher = Matcher(request)
+    except (re.error, OverflowError, RecursionError) as error:
+        return {"error": f"the pattern is not a valid regular expression: {error}"}
+    walk = Walk(request["path"], request["project"])
+    root = request["path"]
+    if os.path.isdir(root):
+        candidates = sorted(path for path, is_link in walk.files() if not is_link)
+    else:
+        root, name = os.path.split(root)
+        candidates = [name]
+    if request["glob"]:
+        wanted = Glob(request["glob"])
+        candidates = [path for path in candidates if wanted.matches(path)]
+    if request["rg"] and len(candidates) > few and _means_the_same_to_rg(request, matcher):
+        candidates = _narrowed(candidates, root, request)
+    lines, filenames, too_large = Lines(request["head_limit"]), list[str](), 0
+    for path in candidates:
+        absolute = os.path.join(root, path)
+        data = _content(absolute)
+        too_large += data is None
+        text = decode(data) if data else None
+        if text is None or not (found := matcher.lines(text.content)):
+            continue
+        shown = _shown(absolute, request["project"])
+        filenames.append(printable(absolute))
+        if not all(lines.add(line) for line in matcher.show(shown, found, first=not lines.shown)):
+            break
+    return _answer(lines, filenames, walk, too_large)
+
+
+def _answer(lines: Lines, filenames: list[str], walk: Walk, too_large: int = 0) -> dict[str, Any]:
+    notes: list[str] = []
+    if walk.unreadable:
+        notes.append(f"{walk.unreadable} directories could not be read")
+    if too_large:
+        notes.append(f"{too_large} files were skipped: larger than {_SIZE >> 20} MiB, or unreadable")
+    return {"lines": lines.shown, "filenames": filenames, "cut": lines.cut, "notes": notes}
+
+
+def _shown(path: str, project: str) -> str:
+    """Relative to the project, where every tool takes it."""
+    return path.removeprefix(project.rstrip("/") + "/")
+
+
+def _content(path: str) -> bytes | None:
+    """None: not to be searched."""
+    try:
+        if os.path.getsize(path) > _SIZE:
+            return None
+        with open(path, "rb") as file:
+            head = file.read(8192)
+            # Whole only if it may be text. A byte order mark explains the zeros of UTF-16.
+            return head if b"\0" in head and head[:1] not in (b"\xff", b"\xfe", b"\0") else head + file.read()
+    except OSError:
+        return None
+
+
+def _means_the_same_to_rg(request: dict[str, Any], matcher: Matcher) -> bool:
+    pattern: str = request["pattern"]
+    # Whether there is an empty match at the very end of a file is a matter of opinion.
+    may_be_empty = matcher.pattern.search("") or (request["multiline"] and re.search(r"\\b", pattern, re.IGNORECASE))
+    return not may_be_empty and _COMMON_SYNTAX.fullmatch(pattern) is not None
+
+
+def _narrowed(candidates: list[str], root: str, request: dict[str, Any]) -> list[str]:
+    """The candidates without those that certainly do not match, in the same order."""
+    import subprocess  # lazy: small searches do without
+
+    command = [request["rg"], "--no-config", "--no-messages", "-l", "-0", "-a", "-E", "none"]
+    command += ["-i"] if request["ignore_case"] else []
+    command += ["-U", "--multiline-dotall"] if request["multiline"] else []
+    command += ["-e", request["pattern"], "-e", _ODD_BYTES, "--"]
+    left: list[str] = []
+    for batch in _batches(candidates):
+        names = [os.fsencode(f"./{path}") for path in batch]  # With ./ none is taken for an option, nor "-" for stdin.
+        try:
+            done = subprocess.run(
+                [*command, *names], cwd=root, stdin=subprocess.DEVNULL, stdout=-1, stderr=-3, check=False
+            )
+        except OSError:
+            return candidates
+        if done.returncode not in (0, 1):
+            left += batch
+            continue
+        found = set(done.stdout.split(b"\0"))
+        left += [path for path, name in zip(batch, names, strict=True) if name in found]
+    return left
+
+
+def _batches(paths: list[str]) -> list[list[str]]:
+    """As many as fit one command line."""
+    room = limit = os.sysconf("SC_ARG_MAX") // 4
+    batches: list[list[str]] = [[]]
+    for path in paths:
+        room -= len(os.fsencode(path)) + 16
+        if room < 0:
+            room = limit
+            batches.append([])
+        batches[-1].append(path)
+    return batches
+
+
+def main() -> None:
+    """The request is the last argument, the answer goes to stdout, both JSON."""
+    json.dump(search(json.loads(sys.argv[-1])), sys.stdout)

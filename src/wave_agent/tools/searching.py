@@ -1,0 +1,57 @@
+"""The agent's side of a search: starts the program that does it, and can end it."""
+
+import json
+import os
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+from wave_agent.tools.base import ToolContext, ToolInputError
+from wave_agent.tools.files import FileRefusedError, missing
+from wave_agent.tools.process import Launch, Process, StreamName
+
+_SECONDS = 60.0
+_PACKAGES = str(Path(__file__).parents[2])
+# With -I and -S nothing but the standard library is found, and nobody's start-up file is run.
+_BOOT = "import sys; sys.path.append(sys.argv[1]); from wave_agent.tools.search import main; main()"
+
+
+def search_root(path: str, context: ToolContext, *, only_directory: bool = False) -> str:
+    """The absolute path to search. Raises `FileRefusedError` where there is nothing to search."""
+    root = os.path.normpath(os.path.join(context.project_dir, path))
+    if ".git" in root.split("/"):
+        raise FileRefusedError(f"{root} is inside .git, which is not searched. Use git commands by Bash.")
+    if not os.path.exists(root):
+        raise FileRefusedError(missing(root))
+    if only_directory and not os.path.isdir(root):
+        raise FileRefusedError(f"{root} is a file: path takes a directory.")
+    return root
+
+
+async def run_search(request: dict[str, Any], context: ToolContext) -> dict[str, Any]:
+    """The answer of `search`. Raises `ToolInputError` and `FileRefusedError`."""
+    rg = shutil.which("rg", path=context.environment.get("PATH", os.defpath))
+    request = {**request, "project": str(context.project_dir), "rg": rg}
+    received: dict[StreamName, bytearray] = {"stdout": bytearray(), "stderr": bytearray()}
+    launch = Launch(
+        argv=[sys.executable, "-I", "-S", "-X", "utf8", "-c", _BOOT, _PACKAGES, json.dumps(request)],
+        cwd=str(context.project_dir),
+        environment=context.environment,
+        seconds=_SECONDS,
+    )
+    try:
+        ending = await Process(launch, lambda stream, data: received[stream].extend(data)).run()
+    except (OSError, RuntimeError) as error:
+        raise FileRefusedError(f"The search cannot be started: {error}") from None
+    if ending.cut_short:
+        raise FileRefusedError(
+            f"The search was ended after {_SECONDS:g} s. Search fewer files (path, glob), or with a simpler pattern."
+        )
+    if ending.exit_code != 0:
+        why = ending.error or received["stderr"].decode(errors="replace").strip().rpartition("\n")[2]
+        raise FileRefusedError(f"The search failed: {why}")
+    answer: dict[str, Any] = json.loads(received["stdout"])
+    if "error" in answer:
+        raise ToolInputError(answer["error"])
+    return answer

@@ -1,0 +1,83 @@
+"""The files below a directory that `.gitignore` files leave. Imports nothing that is slow to import."""
+
+import os
+from collections.abc import Iterator
+
+from wave_agent.tools.globs import IgnoreFile
+
+
+class _Layer:
+    """An ignore file and the directory that its patterns are relative to."""
+
+    def __init__(self, directory: str, ignored: IgnoreFile) -> None:
+        self.start = len(directory.rstrip("/")) + 1
+        self.ignored = ignored
+
+
+class Walk:
+    """Never enters `.git`, nor a link to a directory. A repository inside another one has rules of its own."""
+
+    def __init__(self, root: str, project: str) -> None:
+        """Ignore files count from the repository's root on or, outside one, from the project's."""
+        self._root = root
+        self._above = _layers_above(root, project)
+        self.unreadable = 0
+        """Directories that could not be listed."""
+
+    def files(self) -> Iterator[tuple[str, bool]]:
+        """Paths relative to the root, in no order, and whether it is a link."""
+        pending = [(self._root, self._above)]
+        while pending:
+            directory, layers = pending.pop()
+            entries = self._entries(directory)
+            names = {entry.name for entry in entries}
+            if ".git" in names:
+                layers = []
+            if ".gitignore" in names:
+                layers = [*layers, *_read(directory)]
+            for entry in entries:
+                is_directory = entry.is_dir(follow_symlinks=False)
+                if entry.name == ".git" or _is_ignored(entry.path, layers, is_directory=is_directory):
+                    continue
+                if is_directory:
+                    pending.append((entry.path, layers))
+                elif entry.is_symlink() or entry.is_file():
+                    yield entry.path[len(self._root.rstrip("/")) + 1 :], entry.is_symlink()
+
+    def _entries(self, directory: str) -> list[os.DirEntry[str]]:
+        try:
+            with os.scandir(directory) as entries:
+                return list(entries)
+        except OSError:
+            self.unreadable += 1
+            return []
+
+
+def _is_ignored(path: str, layers: list[_Layer], *, is_directory: bool) -> bool:
+    """The nearest ignore file that has an opinion decides."""
+    for layer in reversed(layers):
+        verdict = layer.ignored.ignores(path[layer.start :], is_directory=is_directory)
+        if verdict is not None:
+            return verdict
+    return False
+
+
+def _read(directory: str) -> list[_Layer]:
+    try:
+        with open(os.path.join(directory, ".gitignore"), encoding="utf-8", errors="surrogateescape") as file:
+            return [_Layer(directory, IgnoreFile(file.read()))]
+    except OSError:
+        return []
+
+
+def _layers_above(root: str, project: str) -> list[_Layer]:
+    above: list[str] = []
+    directory = root
+    while not os.path.lexists(os.path.join(directory, ".git")):
+        parent = os.path.dirname(directory)
+        if parent == directory:  # no repository
+            above = [path for path in above if path == project or path.startswith(project.rstrip("/") + "/")]
+            break
+        directory = parent
+        above.append(directory)
+    return [layer for path in reversed(above) for layer in _read(path)]

@@ -1,0 +1,65 @@
+"""Write: a whole file."""
+
+import os
+from functools import partial
+from typing import Annotated, Any, ClassVar
+
+from msgspec import Meta, Struct
+
+from wave_agent.permissions import Kind
+from wave_agent.tools.base import Tool, ToolContext, ToolInputError, ToolResult
+from wave_agent.tools.diff import unified_diff
+from wave_agent.tools.encoding import decode, printable
+from wave_agent.tools.files import FileRefusedError, KnownFiles, existing, replace, uninterrupted
+
+
+class WriteInput(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    file_path: Annotated[str, Meta(min_length=1)]
+    content: str
+
+
+class Write(Tool):
+    name: ClassVar[str] = "Write"
+    description: ClassVar[str] = (
+        "Writes a whole file (UTF-8), making directories as needed. A file that exists must have been read before. To "
+        "change a part of a file use Edit."
+    )
+    kind: ClassVar[Kind] = Kind.EDITS
+    path_fields: ClassVar[tuple[str, ...]] = ("file_path",)
+    Input: ClassVar[type[Struct]] = WriteInput
+
+    def __init__(self, known: KnownFiles) -> None:
+        self._known = known
+
+    async def run(self, arguments: Any, context: ToolContext) -> ToolResult:
+        try:
+            path = os.path.join(context.project_dir, arguments.file_path)
+            return await uninterrupted(partial(self._write, arguments, path))
+        except FileRefusedError as refusal:
+            return refusal.result()
+
+    def _write(self, call: WriteInput, path: str) -> ToolResult:
+        try:
+            data = call.content.encode()
+        except UnicodeEncodeError:
+            raise ToolInputError("Write: content has half a surrogate pair in it, which no file can hold") from None
+        with self._known.lock:
+            before = existing(path)
+            if before is not None:
+                self._known.check(path, before)
+            replace(path, data)
+            self._known.note(path, data)
+        old = None if before is None else decode(before)
+        diff = "" if old is None else unified_diff(printable(old.content), call.content)
+        lines = call.content.count("\n") + (not call.content.endswith("\n") and bool(call.content))
+        done = "Created" if before is None else "Replaced"
+        return ToolResult(
+            content=f"{done} {path} ({lines:,} lines)." + (f"\n{diff}" if diff else ""),
+            response={
+                "filePath": path,
+                "success": True,
+                "type": "create" if before is None else "update",
+                "numLines": lines,
+                "diff": diff,
+            },
+        )

@@ -1,0 +1,195 @@
+"""Read's promises."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.tools.session import Session
+from wave_agent.tools.base import ToolInputError
+
+
+async def test_lines_are_numbered(session: Session) -> None:
+    path = session.file("a.txt", "one\ntwo\n")
+    result = await session.call("Read", file_path="a.txt")
+    assert result.content == "     1\tone\n     2\ttwo"
+    assert result.response["file"] == {
+        "content": "one\ntwo",
+        "filePath": str(path),
+        "numLines": 2,
+        "startLine": 1,
+        "totalLines": 2,
+    }
+
+
+async def test_only_newlines_end_lines(session: Session) -> None:
+    session.file("a.txt", "one\x0bstill\u2028one\x0c\r\ntwo")
+    assert (await session.call("Read", file_path="a.txt")).content == "     1\tone\x0bstill\u2028one\x0c\n     2\ttwo"
+
+
+async def test_offset_and_limit_choose_lines_counted_from_one(session: Session) -> None:
+    session.file("a.txt", "".join(f"line {number}\n" for number in range(1, 11)))
+    result = await session.call("Read", file_path="a.txt", offset=3, limit=2)
+    assert result.content == "     3\tline 3\n     4\tline 4\n[Lines 3 to 4 of 10. The next is offset 5]"
+    assert result.response["file"]["numLines"] == 2
+    assert (await session.call("Read", file_path="a.txt", offset=10)).content == "    10\tline 10"
+
+
+async def test_offset_zero_is_the_beginning(session: Session) -> None:
+    session.file("a.txt", "one")
+    assert (await session.call("Read", file_path="a.txt", offset=0)).content == "     1\tone"
+
+
+async def test_an_offset_behind_the_end_is_told_where_that_is(session: Session) -> None:
+    session.file("a.txt", "one\n")
+    result = await session.call("Read", file_path="a.txt", offset=2)
+    assert not result.ran
+    assert "only 1 lines" in result.content
+
+
+async def test_two_thousand_lines_come_unasked(session: Session) -> None:
+    session.file("a.txt", "x\n" * 2001)
+    lines = (await session.call("Read", file_path="a.txt")).content.split("\n")
+    assert lines[1999:] == ["  2000\tx", "[Lines 1 to 2000 of 2,001. The next is offset 2001]"]
+
+
+async def test_long_lines_are_cut_with_a_note(session: Session) -> None:
+    session.file("a.txt", "x" * 2001 + "\n" + "y" * 2000)
+    first, second = (await session.call("Read", file_path="a.txt")).content.split("\n")
+    assert first == f"     1\t{'x' * 2000} [… 1 more characters in this line]"
+    assert second == f"     2\t{'y' * 2000}"
+
+
+async def test_all_lines_together_are_bounded(session: Session) -> None:
+    session.file("a.txt", ("x" * 1500 + "\n") * 500)
+    content = (await session.call("Read", file_path="a.txt")).content
+    assert len(content) < 105_000
+    assert content.endswith("[Lines 1 to 66 of 500. The next is offset 67]")
+
+
+async def test_an_empty_file_is_said_to_be_empty(session: Session) -> None:
+    session.file("a.txt")
+    result = await session.call("Read", file_path="a.txt")
+    assert (result.content, result.success) == ("[The file is empty]", True)
+
+
+@pytest.mark.parametrize(
+    ("data", "kind"),
+    [
+        (b"\x89PNG\r\n\x1a\n....", "a PNG image"),
+        (b"\xff\xd8\xff\xe0", "a JPEG image"),
+        (b"RIFF\x00\x00\x00\x00WEBPVP8 ", "a WebP image"),
+        (b"%PDF-1.7\n", "a PDF document"),
+        (b"text\0text", "a binary file"),
+        (bytes(range(1, 32)), "a binary file"),
+        (b"\xff\xfe\x00", "a binary file"),
+    ],
+    ids=["png", "jpeg", "webp", "pdf", "nul", "controls", "broken utf-16"],
+)
+async def test_what_is_no_text_is_said_and_not_dumped(session: Session, data: bytes, kind: str) -> None:
+    path = session.file("a.bin", data)
+    result = await session.call("Read", file_path="a.bin")
+    assert result.content == f"{path} is {kind} ({len(data):,} bytes): it cannot be shown as text."
+    assert (result.success, result.ran) == (False, False)
+
+
+@pytest.mark.parametrize(
+    ("data", "shown"),
+    [
+        ("é".encode(), "é"),
+        (b"\xef\xbb\xbfx", "x"),
+        ("é".encode("utf-16"), "é"),
+        (b"\xfe\xff" + "é".encode("utf-16-be"), "é"),
+        ("é".encode("utf-32"), "é"),
+        (b"\xe9", "é"),  # Latin-1
+        ("é".encode() + b"\xe9", "é\ufffd"),  # UTF-8 with a stray byte
+    ],
+    ids=["utf-8", "utf-8 bom", "utf-16", "utf-16-be", "utf-32", "latin-1", "broken utf-8"],
+)
+async def test_encodings_are_understood(session: Session, data: bytes, shown: str) -> None:
+    session.file("a.txt", data)
+    assert (await session.call("Read", file_path="a.txt")).content == f"     1\t{shown}"
+
+
+async def test_a_missing_file_is_told_the_nearest_name(session: Session) -> None:
+    path = session.file("src/settings.py")
+    result = await session.call("Read", file_path="src/setings.py")
+    assert (result.success, result.ran) == (False, False)
+    assert result.content.endswith(f"/src/setings.py does not exist. Did you mean {path}?")
+
+
+async def test_a_missing_directory_is_told_the_nearest_name(session: Session) -> None:
+    session.file("source/a.py")
+    result = await session.call("Read", file_path="sourc/a.py")
+    project = session.project
+    expected = f"{project}/sourc/a.py does not exist: there is no sourc in {project}. Did you mean {project}/source?"
+    assert result.content == expected
+
+
+async def test_a_path_through_a_file_does_not_exist(session: Session) -> None:
+    session.file("a.txt", "x")
+    result = await session.call("Read", file_path="a.txt/b")
+    assert not result.ran
+    assert "does not exist" in result.content
+
+
+async def test_a_directory_is_said_to_be_one(session: Session) -> None:
+    result = await session.call("Read", file_path=".")
+    assert not result.ran
+    assert "is a directory. Glob" in result.content
+
+
+async def test_a_pipe_does_not_hold_us(session: Session) -> None:
+    os.mkfifo(session.project / "pipe")
+    result = await session.call("Read", file_path="pipe")
+    assert not result.ran
+    assert "not a regular file" in result.content
+
+
+async def test_an_endless_device_is_refused(session: Session) -> None:
+    assert not (await session.call("Read", file_path="/dev/zero")).ran
+
+
+async def test_a_huge_file_is_refused_with_what_to_do(session: Session) -> None:
+    with session.file("big").open("wb") as file:
+        file.truncate((64 << 20) + 1)
+    result = await session.call("Read", file_path="big")
+    assert not result.ran
+    assert "Grep" in result.content
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read anything")
+async def test_a_file_without_permission_is_told(session: Session) -> None:
+    session.file("a.txt", "x").chmod(0)
+    assert "Permission denied" in (await session.call("Read", file_path="a.txt")).content
+
+
+@pytest.mark.parametrize("path", ["a\0b", "x" * 5000])
+async def test_a_name_that_cannot_be_one_is_told(session: Session, path: str) -> None:
+    assert not (await session.call("Read", file_path=path)).ran
+
+
+@pytest.mark.parametrize(
+    ("tool_input", "named"),
+    [
+        ({}, "file_path"),
+        ({"file_path": ""}, "file_path"),
+        ({"file_path": "a", "offset": -1}, "offset"),
+        ({"file_path": "a", "limit": 0}, "limit"),
+        ({"file_path": "a", "line": 3}, "line"),
+    ],
+)
+async def test_input_that_does_not_fit_is_named(session: Session, tool_input: dict[str, object], named: str) -> None:
+    with pytest.raises(ToolInputError, match=named):
+        await session.call("Read", **tool_input)
+
+
+async def test_numbers_may_come_as_text(session: Session) -> None:
+    session.file("a.txt", "one\ntwo\n")
+    assert (await session.call("Read", file_path="a.txt", offset="2")).content == "     2\ttwo"
+
+
+async def test_a_link_is_read_through(session: Session, tmp_path: Path) -> None:
+    (tmp_path / "target").write_text("x")
+    (session.project / "link").symlink_to(tmp_path / "target")
+    assert (await session.call("Read", file_path="link")).content == "     1\tx"

@@ -1,0 +1,131 @@
+"""Searches agree: with and without rg, and with git about what is ignored."""
+
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from tests.tools.trees import RG, needs_rg, write
+from wave_agent.tools.globs import Glob
+from wave_agent.tools.matches import compile_pattern
+from wave_agent.tools.search import search
+
+GIT = shutil.which("git")
+needs_git = pytest.mark.skipif(GIT is None, reason="git is not on PATH")
+
+NAMES = st.sampled_from(["a", "b", "ab", "a.b", ".a", "b]", "a b", "é"])
+PATHS = st.lists(NAMES, min_size=1, max_size=3).map("/".join)
+CONTENTS = st.text(st.sampled_from("aab \n\r.é_0\x1c\u0301K"), max_size=20).map(str.encode) | st.binary(max_size=20)
+ATOMS = st.sampled_from(
+    ["a", "b", ".", r"\w", r"\s", r"\b", r"\d", "[ab]", "[^a]", "^", "$", "é", "k", r"\.", "(a|b)", "(?:ab)?", " "]
+)
+PATTERNS = st.lists(ATOMS.flatmap(lambda atom: st.sampled_from([atom, atom, f"{atom}x*"])), min_size=1, max_size=4).map(
+    "".join
+)
+PIECES = st.sampled_from(["a", "b", "*", "?", "**", "[ab]", "[!a]", ".", "é", r"\*", " "])
+RULES = st.builds(
+    lambda no, root, parts, end: no + root + "/".join("".join(part) for part in parts) + end,
+    st.sampled_from(["", "", "!"]),
+    st.sampled_from(["", "", "/"]),
+    st.lists(st.lists(PIECES, min_size=1, max_size=2) | st.just(["**"]), min_size=1, max_size=3),
+    st.sampled_from(["", "", "/"]),
+)
+quick = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
+def tree(directory: Path, files: Mapping[str, bytes]) -> None:
+    for name, content in files.items():
+        path = directory / name
+        if (
+            not any((directory / parent).is_file() for parent in path.relative_to(directory).parents)
+            and not path.is_dir()
+        ):
+            write(directory, {name: content})
+
+
+@needs_rg
+@quick
+@given(
+    files=st.dictionaries(PATHS, CONTENTS, min_size=1, max_size=8),
+    pattern=PATTERNS,
+    ignore_case=st.booleans(),
+    multiline=st.booleans(),
+    mode=st.sampled_from(["content", "count", "files_with_matches"]),
+    glob=st.sampled_from(["", "", "a*", "!*b", "a/**"]),
+)
+def test_grep_finds_the_same_with_and_without_rg(
+    files: dict[str, bytes], pattern: str, ignore_case: bool, multiline: bool, mode: str, glob: str
+) -> None:
+    with tempfile.TemporaryDirectory() as directory:
+        tree(Path(directory), files)
+        request = {
+            "kind": "grep",
+            "path": directory,
+            "project": directory,
+            "pattern": pattern,
+            "glob": glob,
+            "output_mode": mode,
+            "ignore_case": ignore_case,
+            "numbers": True,
+            "after": 1,
+            "before": 0,
+            "head_limit": 0,
+            "multiline": multiline,
+        }
+        assert search({**request, "rg": RG}, few=0) == search({**request, "rg": None})
+
+
+@needs_git
+@quick
+@given(
+    paths=st.sets(PATHS.filter(str.isascii), min_size=1, max_size=8),
+    rules=st.lists(RULES, max_size=4),
+    nested=st.dictionaries(NAMES, st.lists(RULES, max_size=3), max_size=2),
+)
+def test_ignored_is_what_git_ignores(paths: set[str], rules: list[str], nested: dict[str, list[str]]) -> None:
+    """ASCII names only: git's `?` is a byte, ours a character."""
+    with tempfile.TemporaryDirectory() as directory:
+        root = Path(directory)
+        tree(root, dict.fromkeys(sorted(paths), b""))
+        ignores = {".": rules, **nested}
+        for name, lines in ignores.items():
+            if (root / name).is_dir():
+                (root / name / ".gitignore").write_text("\n".join(lines))
+        request = {"kind": "glob", "path": directory, "project": directory, "pattern": "*", "head_limit": 0}
+        assert search(request)["lines"] == files_of_git(directory)
+
+
+def files_of_git(directory: str) -> list[str]:
+    assert GIT is not None
+    environment = {"HOME": directory, "GIT_CONFIG_NOSYSTEM": "1", "PATH": os.environ["PATH"]}
+    subprocess.run([GIT, "init", "-q", directory], env=environment, check=True, capture_output=True)
+    listed = subprocess.run(
+        [GIT, "-C", directory, "ls-files", "-z", "--others", "--exclude-standard"],
+        env=environment,
+        check=True,
+        capture_output=True,
+    )
+    return sorted(os.fsdecode(name) for name in listed.stdout.split(b"\0") if name)
+
+
+@example("{" * 100 + "a" + "}" * 50, "a")
+@given(st.text(st.sampled_from("ab*?[]!^{},/\\.-"), max_size=12), st.text(st.sampled_from("ab/."), max_size=8))
+def test_any_text_is_a_glob_pattern(pattern: str, path: str) -> None:
+    Glob(pattern).matches(path)
+
+
+@given(st.text(st.sampled_from("ab/.*"), min_size=1, max_size=8))
+def test_an_escaped_pattern_matches_itself_alone(path: str) -> None:
+    pattern = Glob("/" + path.replace("*", r"\*"))
+    assert pattern.matches(path)
+    assert not pattern.matches(path + "x")
+
+
+def test_posix_classes_are_translated() -> None:
+    assert compile_pattern("^[[:upper:]_]+$", ignore_case=False, multiline=False).search("A_B")
