@@ -1,0 +1,149 @@
+"""Answers in the chat format, whole or in chunks → deltas. Pure, and lenient: servers differ."""
+
+import json
+import os
+from collections.abc import Iterable
+from typing import Any, cast
+
+import msgspec
+
+from wave_agent.models.base import Delta, Reasoning, Text, ToolCall, Usage
+
+
+class AnswerReader:
+    """Reads one answer, piece by piece.
+
+    Text and reasoning are given as they come. Calls come in fragments and are given whole, by `end()`. A call without
+    an id gets one; one without arguments gets an empty object; broken arguments stay what they are.
+    """
+
+    def __init__(self) -> None:
+        self.finished = False
+        """The model said why it stopped: nothing of the answer is missing."""
+        self.pieces = 0
+        """How many pieces could be read."""
+        self.unreadable = ""
+        """The first that could not."""
+        self.error: Any = None
+        """What the server says went wrong while it answered."""
+        self._calls: list[_Call] = []
+        self._usage: Usage | None = None
+
+    def read(self, piece: str | bytes) -> list[Delta]:
+        """What can be shown of this chunk, or of this whole body."""
+        try:
+            value = msgspec.json.decode(piece)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            value = None
+        if not isinstance(value, dict) or value.keys().isdisjoint(("choices", "usage", "error")):  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
+            text = piece if isinstance(piece, str) else piece.decode("utf-8", "replace")
+            self.unreadable = self.unreadable or text
+            return []
+        chunk = cast(dict[str, Any], value)
+        self.error = self.error or chunk.get("error")
+        self._usage = _usage(chunk.get("usage")) or self._usage
+        choices = _objects(chunk.get("choices"))
+        self.pieces += 1
+        return [delta for choice in choices if not choice.get("index") for delta in self._choice(choice)]
+
+    def end(self) -> list[Delta]:
+        """The calls, and what the answer cost."""
+        calls: list[Delta] = []
+        seen: set[str] = set()
+        for call in self._calls:
+            identity = call.id if call.id and call.id not in seen else f"call_{os.urandom(9).hex()}"
+            seen.add(identity)
+            calls.append(ToolCall(identity, call.name, "".join(call.arguments) or "{}"))
+        return calls if self._usage is None else [*calls, self._usage]
+
+    def _choice(self, choice: dict[str, Any]) -> Iterable[Delta]:
+        message = _object(choice.get("delta")) or _object(choice.get("message"))
+        self.finished = self.finished or bool(choice.get("finish_reason"))
+        self.error = self.error or choice.get("error")
+        reasoning = message.get("reasoning_content") or message.get("reasoning")
+        if reasoning and isinstance(reasoning, str):
+            yield Reasoning(reasoning)
+        yield from _content(message.get("content"))
+        yield from _content(message.get("refusal"))
+        for fragment in _objects(message.get("tool_calls")):
+            self._fragment(fragment)
+
+    def _fragment(self, fragment: dict[str, Any]) -> None:
+        function = _object(fragment.get("function"))
+        index, identity, name = (fragment.get("index"), _text(fragment.get("id")), _text(function.get("name")))
+        call = self._call_of(index, identity, name)
+        if call is None:
+            call = _Call(index)
+            self._calls.append(call)
+        call.id = call.id or identity
+        if name != call.name:  # some servers repeat the name, some send it in parts
+            call.name += name
+        arguments = function.get("arguments")
+        if isinstance(arguments, str):
+            call.arguments.append(arguments)
+        elif arguments is not None:
+            call.arguments.append(json.dumps(arguments, ensure_ascii=False))
+
+    def _call_of(self, index: object, identity: str, name: str) -> "_Call | None":
+        """The call that a fragment goes on with; None if it begins one.
+
+        The index decides, where there is one. But servers also give every call the index 0: then a new id together
+        with a name, or another name once there are arguments, begins a call. A new id alone does not: servers also
+        make one up for each fragment.
+        """
+        if index is None:
+            if identity:
+                return next((call for call in self._calls if call.id == identity), None)
+            return None if name or not self._calls else self._calls[-1]
+        call = next((call for call in reversed(self._calls) if call.index == index), None)
+        if call is None or not name:
+            return call
+        other_id = bool(identity and call.id and identity != call.id)
+        other_name = name != call.name and any(call.arguments)
+        return None if other_id or other_name else call
+
+
+class _Call:
+    """A call that is being put together."""
+
+    def __init__(self, index: object) -> None:
+        self.index = index
+        self.id = ""
+        self.name = ""
+        self.arguments: list[str] = []
+
+
+def _content(content: object) -> Iterable[Delta]:
+    """Content is text; with some servers, parts with a type."""
+    if isinstance(content, str) and content:
+        yield Text(content)
+    for part in _objects(content):
+        if text := _text(part.get("text")):
+            yield Text(text)
+        elif thinking := part.get("thinking"):
+            parts = [thinking] if isinstance(thinking, str) else [_text(one.get("text")) for one in _objects(thinking)]
+            yield Reasoning("".join(parts))
+
+
+def _usage(value: object) -> Usage | None:
+    counts = _object(value)
+    if not counts:
+        return None
+    return Usage(_count(counts.get("prompt_tokens")), _count(counts.get("completion_tokens")))
+
+
+def _count(value: object) -> int:
+    return value if isinstance(value, int) else 0
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _object(value: object) -> dict[str, Any]:
+    return cast(dict[str, Any], value) if isinstance(value, dict) else {}
+
+
+def _objects(value: object) -> list[dict[str, Any]]:
+    items = cast(list[object], value) if isinstance(value, list) else []
+    return [cast(dict[str, Any], item) for item in items if isinstance(item, dict)]

@@ -1,0 +1,226 @@
+"""HTTP/1.1 connections: the bytes by asyncio, what they mean by h11. Loaded with the first request."""
+
+import asyncio
+import ssl
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+
+import h11
+
+from wave_agent.models.routes import Place
+
+_FULL = 1 << 20
+"""Bytes that wait to be read; beyond them the server has to wait."""
+_KEPT_SECONDS = 60
+"""Unused for longer, a connection may be dead without a word: routers forget it, and a request on it would hang."""
+_KEPT = 8
+
+Headers = list[tuple[str, str]]
+
+
+class BrokenConnectionError(Exception):
+    """The other side went away, or speaks no HTTP."""
+
+
+class ProxyRefusedError(Exception):
+    """The proxy did not open a tunnel."""
+
+    def __init__(self, status: int, reason: str) -> None:
+        super().__init__(f"{status} {reason}".strip())
+        self.status = status
+
+
+class Connection(asyncio.Protocol):
+    """One connection, for one request at a time."""
+
+    def __init__(self) -> None:
+        self.loop = asyncio.get_running_loop()
+        self.reused = False
+        self.unused_since = 0.0
+        self.status = 0
+        self._reason = ""
+        self.headers: dict[str, str] = {}
+        """Of the response that is being read; names in lower case."""
+        self._http = h11.Connection(h11.CLIENT)
+        self._transport: asyncio.Transport | None = None
+        self._received = bytearray()
+        self._ended = False
+        self._error: Exception | None = None
+        self._news = asyncio.Event()
+        self._lost = asyncio.Event()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        self._received += data
+        if len(self._received) > _FULL and self._transport is not None:
+            self._transport.pause_reading()
+        self._news.set()
+
+    def eof_received(self) -> None:
+        self._ended = True
+        self._news.set()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._ended, self._error = True, exc
+        self._news.set()
+        self._lost.set()
+
+    async def tunnel(self, place: Place, authorization: str | None, tls: ssl.SSLContext) -> None:
+        """Asks this proxy for a connection to `place`, and speaks TLS through it."""
+        authority = f"{place.authority.removesuffix(f':{place.port}')}:{place.port}"
+        headers: Headers = [("Host", authority)]
+        if authorization:
+            headers.append(("Proxy-Authorization", authorization))
+        self._write(self._http.send(h11.Request(method="CONNECT", target=authority, headers=headers)))
+        await self._head(None)
+        if not 200 <= self.status < 300:
+            raise ProxyRefusedError(self.status, self._reason)
+        assert self._transport is not None
+        self._transport = await self.loop.start_tls(self._transport, self, tls, server_hostname=place.host)
+        if self._transport is None:
+            raise BrokenConnectionError("the connection was closed")
+        self._http = h11.Connection(h11.CLIENT)
+
+    async def request(self, target: str, headers: Headers, body: bytes, seconds: float | None) -> None:
+        """Posts `body`; `status` and `headers` are those of the response when this returns."""
+        message = h11.Request(method="POST", target=target, headers=[*headers, ("Content-Length", str(len(body)))])
+        parts = (self._http.send(message), self._http.send(h11.Data(data=body)), self._http.send(h11.EndOfMessage()))
+        self._write(*parts)
+        await self._head(seconds)
+
+    async def read(self, seconds: float | None) -> bytes:
+        """The next part of the body; empty at its end. Raises `TimeoutError` when none comes for `seconds`."""
+        if self._http.their_state is not h11.SEND_BODY:
+            return b""
+        event = await self._event(seconds)
+        if isinstance(event, h11.Data):
+            return bytes(event.data)
+        if isinstance(event, h11.EndOfMessage):
+            return b""
+        raise BrokenConnectionError("the connection was closed")
+
+    def abort(self) -> None:
+        """Closes the connection at once."""
+        if self._transport is not None:
+            with suppress(RuntimeError):  # of an event loop that is closed already
+                self._transport.abort()
+
+    async def close(self) -> None:
+        self.abort()
+        if self.loop is asyncio.get_running_loop() and self._transport is not None:
+            await self._lost.wait()
+
+    def ready_again(self) -> bool:
+        """The response was read to its end, and the connection can take another request."""
+        if self._http.our_state is not h11.DONE or self._http.their_state is not h11.DONE or not self.alive:
+            return False
+        self._http.start_next_cycle()
+        return True
+
+    @property
+    def alive(self) -> bool:
+        """As far as this side knows. Bytes that nobody asked for are as bad as an end."""
+        return not self._ended and not self._received
+
+    async def _head(self, seconds: float | None) -> None:
+        event = await self._event(seconds)
+        while isinstance(event, h11.InformationalResponse):
+            event = await self._event(seconds)
+        if not isinstance(event, h11.Response):
+            raise BrokenConnectionError("the connection was closed before an answer came")
+        self.status = event.status_code
+        self._reason = bytes(event.reason).decode("latin-1")
+        self.headers = {bytes(name).decode("latin-1"): bytes(value).decode("latin-1") for name, value in event.headers}
+
+    async def _event(self, seconds: float | None) -> object:
+        try:
+            while (event := self._http.next_event()) is h11.NEED_DATA:
+                self._http.receive_data(await self._data(seconds))
+        except h11.RemoteProtocolError as error:
+            raise BrokenConnectionError(str(error)) from None
+        return event
+
+    async def _data(self, seconds: float | None) -> bytes:
+        """What has come; empty at the end of the connection."""
+        if not self._received and not self._ended:
+            self._news.clear()
+            async with asyncio.timeout(seconds):
+                await self._news.wait()
+        if not self._received and self._error is not None:
+            raise BrokenConnectionError(str(self._error)) from None
+        data = bytes(self._received)
+        self._received.clear()
+        if len(data) > _FULL and self._transport is not None and not self._ended:
+            self._transport.resume_reading()
+        return data
+
+    def _write(self, *parts: bytes | None) -> None:
+        if self._transport is None or self._ended:
+            raise BrokenConnectionError("the connection was closed")
+        self._transport.writelines([part for part in parts if part])
+
+
+async def connect(place: Place, proxy: Place | None, tls: Callable[[], ssl.SSLContext], seconds: float) -> Connection:
+    """A new connection to `place`. Raises `OSError` (TLS errors are such) or one of the errors of this module."""
+    first = proxy or place
+    secure = tls() if "https" in {first.scheme, place.scheme} else None
+    async with asyncio.timeout(seconds):
+        _, connection = await asyncio.get_running_loop().create_connection(
+            Connection,
+            first.host,
+            first.port,
+            ssl=secure if first.scheme == "https" else None,
+            happy_eyeballs_delay=0.25,  # a host with a dead IPv6 address is reached by its other one
+        )
+        if proxy is not None and place.scheme == "https" and secure is not None:
+            try:
+                await connection.tunnel(place, proxy.authorization, secure)
+            except BaseException:
+                connection.abort()
+                raise
+    return connection
+
+
+class Pool:
+    """Keeps connections between requests. One pool has one destination."""
+
+    def __init__(self, open_connection: Callable[[], Awaitable[Connection]]) -> None:
+        self._open = open_connection
+        self._unused: list[Connection] = []
+        self._used: set[Connection] = set()
+        self.closed = False
+
+    async def take(self) -> Connection:
+        """A connection that was used before, if one still lives; else a new one."""
+        loop = asyncio.get_running_loop()
+        while self._unused:
+            connection = self._unused.pop()
+            same_loop = connection.loop is loop
+            if same_loop and connection.alive and loop.time() - connection.unused_since < _KEPT_SECONDS:
+                connection.reused = True
+                break
+            connection.abort()
+        else:
+            connection = await self._open()
+        self._used.add(connection)
+        return connection
+
+    def give_back(self, connection: Connection) -> None:
+        """Keeps the connection if its response was read to the end. Otherwise it is closed at once."""
+        self._used.discard(connection)
+        if len(self._unused) < _KEPT and connection.ready_again():
+            connection.unused_since = connection.loop.time()
+            self._unused.append(connection)
+        else:
+            connection.abort()
+
+    async def close(self) -> None:
+        """Closes all connections, also those in use."""
+        self.closed = True
+        connections = [*self._unused, *self._used]
+        self._unused.clear()
+        for connection in connections:
+            await connection.close()

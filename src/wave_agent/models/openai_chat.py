@@ -1,0 +1,277 @@
+"""A model behind any server that speaks OpenAI's `/chat/completions`."""
+
+import asyncio
+import json
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import aclosing
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from wave_agent.errors import ModelError
+from wave_agent.models.base import Delta, ModelRequest, Retry, Text
+from wave_agent.models.chat_stream import AnswerReader
+from wave_agent.models.probe import Probe
+from wave_agent.models.refusals import Refusal, advice, hiding, one_line, read_refusal, refusal_in
+from wave_agent.models.retries import RETRIED_STATUSES, Backoff, Failure, asked_wait
+from wave_agent.models.routes import chat_endpoint, proxy_for
+from wave_agent.models.sse import EventReader
+from wave_agent.models.windows import Window, context_window
+
+if TYPE_CHECKING:  # loaded with the first request: start-up does without
+    from wave_agent.models.transport import Response, Transport
+
+_GRACE = 5.0
+"""Seconds for what may follow the end of an answer (its usage), or for the text of an error."""
+_DRAIN = 0.25
+"""Seconds for the last bytes of a response: with them, the connection can be used again."""
+_MAX_BODY = 64 << 20
+_MAX_ERROR_BODY = 64 << 10
+
+
+class Deadlines(msgspec.Struct, frozen=True):
+    """Seconds after which a server is given up."""
+
+    connect: float = 15
+    idle: float = 300
+    """Without a byte: before the answer begins, or within it."""
+    total: float = 3600
+    """For a request, all its retries included."""
+
+
+class _Dialect(msgspec.Struct, frozen=True):
+    """What this server understands. Assumed to be all; what it refuses is left out from then on."""
+
+    stream: bool = True
+    usage: bool = True
+
+    def without_refused(self, status: int, refusal: Refusal) -> "_Dialect | None":
+        """What to try instead, if the server refused a thing that can be left out."""
+        message = refusal.message.lower()
+        if status not in {400, 422} or "stream" not in message or not self.stream:
+            return None
+        if self.usage and ("stream_options" in message or "include_usage" in message):
+            return _Dialect(usage=False)
+        return _Dialect(stream=False, usage=False)
+
+
+class OpenAIChatModel:
+    """A `Model` that streams from OpenAI, vLLM, Ollama, llama.cpp, LM Studio, OpenRouter and their like.
+
+    What may go better the next time is tried again: a broken connection, 408, 409, 425, 429 and 5xx, after a wait that
+    grows or that the server asks for, with a `Retry` before it. A refused connection is tried again only once this
+    server has answered before; until then it is more likely to be the wrong address.
+
+    An answer that breaks off after some of its text was shown is not tried again: the same words would come twice, or
+    other words than those already read. It raises `ModelError`; what was shown stays. Calls are given only when the
+    answer is complete, so that no half call is ever run. Reasoning that was shown does not stand in the way of a retry.
+
+    The environment names proxies (`HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY`, `NO_PROXY`) and trusted certificates
+    (`SSL_CERT_FILE`, `REQUESTS_CA_BUNDLE`, `SSL_CERT_DIR`).
+    """
+
+    def __init__(
+        self,
+        *,
+        base_url: str,
+        api_key: str | None = None,
+        environment: Mapping[str, str],
+        headers: Mapping[str, str] | None = None,
+        deadlines: Deadlines | None = None,
+        backoff: Backoff | None = None,
+        sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
+        chance: Callable[[], float] | None = None,
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        """`headers` are sent with each request. `sleep`, `chance` and `now` are for tests that do not wait."""
+        self._base_url = base_url
+        self._endpoint = chat_endpoint(base_url)
+        self._proxy = proxy_for(self._endpoint.place, environment)
+        self._environment = environment
+        self._key = (api_key or "").strip()
+        if not (self._key.isascii() and self._key.isprintable()):
+            raise ModelError("The API key has characters that cannot be sent: set WAVE_API_KEY again.")
+        self._headers = dict(headers or {})
+        self._deadlines = deadlines or Deadlines()
+        self._backoff = backoff or Backoff()
+        self._sleep, self._chance, self._now = sleep, chance, now
+        self._dialect = _Dialect()
+        self._transport: Transport | None = None
+        passwords = [place.password for place in (self._endpoint.place, self._proxy) if place is not None]
+        self._hide = hiding([self._key, *passwords])
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(base_url={self._endpoint.shown!r})"
+
+    async def stream(self, request: ModelRequest) -> AsyncIterator[Delta]:
+        ends = time.monotonic() + self._deadlines.total
+        failures = 0
+        while True:
+            begun = False
+            try:
+                async with aclosing(self._attempt(request, ends)) as deltas:
+                    async for delta in deltas:
+                        begun = begun or isinstance(delta, Text)
+                        yield delta
+                return
+            except Failure as failure:
+                failures += 1
+                retry = self._retry(failure, failures, begun=begun, ends=ends)
+            yield retry
+            await self._sleep(retry.seconds)
+
+    async def context_window(self, model: str) -> Window | None:
+        """What the server tells of the window of this model, if anything."""
+        return await context_window(self._base_url, model, Probe(self._key))
+
+    async def close(self) -> None:
+        """Closes all connections; a request under way fails. The model can be used again."""
+        transport, self._transport = self._transport, None
+        if transport is not None:
+            await transport.close()
+
+    def _retry(self, failure: Failure, failures: int, *, begun: bool, ends: float) -> Retry:
+        """The wait before the next attempt. Raises `ModelError` if there is none."""
+        import random  # lazy: few requests fail
+
+        chance = self._chance or random.random
+        seconds = self._backoff.seconds(failures, failure.wait, chance())
+        late = time.monotonic() + seconds >= ends
+        reason = self._hide(failure.reason)
+        if failure.again and not begun and failures < self._backoff.attempts and not late:
+            return Retry(reason, seconds)
+        if begun:
+            message = f"The answer broke off: {reason}. What was shown is all that came."
+        else:
+            capital = reason if reason.startswith("http") else f"{reason[:1].upper()}{reason[1:]}"
+            message = capital + (f" (tried {failures} times)." if failures > 1 else ".")
+        raise ModelError(f"{message} {failure.advice}".strip(), status=failure.status) from None
+
+    async def _attempt(self, request: ModelRequest, ends: float) -> AsyncGenerator[Delta]:
+        transport = self._transport = self._transport or self._new_transport()
+        dialect = self._dialect
+        while True:
+            # A whole answer comes after a silence as long as the model thinks.
+            patience = self._deadlines.idle if dialect.stream else self._deadlines.total
+            async with transport.post(_body(request, dialect), patience, ends) as response:
+                if 200 <= response.status < 300:
+                    self._dialect = dialect
+                    async with aclosing(self._answer(response)) as deltas:
+                        async for delta in deltas:
+                            yield delta
+                    return
+                refusal = read_refusal(await response.body(_GRACE, _MAX_ERROR_BODY, broken=True))
+                simpler = dialect.without_refused(response.status, refusal)
+                if simpler is None:
+                    raise self._refused(response, refusal, request.model)
+                dialect = simpler
+
+    async def _answer(self, response: "Response") -> AsyncGenerator[Delta]:
+        answer = AnswerReader()
+        first = await response.read(self._deadlines.idle)
+        kind = response.headers.get("content-type", "").lower()
+        if "json" in kind or first.lstrip()[:1] in (b"{", b"<"):
+            body = first + await response.body(self._deadlines.idle, _MAX_BODY)
+            for delta in answer.read(body):
+                yield delta
+            self._check(answer, whole=True)
+        else:
+            async with aclosing(self._events(response, first, answer)) as deltas:
+                async for delta in deltas:
+                    yield delta
+        for delta in answer.end():
+            yield delta
+        await response.body(_DRAIN, _MAX_BODY, broken=True)
+
+    async def _events(self, response: "Response", data: bytes, answer: AnswerReader) -> AsyncGenerator[Delta]:
+        """An answer that is streamed. Raises `Failure` if it ends before the model has finished."""
+        reader = EventReader()
+        done = False
+        while not done:
+            try:
+                events = reader.feed(data) if data else reader.finish()
+            except ValueError as error:
+                raise Failure(f"{self._endpoint.shown} sent {error}", again=False) from None
+            for event in events:
+                if done := event.strip() == "[DONE]":
+                    break
+                for delta in answer.read(event):
+                    yield delta
+                if answer.error:
+                    raise self._error_in_stream(answer.error)
+            if done or not data:
+                break
+            try:
+                data = await response.read(_GRACE if answer.finished else self._deadlines.idle)
+            except Failure:
+                if answer.finished:
+                    break
+                raise
+        self._check(answer, whole=done)
+
+    def _check(self, answer: AnswerReader, *, whole: bool) -> None:
+        if answer.error:
+            raise self._error_in_stream(answer.error)
+        where = self._endpoint.shown
+        if answer.pieces == 0 and answer.unreadable:
+            page = answer.unreadable.lstrip().startswith("<")
+            sent = "a web page" if page else f'"{one_line(answer.unreadable)[:100]}"'
+            hint = "Check the base URL." if page else ""
+            raise Failure(f"{where} sent {sent} instead of an answer", again=not page, advice=hint)
+        if not answer.finished and (not whole or answer.pieces == 0):
+            raise Failure(f"{where} ended the stream before the answer was complete", again=True)
+
+    def _error_in_stream(self, error: Any) -> Failure:
+        refusal = refusal_in({"error": error})
+        status = int(refusal.code) if refusal.code.isdigit() else None
+        again = status is None or status in RETRIED_STATUSES
+        return Failure(f"{self._endpoint.shown} reported an error: {_clause(refusal)}", again=again, status=status)
+
+    def _refused(self, response: "Response", refusal: Refusal, model: str) -> Failure:
+        status = response.status
+        reason = f"{self._endpoint.shown} answered {status}: {_clause(refusal)}"
+        if 300 <= status < 400:
+            target = one_line(response.headers.get("location", "elsewhere"))
+            return Failure(f"{reason} (it points to {target})", again=False, advice="Check the base URL.")
+        again = status in RETRIED_STATUSES and refusal.code != "insufficient_quota"
+        hint = advice(status, model, has_key=bool(self._key))
+        wait = asked_wait(response.headers, self._now())
+        return Failure(reason, again=again, advice=hint, status=status, wait=wait)
+
+    def _new_transport(self) -> "Transport":
+        from wave_agent.models.transport import Transport
+
+        headers = {
+            "User-Agent": "wave-agent",
+            "Accept": "text/event-stream, application/json",
+            "Accept-Encoding": "identity",
+            "Content-Type": "application/json",
+        }
+        authorization = f"Bearer {self._key}" if self._key else self._endpoint.place.authorization
+        if authorization:
+            headers["Authorization"] = authorization
+        all_headers = [*(headers | self._headers).items()]
+        return Transport(self._endpoint, self._proxy, self._environment, all_headers, self._deadlines.connect)
+
+
+def _clause(refusal: Refusal) -> str:
+    return refusal.message.rstrip(" .") or "no reason given"
+
+
+def _body(request: ModelRequest, dialect: _Dialect) -> bytes:
+    body: dict[str, Any] = {"model": request.model, "messages": request.messages, "stream": dialect.stream}
+    if dialect.stream and dialect.usage:
+        body["stream_options"] = {"include_usage": True}
+    if request.tools:
+        body["tools"] = [
+            {
+                "type": "function",
+                "function": {"name": tool.name, "description": tool.description, "parameters": tool.schema},
+            }
+            for tool in request.tools
+        ]
+    try:
+        return msgspec.json.encode(body, enc_hook=dict)
+    except UnicodeEncodeError:  # lone surrogates, as in the names of some files: servers refuse them
+        return json.dumps(body, ensure_ascii=False, default=dict).encode("utf-8", "replace")

@@ -1,0 +1,57 @@
+"""Small questions to a model's server, beside the chat: off the event loop, with a short deadline, never in the way."""
+
+import asyncio
+import ipaddress
+import json
+import socket
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+MAX_ANSWER = 4 << 20
+LOCAL_SERVERS = {11434: "Ollama", 8000: "vLLM", 8080: "llama.cpp", 1234: "LM Studio"}
+
+
+class Probe:
+    """Asks one server. A server on the public internet is asked only what every server is asked: its list of models."""
+
+    def __init__(self, api_key: str | None) -> None:
+        self._key = api_key
+
+    async def __call__(self, method: str, url: str, body: Mapping[str, Any] | None, seconds: float) -> tuple[int, Any]:
+        """The status and the JSON that came. Raises `OSError` or `ValueError` when nothing usable did."""
+        if not url.endswith("/models") and not is_near(urlsplit(url).hostname or ""):
+            raise OSError("not asked of a public server")
+        return await asyncio.to_thread(self._ask, method, url, body, seconds)
+
+    def _ask(self, method: str, url: str, body: Mapping[str, Any] | None, seconds: float) -> tuple[int, Any]:
+        from urllib.request import Request, urlopen  # lazy: half a megabyte of modules for one question
+
+        headers = {"Content-Type": "application/json", "User-Agent": "wave-agent"}
+        if self._key:
+            headers["Authorization"] = f"Bearer {self._key}"
+        data = None if body is None else json.dumps(body).encode()
+        request = Request(url, data=data, headers=headers, method=method)
+        with urlopen(request, timeout=seconds) as answer:
+            return answer.status, json.loads(answer.read(MAX_ANSWER))
+
+
+def is_near(host: str) -> bool:
+    """On this machine or in its own network, as far as the name tells."""
+    if host == "localhost" or host.endswith((".local", ".internal", ".lan")) or "." not in host.replace(":", "."):
+        return True
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return address.is_private or address.is_loopback
+
+
+def advice() -> str:
+    """Where a model may be had: a local server on its usual port, if one listens, and otherwise the demo."""
+    for port, name in LOCAL_SERVERS.items():
+        with socket.socket() as probe:
+            probe.settimeout(0.2)
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
+                return f"Something listens where {name} usually does: try WAVE_BASE_URL=http://127.0.0.1:{port}/v1"
+    return "wave demo works without a model."

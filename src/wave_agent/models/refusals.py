@@ -1,0 +1,81 @@
+"""What a server's refusal means to the user."""
+
+import re
+from collections.abc import Callable, Iterable
+from typing import Any, cast
+
+import msgspec
+
+from wave_agent.text import strip_controls
+
+_MAX_MESSAGE = 500
+_SHORTEST_SECRET = 8
+"""Shorter keys are words like `EMPTY` and `ollama`, which local servers are given: hiding those would hide text."""
+
+
+class Refusal(msgspec.Struct, frozen=True):
+    """An error in the server's own words."""
+
+    message: str
+    code: str = ""
+
+
+def read_refusal(body: bytes) -> Refusal:
+    """The server's message, wherever in the body it stands."""
+    text = body.decode("utf-8", "replace")
+    try:
+        value = msgspec.json.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        page = re.search(r"<title>(.*?)</title>", text, re.IGNORECASE | re.DOTALL)
+        return Refusal(one_line(page[1] if page else re.sub(r"<[^>]*>", " ", text)))
+    return refusal_in(value)
+
+
+def refusal_in(value: Any) -> Refusal:
+    """The same, of parsed JSON: `{"error": {"message": …}}`, `{"error": …}`, `{"detail": …}`, a list of these…"""
+    if isinstance(value, list):
+        return Refusal("; ".join(filter(None, (refusal_in(item).message for item in cast(list[Any], value)))))
+    if not isinstance(value, dict):
+        return Refusal(one_line("" if value is None else str(value)))
+    fields = cast(dict[str, Any], value)
+    inner = next((fields[name] for name in ("error", "message", "detail", "msg") if fields.get(name)), None)
+    if inner is None:
+        return Refusal(one_line(msgspec.json.encode(fields).decode()) if fields else "")
+    found = refusal_in(inner)
+    metadata: Any = fields.get("metadata")
+    raw = cast(dict[str, Any], metadata).get("raw") if isinstance(metadata, dict) else None
+    message = one_line(f"{found.message} ({raw})") if isinstance(raw, str) and raw else found.message
+    return Refusal(message, found.code or str(fields.get("code") or fields.get("type") or ""))
+
+
+def one_line(text: str) -> str:
+    """Without line breaks and control characters, and not too long to read."""
+    text = " ".join(strip_controls(text).split())
+    return text if len(text) <= _MAX_MESSAGE else f"{text[:_MAX_MESSAGE]}…"
+
+
+def hiding(secrets: Iterable[str | None]) -> Callable[[str], str]:
+    """A function that takes these secrets out of a text: servers repeat the key that they refuse."""
+    hidden = sorted({secret for secret in secrets if secret and len(secret) >= _SHORTEST_SECRET}, key=len, reverse=True)
+
+    def hide(text: str) -> str:
+        for secret in hidden:
+            text = text.replace(secret, "[hidden]")
+        return text
+
+    return hide
+
+
+def advice(status: int, model: str, *, has_key: bool = False) -> str:
+    """What the user can do about it."""
+    if status == 401:
+        return "Check the key in WAVE_API_KEY." if has_key else "Set WAVE_API_KEY."
+    return {
+        402: "The account has no credit left.",
+        403: f'Check that the key in WAVE_API_KEY may use the model "{model}".',
+        404: f'Check the model ("{model}") and the base URL.',
+        405: "Check the base URL.",
+        407: "Put the user and the password into the proxy's URL.",
+        413: "The conversation is too long for this server.",
+        429: "Wait, or raise the limits of the account.",
+    }.get(status, "")

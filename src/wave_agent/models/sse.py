@@ -1,0 +1,54 @@
+"""Server-sent events, out of bytes that come in any portions."""
+
+import re
+
+_LINE_END = re.compile(rb"\r\n|\n|\r")
+MAX_EVENT = 64 << 20
+"""Bytes of one event. Nothing honest comes near it; without it, a server could fill the memory."""
+
+
+class EventReader:
+    """Gives the data of each event as soon as its last byte is there. Comments and other fields are passed over."""
+
+    def __init__(self) -> None:
+        self._begun = bytearray()
+        """Of a line that has no end yet."""
+        self._data: list[bytes] = []
+        self._size = 0
+        self._first = True
+        self._after_return = False
+        """A line feed that comes next belongs to the carriage return before it."""
+
+    def feed(self, data: bytes) -> list[str]:
+        """The events that these bytes complete. Raises `ValueError` when one is larger than `MAX_EVENT`."""
+        if self._after_return:
+            data = data.removeprefix(b"\n")
+        self._after_return = data.endswith(b"\r")
+        self._begun += data
+        if len(self._begun) + self._size > MAX_EVENT:
+            raise ValueError(f"an event of more than {MAX_EVENT >> 20} MB")
+        if b"\n" not in data and b"\r" not in data:
+            return []
+        *lines, rest = _LINE_END.split(bytes(self._begun))
+        self._begun = bytearray(rest)
+        return [event for line in lines if (event := self._line(line)) is not None]
+
+    def finish(self) -> list[str]:
+        """What the end of the stream completes: servers forget the blank line after the last event."""
+        return self.feed(b"\n\n")
+
+    def _line(self, line: bytes) -> str | None:
+        if self._first:
+            line = line.removeprefix(b"\xef\xbb\xbf")
+            self._first = False
+        if line:
+            name, _, value = line.partition(b":")
+            if name == b"data":
+                self._data.append(value.removeprefix(b" "))
+                self._size += len(value)
+            return None
+        if not self._data:
+            return None
+        event = b"\n".join(self._data).decode("utf-8", "replace")
+        self._data, self._size = [], 0
+        return event

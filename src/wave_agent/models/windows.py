@@ -1,0 +1,163 @@
+"""How much a model can take in: what its server tells, and what a text is likely to need."""
+
+import asyncio
+import re
+from collections.abc import Awaitable, Mapping
+from typing import Any, Protocol, cast
+from urllib.parse import quote, urlsplit
+
+from msgspec import Struct
+
+_SECONDS = 3.0
+"""For one request. Servers tell this from memory; one that does not is busy, and the answer is not worth the wait."""
+_TOTAL_SECONDS = 6.0
+_OLLAMA_DEFAULT = 4096
+"""What Ollama gives where nobody says otherwise, on machines with less than 24 GiB of video memory."""
+_ADVISED = 65536
+_BY_ENVIRONMENT = "To raise it, start Ollama with OLLAMA_CONTEXT_LENGTH={tokens} in its environment."
+_BY_MODELFILE = (
+    'To raise it, make a model of your own: put "FROM {model}" and "PARAMETER num_ctx {tokens}" into a file Modelfile '
+    "and run: ollama create my-model -f Modelfile"
+)
+_NOTHING: Mapping[str, Any] = {}
+
+
+class Window(Struct, frozen=True):
+    """The context window of a model, as its server runs it."""
+
+    tokens: int
+    source: str
+    """Who told."""
+    warning: str | None = None
+    """What the user should know: the server takes in less than the model could, and does not say so."""
+
+
+class Fetch(Protocol):
+    def __call__(self, method: str, url: str, body: Mapping[str, Any] | None, seconds: float) -> Awaitable[Any]:
+        """One request, `body` sent as JSON: the status and the parsed JSON. Raises when there is none in time."""
+        ...
+
+
+async def context_window(base_url: str, model: str, fetch: Fetch) -> Window | None:
+    """What the server at `base_url` says of the window of `model`; None when it does not say, or not soon.
+
+    Each of its endpoints is asked at most once, and nobody but this server.
+    """
+    try:
+        async with asyncio.timeout(_TOTAL_SECONDS):
+            return await _Server(base_url, model, fetch).window()
+    except (TimeoutError, ValueError):  # the latter: a base URL that is none
+        return None
+
+
+class _Server:
+    def __init__(self, base_url: str, model: str, fetch: Fetch) -> None:
+        parts = urlsplit(base_url.strip())
+        path = parts.path.rstrip("/").removesuffix("/chat/completions")
+        self._base = f"{parts.scheme}://{parts.netloc}{path}"
+        self._root = self._base.removesuffix("/v1")
+        self._model, self._fetch = model, fetch
+
+    async def window(self) -> Window | None:
+        listing = await self._ask("GET", f"{self._base}/models")
+        if listing is None:
+            return None
+        row = self._row(listing.get("data"))
+        if tokens := _tokens(row, "max_model_len"):
+            return Window(tokens, "vLLM")
+        if "top_provider" in row:
+            lengths = (_tokens(row, "context_length"), _tokens(_mapping(row["top_provider"]), "context_length"))
+            told = [length for length in lengths if length]
+            return Window(min(told), "OpenRouter") if told else None
+        # These tell the window that the model runs with. Their lists of models tell what it was made for, if anything.
+        asks = [self._ollama, self._lm_studio, self._llama_cpp]
+        if row.get("owned_by") == "llamacpp":
+            asks.reverse()
+        for ask in asks:
+            if found := await ask():
+                return found
+        told = [_tokens(row, key) for key in ("context_length", "context_window", "max_context_length")]
+        return next((Window(tokens, "the server's list of models") for tokens in told if tokens), None)
+
+    async def _ollama(self) -> Window | None:
+        shown = await self._ask("POST", f"{self._root}/api/show", {"model": self._model}) or _NOTHING
+        info = _mapping(shown.get("model_info"))
+        trained = _tokens(info, f"{info.get('general.architecture')}.context_length")
+        if trained is None:
+            return None
+        if "remote_model" in shown:  # it runs in Ollama's cloud, at its full length
+            return Window(trained, "Ollama")
+        if chosen := re.search(r"^num_ctx\s+([0-9]{1,9})\s*$", str(shown.get("parameters")), re.MULTILINE):
+            return self._run_by_ollama(int(chosen[1]), trained, "runs", _BY_MODELFILE)
+        running = await self._ask("GET", f"{self._root}/api/ps") or _NOTHING
+        names = {self._model, f"{self._model}:latest"}
+        loaded = next((row for row in _rows(running.get("models")) if row.get("name") in names), _NOTHING)
+        if tokens := _tokens(loaded, "context_length"):
+            return self._run_by_ollama(tokens, trained, "runs", _BY_ENVIRONMENT)
+        return self._run_by_ollama(_OLLAMA_DEFAULT, trained, "is likely to run", _BY_ENVIRONMENT)
+
+    def _run_by_ollama(self, tokens: int, trained: int, runs: str, advice: str) -> Window:
+        if tokens >= trained:
+            return Window(trained, "Ollama")
+        size = f"Ollama {runs} {self._model} with a window of {tokens} tokens, of the {trained} that the model can take"
+        how = advice.format(tokens=min(trained, _ADVISED), model=self._model)
+        return Window(tokens, "Ollama", f"{size}, and drops the beginning of what is longer without a word. {how}")
+
+    async def _lm_studio(self) -> Window | None:
+        row = self._row((await self._ask("GET", f"{self._root}/api/v0/models") or _NOTHING).get("data"))
+        if tokens := _tokens(row, "loaded_context_length"):
+            return Window(tokens, "LM Studio")
+        longest = _tokens(row, "max_context_length")
+        if longest is None:
+            return None
+        advice = f"lms load {self._model} --context-length {min(longest, _ADVISED)}"
+        warning = (
+            f"{self._model} is not loaded, and LM Studio may load it with less than its {longest} tokens: {advice}"
+        )
+        return Window(longest, "LM Studio", warning)
+
+    async def _llama_cpp(self) -> Window | None:
+        # Where one server runs several models, the query says which, and that asking is no reason to load it.
+        url = f"{self._root}/props?model={quote(self._model, safe='')}&autoload=false"
+        properties = await self._ask("GET", url) or _NOTHING
+        tokens = _tokens(_mapping(properties.get("default_generation_settings")), "n_ctx")
+        return Window(tokens, "llama.cpp") if tokens else None
+
+    def _row(self, rows: object) -> Mapping[str, Any]:
+        return next((row for row in _rows(rows) if row.get("id") == self._model), _NOTHING)
+
+    async def _ask(self, method: str, url: str, body: Mapping[str, Any] | None = None) -> Mapping[str, Any] | None:
+        """The object that comes back, empty for any other answer; None if there is no answer at all."""
+        try:
+            async with asyncio.timeout(_SECONDS):
+                status, answer = await self._fetch(method, url, body, _SECONDS)
+        except Exception:  # whatever it is: the window is then unknown, and requests will tell what is wrong
+            return None
+        return _mapping(answer) if status == 200 else _NOTHING
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return cast(Mapping[str, Any], value) if isinstance(value, dict) else _NOTHING
+
+
+def _rows(value: object) -> list[Mapping[str, Any]]:
+    return [_mapping(row) for row in cast(list[object], value)] if isinstance(value, list) else []
+
+
+def _tokens(row: Mapping[str, Any], key: str) -> int | None:
+    value = row.get(key)
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
+
+
+_WIDE = re.compile(r"[\u0800-\U0010ffff]+")
+
+
+def estimate_tokens(text: str) -> int:
+    """About how many tokens `text` is: a quarter for each character of ASCII, one for each of Chinese or Japanese.
+
+    Never fewer for a text that has more in front, behind or between.
+    """
+    if text.isascii():
+        return -(-len(text) // 4)
+    wide = len(text) - len(_WIDE.sub("", text))
+    return -(-(len(text.encode("utf-8", "surrogatepass")) + wide) // 4)

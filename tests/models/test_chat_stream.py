@@ -1,0 +1,194 @@
+"""Chunks of many servers → deltas; events out of bytes; waits; refusals."""
+
+import json
+from typing import Any
+
+import pytest
+
+from wave_agent.models.base import Delta, Reasoning, Text, ToolCall, Usage
+from wave_agent.models.chat_stream import AnswerReader
+from wave_agent.models.refusals import read_refusal
+from wave_agent.models.retries import Backoff, asked_wait
+from wave_agent.models.sse import MAX_EVENT, EventReader
+
+
+def read(*deltas: dict[str, Any], **chunk: Any) -> list[Delta]:
+    reader = AnswerReader()
+    shown: list[Delta] = []
+    for delta in deltas:
+        shown += reader.read(json.dumps({"choices": [{"delta": delta}], **chunk}))
+    return shown + reader.end()
+
+
+def fragment(arguments: Any = None, name: str | None = None, **fields: Any) -> dict[str, Any]:
+    return {"tool_calls": [{**fields, "function": {"name": name, "arguments": arguments}}]}
+
+
+def calls(*fragments: dict[str, Any]) -> list[tuple[str, str, str]]:
+    found = read(*fragments)
+    assert all(isinstance(call, ToolCall) for call in found)
+    return [(call.id, call.name, call.arguments) for call in found if isinstance(call, ToolCall)]
+
+
+def test_fragments_of_two_calls_may_alternate() -> None:
+    assert calls(
+        fragment("", "Read", index=0, id="a"),
+        fragment("", "Bash", index=1, id="b"),
+        fragment('{"x"', index=0),
+        fragment('{"y"', index=1),
+        fragment(":1}", index=0),
+        fragment(":2}", index=1),
+    ) == [("a", "Read", '{"x":1}'), ("b", "Bash", '{"y":2}')]
+
+
+def test_whole_calls_that_all_have_the_index_zero() -> None:
+    first, second = fragment("{}", "Read", index=0, id="a"), fragment("{}", "Read", index=0, id="b")
+    assert calls(first, second) == [("a", "Read", "{}"), ("b", "Read", "{}")]
+
+
+def test_another_name_after_arguments_begins_a_call() -> None:
+    found = calls(fragment("{}", "Read", index=0), fragment("{}", "Bash", index=0))
+    assert [name for _, name, _ in found] == ["Read", "Bash"]
+
+
+def test_calls_without_an_index() -> None:
+    found = calls(fragment("{", "Read", id="a"), fragment("}", id="a"), fragment("{", "Bash"), fragment("}"))
+    assert [call[1:] for call in found] == [("Read", "{}"), ("Bash", "{}")]
+    assert found[0][0] == "a"
+    assert found[1][0].startswith("call_")
+
+
+def test_an_id_made_up_for_each_fragment_begins_no_call() -> None:
+    assert calls(fragment("{", "Read", index=0, id="a"), fragment("}", index=0, id="b")) == [("a", "Read", "{}")]
+
+
+def test_a_name_that_is_repeated_or_sent_in_parts() -> None:
+    repeated = [fragment("{", "Read", index=0, id="a"), fragment("}", "Read", index=0, id="a")]
+    in_parts = [fragment("", "Todo", index=0, id="a"), fragment("{}", "Write", index=0)]
+    assert calls(*repeated) == [("a", "Read", "{}")]
+    assert calls(*in_parts) == [("a", "TodoWrite", "{}")]
+
+
+def test_equal_ids_of_two_calls_are_told_apart() -> None:
+    found = calls(fragment("{}", "Read", index=0, id="x"), fragment("{}", "Bash", index=1, id="x"))
+    assert found[0][0] == "x"
+    assert found[1][0] not in {"x", ""}
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"), [({"a": "é"}, '{"a": "é"}'), ("", "{}"), (None, "{}"), ('{"a', '{"a'), ([1], "[1]")]
+)
+def test_arguments_that_are_no_text(written: Any, expected: str) -> None:
+    assert calls(fragment(written, "Read", index=0, id="a")) == [("a", "Read", expected)]
+
+
+@pytest.mark.parametrize(
+    ("delta", "expected"),
+    [
+        ({"content": "a"}, [Text("a")]),
+        ({"content": None, "refusal": "I will not"}, [Text("I will not")]),
+        ({"content": [{"type": "text", "text": "a"}, {"type": "thinking", "thinking": [{"text": "b"}]}]}, None),
+        ({"reasoning_content": "a", "reasoning": "a"}, [Reasoning("a")]),
+        ({"reasoning": "a"}, [Reasoning("a")]),
+        ({"reasoning": {"effort": 1}, "content": 7, "tool_calls": ["x", 1]}, []),
+        ({"content": [{"type": "thinking", "thinking": "b"}, "x", {"type": "image"}]}, [Reasoning("b")]),
+    ],
+)
+def test_where_text_and_reasoning_stand(delta: dict[str, Any], expected: list[Delta] | None) -> None:
+    assert read(delta) == (expected if expected is not None else [Text("a"), Reasoning("b")])
+
+
+def test_usage_is_told_once_and_tolerates_holes() -> None:
+    assert read({}, {}, usage={"prompt_tokens": 3, "completion_tokens": None}) == [Usage(3, 0)]
+    assert read({}, usage=None) == []
+
+
+def test_other_choices_are_not_mixed_in() -> None:
+    reader = AnswerReader()
+    choices = [{"index": 1, "delta": {"content": "b"}}, {"index": 0, "delta": {"content": "a"}}]
+    assert reader.read(json.dumps({"choices": choices})) == [Text("a")]
+
+
+@pytest.mark.parametrize("piece", ["", "[1]", "{", '{"x": 1}', b"\xff", "[" * 100_000])
+def test_what_cannot_be_read_is_kept_for_the_message(piece: str | bytes) -> None:
+    reader = AnswerReader()
+    assert reader.read(piece) == []
+    assert reader.pieces == 0
+    assert bool(reader.unreadable) == bool(piece)
+
+
+STREAM = "\ufeffdata: one\n\n: comment\nevent: x\ndata:two\ndata:  three é\n\nid: 1\n\ndata\n\n".encode()
+
+
+@pytest.mark.parametrize("ending", [b"\n", b"\r\n", b"\r"])
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 1000])
+def test_events_out_of_portions_of_any_size(size: int, ending: bytes) -> None:
+    stream = STREAM.replace(b"\n", ending)
+    reader = EventReader()
+    events = [event for at in range(0, len(stream), size) for event in reader.feed(stream[at : at + size])]
+    assert events == ["one", "two\n three é", ""]
+
+
+def test_an_event_is_given_with_its_last_byte_and_the_end_completes_one() -> None:
+    reader = EventReader()
+    assert reader.feed(b"data: a\r\n\r") == ["a"]
+    assert reader.feed(b"\ndata: b") == []
+    assert reader.finish() == ["b"]
+    assert reader.finish() == []
+
+
+def test_an_endless_event_is_refused() -> None:
+    reader = EventReader()
+    with pytest.raises(ValueError, match="an event of more than 64 MB"):
+        reader.feed(b"x" * (MAX_EVENT + 1))
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({}, None),
+        ({"retry-after": "3"}, 3),
+        ({"retry-after": "1.5"}, 1.5),
+        ({"retry-after": "0"}, 0),
+        ({"retry-after-ms": "250", "retry-after": "1"}, 0.25),
+        ({"retry-after": "Thu, 01 Jan 1970 00:00:30 GMT"}, 20),
+        ({"retry-after": "Thu, 01 Jan 1970 00:00:05 GMT"}, 0),
+        ({"retry-after": "soon"}, None),
+        ({"retry-after": "-1"}, None),
+        ({"retry-after": "inf"}, None),
+        ({"retry-after": "nan"}, None),
+    ],
+)
+def test_what_the_server_asks_to_wait(headers: dict[str, str], seconds: float | None) -> None:
+    assert asked_wait(headers, now=10) == seconds
+
+
+def test_waits_double_and_have_a_limit() -> None:
+    backoff = Backoff()
+    assert [backoff.seconds(number, None, 0.5) for number in (1, 2, 3, 20)] == [0.5, 1, 2, 30]
+    assert (backoff.seconds(1, None, 0), backoff.seconds(1, None, 1)) == (0.375, 0.625)
+    assert (backoff.seconds(1, 45, 0), backoff.seconds(1, 3600, 0), backoff.seconds(1, 0, 0.5)) == (45, 60, 0.5)
+
+
+@pytest.mark.parametrize(
+    ("body", "message", "code"),
+    [
+        ('{"error": {"message": "No", "code": "x", "type": "y"}}', "No", "x"),
+        ('{"error": "No"}', "No", ""),
+        ('{"detail": "No"}', "No", ""),
+        ('{"detail": [{"loc": ["body"], "msg": "No", "type": "t"}, {"msg": "nor that"}]}', "No; nor that", ""),
+        ('[{"error": {"message": "No", "code": 400}}]', "No", ""),
+        ('{"object": "error", "message": "No", "code": 404}', "No", "404"),
+        ('{"error": {"message": "Failed", "metadata": {"raw": "why"}}}', "Failed (why)", ""),
+        ('{"x": 1}', '{"x":1}', ""),
+        ("null", "", ""),
+        ("{}", "", ""),
+        ("plain\n text\x1b[0m", "plain text", ""),
+        ("<html><head><title>502 Bad\nGateway</title>", "502 Bad Gateway", ""),
+        ("<p>Go <b>away</b></p>", "Go away", ""),
+        ("x" * 900, "x" * 500 + "…", ""),
+    ],
+)
+def test_where_the_servers_message_stands(body: str, message: str, code: str) -> None:
+    refusal = read_refusal(body.encode())
+    assert (refusal.message, refusal.code) == (message, code)
