@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from wave_agent.permissions import Allow, Deny, PermissionRequest
     from wave_agent.result import Callbacks, Result
     from wave_agent.runs import run
-    from wave_agent.tools.base import Tool, ToolResult
+    from wave_agent.tools.base import Tool, ToolContext, ToolInputError, ToolResult
     from wave_agent.tools.custom import tool
 
 _HOME = {
@@ -52,6 +52,8 @@ _HOME = {
     "TextBlock": "messages",
     "Tool": "tools.base",
     "ToolBlock": "messages",
+    "ToolContext": "tools.base",
+    "ToolInputError": "tools.base",
     "ToolResult": "tools.base",
     "UntrustedHooksError": "errors",
     "WaveError": "errors",
@@ -82,6 +84,8 @@ __all__ = [
     "TextBlock",
     "Tool",
     "ToolBlock",
+    "ToolContext",
+    "ToolInputError",
     "ToolResult",
     "UntrustedHooksError",
     "WaveError",

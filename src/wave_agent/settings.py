@@ -55,10 +55,20 @@ def merge_settings(sources: Iterable[SettingsSource], *, strict: bool = False) -
     for source in sorted(ordered, key=lambda source: source.layer is Layer.MANAGED):
         layered.add(source)
     strict = strict or layered.values.get("strict_hooks", False)
-    hooks = load_hooks(ordered, strict=strict)
+    counted = ordered
+    if layered.values.get("managed_hooks_only"):
+        counted = [source for source in ordered if source.layer is Layer.MANAGED]
+    hooks = load_hooks(counted, strict=strict)
     rules = Rules(deny=tuple(layered.deny), ask=tuple(layered.ask), allow=tuple(layered.allow))
     values: dict[str, Any] = {**layered.values, "strict_hooks": strict}
-    return Settings(**values, hooks=hooks, env=layered.env, rules=rules, issues=(*hooks.issues, *layered.issues))
+    return Settings(
+        **values,
+        hooks=hooks,
+        env=layered.env,
+        models=layered.models,
+        rules=rules,
+        issues=(*hooks.issues, *layered.issues),
+    )
 
 
 DEFAULT_SOURCES = (Layer.MANAGED, Layer.USER, Layer.PROJECT, Layer.LOCAL)
@@ -89,21 +99,32 @@ def read_source(layer: Layer, file: Path) -> SettingsSource | None:
     return parse_settings(text, layer, str(file))
 
 
+def without_hooks(source: SettingsSource) -> SettingsSource:
+    settings = {key: value for key, value in source.document.value.items() if key != "hooks"}
+    return SettingsSource(source.layer, source.name, Document(settings, source.document.lines))
+
+
 def only_restrictions(source: SettingsSource) -> tuple[SettingsSource, tuple[str, ...]]:
     """What an untrusted project may say: rules that deny or ask. Also the names of what was left out."""
     settings = cast(Mapping[str, Any], source.document.value)
     permissions: Any = settings.get("permissions")
     rules: Mapping[str, Any] = cast(Mapping[str, Any], permissions) if isinstance(permissions, Mapping) else {}
-    kept = {key: rules[key] for key in ("deny", "ask") if key in rules}
+    kept: Any = {key: rules[key] for key in ("deny", "ask") if key in rules}
+    if permissions is not None and not isinstance(permissions, Mapping):
+        kept = permissions  # told as broken when the settings are merged
     dropped = [key for key in settings if key not in ("permissions", "$schema") and not key.startswith("//")]
-    dropped += [f"permissions.{key}" for key in rules if key not in kept]
+    dropped += [f"permissions.{key}" for key in rules if key not in ("deny", "ask")]
     return SettingsSource(source.layer, source.name, Document({"permissions": kept}, source.document.lines)), tuple(
         dropped
     )
 
 
 class _WrongError(Exception):
-    """This value cannot be used."""
+    """This value cannot be used. `inside` is where in it, if not all of it is meant."""
+
+    def __init__(self, message: str, inside: Place = ()) -> None:
+        super().__init__(message)
+        self.inside = inside
 
 
 def _text(value: Any) -> str:
@@ -138,6 +159,15 @@ def _object(value: Any) -> Mapping[str, Any]:
     return cast(Mapping[str, Any], value)
 
 
+def _model(value: Any) -> Mapping[str, Any]:
+    """What is said about one model."""
+    facts = _object(value)
+    window = facts.get("contextWindow", 1)
+    if not isinstance(window, int) or isinstance(window, bool) or window < 1:
+        raise _WrongError(f"must be a number of tokens, not {window!r}", ("contextWindow",))
+    return facts
+
+
 def _mode(value: Any) -> PermissionMode:
     known = [mode.value for mode in PermissionMode]
     if value not in known:
@@ -158,24 +188,35 @@ class _Value(Struct, frozen=True):
     name: str
     """The field of `Settings`."""
     reader: _Reader
+    adds_up: bool = False
+    """The values of all layers count."""
+    managed_only: bool = False
+    """Only the managed layer can say it."""
 
 
 _VALUES = (
     _Value("", "model", "model", _text),
     _Value("", "baseUrl", "base_url", _text),
-    _Value("", "models", "models", _object),
     _Value("", "maxStopBlocks", "max_stop_blocks", _count),
     _Value("", "strictHooks", "strict_hooks", _flag),
-    _Value("", "allowManagedHooksOnly", "managed_hooks_only", _flag),
+    _Value("", "allowManagedHooksOnly", "managed_hooks_only", _flag, managed_only=True),
     _Value("", "cleanupPeriodDays", "cleanup_days", _count),
     _Value("compat", "claude", "compat_claude", _flag),
     _Value("httpHooks", "hosts", "http_hosts", _texts),
     _Value("httpHooks", "env", "http_env", _texts),
     _Value("permissions", "defaultMode", "default_mode", _mode),
-    _Value("permissions", "additionalDirectories", "additional_directories", _texts),
+    _Value("permissions", "additionalDirectories", "additional_directories", _texts, adds_up=True),
 )
-_SECTIONS = ("permissions", "compat", "httpHooks", "env")
+_SECTIONS = ("permissions", "compat", "httpHooks", "env", "models")
+_FREE = ("env", "models")
+"""Sections whose keys are names that the user chooses."""
 _RULES = ("deny", "ask", "allow")
+_SECTION_KEYS: Mapping[str, tuple[str, ...] | None] = {
+    section: None
+    if section in _FREE
+    else (*(value.key for value in _VALUES if value.section == section), *(_RULES if section == "permissions" else ()))
+    for section in _SECTIONS
+}
 KEYS = ("hooks", "$schema", *_SECTIONS, *(value.key for value in _VALUES if not value.section))
 """Every top-level key, for messages and the schema."""
 
@@ -186,6 +227,7 @@ class _Merge:
     def __init__(self) -> None:
         self.values: dict[str, Any] = {}
         self.env: dict[str, str] = {}
+        self.models: dict[str, Mapping[str, Any]] = {}
         self.deny: list[Rule] = []
         self.ask: list[Rule] = []
         self.allow: list[Rule] = []
@@ -193,32 +235,50 @@ class _Merge:
 
     def add(self, source: SettingsSource) -> None:
         settings = cast(Mapping[str, Any], source.document.value)
-        for key in settings:
-            if key not in KEYS and not key.startswith("//"):
-                self.report(source, (key,), f'unknown setting "{key}"{did_you_mean(key, KEYS)}', broken=False)
+        self.tell_unknown(source, (), settings, KEYS)
         sections: dict[str, Mapping[str, Any]] = {"": settings}
         for name in _SECTIONS:
-            sections[name] = self.read(source, (name,), settings.get(name), _object) or {}
+            # Nobody knows what permissions that cannot be read would have denied.
+            fatal = name == "permissions"
+            sections[name] = self.read(source, (name,), settings.get(name), _object, fatal=fatal) or {}
+            self.tell_unknown(source, (name,), sections[name], _SECTION_KEYS[name])
         for value in _VALUES:
             path = (value.section, value.key) if value.section else (value.key,)
             found = self.read(source, path, sections[value.section].get(value.key), value.reader)
-            if found is not None:
+            if found is not None and value.adds_up:
+                self.values[value.name] = (*self.values.get(value.name, ()), *found)
+            elif found is not None and value.managed_only and source.layer is not Layer.MANAGED:
+                self.report(source, path, "only managed settings can say this", broken=False)
+            elif found is not None:
                 self.values[value.name] = found
         for key, raw in sections["env"].items():
             text = self.read(source, ("env", key), raw, _text)
             if text is not None:
                 self.env[key] = text
+        for name, raw in sections["models"].items():
+            facts = self.read(source, ("models", name), raw, _model)
+            if facts is not None:
+                self.models[name] = facts
         for kind in _RULES:
             self.rules(source, kind, sections["permissions"].get(kind))
 
-    def read(self, source: SettingsSource, path: Place, raw: Any, reader: _Reader) -> Any:
+    def tell_unknown(
+        self, source: SettingsSource, path: Place, found: Mapping[str, Any], known: tuple[str, ...] | None
+    ) -> None:
+        """`known` None: every key is fine."""
+        for key in found:
+            if known is not None and key not in known and not key.startswith("//"):
+                hint = did_you_mean(key, known)
+                self.report(source, (*path, key), f'unknown setting "{key}"{hint}', broken=False)
+
+    def read(self, source: SettingsSource, path: Place, raw: Any, reader: _Reader, *, fatal: bool = False) -> Any:
         """The value, or None if there is none or it cannot be used."""
         if raw is None:
             return None
         try:
             return reader(raw)
         except _WrongError as error:
-            self.report(source, path, str(error), broken=True)
+            self.report(source, (*path, *error.inside), str(error), broken=True, fatal=fatal)
             return None
 
     def rules(self, source: SettingsSource, kind: str, raw: Any) -> None:

@@ -1,0 +1,407 @@
+"""The agent that a program embeds. Wiring only: what happens in a turn is in `loop`."""
+
+import asyncio
+import os
+import uuid
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from pathlib import Path
+from time import monotonic
+from types import TracebackType
+from typing import Any, Self
+
+from wave_agent.assembly import (
+    Options,
+    Trust,
+    WindowFinder,
+    find_places,
+    gather_settings,
+    limit_for,
+    mode_for,
+    model_for,
+)
+from wave_agent.calls import Approver, CallRunner
+from wave_agent.compaction import Compactor
+from wave_agent.errors import AgentClosedError, SessionError
+from wave_agent.events import (
+    Error,
+    Event,
+    HookFinished,
+    HookRun,
+    Notice,
+    SessionStarted,
+    ToolFinished,
+    TurnEnded,
+    TurnStarted,
+)
+from wave_agent.hooks.execution import HookRunner
+from wave_agent.hooks.manager import AGENT_KEYS, Deferred, HookManager, SessionFacts
+from wave_agent.hooks.runner import ProcessRunner
+from wave_agent.hooks.verdicts import Said
+from wave_agent.loop import Parts, Status, Turn
+from wave_agent.messages import BlockAdded, Change, Message, MessageManager, NoticeBlock, ToolUpdated
+from wave_agent.models.base import Model, ToolSpec
+from wave_agent.permissions import PermissionMode
+from wave_agent.prompt import system_prompt as default_system_prompt
+from wave_agent.result import Callbacks, Result
+from wave_agent.session import FileSessionStore, Recorder, Resumed, load_session, transcript_file
+from wave_agent.settings import Settings, merge_settings
+from wave_agent.tools.base import Tool, ToolContext
+from wave_agent.tools.registry import builtin_tools
+
+INTERRUPTED = "Interrupted before it was done."
+
+
+class Agent:
+    """A guarded agent in a project. Make one with `await Agent.create(…)`; close it, or use `async with`."""
+
+    def __init__(
+        self,
+        *,
+        settings: Settings,
+        workdir: str,
+        home: Path,
+        environment: Mapping[str, str],
+        model: Model,
+        model_name: str,
+        tools: Sequence[Tool],
+        system_prompt: str,
+        permission_mode: PermissionMode,
+        can_use_tool: Approver | None,
+        callbacks: Callbacks,
+        max_turns: int | None,
+        session_id: str,
+        resumed: Resumed | None,
+        notices: Sequence[str],
+        hook_runner: HookRunner,
+    ) -> None:
+        """For `create`; nothing here touches the network or the disk."""
+        path = transcript_file(home, workdir, session_id)
+        self.session_id = session_id
+        self.transcript_path = str(path)
+        self._callbacks = callbacks
+        self._listener: asyncio.Queue[Event | None] | None = None
+        self.last_result: Result | None = None
+        """What came of the last prompt."""
+        self._store = FileSessionStore(path)
+        last = resumed.last_uuid if resumed else None
+        self._recorder = Recorder(self._store, session_id=session_id, project_dir=workdir, last_uuid=last)
+        self._recording = True
+        self._messages = MessageManager(
+            resumed.messages if resumed else (), self._changed, resumed.compacted if resumed else None
+        )
+        self._tools = {tool.name: tool for tool in tools}
+        self._model = model
+        kept = {key: value for key, value in environment.items() if key not in AGENT_KEYS}
+        self._hooks = HookManager(
+            settings.hooks.hooks,
+            runner=hook_runner,
+            session=SessionFacts(
+                session_id=session_id,
+                transcript_path=self.transcript_path,
+                project_dir=workdir,
+                home=os.path.expanduser("~"),
+            ),
+            environment=environment,
+            settings_env=settings.env,
+            max_stop_blocks=settings.max_stop_blocks,
+            on_event=self._emit,
+            outputs=path.with_suffix(""),
+            journal=resumed.hooks if resumed else (),
+            deferred=[Deferred(event, Said(hook, text)) for event, hook, text in resumed.deferred] if resumed else (),
+        )
+        calls = CallRunner(
+            messages=self._messages,
+            hooks=self._hooks,
+            tools=self._tools,
+            context=ToolContext(
+                project_dir=Path(workdir), environment={**kept, **settings.env}, outputs=path.with_suffix("")
+            ),
+            rules=settings.rules,
+            mode=permission_mode,
+            # The model is told where the whole of a long output stands, so it may read there.
+            directories=tuple(
+                os.path.realpath(os.path.join(workdir, os.path.expanduser(directory)))
+                for directory in (workdir, *settings.additional_directories, str(path.with_suffix("")))
+            ),
+            approver=can_use_tool,
+            emit=self._emit,
+        )
+        self._window = WindowFinder(model, model_name, settings, self._messages.add_notice_block)
+        self._parts = Parts(
+            messages=self._messages,
+            hooks=self._hooks,
+            calls=calls,
+            model=model,
+            model_name=model_name,
+            tools=[ToolSpec(tool.name, tool.description, tool.schema()) for tool in tools],
+            system=system_prompt,
+            permission_mode=permission_mode.value,
+            max_turns=max_turns,
+            emit=self._emit,
+            compactor=Compactor(
+                messages=self._messages,
+                hooks=self._hooks,
+                model=model,
+                model_name=model_name,
+                permission_mode=permission_mode.value,
+            ),
+            window=self._window,
+        )
+        self._source: str | None = "resume" if resumed else "startup"
+        """How the session began, until its hooks know."""
+        self._begun = False
+        self._notices = list(notices)
+        self._turn_lock = asyncio.Lock()
+        self._running: asyncio.Task[Status] | None = None
+        self._closed = False
+
+    @classmethod
+    async def create(
+        cls,
+        *,
+        workdir: str | os.PathLike[str] | None = None,
+        model: str | None = None,
+        base_url: str | None = None,
+        api_key: str | None = None,
+        hooks: Mapping[str, Any] | None = None,
+        tools: Sequence[Tool] = (),
+        system_prompt: str | None = None,
+        permission_mode: str | None = None,
+        can_use_tool: Approver | None = None,
+        callbacks: Callbacks | Mapping[str, Callable[..., None]] | None = None,
+        settings: str | os.PathLike[str] | Mapping[str, Any] | None = None,
+        setting_sources: Sequence[str] | None = None,
+        trust: Trust = False,
+        max_turns: int | None = None,
+        resume: str | None = None,
+        model_client: Model | None = None,
+        hook_runner: HookRunner | None = None,
+    ) -> Self:
+        """An agent for the project in `workdir` (default: the current directory). Touches no network.
+
+        `hooks` takes the settings' shape, with Python functions as hooks too. `settings` is a file or an object that
+        is laid over the others. `setting_sources` names the layers to read: `managed`, `user`, `project`, `local`.
+        `trust` says whether the project's own hooks may run: False raises `UntrustedHooksError` if there are any.
+        `tools` are added to the built-in ones. `model_client` is anything with the methods of `Model`, `hook_runner`
+        anything with that of `HookRunner`; `wave_agent.testing` has some of both.
+        """
+        heard = callbacks if isinstance(callbacks, Callbacks) else Callbacks(**(callbacks or {}))
+        return cls.from_options(
+            Options(
+                workdir=workdir,
+                model=model,
+                base_url=base_url,
+                api_key=api_key,
+                hooks=hooks,
+                tools=tools,
+                system_prompt=system_prompt,
+                permission_mode=permission_mode,
+                can_use_tool=can_use_tool,
+                callbacks=heard,
+                overlays=() if settings is None else (settings,),
+                setting_sources=setting_sources,
+                trust=trust,
+                max_turns=max_turns,
+                resume=resume,
+                model_client=model_client,
+                hook_runner=hook_runner,
+            )
+        )
+
+    @classmethod
+    def from_options(cls, options: Options) -> Self:
+        """The same, for whoever has more to say than `create` takes."""
+        environment = dict(os.environ)
+        project, home = find_places(options.workdir, environment)
+        sources, notices = gather_settings(
+            home,
+            project,
+            layers=options.setting_sources,
+            overlays=options.overlays,
+            hooks=options.hooks,
+            trust=options.trust,
+            project_hooks=options.project_hooks,
+        )
+        settings = merge_settings(sources)
+        settings.require_usable()
+        session_id = options.resume or str(uuid.uuid4())
+        tools = [*builtin_tools(), *options.tools]
+        system = default_system_prompt(project) if options.system_prompt is None else options.system_prompt
+        return cls(
+            settings=settings,
+            workdir=project,
+            home=home,
+            environment=environment,
+            model=options.model_client or model_for(options.base_url, options.api_key, settings, environment),
+            model_name=options.model or environment.get("WAVE_MODEL") or settings.model or "",
+            tools=list({tool.name: tool for tool in tools}.values()),
+            system_prompt="\n\n".join(part for part in (system, options.append_system_prompt) if part),
+            permission_mode=mode_for(options.permission_mode, settings),
+            can_use_tool=options.can_use_tool,
+            callbacks=options.callbacks,
+            max_turns=limit_for(options.max_turns),
+            session_id=session_id,
+            resumed=load_session(transcript_file(home, project, session_id)) if options.resume else None,
+            notices=[*notices, *map(str, settings.issues)],
+            hook_runner=options.hook_runner or ProcessRunner(),
+        )
+
+    # ------------------------------------------------------------------------------------------------------------- use
+
+    @property
+    def messages(self) -> list[Message]:
+        """The whole conversation, blocks for the user alone included."""
+        return self._messages.messages
+
+    @property
+    def hook_runs(self) -> list[HookRun]:
+        """The journal: every run of a hook in this session."""
+        return list(self._hooks.journal)
+
+    async def send_message(self, text: str) -> Result:
+        """Runs one prompt to its end. While another one runs, waits for its turn."""
+        return await self._send(text, None)
+
+    async def _send(self, text: str, listener: asyncio.Queue[Event | None] | None) -> Result:
+        async with self._turn_lock:
+            if self._closed:
+                raise AgentClosedError("This agent is closed.")
+            self._listener = listener
+            started, hooks_before = monotonic(), len(self._hooks.journal)
+            turn = Turn(self._parts)
+            self._loading(True)
+            try:
+                status = await self._run(turn, text)
+            finally:
+                self._loading(False)
+            self._emit(TurnEnded(status=status.value))
+            self._listener = None
+            self.last_result = Result(
+                status=status.value,
+                text=turn.text,
+                error=turn.error,
+                usage=turn.usage,
+                hooks=tuple(self._hooks.journal[hooks_before:]),
+                turns=turn.requests,
+                messages=tuple(self.messages),
+                session_id=self.session_id,
+                transcript_path=self.transcript_path,
+                duration_ms=round((monotonic() - started) * 1000),
+            )
+            return self.last_result
+
+    async def stream(self, text: str) -> AsyncIterator[Event]:
+        """Like `send_message`, as events. Leaving the loop early interrupts the turn. See also `last_result`."""
+        queue: asyncio.Queue[Event | None] = asyncio.Queue()
+        work = asyncio.create_task(self._send(text, queue))
+        work.add_done_callback(lambda _: queue.put_nowait(None))
+        try:
+            while (event := await queue.get()) is not None:
+                yield event
+            await work
+        finally:
+            if not work.done():
+                work.cancel()
+                await asyncio.wait({work})
+
+    def interrupt(self) -> None:
+        """Ends the turn that runs: the model's answer, hooks and tools. Its result has the status `interrupted`."""
+        if self._running is not None:
+            self._running.cancel()
+
+    async def close(self) -> None:
+        """Interrupts what runs, gives async hooks a last moment, and lets go of everything."""
+        if self._closed:
+            return
+        self._closed = True
+        self.interrupt()
+        async with self._turn_lock:
+            await self._window.close()
+            await self._hooks.close()
+            for tool in self._tools.values():
+                await tool.close()
+            await self._model.close()
+            self._store.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    # ---------------------------------------------------------------------------------------------------------- inside
+
+    async def _run(self, turn: Turn, text: str) -> Status:
+        source = self._source
+        if not self._begun:
+            self._begun = True
+            self._begin_session(resumed=source == "resume")
+        self._emit(TurnStarted(prompt=text))
+        work = self._running = asyncio.create_task(turn.run(text, session_source=source))
+        try:
+            await asyncio.wait({work})
+        except asyncio.CancelledError:  # the caller gave up: the turn ends with it
+            work.cancel()
+            await asyncio.wait({work})
+            raise
+        finally:
+            self._running = None
+            self._source = None if turn.session_begun else source
+            self._close_open_calls()
+        if work.cancelled():
+            self._messages.add_notice_block("Interrupted.", "info")
+            return Status.INTERRUPTED
+        if isinstance(error := work.exception(), SessionError):
+            turn.error = str(error)
+            return Status.ERROR
+        return work.result()
+
+    def _begin_session(self, *, resumed: bool) -> None:
+        if not resumed:
+            self._recorder.start()
+        self._emit(SessionStarted(session_id=self.session_id, transcript_path=self.transcript_path, resumed=resumed))
+        for notice in self._notices:
+            self._messages.add_notice_block(notice)
+
+    def _close_open_calls(self) -> None:
+        """Every call has a result, also one that was interrupted."""
+        self._messages.drop_unjudged_prompt()
+        for block in self._messages.open_calls():
+            self._messages.update_tool_block(block.id, result=INTERRUPTED, success=False, error=INTERRUPTED)
+
+    def _loading(self, loading: bool) -> None:
+        if self._callbacks.on_loading_change:
+            self._callbacks.on_loading_change(loading)
+
+    def _emit(self, event: Event) -> None:
+        if isinstance(event, HookFinished):
+            self._record(lambda: self._recorder.hook_run(event.run))
+        if self._listener is not None:
+            self._listener.put_nowait(event)
+        if self._callbacks.on_event:
+            self._callbacks.on_event(event)
+
+    def _changed(self, change: Change) -> None:
+        """The transcript first: what anybody sees is on disk."""
+        self._record(lambda: self._recorder.change(change))
+        if isinstance(change, ToolUpdated):
+            block = change.block
+            self._emit(ToolFinished(id=block.id, success=bool(block.success), result=block.result or ""))
+        elif isinstance(change, BlockAdded):
+            shown = change.block
+            is_notice = isinstance(shown, NoticeBlock)
+            self._emit(Notice(content=shown.content, level=shown.level) if is_notice else Error(content=shown.content))
+        if self._callbacks.on_messages_change:
+            self._callbacks.on_messages_change(self.messages)
+
+    def _record(self, write: Callable[[], None]) -> None:
+        """A transcript that cannot be written ends the turn; from then on it is not tried again."""
+        if not self._recording:
+            return
+        try:
+            write()
+        except SessionError:
+            self._recording = False
+            raise

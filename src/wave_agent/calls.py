@@ -1,0 +1,277 @@
+"""One tool call: PreToolUse hooks, permission, the tool itself, PostToolUse hooks."""
+
+import os
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from wave_agent.consequences import STOPPED, Operation, When, consequences, perform
+from wave_agent.events import Event, PermissionRequested, ToolOutput, ToolStarted
+from wave_agent.hooks.events import Flow, HookEvent
+from wave_agent.hooks.manager import HookManager
+from wave_agent.hooks.occasion import ToolFacts
+from wave_agent.hooks.verdicts import Outcome
+from wave_agent.messages import MessageManager, Origin
+from wave_agent.permissions import (
+    Allow,
+    Answer,
+    Call,
+    Deny,
+    Kind,
+    Permission,
+    PermissionMode,
+    PermissionRequest,
+    Rules,
+    decide,
+    suggestions,
+    unanswered,
+)
+from wave_agent.rules import Places
+from wave_agent.tools.base import Tool, ToolContext, ToolInputError, ToolResult
+from wave_agent.tools.registry import find_tool
+
+DENIED = "Permission denied"
+
+Approver = Callable[[PermissionRequest], Allow | Deny | Awaitable[Allow | Deny]]
+
+
+class Asked(Struct, frozen=True):
+    """A call as the model made it."""
+
+    id: str
+    name: str
+    parameters: Mapping[str, Any] | None
+    """None: what the model wrote is not a JSON object."""
+    problem: str = ""
+
+
+class CallEnd(Struct, frozen=True):
+    """What a call leaves for the end of its batch."""
+
+    later: tuple[Operation, ...] = ()
+    ends_turn: bool = False
+
+
+class CallRunner:
+    """Runs single calls. Every call gets exactly one result."""
+
+    def __init__(
+        self,
+        *,
+        messages: MessageManager,
+        hooks: HookManager,
+        tools: Mapping[str, Tool],
+        context: ToolContext,
+        rules: Rules,
+        mode: PermissionMode,
+        directories: tuple[str, ...],
+        approver: Approver | None,
+        emit: Callable[[Event], None],
+    ) -> None:
+        """`directories` are those that count as inside, real paths."""
+        self._messages = messages
+        self._hooks = hooks
+        self._tools = tools
+        self._context = context
+        self._rules = rules
+        self._mode = mode
+        self._directories = directories
+        self._approver = approver
+        self._emit = emit
+        self._places = Places(hooks.session.project_dir, hooks.session.home)
+
+    def reads_only(self, call: Asked) -> bool:
+        """It may run beside others that only read."""
+        tool = self._tools.get(call.name)
+        return tool is not None and tool.kind is Kind.READS and call.parameters is not None
+
+    def skip(self, call: Asked) -> None:
+        """A call of a batch that a hook has ended."""
+        self._finish(call, ToolResult(content=STOPPED, success=False), error=STOPPED)
+
+    async def run(self, call: Asked) -> CallEnd:
+        self._emit(ToolStarted(id=call.id, name=call.name, parameters=call.parameters or {}))
+        try:
+            tool = find_tool(call.name, self._tools.values())
+        except ToolInputError as error:
+            return self._refuse(call, str(error))
+        if call.parameters is None:
+            return self._refuse(call, call.problem)
+        judged = await self._before(call, tool, tool.normalise(call.parameters, self._places.project))
+        later = self._apply(judged, call)
+        if judged.flow in (Flow.SKIP_TOOL, Flow.END_TURN):
+            return CallEnd(later, ends_turn=judged.flow is Flow.END_TURN)
+        result = await self._permitted(call, tool, judged)
+        if result is None:
+            return CallEnd(later)
+        facts = self._facts(call, result[0])
+        after = await self._after(call, facts, result[1])
+        return CallEnd((*later, *after.later), after.ends_turn)
+
+    def _refuse(self, call: Asked, problem: str) -> CallEnd:
+        self._finish(call, ToolResult(content=problem, success=False), error=problem)
+        return CallEnd()
+
+    # ------------------------------------------------------------------------------------------------------ permission
+
+    async def _permitted(self, call: Asked, tool: Tool, judged: Outcome) -> tuple[Mapping[str, Any], ToolResult] | None:
+        """Validates, judges, asks and runs. None if the tool did not run; the call then has its result."""
+        tool_input: Mapping[str, Any] = judged.tool_input or {}
+        try:
+            arguments = tool.parse(tool_input)
+        except ToolInputError as error:
+            self._finish(call, ToolResult(content=_blame(str(error), judged), success=False), error=str(error))
+            return None
+        subject = self._subject(tool, tool_input)
+        permission = decide(subject, self._mode, self._rules, judged, self._places)
+        if permission.answer is Answer.ASK:
+            answer = await self._ask(call, subject, permission)
+            if isinstance(answer, Allow) and answer.updated_input is not None:
+                return await self._changed(call, tool, answer.updated_input)
+            if isinstance(answer, Allow):
+                permission = Permission(answer=Answer.ALLOW, by="user")
+            else:
+                permission = Permission(answer=Answer.DENY, by="user", for_model=answer.message)
+        if permission.answer is Answer.DENY:
+            if permission.for_user:
+                self._messages.add_notice_block(f"{tool.name} was not run: {permission.for_user}")
+            self._finish(call, ToolResult(content=permission.for_model or DENIED, success=False), error=DENIED)
+            return None
+        return await self._execute(call, tool, tool_input, arguments)
+
+    async def _changed(
+        self, call: Asked, tool: Tool, updated: Mapping[str, Any]
+    ) -> tuple[Mapping[str, Any], ToolResult] | None:
+        """The input that whoever was asked put in its place. No input runs unseen: guards and rules judge it too."""
+        judged = await self._before(call, tool, tool.normalise(updated, self._places.project))
+        later = self._apply(judged, call)
+        perform(later, self._messages)
+        if judged.flow in (Flow.SKIP_TOOL, Flow.END_TURN):
+            return None
+        tool_input: Mapping[str, Any] = judged.tool_input or {}
+        try:
+            arguments = tool.parse(tool_input)
+        except ToolInputError as error:
+            self._finish(call, ToolResult(content=_blame(str(error), judged), success=False), error=str(error))
+            return None
+        permission = decide(self._subject(tool, tool_input), self._mode, self._rules, judged, self._places)
+        if permission.answer is Answer.DENY:
+            self._finish(call, ToolResult(content=permission.for_model, success=False), error=DENIED)
+            return None
+        return await self._execute(call, tool, tool_input, arguments)  # whatever it asks has just been answered
+
+    async def _before(self, call: Asked, tool: Tool, tool_input: Mapping[str, Any]) -> Outcome:
+        return await self._hooks.run(
+            HookEvent.PRE_TOOL_USE,
+            self._facts(call, tool_input),
+            permission_mode=self._mode.value,
+            tool=self._tool_facts(tool),
+        )
+
+    async def _ask(self, call: Asked, subject: Call, question: Permission) -> Allow | Deny:
+        self._emit(
+            PermissionRequested(
+                id=call.id, tool_name=subject.tool, tool_input=subject.tool_input, reason=question.for_user
+            )
+        )
+        if self._approver is None:
+            self._messages.add_notice_block(
+                f"{subject.tool} was not run, as nobody could be asked: {question.for_user}"
+            )
+            return Deny(unanswered(question).for_model)
+        request = PermissionRequest(
+            tool_name=subject.tool,
+            tool_input=subject.tool_input,
+            reason=question.for_user,
+            suggestions=suggestions(subject),
+            tool_use_id=call.id,
+        )
+        try:
+            answer: Any = self._approver(request)
+            if not isinstance(answer, Allow | Deny):
+                answer = await answer
+            if isinstance(answer, Allow | Deny):
+                return answer
+            raise TypeError(f"it returned {type(answer).__name__}, not Allow or Deny")
+        except Exception as error:  # whoever decides must not fail open, whatever their code raises
+            self._messages.add_error_block(f"can_use_tool failed: {type(error).__name__}: {error}")
+            return Deny("The permission to run this could not be obtained.")
+
+    def _subject(self, tool: Tool, tool_input: Mapping[str, Any]) -> Call:
+        real = [os.path.realpath(path) for path in tool.paths(tool_input)]
+        inside = all(any(_is_below(path, base) for base in self._directories) for path in real)
+        return Call(tool=tool.name, tool_input=tool_input, kind=tool.kind, inside=inside)
+
+    # ------------------------------------------------------------------------------------------------- running the tool
+
+    async def _execute(
+        self, call: Asked, tool: Tool, tool_input: Mapping[str, Any], arguments: Any
+    ) -> tuple[Mapping[str, Any], ToolResult] | None:
+        def stream(text: str) -> None:
+            self._emit(ToolOutput(id=call.id, text=text))
+
+        # While a hook may still redact the result, nothing of it is shown.
+        hidden = self._hooks.watches(HookEvent.POST_TOOL_USE, tool.name)
+        context = replace(self._context, hold=True) if hidden else replace(self._context, emit=stream)
+        try:
+            result = await tool.run(arguments, context)
+        except ToolInputError as error:
+            result = ToolResult(content=str(error), success=False, ran=False)
+        except (Exception, SystemExit) as error:  # a tool's bug is the call's result, not the end of the agent
+            result = ToolResult(
+                content=f"{tool.name} failed: {type(error).__name__}: {error}", success=False, ran=False
+            )
+        if not result.ran:
+            self._finish(call, result, error=result.content)
+            return None
+        return tool_input, result
+
+    async def _after(self, call: Asked, facts: dict[str, Any], result: ToolResult) -> CallEnd:
+        response = {"success": result.success, "content": result.content, **result.response}
+        outcome = await self._hooks.run(
+            HookEvent.POST_TOOL_USE, {**facts, "tool_response": response}, permission_mode=self._mode.value
+        )
+        origin = None
+        if outcome.replacement is None:
+            result.keep()
+        else:
+            result = ToolResult(content=outcome.replacement, success=result.success)
+            origin = Origin(outcome.event, outcome.replaced_by)
+        self._finish(call, result, origin=origin)
+        return CallEnd(self._apply(outcome, call), ends_turn=outcome.flow is Flow.END_TURN)
+
+    # --------------------------------------------------------------------------------------------------------- helpers
+
+    def _apply(self, outcome: Outcome, call: Asked) -> tuple[Operation, ...]:
+        """Does now what can be done now; returns what must wait for the end of the batch."""
+        operations = consequences(outcome, tool_id=call.id)
+        perform([operation for operation in operations if operation.when is When.NOW], self._messages)
+        return tuple(operation for operation in operations if operation.when is When.AFTER_RESULTS)
+
+    def _finish(
+        self, call: Asked, result: ToolResult, *, error: str | None = None, origin: Origin | None = None
+    ) -> None:
+        self._messages.update_tool_block(
+            call.id, result=result.content, success=result.success, error=error, origin=origin
+        )
+
+    def _facts(self, call: Asked, tool_input: Mapping[str, Any]) -> dict[str, Any]:
+        return {"tool_name": call.name, "tool_input": tool_input, "tool_use_id": call.id}
+
+    def _tool_facts(self, tool: Tool) -> ToolFacts:
+        project = self._places.project
+        return ToolFacts(nullable=tool.nullable(), normalise=lambda tool_input: tool.normalise(tool_input, project))
+
+
+def _is_below(path: str, base: str) -> bool:
+    return path == base or path.startswith(base.rstrip("/") + "/")
+
+
+def _blame(problem: str, judged: Outcome) -> str:
+    """An input that a hook rewrote is the hook's fault, not the model's."""
+    if not judged.rewritten_by:
+        return problem
+    fields = ", ".join(f"{field} by hook {hook}" for field, hook in judged.rewritten_by.items())
+    return f"{problem}\nThe input was rewritten by hooks ({fields})."

@@ -1,0 +1,295 @@
+"""The turn: prompt → hooks → model → tools → hooks → … → stop."""
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from enum import StrEnum
+from itertools import groupby
+from typing import Any
+
+from msgspec import Struct
+
+from wave_agent.calls import Asked, CallEnd, CallRunner
+from wave_agent.compaction import FULL, Compactor, tokens_of
+from wave_agent.consequences import Operation, consequences, context_blocks, perform
+from wave_agent.errors import ModelError
+from wave_agent.events import Event, Notice, ReasoningDelta, TextDelta
+from wave_agent.hooks.events import Flow, HookEvent
+from wave_agent.hooks.manager import HookManager
+from wave_agent.hooks.verdicts import Outcome
+from wave_agent.messages import Block, MessageManager, ReasoningBlock, TextBlock, ToolBlock
+from wave_agent.models.base import Model, ModelRequest, Reasoning, Retry, Text, ToolCall, ToolSpec, Usage
+from wave_agent.models.conversion import convert_messages_for_api
+from wave_agent.models.windows import estimate_tokens
+from wave_agent.waiting import together_or_none
+
+_TOO_LONG = re.compile(r"context.{0,20}(length|window|size)|too (long|many tokens)|maximum.{0,20}tokens", re.IGNORECASE)
+
+
+class Status(StrEnum):
+    """How a turn ended."""
+
+    COMPLETED = "completed"
+    BLOCKED = "blocked"
+    STOPPED = "stopped"
+    STOP_LIMIT = "stop_limit"
+    MAX_TURNS = "max_turns"
+    ERROR = "error"
+    INTERRUPTED = "interrupted"
+
+
+class Parts(Struct, frozen=True, kw_only=True):
+    """What a turn works with."""
+
+    messages: MessageManager
+    hooks: HookManager
+    calls: CallRunner
+    model: Model
+    model_name: str
+    tools: Sequence[ToolSpec]
+    system: str
+    permission_mode: str
+    max_turns: int | None
+    emit: Callable[[Event], None]
+    compactor: Compactor
+    window: Callable[[], int | None]
+    """How many tokens the model can take in, if anybody knows."""
+
+
+class Turn:
+    """One prompt from its submission to the end of the agent's work on it."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self.requests = 0
+        self.usage = Usage()
+        self.text: str | None = None
+        """The model's last text."""
+        self.error: str | None = None
+        self.session_begun = False
+        """The hooks of SessionStart have had their say."""
+        self._stop_blocks = 0
+        self._failure_block_spent = False
+        self._kept_working = False
+        self._used = 0
+        """Tokens of the window that the last answer says are taken."""
+        self._tools_size = sum(estimate_tokens(f"{tool.description}{tool.schema}") for tool in parts.tools)
+        self._overflowed = False
+
+    async def run(self, prompt: str, *, session_source: str | None = None) -> Status:
+        """`session_source` is given with the first prompt of a session: how the session began."""
+        if session_source is not None:
+            begun = await self._fire(HookEvent.SESSION_START, source=session_source, model=self._parts.model_name)
+            self.session_begun = True
+            if begun.flow is Flow.END_TURN:
+                return Status.STOPPED
+        self._parts.messages.add_prompt(prompt)
+        judged = await self._hooks(HookEvent.USER_PROMPT_SUBMIT, prompt=prompt)
+        if judged.prompt_erased:
+            self._apply(judged)
+            return Status.STOPPED if judged.flow is Flow.END_TURN else Status.BLOCKED
+        self._parts.messages.accept_prompt()
+        waiting = [
+            block for one in self._parts.hooks.take_deferred() for block in context_blocks(one.event, [one.said])
+        ]
+        perform(consequences(judged, waiting=tuple(waiting)), self._parts.messages)
+        return Status.STOPPED if judged.flow is Flow.END_TURN else await self._work()
+
+    async def _work(self) -> Status:
+        limit = self._parts.max_turns
+        while limit is None or self.requests < limit:
+            try:
+                await self._make_room()
+                calls = await self._ask_model()
+            except ModelError as error:
+                if await self._made_room_after(error):
+                    continue
+                self.error = str(error)
+                self._parts.messages.add_error_block(self.error)
+                return Status.ERROR
+            if calls:
+                if await self._run_batch(calls):
+                    return Status.STOPPED
+            elif (ended := await self._try_to_stop()) is not None:
+                return ended
+        requests = "1 request" if limit == 1 else f"{limit} requests"
+        self._parts.messages.add_notice_block(f"Stopped after {requests} to the model, the most that are allowed.")
+        return Status.MAX_TURNS
+
+    # ------------------------------------------------------------------------------------------------------------ room
+
+    async def _make_room(self) -> None:
+        """Has older turns summarised when the window is nearly full."""
+        window = self._parts.window()
+        if window is None:
+            return
+        overhead = estimate_tokens(self._parts.system) + self._tools_size
+        used = max(self._used, tokens_of(self._parts.messages.for_model, overhead))
+        if used > FULL * window and await self._parts.compactor.compact(window):
+            self._used = 0
+
+    async def _made_room_after(self, error: ModelError) -> bool:
+        """A server that says that the conversation is too long gets a shorter one, once."""
+        if self._overflowed or not _TOO_LONG.search(str(error)):
+            return False
+        self._overflowed = True
+        self.requests -= 1
+        size = tokens_of(self._parts.messages.for_model)
+        try:
+            return await self._parts.compactor.compact(min(self._parts.window() or size, size))
+        except ModelError:
+            return False
+
+    # ----------------------------------------------------------------------------------------------------------- model
+
+    async def _ask_model(self) -> list[Asked]:
+        """One request. What has arrived is kept, also when the stream breaks or the turn is interrupted."""
+        parts = self._parts
+        request = ModelRequest(
+            model=parts.model_name,
+            messages=convert_messages_for_api(parts.messages.for_model, system=parts.system),
+            tools=parts.tools,
+        )
+        self.requests += 1
+        answer = _Answer()
+        try:
+            async for delta in parts.model.stream(request):
+                match delta:
+                    case Text(text=text):
+                        answer.text += text
+                        parts.emit(TextDelta(text=text))
+                    case Reasoning(text=text):
+                        answer.reasoning += text
+                        parts.emit(ReasoningDelta(text=text))
+                    case ToolCall():
+                        answer.calls.append(delta)
+                    case Usage():
+                        self.usage += delta
+                        self._used = delta.input_tokens + delta.output_tokens
+                    case Retry(reason=reason, seconds=seconds):
+                        parts.emit(Notice(content=f"{reason}; trying again in {seconds:.1f} s", level="info"))
+        except BaseException:
+            answer.calls.clear()  # an answer that broke off asks for nothing
+            self._keep(answer, [])
+            raise
+        if not answer.calls:
+            self._find_calls(answer)
+        asked = [_asked(call) for call in _distinct(answer.calls, parts.messages)]
+        self._keep(answer, asked)
+        return asked
+
+    def _find_calls(self, answer: "_Answer") -> None:
+        """Small models sometimes write their calls into the text."""
+        known = [tool.name for tool in self._parts.tools]
+        if not any(name in answer.text for name in known):
+            return
+        from wave_agent.models.repair import calls_in_text  # lazy: large, and most answers do without
+
+        required = {tool.name: tool.schema.get("required", ()) for tool in self._parts.tools}
+        answer.text, found = calls_in_text(answer.text, known, required, seen=self._parts.messages.results())
+        answer.calls += [ToolCall("", name, json.dumps(arguments)) for name, arguments in found]
+
+    def _keep(self, answer: "_Answer", asked: Sequence[Asked]) -> None:
+        blocks: list[Block] = []
+        if answer.reasoning:
+            blocks.append(ReasoningBlock(answer.reasoning))
+        if answer.text:
+            blocks.append(TextBlock(answer.text, "model"))
+            self.text = answer.text
+        blocks += [ToolBlock(call.id, call.name, call.parameters or {}) for call in asked]
+        if blocks:
+            self._parts.messages.add_assistant_message(*blocks)
+
+    # ----------------------------------------------------------------------------------------------------------- tools
+
+    async def _run_batch(self, calls: Sequence[Asked]) -> bool:
+        """All calls of one answer: those that only read side by side, the others one by one. True: the turn ends."""
+        runner = self._parts.calls
+        ends: list[CallEnd] = []
+        for _, group in groupby(enumerate(calls), key=lambda pair: "reads" if runner.reads_only(pair[1]) else pair[0]):
+            together = [call for _, call in group]
+            if any(end.ends_turn for end in ends):
+                for call in together:
+                    runner.skip(call)
+                continue
+            ends += await together_or_none([runner.run(call) for call in together])
+        later: list[Operation] = [operation for end in ends for operation in end.later]
+        perform(later, self._parts.messages)
+        return any(end.ends_turn for end in ends)
+
+    # ------------------------------------------------------------------------------------------------------------ stop
+
+    async def _try_to_stop(self) -> Status | None:
+        """None: hooks keep the agent working."""
+        outcome = await self._fire(
+            HookEvent.STOP,
+            failure_block_spent=self._failure_block_spent,
+            stop_hook_active=self._kept_working,
+            stop_block_count=self._stop_blocks,
+            last_assistant_message=self.text or "",
+        )
+        if outcome.flow is Flow.KEEP_WORKING:
+            self._kept_working = True
+            if outcome.only_failures_block:
+                self._failure_block_spent = True
+            else:
+                self._stop_blocks += 1
+            return None
+        if outcome.limit_reached:
+            return Status.STOP_LIMIT
+        return Status.STOPPED if outcome.flow is Flow.END_TURN else Status.COMPLETED
+
+    # ----------------------------------------------------------------------------------------------------------- hooks
+
+    async def _hooks(self, event: HookEvent, *, failure_block_spent: bool = False, **facts: Any) -> Outcome:
+        return await self._parts.hooks.run(
+            event, facts, permission_mode=self._parts.permission_mode, failure_block_spent=failure_block_spent
+        )
+
+    def _apply(self, outcome: Outcome) -> None:
+        perform(consequences(outcome), self._parts.messages)
+
+    async def _fire(self, event: HookEvent, *, failure_block_spent: bool = False, **facts: Any) -> Outcome:
+        outcome = await self._hooks(event, failure_block_spent=failure_block_spent, **facts)
+        self._apply(outcome)
+        return outcome
+
+
+class _Answer:
+    """What has come of an answer so far."""
+
+    def __init__(self) -> None:
+        self.text = ""
+        self.reasoning = ""
+        self.calls: list[ToolCall] = []
+
+
+def _distinct(calls: Sequence[ToolCall], messages: MessageManager) -> list[ToolCall]:
+    """Some servers give every call the same id, or none; a result must find its own call."""
+    distinct: dict[str, ToolCall] = {}
+    for call in calls:
+        name, number = call.id or "call", 1
+        while name in distinct or messages.has_call(name):
+            number += 1
+            name = f"{call.id or 'call'}-{number}"
+        distinct[name] = ToolCall(name, call.name, call.arguments)
+    return list(distinct.values())
+
+
+def _refuse(constant: str) -> float:
+    raise ValueError(f"{constant} is not JSON")
+
+
+def _asked(call: ToolCall) -> Asked:
+    try:
+        parameters: object = json.loads(call.arguments or "{}", parse_constant=_refuse)
+    except (ValueError, RecursionError) as error:
+        from wave_agent.models.repair import repair_arguments  # lazy: most arguments are JSON
+
+        repaired = repair_arguments(call.arguments)
+        if repaired is not None:
+            return Asked(call.id, call.name, repaired)
+        return Asked(call.id, call.name, None, f"The arguments of {call.name} are not valid JSON: {error}")
+    if not isinstance(parameters, Mapping):
+        return Asked(call.id, call.name, None, f"The arguments of {call.name} must be a JSON object.")
+    return Asked(call.id, call.name, parameters)  # pyright: ignore[reportUnknownArgumentType]

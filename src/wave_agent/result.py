@@ -1,0 +1,59 @@
+"""What a program hears from the agent while it works, and what it gets in the end."""
+
+from collections.abc import Callable
+from typing import Any
+
+from msgspec import Struct
+
+from wave_agent.events import Event, HookRun
+from wave_agent.messages import Message
+from wave_agent.models.base import Usage
+
+
+class Callbacks(Struct, frozen=True, kw_only=True):
+    """What a program wants to hear of. Called on the agent's event loop; must not block."""
+
+    on_messages_change: Callable[[list[Message]], None] | None = None
+    on_loading_change: Callable[[bool], None] | None = None
+    on_event: Callable[[Event], None] | None = None
+
+
+class Result(Struct, frozen=True, kw_only=True):
+    """What came of one prompt."""
+
+    status: str
+    """`completed`, `blocked`, `stopped`, `stop_limit`, `max_turns`, `error` or `interrupted`."""
+    text: str | None
+    """The last text of the model for this prompt."""
+    error: str | None
+    usage: Usage
+    hooks: tuple[HookRun, ...]
+    """Every run of a hook for this prompt."""
+    turns: int
+    """Model requests."""
+    messages: tuple[Message, ...]
+    session_id: str
+    transcript_path: str
+    duration_ms: int
+
+    @property
+    def hooks_failed_open(self) -> int:
+        """Failures of hooks that were let through."""
+        return sum(run.let_through for run in self.hooks)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON shape of the command line's result."""
+        return {
+            "type": "result",
+            "status": self.status,
+            "session_id": self.session_id,
+            "transcript_path": self.transcript_path,
+            "result": self.text,
+            "error": self.error,
+            "turns": self.turns,
+            "messages": [message.to_dict() for message in self.messages],
+            "hooks": [run.to_dict() for run in self.hooks],
+            "hooks_failed_open": self.hooks_failed_open,
+            "usage": {"input_tokens": self.usage.input_tokens, "output_tokens": self.usage.output_tokens},
+            "duration_ms": self.duration_ms,
+        }

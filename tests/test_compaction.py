@@ -1,0 +1,135 @@
+"""Long conversations go on: older turns are summarised, the user keeps everything."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from wave_agent import Agent
+from wave_agent.compaction import KEPT, cut_at, tokens_of
+from wave_agent.errors import ModelError
+from wave_agent.messages import Message, TextBlock, ToolBlock
+from wave_agent.models.base import ModelRequest
+from wave_agent.models.conversion import convert_messages_for_api
+from wave_agent.session import load_session
+from wave_agent.testing import Reply, ScriptedModel, call
+
+WINDOW = {"models": {"small": {"contextWindow": 4000}}}
+LONG = "word " * 1500
+
+
+@pytest.fixture(autouse=True)
+def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WAVE_HOME", str(tmp_path / "home"))
+
+
+def asks_for_summary(request: ModelRequest) -> bool:
+    return "Summarise the conversation" in request.messages[-1]["content"]
+
+
+async def agent(tmp_path: Path, model: ScriptedModel, **options: Any) -> Agent:
+    return await Agent.create(workdir=tmp_path, model="small", model_client=model, settings=WINDOW, **options)
+
+
+async def test_a_full_window_has_older_turns_summarised_and_the_user_keeps_them(tmp_path: Path):
+    model = ScriptedModel([LONG, "SUMMARY", "third answer"])
+    async with await agent(tmp_path, model) as wave:
+        await wave.send_message("first " + LONG)
+        result = await wave.send_message("second")
+    assert [asks_for_summary(request) for request in model.requests] == [False, True, False]
+    last = json.dumps(model.requests[2].messages)
+    assert "SUMMARY" in last
+    assert LONG.strip() not in last
+    assert last.count("second") == 1
+    assert result.text == "third answer"
+    assert result.turns == 1
+    assert [message.text[:6] for message in wave.messages if message.role == "user"] == ["first ", "second"]
+
+
+async def test_hooks_hear_of_it_add_to_the_instructions_and_can_be_against_it(tmp_path: Path):
+    heard: list[dict[str, Any]] = []
+
+    def before(event: Any) -> dict[str, str]:
+        heard.append(dict(event.payload))
+        return {"additionalContext": "Keep the ticket number."}
+
+    def after(event: Any) -> None:
+        heard.append(dict(event.payload))
+
+    model = ScriptedModel([LONG, "SUMMARY", "done"])
+    async with await agent(tmp_path, model, hooks={"PreCompact": [before], "PostCompact": [after]}) as wave:
+        await wave.send_message("first " + LONG)
+        await wave.send_message("second")
+    assert [one["hook_event_name"] for one in heard] == ["PreCompact", "PostCompact"]
+    assert {one["trigger"] for one in heard} == {"auto"}
+    assert heard[0]["compact_instructions"] == heard[0]["custom_instructions"] == ""
+    assert heard[1]["compact_summary"] == "SUMMARY"
+    assert "Keep the ticket number." in model.requests[1].messages[-1]["content"]
+
+    model = ScriptedModel([LONG, "answered in full"])
+    async with await agent(tmp_path, model, hooks={"PreCompact": ["echo not now >&2; exit 2"]}) as wave:
+        await wave.send_message("first " + LONG)
+        result = await wave.send_message("second")
+    assert not any(map(asks_for_summary, model.requests))
+    assert "not now" in str(wave.messages)
+    assert result.text == "answered in full"
+
+
+async def test_the_summary_survives_a_resume(tmp_path: Path):
+    model = ScriptedModel([LONG, "SUMMARY", "done"])
+    async with await agent(tmp_path, model) as wave:
+        await wave.send_message("first " + LONG)
+        await wave.send_message("second")
+    resumed = load_session(Path(wave.transcript_path))
+    assert resumed.messages == tuple(wave.messages)
+    again = ScriptedModel(["more"])
+    async with await agent(tmp_path, again, resume=wave.session_id) as wave:
+        await wave.send_message("third")
+    sent = json.dumps(again.requests[0].messages)
+    assert "SUMMARY" in sent
+    assert LONG.strip() not in sent
+
+
+async def test_a_server_that_finds_the_conversation_too_long_gets_a_shorter_one_once(tmp_path: Path):
+    too_long = ModelError("This model's maximum context length is 10 tokens.", status=400)
+    model = ScriptedModel(["one", too_long, "SUMMARY", "went well"])
+    async with await Agent.create(workdir=tmp_path, model_client=model) as wave:
+        await wave.send_message("first " + LONG)
+        result = await wave.send_message("second")
+    assert (result.status, result.text, result.turns) == ("completed", "went well", 1)
+    assert asks_for_summary(model.requests[2])
+    model = ScriptedModel(["one", too_long, "SUMMARY", too_long])
+    async with await Agent.create(workdir=tmp_path, model_client=model) as wave:
+        await wave.send_message("first " + LONG)
+        assert (await wave.send_message("second")).status == "error"
+
+
+async def test_a_long_result_does_not_fill_the_request_for_the_summary(tmp_path: Path):
+    (tmp_path / "log").write_text("line\n" * 4000)
+    model = ScriptedModel([Reply(tool_calls=[call("Read", file_path="log")]), "SUMMARY", "done"])
+    async with await agent(tmp_path, model) as wave:
+        result = await wave.send_message("Read the log.")
+    assert result.status == "completed"
+    assert len(json.dumps(model.requests[1].messages)) < 6000
+
+
+texts = st.text(min_size=1, max_size=200)
+messages = st.lists(
+    st.builds(lambda text: Message("user", (TextBlock(text, "user"),)), texts)
+    | st.builds(lambda text: Message("assistant", (ToolBlock(text, "Bash", {"command": text}, text, True),)), texts),
+    min_size=1,
+    max_size=30,
+)
+
+
+@given(messages, st.integers(10, 5000), st.integers(0, 30))
+def test_what_is_kept_fits_or_is_the_last_message(found: list[Message], window: int, first: int):
+    first = min(first, len(found) - 1)
+    at = cut_at(found, window, first)
+    assert first <= at < len(found)
+    assert tokens_of(found[at:]) <= window * KEPT or at == len(found) - 1
+    converted = convert_messages_for_api(found[at:])
+    assert converted[0]["role"] in ("user", "assistant")
