@@ -1,0 +1,259 @@
+"""Whether a call may run: rules, modes, hooks, and whoever is asked."""
+
+from typing import Any
+
+import pytest
+
+from tests.spec.world import (
+    World,
+    errors,
+    make,
+    notices,
+    records,
+    results_in,
+    roles,
+    tools,
+    transcript,
+    users,
+    work,
+)
+from wave_agent import Allow, Deny, PermissionRequest
+from wave_agent.events import PermissionRequested
+from wave_agent.testing import Reply, call
+
+NOBODY = "This call needs confirmation, and there is nobody to ask."
+
+
+def permission(decision: str, reason: str = "Only in June.") -> dict[str, Any]:
+    return {"hookSpecificOutput": {"permissionDecision": decision, "permissionDecisionReason": reason}}
+
+
+def answering(answer: Any, asked: list[PermissionRequest] | None = None) -> Any:
+    async def user(request: PermissionRequest) -> Any:
+        if asked is not None:
+            asked.append(request)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    return user
+
+
+# ------------------------------------------------------------------------------------------------------ nobody to ask
+
+
+@pytest.mark.parametrize("mode", ["default", "acceptEdits", "bypassPermissions"])
+async def test_an_ask_that_nobody_can_answer_is_a_deny(world: World, mode: str) -> None:
+    world.settings({"PreToolUse": [world.says("guard", permission("ask"))]})
+
+    agent, result = await world.run(work(), permission_mode=mode)
+
+    assert world.request(1)[2]["content"] == NOBODY
+    assert not world.model_saw("Only in June.")
+    assert len(world.log("guard")) == 1
+    assert not world.exists()
+    assert (tools(agent)[0].result, tools(agent)[0].success) == (NOBODY, False)
+    assert notices(agent) == ["Bash was not run, as nobody could be asked: Only in June."]
+    assert results_in(transcript(agent))[0]["content"] == NOBODY
+    assert [line["content"] for line in records(agent, "notice")] == notices(agent)
+    assert result.status == "completed"
+
+
+async def test_a_mode_that_wants_consent_is_a_deny_where_nobody_can_give_it(world: World) -> None:
+    agent, _ = await world.run(work(), permission_mode="default")
+
+    assert world.request(1)[2]["content"] == NOBODY
+    assert not world.exists()
+    assert "needs your consent" in notices(agent)[0]
+
+
+# ------------------------------------------------------------------------------------------------------- can_use_tool
+
+
+async def test_whoever_is_asked_can_allow(world: World) -> None:
+    asked: list[PermissionRequest] = []
+
+    agent, _ = await world.run(work(), permission_mode="default", can_use_tool=answering(Allow(), asked))
+
+    assert roles(world.request(1)) == ["user", "assistant", "tool"]
+    assert world.exists()
+    assert [(one.tool_name, one.tool_input, one.tool_use_id) for one in asked] == [
+        ("Bash", {"command": "touch made.txt"}, tools(agent)[0].id)
+    ]
+    assert asked[0].suggestions == ("Bash(touch made.txt)", "Bash(touch:*)")
+    assert len([event for event in world.events if isinstance(event, PermissionRequested)]) == 1
+    assert tools(agent)[0].success is True
+
+
+async def test_whoever_is_asked_can_deny_and_the_model_reads_why(world: World) -> None:
+    agent, _ = await world.run(
+        work(), permission_mode="default", can_use_tool=answering(Deny("Ask me again tomorrow."))
+    )
+
+    assert world.request(1)[2]["content"] == "Ask me again tomorrow."
+    assert not world.exists()
+    assert (tools(agent)[0].result, tools(agent)[0].success) == ("Ask me again tomorrow.", False)
+    assert results_in(transcript(agent))[0]["is_error"] is True
+
+
+async def test_a_deny_without_a_word_still_is_a_result(world: World) -> None:
+    agent, _ = await world.run(work(), permission_mode="default", can_use_tool=answering(Deny()))
+
+    assert world.request(1)[2]["content"]
+    assert not world.exists()
+    assert tools(agent)[0].success is False
+
+
+async def test_whoever_is_asked_can_change_the_input(world: World) -> None:
+    world.settings({"PostToolUse": [world.hook("after", "exit 0")]})
+    changed = Allow(updated_input={"command": "touch other.txt"})
+
+    agent, _ = await world.run(work(), permission_mode="default", can_use_tool=answering(changed))
+
+    assert world.log("after")[0]["tool_input"] == {"command": "touch other.txt"}
+    assert (world.exists(), world.exists("other.txt")) == (False, True)
+    assert tools(agent)[0].parameters == {"command": "touch made.txt"}
+
+
+@pytest.mark.parametrize("updated", [{"command": "rm made.txt"}, {"command": 5}, {}])
+async def test_a_changed_input_is_still_under_rules_and_schema(world: World, updated: dict[str, Any]) -> None:
+    world.settings({}, permissions={"deny": ["Bash(rm:*)"]})
+    (world.project / "made.txt").touch()
+
+    agent, result = await world.run(
+        work(make("other.txt")), permission_mode="default", can_use_tool=answering(Allow(updated_input=updated))
+    )
+
+    assert (world.exists(), world.exists("other.txt")) == (True, False)
+    assert tools(agent)[0].success is False
+    assert result.status == "completed"
+
+
+async def test_whoever_is_asked_and_raises_allows_nothing(world: World) -> None:
+    broken = answering(RuntimeError("the window is gone"))
+
+    agent, result = await world.run(work(), permission_mode="default", can_use_tool=broken)
+
+    assert not world.exists()
+    assert tools(agent)[0].success is False
+    assert len(errors(agent)) == 1
+    assert "can_use_tool" in errors(agent)[0]
+    assert not world.model_saw("the window is gone")
+    assert result.status == "completed"
+
+
+async def test_a_hook_that_allows_answers_for_the_user(world: World) -> None:
+    world.settings({"PreToolUse": [world.says("guard", permission("allow"))]})
+    asked: list[PermissionRequest] = []
+
+    await world.run(work(), permission_mode="default", can_use_tool=answering(Deny(), asked))
+
+    assert asked == []
+    assert world.exists()
+
+
+# --------------------------------------------------------------------------------------------- what a hook cannot lift
+
+
+@pytest.mark.parametrize("mode", ["default", "bypassPermissions"])
+async def test_a_rule_that_denies_beats_a_hook_that_allows(world: World, mode: str) -> None:
+    world.settings({"PreToolUse": [world.says("guard", permission("allow"))]}, permissions={"deny": ["Bash(touch:*)"]})
+
+    agent, _ = await world.run(work(), permission_mode=mode, can_use_tool=answering(Allow()))
+
+    assert world.request(1)[2]["content"] == "Denied by the permission rule Bash(touch:*)."
+    assert len(world.log("guard")) == 1
+    assert not world.exists()
+    assert tools(agent)[0].success is False
+
+
+async def test_a_rule_that_denies_judges_the_input_that_hooks_have_made(world: World) -> None:
+    rewrite = {"hookSpecificOutput": {"permissionDecision": "allow", "updatedInput": {"command": "touch other.txt"}}}
+    world.settings({"PreToolUse": [world.says("guard", rewrite)]}, permissions={"deny": ["Bash(touch other*)"]})
+
+    await world.run(work())
+
+    assert "Denied by the permission rule" in world.request(1)[2]["content"]
+    assert not world.exists("other.txt")
+
+
+async def test_a_rule_that_asks_is_not_answered_by_a_hook_that_allows(world: World) -> None:
+    world.settings({"PreToolUse": [world.says("guard", permission("allow"))]}, permissions={"ask": ["Bash(touch:*)"]})
+    asked: list[PermissionRequest] = []
+
+    await world.run(work(), can_use_tool=answering(Deny("No."), asked))
+
+    assert [one.reason for one in asked] == ["the rule Bash(touch:*) asks"]
+    assert not world.exists()
+
+
+@pytest.mark.parametrize("decision", ["allow", "ask"])
+async def test_plan_mode_only_reads_whatever_a_hook_says(world: World, decision: str) -> None:
+    (world.project / "note.txt").write_text("hello")
+    world.settings({"PreToolUse": [world.says("guard", permission(decision))]})
+
+    agent, _ = await world.run(work(), permission_mode="plan", can_use_tool=answering(Allow()))
+
+    assert "cannot be used in plan mode" in world.request(1)[2]["content"]
+    assert not world.exists()
+    assert tools(agent)[0].success is False
+
+
+async def test_plan_mode_reads(world: World) -> None:
+    (world.project / "note.txt").write_text("hello")
+
+    agent, _ = await world.run(work(call("Read", file_path="note.txt")), permission_mode="plan")
+
+    assert "hello" in world.request(1)[2]["content"]
+    assert tools(agent)[0].success is True
+
+
+# ------------------------------------------------------------------------------------------------------------- dontAsk
+
+
+@pytest.mark.parametrize(
+    ("decision", "allow", "runs"),
+    [(None, [], False), (None, ["Bash(touch:*)"], True), ("allow", [], True), ("ask", ["Bash(touch:*)"], False)],
+)
+async def test_in_dont_ask_only_what_is_allowed_runs_and_every_ask_is_a_deny(
+    world: World, decision: str | None, allow: list[str], runs: bool
+) -> None:
+    hook = world.says("guard", permission(decision)) if decision else world.hook("guard", "exit 0")
+    world.settings({"PreToolUse": [hook]}, permissions={"allow": allow})
+    asked: list[PermissionRequest] = []
+
+    agent, _ = await world.run(work(), permission_mode="dontAsk", can_use_tool=answering(Allow(), asked))
+
+    assert ("nobody to ask" in world.request(1)[2]["content"]) is not runs
+    assert world.exists() is runs
+    assert asked == []
+    assert tools(agent)[0].success is runs
+
+
+# -------------------------------------------------------------------------------------------------- blocks for the user
+
+
+async def test_nothing_that_is_for_the_user_reaches_the_model(world: World) -> None:
+    """Every way in which a hook can speak to the user, in one conversation."""
+    speaking = [
+        world.says("warns", {"systemMessage": "for you: warning"}),
+        world.says("allows", permission("allow", "for you: allowed")),
+        world.says("asks", permission("ask", "for you: asked")),
+        world.hook("fails", "echo 'for you: failure' >&2; exit 1"),
+        world.hook("mumbles", "echo '{for you: mumbled'"),
+    ]
+    stop = world.says("stops", {"continue": False, "stopReason": "for you: stopped"})
+    world.settings({"PreToolUse": speaking, "PostToolUse": [stop]})
+    agent, first = await world.run(
+        [Reply(tool_calls=[make()]), "Hello."], permission_mode="default", can_use_tool=answering(Allow())
+    )
+
+    second = await agent.send_message("Again.")
+
+    assert (first.status, second.status) == ("stopped", "completed")
+    assert roles(world.request(1)) == ["user", "assistant", "tool", "user"]
+    assert not world.model_saw("for you")
+    assert world.exists()
+    for text in ("warning", "failure", "stopped"):
+        assert any(f"for you: {text}" in shown for shown in [*errors(agent), *notices(agent)])
+    assert len(users(agent)) == 2
