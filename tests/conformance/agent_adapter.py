@@ -18,6 +18,7 @@ from wave_agent.agent import Agent
 from wave_agent.errors import SettingsError
 from wave_agent.events import Event, Notice
 from wave_agent.hooks.events import EVENTS
+from wave_agent.hooks.runner import ProcessRunner
 from wave_agent.messages import ErrorBlock, NoticeBlock
 from wave_agent.models.base import ModelRequest
 from wave_agent.models.scripted import Reply, ScriptedModel, call
@@ -151,6 +152,7 @@ def _agent(
         session_id="conformance",
         resumed=None,
         notices=[],
+        hook_runner=ProcessRunner(),
     )
 
 
