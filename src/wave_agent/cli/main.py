@@ -26,7 +26,10 @@ class CommandSource(NamedTuple):
 
 
 COMMANDS: Mapping[str, CommandSource] = {
+    "completion": CommandSource("wave_agent.cli.completion:completion", "Print the completion script for a shell"),
     "demo": CommandSource("wave_agent.cli.demo:demo", "See hooks at work, without a key or a network"),
+    "doctor": CommandSource("wave_agent.cli.doctor:doctor", "Check settings, hooks, endpoint and model"),
+    "sessions": CommandSource("wave_agent.cli.sessions:sessions", "List, show, export and delete sessions"),
 }
 
 
@@ -75,11 +78,67 @@ def load(source: CommandSource) -> click.Command:
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 @click.version_option(package_name="wave-agent", prog_name="wave", message="%(prog)s %(version)s")
+@click.option(
+    "-p",
+    "--print",
+    "prompt",
+    is_flag=False,
+    flag_value="-",
+    metavar="[PROMPT]",
+    help="Run one prompt and end. Without PROMPT, or with -, it is read from standard input.",
+)
+@click.option(
+    "--output-format",
+    type=click.Choice(["text", "json", "stream-json"]),
+    default="text",
+    show_default=True,
+    help="With -p: the answer alone, one JSON object, or one JSON object a line as it happens.",
+)
+@click.option("--model", metavar="NAME", help="The model to ask (WAVE_MODEL).")
+@click.option("--base-url", metavar="URL", help="An OpenAI-compatible endpoint (WAVE_BASE_URL).")
+@click.option("--settings", multiple=True, metavar="FILE", help="One more settings file, on top of all others.")
+@click.option(
+    "--permission-mode",
+    metavar="MODE",
+    type=click.Choice(["default", "acceptEdits", "plan", "dontAsk", "bypassPermissions"]),
+    help="default, acceptEdits, plan, dontAsk or bypassPermissions.",
+)
+@click.option(
+    "--allowed-tools", multiple=True, metavar="RULE", help="Run this without asking, such as 'Bash(git log:*)'."
+)
+@click.option("--disallowed-tools", multiple=True, metavar="RULE", help="Never run this.")
+@click.option("--add-dir", "add_dirs", multiple=True, metavar="DIR", help="Count this directory to the project.")
+@click.option("--max-turns", type=click.IntRange(min=1), metavar="N", help="At most so many requests to the model.")
+@click.option("--append-system-prompt", default="", metavar="TEXT", help="More instructions for the model.")
+@click.option("--cwd", metavar="DIR", help="Work in this project instead of the current directory.")
+@click.option("--trust", is_flag=True, help="Trust the project's hooks for this run. Nothing is stored.")
+@click.option("--no-project-hooks", is_flag=True, help="Leave the project's own hooks out.")
+@click.option("--strict-hooks", is_flag=True, help="No hook may fail open: every failure blocks.")
+@click.option("-c", "--continue", "go_on", is_flag=True, help="Go on with the latest session of this project.")
+@click.option("-r", "--resume", metavar="ID", help="Go on with this session.")
+@click.option("--debug", "debug_topics", multiple=True, type=click.Choice(["hooks"]), help="Tell every run of a hook.")
 @click.pass_context
-def wave(ctx: click.Context) -> None:
-    """A coding agent for the terminal."""
-    if ctx.invoked_subcommand is None:
+def wave(ctx: click.Context, prompt: str | None, debug_topics: Sequence[str], **flags: Any) -> int:
+    """A coding agent for the terminal, guarded by hooks.
+
+    \b
+    wave -p "What does this project do?"        one answer, on stdout
+    git diff | wave -p "Review this change"     with something to read
+    wave demo                                   hooks at work, without a key or a network
+
+    The endpoint is any OpenAI-compatible server: set WAVE_BASE_URL and WAVE_MODEL, and WAVE_API_KEY where the server
+    wants a key.
+
+    Exit status: 0 completed, 1 failed, 2 usage, 3 blocked or stopped by a hook, 4 --max-turns reached, 130 interrupted.
+    """
+    if ctx.invoked_subcommand is not None:
+        return 0
+    if prompt is None:
         click.echo(ctx.get_help())
+        return 0
+    from wave_agent.cli.headless import Flags, run_prompt  # lazy: --help needs none of it
+
+    return run_prompt(Flags(prompt=prompt, debug_hooks="hooks" in debug_topics, **flags))
 
 
 def run(group: click.Group, arguments: Sequence[str]) -> int:
@@ -91,7 +150,9 @@ def run(group: click.Group, arguments: Sequence[str]) -> int:
         return error.exit_code
     except click.Abort:
         return INTERRUPTED
-    except WaveError as error:
+    except BrokenPipeError:
+        return FAILED  # whoever read the output has gone
+    except (WaveError, OSError) as error:
         click.echo(f"wave: {error}", err=True)
         return FAILED
     return status if isinstance(status, int) else 0

@@ -1,0 +1,153 @@
+"""`wave doctor`: is everything there that a session needs?"""
+
+import asyncio
+import json
+import os
+import shutil
+from collections.abc import AsyncIterator, Callable
+from typing import Any, NamedTuple, cast
+
+import click
+
+from wave_agent.assembly import find_places, gather_settings, model_for
+from wave_agent.errors import ModelError, SettingsError, WaveError
+from wave_agent.hooks.definitions import HookDefinition
+from wave_agent.models.base import Model, ModelRequest, Text, ToolCall, ToolSpec
+from wave_agent.models.probe import Probe, advice
+from wave_agent.settings import Settings, merge_settings
+
+PATIENCE = 60.0
+PING = ToolSpec(
+    "ping",
+    "Answers pong. Call it when you are asked to ping.",
+    {"type": "object", "properties": {"word": {"type": "string"}}, "required": ["word"]},
+)
+
+
+class Finding(NamedTuple):
+    check: str
+    status: str
+    """`ok`, `warning`, `failed` or `skipped`."""
+    detail: str
+
+
+@click.command()
+@click.option("--cwd", metavar="DIR", help="The project, instead of the current directory.")
+@click.option("--model", metavar="NAME", help="The model to ask (WAVE_MODEL).")
+@click.option("--base-url", metavar="URL", help="The endpoint (WAVE_BASE_URL).")
+@click.option("--json", "as_json", is_flag=True, help="For programs.")
+def doctor(cwd: str | None, model: str | None, base_url: str | None, as_json: bool) -> int:
+    """Check settings, hooks, endpoint and model
+
+    Reads all settings, looks whether the commands of hooks can be found, and asks the model two short questions: one
+    for an answer, one for a tool call. Exit status 1 if something is wrong.
+    """
+    findings = asyncio.run(_examine(cwd, model, base_url, _silent if as_json else _show))
+    if as_json:
+        click.echo(json.dumps([finding._asdict() for finding in findings]))
+    return 1 if any(finding.status == "failed" for finding in findings) else 0
+
+
+def _show(finding: Finding) -> None:
+    mark = {"ok": "ok", "warning": "!!", "failed": "NO", "skipped": "--"}[finding.status]
+    click.echo(f"{mark}  {finding.check:<12} {finding.detail}")
+
+
+def _silent(_: Finding) -> None:
+    pass
+
+
+async def _examine(
+    cwd: str | None, model: str | None, base_url: str | None, tell: Callable[[Finding], None]
+) -> list[Finding]:
+    findings: list[Finding] = []
+    async for finding in _findings(cwd, model, base_url):
+        findings.append(finding)
+        tell(finding)
+    return findings
+
+
+async def _findings(cwd: str | None, model: str | None, base_url: str | None) -> AsyncIterator[Finding]:
+    try:
+        project, home = find_places(cwd, os.environ)
+        sources, _ = gather_settings(home, project, layers=None, trust=True)
+        settings = merge_settings(sources)
+    except SettingsError as error:
+        yield Finding("settings", "failed", str(error))
+        settings = Settings()
+        project = os.getcwd()
+    else:
+        yield Finding("settings", "ok", f"{len(sources)} read")
+    for issue in settings.issues:
+        yield Finding("settings", "failed" if issue.broken else "warning", str(issue))
+    for hook in settings.hooks.hooks:
+        if problem := _missing(hook, project):
+            yield Finding("hooks", "failed", f"{hook.event} {hook.name}: {problem} ({hook.source}:{hook.line})")
+    yield Finding("hooks", "ok", f"{len(settings.hooks.hooks)} defined")
+    async for finding in _endpoint(model, base_url, settings):
+        yield finding
+
+
+def _missing(hook: HookDefinition, project: str) -> str:
+    """What of a command cannot be found, as far as one can tell without running it."""
+    if hook.gets_arguments or hook.args is not None:
+        path = os.path.join(project, os.path.expanduser(hook.command))
+        if "/" not in hook.command:
+            return "" if shutil.which(hook.command) else f"there is no program {hook.command}"
+        if not os.path.exists(path):
+            return f"there is no file {path}"
+        return "" if os.access(path, os.X_OK) else f"{path} is not executable: chmod +x it"
+    return ""
+
+
+async def _endpoint(model: str | None, base_url: str | None, settings: Settings) -> AsyncIterator[Finding]:
+    url = base_url or os.environ.get("WAVE_BASE_URL") or os.environ.get("OPENAI_BASE_URL") or settings.base_url
+    key = os.environ.get("WAVE_API_KEY") or os.environ.get("OPENAI_API_KEY")
+    name = model or os.environ.get("WAVE_MODEL") or settings.model
+    if url is None and key is None:
+        yield Finding("endpoint", "failed", f"none is set: set WAVE_BASE_URL and WAVE_MODEL. {advice()}")
+        return
+    try:
+        status, listing = await Probe(key)(
+            "GET", f"{(url or 'https://api.openai.com/v1').rstrip('/')}/models", None, 10
+        )
+        names = [str(row["id"]) for row in cast(list[dict[str, Any]], listing["data"])]
+        yield Finding("endpoint", "ok", f"{url} answers {status}{_some(names)}")
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        yield Finding("endpoint", "warning", f"{url} does not list its models: {error}")
+    if not name:
+        yield Finding("model", "failed", "none is named: set WAVE_MODEL, or use --model")
+        return
+    client = model_for(base_url, None, settings, os.environ)
+    try:
+        async with asyncio.timeout(PATIENCE):
+            yield await _answers(client, name)
+            yield await _calls(client, name)
+    except TimeoutError:
+        yield Finding("model", "failed", f"{name} did not answer within {PATIENCE:g} s")
+    except (ModelError, WaveError) as error:
+        yield Finding("model", "failed", str(error))
+    finally:
+        await client.close()
+
+
+async def _answers(client: Model, name: str) -> Finding:
+    request = ModelRequest(model=name, messages=[{"role": "user", "content": "Answer with the single word: ready"}])
+    text = "".join([delta.text async for delta in client.stream(request) if isinstance(delta, Text)])
+    return Finding("model", "ok", f"{name} says: {' '.join(text.split())[:60]}")
+
+
+async def _calls(client: Model, name: str) -> Finding:
+    asked = [{"role": "user", "content": "Use the tool ping with the word hello. Do not answer in words."}]
+    request = ModelRequest(model=name, messages=asked, tools=[PING])
+    calls = [delta async for delta in client.stream(request) if isinstance(delta, ToolCall)]
+    if not calls:
+        return Finding("tools", "warning", f"{name} made no tool call when asked to: the agent may not get far with it")
+    return Finding("tools", "ok", f"{name} calls tools")
+
+
+def _some(names: list[str]) -> str:
+    if not names:
+        return ""
+    more = f" and {len(names) - 4} more" if len(names) > 4 else ""
+    return f"; models: {', '.join(names[:4])}{more}"

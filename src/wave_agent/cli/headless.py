@@ -1,0 +1,230 @@
+"""`wave -p`: one prompt, from a terminal, a script or CI."""
+
+import asyncio
+import json
+import os
+import select
+import signal
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any, TextIO
+
+import click
+from msgspec import Struct
+
+from wave_agent.agent import Agent
+from wave_agent.assembly import Options, Overlay, find_places
+from wave_agent.errors import WaveError
+from wave_agent.events import Error, Event, HookFinished, Notice, PermissionRequested, ToolStarted, event_to_dict
+from wave_agent.loop import Status
+from wave_agent.result import Callbacks, Result
+from wave_agent.session_index import latest_session
+from wave_agent.text import strip_controls
+
+EXIT: Mapping[str, int] = {
+    Status.COMPLETED: 0,
+    Status.ERROR: 1,
+    Status.BLOCKED: 3,
+    Status.STOPPED: 3,
+    Status.STOP_LIMIT: 3,
+    Status.MAX_TURNS: 4,
+    Status.INTERRUPTED: 130,
+}
+TERMINATED = 143
+PATIENCE = 1.0
+"""Seconds to wait for something on a stdin that may never have anything."""
+
+
+class Flags(Struct, frozen=True, kw_only=True):
+    """The command line, as given."""
+
+    prompt: str
+    output_format: str = "text"
+    model: str | None = None
+    base_url: str | None = None
+    settings: Sequence[str] = ()
+    permission_mode: str | None = None
+    allowed_tools: Sequence[str] = ()
+    disallowed_tools: Sequence[str] = ()
+    add_dirs: Sequence[str] = ()
+    max_turns: int | None = None
+    append_system_prompt: str = ""
+    cwd: str | None = None
+    trust: bool = False
+    no_project_hooks: bool = False
+    strict_hooks: bool = False
+    resume: str | None = None
+    go_on: bool = False
+    """Resume the latest session."""
+    debug_hooks: bool = False
+
+
+def run_prompt(flags: Flags) -> int:
+    """Runs the prompt and returns the exit status."""
+    screen = Screen(flags.output_format, debug_hooks=flags.debug_hooks)
+    try:
+        status = asyncio.run(_run(flags, screen))
+    except WaveError as error:
+        if flags.output_format == "text":
+            raise
+        screen.print(json.dumps(failed(str(error))))
+        status = EXIT[Status.ERROR]
+    screen.close()
+    return status
+
+
+async def _run(flags: Flags, screen: "Screen") -> int:
+    prompt, notice = read_prompt(flags.prompt, sys.stdin)
+    if notice:
+        screen.tell(notice)
+    agent = Agent.from_options(options(flags, screen))
+    interruption = Interruption(agent)
+    screen.on_closed = agent.interrupt
+    async with agent:
+        result = await agent.send_message(prompt)
+    screen.finish(result)
+    return interruption.status or EXIT[result.status]
+
+
+def options(flags: Flags, screen: "Screen") -> Options:
+    """What the flags mean for the agent. Rules and switches are settings that the user named."""
+    named: dict[str, Any] = {
+        "permissions": {
+            "allow": list(flags.allowed_tools),
+            "deny": list(flags.disallowed_tools),
+            "additionalDirectories": [os.path.abspath(directory) for directory in flags.add_dirs],
+        }
+    }
+    if flags.strict_hooks:
+        named["strictHooks"] = True
+    overlays: list[Overlay] = [*flags.settings, named]
+    resume = flags.resume
+    if flags.go_on and resume is None:
+        project, home = find_places(flags.cwd, os.environ)
+        resume = latest_session(home, project)
+    return Options(
+        workdir=flags.cwd,
+        model=flags.model,
+        base_url=flags.base_url,
+        permission_mode=flags.permission_mode,
+        callbacks=Callbacks(on_event=screen.show),
+        overlays=overlays,
+        append_system_prompt=flags.append_system_prompt,
+        trust=flags.trust,
+        project_hooks=not flags.no_project_hooks,
+        max_turns=flags.max_turns,
+        resume=resume,
+    )
+
+
+def read_prompt(given: str, stdin: TextIO) -> tuple[str, str]:
+    """The prompt with what was piped in, and what to tell the user about that."""
+    if given in ("", "-"):
+        text = stdin.read()
+        if not text.strip():
+            raise click.UsageError("There is no prompt: give one after -p, or on standard input.")
+        return text, ""
+    if stdin.closed or stdin.isatty():
+        return given, ""
+    try:
+        ready, _, _ = select.select([stdin], [], [], PATIENCE)
+    except (OSError, ValueError):  # not something one can wait for
+        return given, ""
+    if not ready:
+        return given, f"Nothing came on standard input within {PATIENCE:g} s; going on without it."
+    piped = stdin.read()
+    return (f"{given}\n\n{piped}", "") if piped.strip() else (given, "")
+
+
+def failed(error: str) -> dict[str, Any]:
+    """The result object when there was no session yet."""
+    return {
+        "type": "result",
+        "status": Status.ERROR.value,
+        "session_id": None,
+        "transcript_path": None,
+        "result": None,
+        "error": error,
+        "turns": 0,
+        "messages": [],
+        "hooks": [],
+        "hooks_failed_open": 0,
+        "usage": {"input_tokens": 0, "output_tokens": 0},
+        "duration_ms": 0,
+    }
+
+
+class Interruption:
+    """Ctrl-C and SIGTERM end the turn; a second one ends the process."""
+
+    def __init__(self, agent: Agent) -> None:
+        self.status = 0
+        self._agent = agent
+        loop = asyncio.get_running_loop()
+        for number, status in ((signal.SIGINT, EXIT[Status.INTERRUPTED]), (signal.SIGTERM, TERMINATED)):
+            loop.add_signal_handler(number, self._signalled, status)
+
+    def _signalled(self, status: int) -> None:
+        if self.status:
+            os._exit(status)
+        self.status = status
+        self._agent.interrupt()
+
+
+class Screen:
+    """stdout for the answer, in the format asked for; stderr for everything else."""
+
+    def __init__(self, output_format: str, *, debug_hooks: bool) -> None:
+        self._format = output_format
+        self._debug_hooks = debug_hooks
+        self._progress = sys.stderr.isatty()
+        self._closed = False
+        self.on_closed = _nothing
+
+    def show(self, event: Event) -> None:
+        if self._format == "stream-json":
+            self.print(json.dumps(event_to_dict(event), ensure_ascii=False))
+        match event:
+            case Notice(content=content) | Error(content=content):
+                self.tell(content)
+            case HookFinished(run=run) if self._debug_hooks:
+                self.tell(
+                    f"hook {run.event} {run.name}: {run.outcome} ({run.duration_ms:.0f} ms) {run.reason}".rstrip()
+                )
+            case ToolStarted(name=name, parameters=parameters) if self._progress:
+                shown = parameters.get("command") or parameters.get("file_path") or parameters.get("pattern") or ""
+                self.tell(f"{name} {shown}".rstrip())
+            case PermissionRequested(tool_name=name) if self._progress:
+                self.tell(f"{name} needs confirmation, and nobody is there to ask")
+            case _:
+                pass
+
+    def finish(self, result: Result) -> None:
+        if self._format == "text":
+            if result.text is not None:
+                self.print(strip_controls(result.text))
+        else:
+            self.print(json.dumps(result.to_dict(), ensure_ascii=False))
+
+    def print(self, text: str) -> None:
+        """To stdout. Whoever reads it may have gone: then there is nobody to work for."""
+        if self._closed:
+            return
+        try:
+            sys.stdout.write(text + "\n")
+            sys.stdout.flush()
+        except (BrokenPipeError, ValueError):
+            self._closed = True
+            self.on_closed()
+
+    def tell(self, text: str) -> None:
+        click.echo(f"wave: {strip_controls(text)}", err=True)
+
+    def close(self) -> None:
+        """Python flushes stdout once more at exit; on a closed one that would be a traceback."""
+        if self._closed:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _nothing() -> None:
+    pass

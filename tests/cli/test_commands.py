@@ -1,0 +1,120 @@
+"""`wave sessions`, `wave doctor` and `wave completion`, as real processes."""
+
+import json
+import os
+import shutil
+import subprocess
+import sysconfig
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from wave_agent import Agent
+from wave_agent.session_index import forget_old_sessions
+from wave_agent.testing import RecordingModelServer, Reply, ScriptedModel, call
+
+WAVE = str(Path(sysconfig.get_path("scripts")) / "wave")
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("WAVE_HOME", str(tmp_path / "home"))
+    for name in ("WAVE_BASE_URL", "WAVE_MODEL", "WAVE_API_KEY", "OPENAI_API_KEY", "OPENAI_BASE_URL"):
+        monkeypatch.delenv(name, raising=False)
+    directory = tmp_path / "project"
+    directory.mkdir()
+    return directory
+
+
+def wave(project: Path, *arguments: str, stdin: str = "", **environment: str) -> Any:
+    return subprocess.run(
+        [WAVE, *arguments], cwd=project, env={**os.environ, **environment}, input=stdin, capture_output=True, text=True,
+        timeout=60, check=False,
+    )  # fmt: skip
+
+
+async def session(project: Path, prompt: str) -> Agent:
+    (project / "made.txt").write_text("```\nfence\n```")
+    model = ScriptedModel([Reply(text="Reading.", tool_calls=[call("Read", file_path="made.txt")]), "Done."])
+    async with await Agent.create(workdir=project, model_client=model) as agent:
+        await agent.send_message(prompt)
+    return agent
+
+
+async def test_sessions_are_listed_shown_exported_and_deleted(project: Path):
+    first, second = await session(project, "The first one"), await session(project, "The second\x1b[31m one")
+    listed = wave(project, "sessions")
+    assert [line.split()[0] for line in listed.stdout.splitlines()] == [second.session_id, first.session_id]
+    assert "\x1b" not in listed.stdout
+    assert [row["first_prompt"] for row in json.loads(wave(project, "sessions", "--json").stdout)][1] == "The first one"
+    shown = wave(project, "sessions", "show", first.session_id[:8]).stdout
+    assert "## You\n\nThe first one" in shown
+    assert "````\n" in shown  # a fence in a result does not end the block
+    exported = project / "out.md"
+    assert wave(project, "sessions", "export", first.session_id, "-o", str(exported)).returncode == 0
+    assert "Done." in exported.read_text()
+    assert json.loads(wave(project, "sessions", "show", "--json", first.session_id).stdout)[0]["role"] == "user"
+    assert wave(project, "sessions", "delete", first.session_id, stdin="n\n").returncode == 0
+    assert Path(first.transcript_path).exists()
+    assert wave(project, "sessions", "delete", "--yes", first.session_id).returncode == 0
+    assert not Path(first.transcript_path).exists()
+
+
+def test_without_a_session_every_command_says_so(project: Path):
+    assert wave(project, "sessions").stdout == "There are no sessions in this project yet.\n"
+    for command in ("show", "export", "delete"):
+        done = wave(project, "sessions", command, "abc")
+        assert done.returncode == 1
+        assert 'no session "abc"' in done.stderr
+    assert wave(project, "sessions", "show").returncode == 2
+    assert wave(project, "sessions", "show", "../../etc").returncode == 1
+
+
+async def test_old_sessions_are_forgotten(project: Path, tmp_path: Path):
+    agent = await session(project, "hi")
+    later = datetime.now(UTC) + timedelta(days=31)
+    assert forget_old_sessions(tmp_path / "home", 0, later) == 0
+    assert forget_old_sessions(tmp_path / "home", 30) == 0
+    assert forget_old_sessions(tmp_path / "home", 30, later) == 1
+    assert not Path(agent.transcript_path).exists()
+
+
+def test_the_doctor_finds_what_is_wrong(project: Path):
+    (project / ".wave").mkdir()
+    settings = {"hooks": {"Stop": [{"hooks": [{"command": "./missing.sh"}, {"command": "true", "timeot": 5}]}]}}
+    (project / ".wave" / "settings.json").write_text(json.dumps(settings))
+    done = wave(project, "doctor")
+    assert done.returncode == 1
+    assert "missing.sh" in done.stdout
+    assert 'did you mean "timeout"' in done.stdout
+    assert "WAVE_BASE_URL" in done.stdout
+    (project / ".wave" / "settings.json").write_text("{,}")
+    assert "settings.json:1:2" in wave(project, "doctor").stdout
+
+
+def test_the_doctor_asks_the_model_for_an_answer_and_a_call(project: Path):
+    with RecordingModelServer.in_thread(["ready", Reply(tool_calls=[call("ping", word="hello")])]) as server:
+        done = wave(project, "doctor", "--json", WAVE_BASE_URL=server.base_url, WAVE_MODEL="m", NO_PROXY="127.0.0.1")
+    found = {row["check"]: row["status"] for row in json.loads(done.stdout)}
+    assert (found["model"], found["tools"], done.returncode) == ("ok", "ok", 0)
+    with RecordingModelServer.in_thread(["ready", "pong"]) as server:
+        done = wave(project, "doctor", WAVE_BASE_URL=server.base_url, WAVE_MODEL="m", NO_PROXY="127.0.0.1")
+    assert "no tool call" in done.stdout
+    refused = wave(project, "doctor", WAVE_BASE_URL="http://127.0.0.1:9/v1", WAVE_MODEL="m", NO_PROXY="127.0.0.1")
+    assert refused.returncode == 1
+    assert "Traceback" not in refused.stderr
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_scripts_are_ones_the_shell_can_read(project: Path, shell: str):
+    script = wave(project, "completion", shell)
+    assert script.returncode == 0
+    assert "_WAVE_COMPLETE" in script.stdout
+    if shell == "bash" and (bash := shutil.which("bash")):
+        subprocess.run([bash, "-n"], input=script.stdout, text=True, check=True)
+
+
+def test_completion_of_an_unknown_shell_is_wrong_usage(project: Path):
+    assert wave(project, "completion", "tcsh").returncode == 2

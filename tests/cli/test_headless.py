@@ -1,0 +1,304 @@
+"""`wave -p` as a real process against a real HTTP server on loopback."""
+
+import json
+import os
+import signal
+import subprocess
+import sysconfig
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from wave_agent.model_server import Hang, Status
+from wave_agent.models.base import ToolCall
+from wave_agent.testing import RecordingModelServer, Reply, call
+
+WAVE = str(Path(sysconfig.get_path("scripts")) / "wave")
+
+
+class Project:
+    """A project directory, a model server, and `wave` run in it."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory / "project"
+        self.directory.mkdir()
+        self.home = directory / "home"
+
+    def environment(self, server: RecordingModelServer | None) -> dict[str, str]:
+        kept = {key: value for key, value in os.environ.items() if not key.startswith(("WAVE", "OPENAI"))}
+        endpoint = {"WAVE_BASE_URL": server.base_url, "WAVE_MODEL": "test", "WAVE_API_KEY": "key"} if server else {}
+        return {**kept, **endpoint, "WAVE_HOME": str(self.home), "NO_PROXY": "127.0.0.1"}
+
+    def command(self, *arguments: str, server: RecordingModelServer | None, **more: Any) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [WAVE, *arguments],
+            cwd=self.directory,
+            env=self.environment(server),
+            stdin=more.pop("stdin", subprocess.DEVNULL),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            **more,
+        )
+
+    def wave(self, *arguments: str, server: RecordingModelServer | None = None, piped: str | None = None) -> Any:
+        stdin = subprocess.PIPE if piped is not None else subprocess.DEVNULL
+        process = self.command(*arguments, server=server, stdin=stdin)
+        out, err = process.communicate(piped, timeout=60)
+        return subprocess.CompletedProcess(arguments, process.returncode, out, err)
+
+    def settings(self, settings: dict[str, Any]) -> None:
+        (self.directory / ".wave").mkdir(exist_ok=True)
+        (self.directory / ".wave" / "settings.json").write_text(json.dumps(settings))
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    return Project(tmp_path)
+
+
+def serving(*replies: Any) -> Any:
+    return RecordingModelServer.in_thread(list(replies))
+
+
+def test_text_is_the_last_answer_alone(project: Project):
+    with serving(Reply(text="Looking.", tool_calls=[call("Glob", pattern="*.py")]), "Nothing there.") as server:
+        done = project.wave("-p", "What is here?", server=server)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "Nothing there.\n", "")
+    first = server.requests[0].body
+    assert first["messages"][-1] == {"role": "user", "content": "What is here?"}
+    assert first["model"] == "test"
+    assert len(json.dumps(first)) < 16_000
+
+
+def test_json_is_one_object_also_when_it_fails(project: Project):
+    with serving("Hello.") as server:
+        done = project.wave("-p", "hi", "--output-format", "json", server=server)
+    result = json.loads(done.stdout)
+    assert (done.returncode, result["type"], result["status"], result["result"]) == (0, "result", "completed", "Hello.")
+    assert Path(result["transcript_path"]).exists()
+    failed = project.wave("-p", "hi", "--output-format", "json")
+    assert failed.returncode == 1
+    assert "WAVE_BASE_URL" in json.loads(failed.stdout)["error"]
+    project.settings({"hooks": {"Stop": [{"hooks": [{"command": "true"}]}]}})
+    untrusted = project.wave("-p", "hi", "--output-format", "json")
+    assert untrusted.returncode == 1
+    assert json.loads(untrusted.stdout)["session_id"] is None
+    assert "not trusted" in json.loads(untrusted.stdout)["error"]
+
+
+def test_stream_json_is_one_event_a_line_and_the_result_last(project: Project):
+    project.settings({"hooks": {"PreToolUse": [{"hooks": [{"command": "true", "name": "look"}]}]}})
+    with serving(Reply(tool_calls=[call("Glob", pattern="*")]), "Done.") as server:
+        done = project.wave("-p", "go", "--output-format", "stream-json", "--trust", server=server)
+    events = [json.loads(line) for line in done.stdout.splitlines()]
+    kinds = [event["type"] for event in events]
+    assert kinds[:2] == ["session_started", "turn_started"]
+    assert kinds[-2:] == ["turn_ended", "result"]
+    assert {"tool_started", "hook_started", "hook_finished", "tool_finished", "text_delta"} <= set(kinds)
+    finished = next(event for event in events if event["type"] == "hook_finished")
+    assert (finished["event"], finished["name"], finished["outcome"]) == ("PreToolUse", "look", "none")
+
+
+@pytest.mark.parametrize(
+    ("hooks", "status", "code"),
+    [
+        ({"UserPromptSubmit": ["echo refused >&2; exit 2"]}, "blocked", 3),
+        ({"UserPromptSubmit": ["""echo '{"continue": false, "stopReason": "enough"}'"""]}, "stopped", 3),
+        ({"Stop": ["echo again >&2; exit 2"]}, "stop_limit", 3),
+    ],
+)
+def test_a_hook_that_ends_it_is_exit_status_3(project: Project, hooks: dict[str, Any], status: str, code: int):
+    project.settings({"hooks": hooks, "maxStopBlocks": 1})
+    with serving("one", "two", "three") as server:
+        done = project.wave("-p", "hi", "--trust", "--output-format", "json", server=server)
+    assert (json.loads(done.stdout)["status"], done.returncode) == (status, code)
+    assert done.stderr.startswith("wave: ")
+
+
+def test_max_turns_is_exit_status_4_and_its_results_are_kept(project: Project):
+    with serving(Reply(tool_calls=[call("Glob", pattern="*")])) as server:
+        done = project.wave("-p", "go", "--max-turns", "1", "--output-format", "json", server=server)
+    result = json.loads(done.stdout)
+    assert (done.returncode, result["status"], result["turns"]) == (4, "max_turns", 1)
+    assert result["messages"][1]["blocks"][0]["success"] is True
+
+
+def test_the_prompt_may_come_from_stdin_or_be_followed_by_it(project: Project):
+    with serving("a", "b", "c") as server:
+        project.wave("-p", server=server, piped="from stdin")
+        project.wave("-p", "-", server=server, piped="dash")
+        project.wave("-p", "Review", server=server, piped="the diff")
+    sent = [request.body["messages"][-1]["content"] for request in server.requests]
+    assert sent == ["from stdin", "dash", "Review\n\nthe diff"]
+
+
+def test_a_stdin_on_which_nothing_comes_is_not_waited_for(project: Project):
+    with serving("fine") as server:
+        process = project.command("-p", "hi", server=server, stdin=subprocess.PIPE)
+        assert process.stdout is not None
+        assert process.stdout.read() == "fine\n"
+        assert process.stderr is not None
+        assert "Nothing came on standard input" in process.stderr.read()
+        process.communicate(timeout=30)
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_interrupts_and_leaves_a_session_that_goes_on(project: Project, number: signal.Signals, code: int):
+    with serving(Reply(tool_calls=[call("Bash", command="touch started; exec sleep 600")]), "never", "again") as server:
+        process = project.command(
+            "-p", "go", "--permission-mode", "bypassPermissions", "--output-format", "json", server=server
+        )
+        wait_for(project.directory / "started")
+        process.send_signal(number)
+        out, _ = process.communicate(timeout=30)
+        assert (process.returncode, json.loads(out)["status"]) == (code, "interrupted")
+        more = project.wave("-c", "-p", "go on", server=server)
+    assert more.returncode == 0
+    roles = [message["role"] for message in server.requests[-1].body["messages"]]
+    assert roles == ["system", "user", "assistant", "tool", "user"]
+
+
+def test_a_second_ctrl_c_ends_at_once(project: Project):
+    stubborn = 'trap "" TERM INT; touch started; while :; do sleep 0.05; done'
+    with serving(Reply(tool_calls=[call("Bash", command=stubborn)])) as server:
+        process = project.command("-p", "go", "--permission-mode", "bypassPermissions", server=server)
+        wait_for(project.directory / "started")
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.1)  # two signals in one moment would be one
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=10)
+    assert process.returncode == 130
+
+
+def test_a_closed_stdout_ends_quietly(project: Project):
+    with serving("word " * 50_000) as server:
+        process = project.command("-p", "go", "--output-format", "stream-json", server=server)
+        assert process.stdout is not None
+        process.stdout.readline()
+        process.stdout.close()
+        assert process.stderr is not None
+        with process.stderr:
+            assert "Traceback" not in process.stderr.read()
+        process.wait(timeout=30)
+
+
+@pytest.mark.parametrize(
+    ("reply", "words"),
+    [
+        (Status(401, {"error": {"message": "bad key"}}), ["bad key", "WAVE_API_KEY"]),
+        (Status(404, {"error": {"message": "no such model"}}), ["no such model"]),
+    ],
+)
+def test_a_refusal_is_one_sentence_with_the_servers_own_words(project: Project, reply: Any, words: list[str]):
+    with serving(reply) as server:
+        done = project.wave("-p", "hi", server=server)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert all(word in done.stderr for word in words)
+
+
+def test_429_then_success(project: Project):
+    with serving(Status(429, {"error": {"message": "slow down"}}, headers={"Retry-After": "0"}), "there") as server:
+        done = project.wave("-p", "hi", server=server)
+    assert (done.returncode, done.stdout) == (0, "there\n")
+    assert "slow down" in done.stderr
+
+
+def test_four_parallel_calls_get_four_results_in_order_and_an_unknown_tool_is_explained(
+    project: Project,
+):
+    calls = [call("Glob", pattern="a*"), call("Nope", x=1), call("Grep", pattern="["), call("Glob", pattern="b*")]
+    with serving(Reply(tool_calls=calls), "done") as server:
+        project.wave("-p", "go", server=server)
+    results = [message for message in server.requests[1].body["messages"] if message["role"] == "tool"]
+    assert [message["tool_call_id"] for message in results] == [one.id for one in calls]
+    assert "There is no tool" in results[1]["content"]
+
+
+def test_rules_on_the_command_line_count(project: Project):
+    asked = Reply(tool_calls=[call("Bash", command="echo hi > made"), call("Bash", command="echo ho")])
+    with serving(asked, "done") as server:
+        project.wave("-p", "go", "--allowed-tools", "Bash", "--disallowed-tools", "Bash(echo ho)", server=server)
+    results = [message["content"] for message in server.requests[1].body["messages"] if message["role"] == "tool"]
+    assert (project.directory / "made").exists()
+    assert "Denied by the permission rule" in results[1]
+
+
+def test_wrong_usage_is_exit_status_2(project: Project):
+    for arguments in (["--nonsense"], ["-p", "x", "--max-turns", "0"], ["-p", "x", "--output-format", "yaml"], ["-p"]):
+        done = project.wave(*arguments)
+        assert done.returncode == 2, arguments
+        assert "Traceback" not in done.stderr
+
+
+def test_a_settings_file_that_is_not_json_stops_the_start_with_its_place(project: Project):
+    (project.directory / "extra.json").write_text('{\n  "hooks": {},\n}')
+    done = project.wave("-p", "hi", "--settings", "extra.json")
+    assert done.returncode == 1
+    assert "extra.json:2:" in done.stderr
+    missing = project.wave("-p", "hi", "--settings", "missing.json")
+    assert (missing.returncode, "missing.json" in missing.stderr) == (1, True)
+
+
+def test_an_unknown_session_is_status_1(project: Project):
+    for arguments in (["-r", "nope"], ["-c"], ["-r", "../../etc/passwd"]):
+        done = project.wave(*arguments, "-p", "hi")
+        assert done.returncode == 1
+        assert "session" in done.stderr
+
+
+def test_project_instructions_are_in_the_system_prompt_once(project: Project):
+    (project.directory / "AGENTS.md").write_text("Use tabs.")
+    (project.directory / "CLAUDE.md").write_text("Use tabs.\n")
+    with serving("ok") as server:
+        project.wave("-p", "hi", "--append-system-prompt", "Be brief.", server=server)
+    system = server.requests[0].body["messages"][0]["content"]
+    assert system.count("Use tabs.") == 1
+    assert system.endswith("Be brief.")
+
+
+def test_debug_hooks_tells_every_run(project: Project):
+    project.settings({"hooks": {"Stop": [{"hooks": [{"command": "true", "name": "calm"}]}]}})
+    with serving("ok") as server:
+        done = project.wave("-p", "hi", "--trust", "--debug", "hooks", server=server)
+    assert "wave: hook Stop calm: none" in done.stderr
+
+
+def test_a_server_that_never_answers_can_be_interrupted(project: Project):
+    with serving(Hang()) as server:
+        process = project.command("-p", "hi", server=server)
+        for _ in waiting():
+            if server.requests:
+                break
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=20)
+    assert process.returncode == 130
+
+
+def waiting(seconds: float = 20) -> Iterator[None]:
+    deadline = time.monotonic() + seconds
+    while True:
+        assert time.monotonic() < deadline, "it never happened"
+        yield
+        time.sleep(0.01)
+
+
+def wait_for(file: Path) -> None:
+    for _ in waiting():
+        if file.exists():
+            return
+
+
+def test_a_small_models_calls_in_text_and_almost_json_arguments_are_run(project: Project):
+    (project.directory / "a.py").touch()
+    written = 'I will look.\n<tool_call>\n{"name": "Glob", "arguments": {"pattern": "*.py"}}\n</tool_call>'
+    almost = Reply(tool_calls=[ToolCall("call_9", "Glob", "{'pattern': '*.py',}")])
+    with serving(written, almost, "done") as server:
+        done = project.wave("-p", "go", server=server)
+    assert done.stdout == "done\n"
+    for request in server.requests[1:]:
+        assert "a.py" in request.body["messages"][-1]["content"]
