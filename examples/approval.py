@@ -1,0 +1,43 @@
+"""Whoever embeds the agent answers its questions: run it, run something else, or not at all.
+
+With a real model: leave out `model_client`, and set WAVE_BASE_URL, WAVE_MODEL and (where it wants one) WAVE_API_KEY.
+"""
+
+import asyncio
+
+from wave_agent import Agent, Allow, Deny, PermissionRequest
+from wave_agent.testing import Reply, ScriptedModel, call
+
+model = ScriptedModel([
+    Reply(tool_calls=[call("Bash", command=command) for command in ("echo one", "echo two", "ls /")]),
+    "Done, as far as I was allowed to.",
+])  # fmt: skip
+
+
+async def can_use_tool(request: PermissionRequest) -> Allow | Deny:
+    command = request.tool_input["command"]
+    print(f"asked: {command} ({request.reason})")
+    if command == "echo two":
+        return Allow(updated_input={"command": "echo 2"})
+    return Allow() if command.startswith("echo ") else Deny("Only echo may be run.")
+
+
+async def main() -> None:
+    async with await Agent.create(can_use_tool=can_use_tool, model_client=model) as agent:
+        result = await agent.send_message("Try these three commands.")
+    for message in model.requests[-1].messages:
+        if message["role"] == "tool":
+            print("model saw:", message["content"].strip())
+    print(result.text)
+
+
+asyncio.run(main())
+
+# Output:
+# asked: echo one (Bash needs your consent)
+# asked: echo two (Bash needs your consent)
+# asked: ls / (Bash needs your consent)
+# model saw: one
+# model saw: 2
+# model saw: Only echo may be run.
+# Done, as far as I was allowed to.
