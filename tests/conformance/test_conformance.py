@@ -1,6 +1,7 @@
 """Our own engine under the cases that we publish, with real processes."""
 
 import asyncio
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -42,7 +43,7 @@ def test_the_corpus_covers_every_event_and_every_known_bug():
 
 
 def test_the_stand_alone_checker_runs_an_adapter_and_tells_differences(tmp_path: Path):
-    adapter = f"{sys.executable} {HERE / 'wave_adapter.py'}"
+    adapter = shlex.join([sys.executable, str(HERE / "wave_adapter.py")])
     command = [sys.executable, str(HERE / "check.py"), "--agent"]
     good = subprocess.run([*command, adapter, "--only", "exit-2"], capture_output=True, text=True, check=False)
     assert good.returncode == 0
@@ -50,7 +51,10 @@ def test_the_stand_alone_checker_runs_an_adapter_and_tells_differences(tmp_path:
     lying = tmp_path / "lying.py"
     lying.write_text('import sys\nfor line in sys.stdin: print(\'{"flow": "allow"}\', flush=True)\n')
     bad = subprocess.run(
-        [*command, f"{sys.executable} {lying}", "--only", "exit-2"], capture_output=True, text=True, check=False
+        [*command, shlex.join([sys.executable, str(lying)]), "--only", "exit-2"],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert bad.returncode == 1
     assert 'expected "block", got "allow"' in bad.stdout

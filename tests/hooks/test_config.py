@@ -730,7 +730,7 @@ def test_a_condition_that_the_matcher_never_lets_through_is_told() -> None:
         ("FOO=1 BAR=2 node hooks/a.js", "a.js"),
         ("/usr/bin/env bash ./x.sh", "x.sh"),
         ("uv run --quiet hooks/y.py", "y.py"),
-        ("'./with quotes.sh'", "with"),
+        ("'./with quotes.sh'", "with quotes.sh"),
         ("jq -e .tool_input.command", "jq -e .tool_input.command"),
         ("echo   spaced   out", "echo spaced out"),
         ("make " + "x" * 50, "make " + "x" * 34 + "…"),

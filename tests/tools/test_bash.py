@@ -1,6 +1,7 @@
 """Bash's promises, each kept with real processes."""
 
 import asyncio
+import shlex
 import stat
 import sys
 from pathlib import Path
@@ -61,7 +62,7 @@ class TestOneCommand:
 
     async def test_it_leads_a_session_of_its_own(self, session: Session) -> None:
         program = "import os; print(os.getppid(), os.getpgrp(), os.getsid(0))"
-        pid, group, number = (await session.bash(f"{sys.executable} -c '{program}'")).content.split()
+        pid, group, number = (await session.bash(shlex.join([sys.executable, "-c", program]))).content.split()
         assert pid == group == number
 
     async def test_bytes_that_are_no_text_are_replaced(self, session: Session) -> None:

@@ -4,6 +4,7 @@ A broken entry disables itself alone, loudly. Where that would lose a guard that
 """
 
 import re
+import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import StrEnum
 from itertools import chain
@@ -79,7 +80,10 @@ _INTERPRETERS = re.compile(r"(?:\S*/)?(?:python[\d.]*|node|bun|deno|bash|sh|zsh|
 
 def short_name(command: str) -> str:
     """A name for a hook that was given none: the script's file name, or the start of the command."""
-    words = [word.strip("\"'") for word in command.split()]
+    try:
+        words = shlex.split(command)
+    except ValueError:  # a quote that is not closed
+        words = command.split()
     for word in words:
         if _INTERPRETERS.fullmatch(word) or word.startswith("-") or re.match(r"\w+=", word):
             continue
