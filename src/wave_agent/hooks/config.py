@@ -246,6 +246,7 @@ class _Loader:
             self.warn_misspelt(entry, path, _HOOK_KEYS)
         function = entry.get("function")
         command = _command(entry, path)
+        args = _args(entry, path)
         is_async = _flag(entry, "async", path, default=False)
         stated = _choice(entry, "onFailure", path, OnFailure)
         self.refuse_impossible(group, path, is_async=is_async, stated=stated)
@@ -259,9 +260,9 @@ class _Loader:
             matcher=group.matcher,
             sequential=group.sequential,
             phase=group.phase,
-            name=_text(entry, "name", path) or (short_name(command) if function is None else _function_name(function)),
+            name=_text(entry, "name", path) or _default_name(command, args, function),
             command=command,
-            args=_args(entry, path),
+            args=args,
             function=function,
             condition=self.condition(group, entry, path),
             timeout=self.timeout(group.row, entry, path),
@@ -428,5 +429,8 @@ def _choice(entry: Mapping[str, Any], key: str, path: Path, words: type[Word]) -
     return words(value)
 
 
-def _function_name(function: Any) -> str:
-    return str(getattr(function, "__name__", type(function).__name__))
+def _default_name(command: str, args: tuple[str, ...] | None, function: Any) -> str:
+    if function is not None:
+        return str(getattr(function, "__name__", type(function).__name__))
+    # With args the command is one program, blanks and all.
+    return short_name(command if args is None else shlex.quote(command))
