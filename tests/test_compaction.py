@@ -133,3 +133,24 @@ def test_what_is_kept_fits_or_is_the_last_message(found: list[Message], window: 
     assert tokens_of(found[at:]) <= window * KEPT or at == len(found) - 1
     converted = convert_messages_for_api(found[at:])
     assert converted[0]["role"] in ("user", "assistant")
+
+
+async def test_a_template_that_wants_turns_gets_user_messages_folded(tmp_path: Path):
+    refusal = ModelError("Conversation roles must alternate user/assistant/user/assistant/...", status=400)
+    model = ScriptedModel([refusal, "fine"])
+    async with await Agent.create(
+        workdir=tmp_path, model_client=model, hooks={"UserPromptSubmit": ["echo context"]}
+    ) as wave:
+        result = await wave.send_message("question")
+    assert (result.status, result.turns) == ("completed", 1)
+    assert [message["role"] for message in model.requests[0].messages] == ["system", "user", "user"]
+    _, folded = model.requests[1].messages
+    assert folded["content"].startswith("question\n\n<hook")
+    assert len(wave.messages) == 3
+    settings = {"models": {"strict": {"foldUserMessages": True}}}
+    model = ScriptedModel(["fine"])
+    async with await Agent.create(
+        workdir=tmp_path, model="strict", settings=settings, model_client=model, hooks={"UserPromptSubmit": ["echo c"]}
+    ) as wave:
+        await wave.send_message("question")
+    assert len(model.requests[0].messages) == 2

@@ -77,6 +77,8 @@ class Agent:
         """For `create`; nothing here touches the network or the disk."""
         path = transcript_file(home, workdir, session_id)
         self.session_id = session_id
+        self.settings = settings
+        self.home = home
         self.transcript_path = str(path)
         self._callbacks = callbacks
         self._listener: asyncio.Queue[Event | None] | None = None
@@ -145,6 +147,7 @@ class Agent:
                 model_name=model_name,
                 permission_mode=permission_mode.value,
             ),
+            fold_user_messages=bool(settings.models.get(model_name, {}).get("foldUserMessages")),
             window=self._window,
         )
         self._source: str | None = "resume" if resumed else "startup"

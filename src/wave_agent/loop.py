@@ -23,6 +23,7 @@ from wave_agent.models.conversion import convert_messages_for_api
 from wave_agent.models.windows import estimate_tokens
 from wave_agent.waiting import together_or_none
 
+_ALTERNATE = re.compile(r"roles? must alternate|alternate user/assistant", re.IGNORECASE)
 _TOO_LONG = re.compile(r"context.{0,20}(length|window|size)|too (long|many tokens)|maximum.{0,20}tokens", re.IGNORECASE)
 
 
@@ -52,6 +53,7 @@ class Parts(Struct, frozen=True, kw_only=True):
     max_turns: int | None
     emit: Callable[[Event], None]
     compactor: Compactor
+    fold_user_messages: bool = False
     window: Callable[[], int | None]
     """How many tokens the model can take in, if anybody knows."""
 
@@ -75,6 +77,7 @@ class Turn:
         """Tokens of the window that the last answer says are taken."""
         self._tools_size = sum(estimate_tokens(f"{tool.description}{tool.schema}") for tool in parts.tools)
         self._overflowed = False
+        self._fold = parts.fold_user_messages
 
     async def run(self, prompt: str, *, session_source: str | None = None) -> Status:
         """`session_source` is given with the first prompt of a session: how the session began."""
@@ -102,7 +105,7 @@ class Turn:
                 await self._make_room()
                 calls = await self._ask_model()
             except ModelError as error:
-                if await self._made_room_after(error):
+                if self._folds_after(error) or await self._made_room_after(error):
                     continue
                 self.error = str(error)
                 self._parts.messages.add_error_block(self.error)
@@ -128,6 +131,14 @@ class Turn:
         if used > FULL * window and await self._parts.compactor.compact(window):
             self._used = 0
 
+    def _folds_after(self, error: ModelError) -> bool:
+        """A template that wants user and assistant to take turns gets user messages folded, from now on."""
+        if self._fold or not _ALTERNATE.search(str(error)):
+            return False
+        self._fold = True
+        self.requests -= 1
+        return True
+
     async def _made_room_after(self, error: ModelError) -> bool:
         """A server that says that the conversation is too long gets a shorter one, once."""
         if self._overflowed or not _TOO_LONG.search(str(error)):
@@ -147,7 +158,7 @@ class Turn:
         parts = self._parts
         request = ModelRequest(
             model=parts.model_name,
-            messages=convert_messages_for_api(parts.messages.for_model, system=parts.system),
+            messages=convert_messages_for_api(parts.messages.for_model, system=parts.system, fold=self._fold),
             tools=parts.tools,
         )
         self.requests += 1

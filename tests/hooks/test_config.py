@@ -1058,3 +1058,10 @@ def test_settings_mean_the_same_in_a_file_and_in_code(hooks: dict[str, Any]) -> 
     from_code = load_hooks([hooks_in_code(hooks, name="f")])
     assert [hook.command for hook in from_file.hooks] == [hook.command for hook in from_code.hooks]
     assert [issue.message for issue in from_file.issues] == [issue.message for issue in from_code.issues]
+
+
+def test_a_condition_on_a_tool_that_is_probably_misspelt_is_told() -> None:
+    config = load({"PreToolUse": [{"hooks": [{"command": "true", "if": "Bsah"}]}]})
+    [issue] = config.issues
+    assert 'did you mean "Bash"' in issue.message
+    assert not issue.broken

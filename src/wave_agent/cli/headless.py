@@ -18,7 +18,7 @@ from wave_agent.errors import WaveError
 from wave_agent.events import Error, Event, HookFinished, Notice, PermissionRequested, ToolStarted, event_to_dict
 from wave_agent.loop import Status
 from wave_agent.result import Callbacks, Result
-from wave_agent.session_index import latest_session
+from wave_agent.session_index import forget_old_sessions, latest_session
 from wave_agent.text import strip_controls
 
 EXIT: Mapping[str, int] = {
@@ -82,6 +82,7 @@ async def _run(flags: Flags, screen: "Screen") -> int:
     screen.on_closed = agent.interrupt
     async with agent:
         result = await agent.send_message(prompt)
+        await asyncio.to_thread(forget_old_sessions, agent.home, agent.settings.cleanup_days)
     screen.finish(result)
     return interruption.status or EXIT[result.status]
 

@@ -14,8 +14,10 @@ _TAG = re.compile(r"<(?=\s*/?\s*hook)", re.IGNORECASE)
 NO_RESULT = "This call was interrupted and has no result."
 
 
-def convert_messages_for_api(messages: Iterable[Message], *, system: str | None = None) -> list[dict[str, Any]]:
-    """The conversation in the chat format.
+def convert_messages_for_api(
+    messages: Iterable[Message], *, system: str | None = None, fold: bool = False
+) -> list[dict[str, Any]]:
+    """The conversation in the chat format. `fold` joins user messages in a row, for templates that want turns.
 
     Each call is followed by its result, in call order; error, notice and reasoning blocks are left out, and messages
     that are left empty with them.
@@ -23,7 +25,17 @@ def convert_messages_for_api(messages: Iterable[Message], *, system: str | None 
     converted: list[dict[str, Any]] = [{"role": "system", "content": system}] if system else []
     for message in messages:
         converted += _assistant(message) if message.role == "assistant" else _user(message)
-    return converted
+    return _folded(converted) if fold else converted
+
+
+def _folded(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    folded: list[dict[str, Any]] = []
+    for message in messages:
+        if folded and message["role"] == "user" == folded[-1]["role"]:
+            folded[-1] = {"role": "user", "content": f"{folded[-1]['content']}\n\n{message['content']}"}
+        else:
+            folded.append(message)
+    return folded
 
 
 def _user(message: Message) -> list[dict[str, Any]]:

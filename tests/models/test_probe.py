@@ -1,0 +1,84 @@
+"""Small questions to a server: asked near, answered soon, never in the way."""
+
+import asyncio
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from typing import Any
+
+import pytest
+
+from wave_agent.models.openai_chat import OpenAIChatModel
+from wave_agent.models.probe import Probe, advice, is_near
+
+
+class Server:
+    def __init__(self) -> None:
+        self.seen: list[tuple[str, str, str | None]] = []
+        self.answers: dict[str, Any] = {}
+        server = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                server.seen.append((self.command, self.path, self.headers.get("Authorization")))
+                found = server.answers.get(self.path)
+                body = json.dumps(found).encode()
+                self.send_response(404 if found is None else 200)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            do_POST = do_GET  # noqa: N815 - the name that the base class looks for
+
+            def log_message(self, format: str, *args: Any) -> None:
+                pass
+
+        self.http = HTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.http.server_address[1]}"
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    made = Server()
+    thread = threading.Thread(target=made.http.serve_forever)
+    thread.start()
+    yield made
+    made.http.shutdown()
+    thread.join()
+    made.http.server_close()
+
+
+async def test_the_window_is_what_the_server_tells(server: Server):
+    server.answers["/v1/models"] = {"data": [{"id": "m", "max_model_len": 8192}]}
+    model = OpenAIChatModel(base_url=f"{server.url}/v1", api_key="secret-key", environment={})
+    window = await model.context_window("m")
+    assert window is not None
+    assert window.tokens == 8192
+    assert server.seen == [("GET", "/v1/models", "Bearer secret-key")]
+
+
+async def test_a_server_that_tells_nothing_is_no_trouble(server: Server):
+    model = OpenAIChatModel(base_url=f"{server.url}/v1", environment={})
+    assert await model.context_window("m") is None
+
+
+async def test_a_public_server_is_asked_for_its_list_of_models_alone():
+    with pytest.raises(OSError, match="public"):
+        await Probe(None)("POST", "https://api.example.com/api/show", {}, 1)
+
+
+@pytest.mark.parametrize(
+    ("host", "near"),
+    [
+        ("localhost", True), ("127.0.0.1", True), ("::1", True), ("192.168.1.5", True), ("10.0.0.1", True),
+        ("ollama", True), ("box.local", True), ("api.example.com", False), ("8.8.8.8", False),
+    ],
+)  # fmt: skip
+def test_near_is_this_machine_or_its_own_network(host: str, near: bool):
+    assert is_near(host) is near
+
+
+async def test_advice_names_a_local_server_or_the_demo():
+    assert "wave" in (await asyncio.to_thread(advice)).lower()

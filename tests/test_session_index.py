@@ -1,0 +1,78 @@
+"""Finding, exporting and forgetting sessions."""
+
+from pathlib import Path
+
+import pytest
+
+from wave_agent.errors import SessionError
+from wave_agent.messages import (
+    ErrorBlock,
+    Message,
+    NoticeBlock,
+    Origin,
+    ReasoningBlock,
+    TextBlock,
+    ToolBlock,
+)
+from wave_agent.session import transcripts
+from wave_agent.session_index import as_markdown, delete_session, find_session, latest_session, list_sessions
+
+
+def make(home: Path, name: str, content: str = "") -> Path:
+    directory = transcripts(home, "/project")
+    directory.mkdir(parents=True, exist_ok=True)
+    (directory / f"{name}.jsonl").write_text(content)
+    return directory / f"{name}.jsonl"
+
+
+def test_a_prefix_must_be_the_only_one(tmp_path: Path):
+    make(tmp_path, "abc-1")
+    path = make(tmp_path, "abd-2")
+    assert find_session(tmp_path, "/project", "abd") == path
+    with pytest.raises(SessionError, match="beginning of 2 sessions"):
+        find_session(tmp_path, "/project", "ab")
+
+
+def test_without_sessions_there_is_none_to_continue(tmp_path: Path):
+    assert list_sessions(tmp_path, "/project") == []
+    with pytest.raises(SessionError, match="no session to continue"):
+        latest_session(tmp_path, "/project")
+
+
+def test_the_first_prompt_is_found_behind_lines_that_cannot_be_read(tmp_path: Path):
+    lines = [
+        '{"type":"session"}', '{"type":"user",', '{"type":"user","message":{"content":"context"},"source":"hook"}',
+        '{"type":"user","message":{"content":[]}}',
+        '{"type":"user","message":{"content":"the prompt"},"source":"user"}',
+    ]  # fmt: skip
+    make(tmp_path, "s", "\n".join(lines))
+    assert [session.first_prompt for session in list_sessions(tmp_path, "/project")] == ["the prompt"]
+
+
+def test_what_is_gone_cannot_be_deleted(tmp_path: Path):
+    with pytest.raises(SessionError, match="cannot be deleted"):
+        delete_session(tmp_path / "gone.jsonl")
+
+
+def test_markdown_has_every_block_that_people_read():
+    text = as_markdown(
+        (
+            Message("user", (TextBlock("question", "user"),)),
+            Message("user", (TextBlock("context", "hook", Origin("Stop", "notes")), TextBlock("stray", "hook"))),
+            Message(
+                "assistant",
+                (
+                    ReasoningBlock("hm"),
+                    TextBlock("answer", "model"),
+                    ToolBlock("id", "Bash", {"command": "ls"}, "no", False),
+                    ErrorBlock("two\nlines"),
+                    NoticeBlock("look"),
+                ),
+            ),
+        ),
+        "Title",
+    )
+    for part in ("# Title", "## You\n\nquestion", "Hook notes on Stop", "## Wave\n\nanswer", "**Bash** (failed)",
+                 "> **Error:** two\n> lines", "> look", "stray"):  # fmt: skip
+        assert part in text
+    assert "hm" not in text
