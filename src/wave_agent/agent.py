@@ -85,49 +85,17 @@ class Agent:
         self.last_result: Result | None = None
         """What came of the last prompt."""
         self._store = FileSessionStore(path)
-        last = resumed.last_uuid if resumed else None
-        self._recorder = Recorder(self._store, session_id=session_id, project_dir=workdir, last_uuid=last)
+        before = resumed or Resumed()
+        self._recorder = Recorder(self._store, session_id=session_id, project_dir=workdir, last_uuid=before.last_uuid)
         self._recording = True
-        self._messages = MessageManager(
-            resumed.messages if resumed else (), self._changed, resumed.compacted if resumed else None
-        )
+        self._messages = MessageManager(before.messages, self._changed, before.compacted)
         self._tools = {tool.name: tool for tool in tools}
         self._model = model
-        kept = {key: value for key, value in environment.items() if key not in AGENT_KEYS}
-        self._hooks = HookManager(
-            settings.hooks.hooks,
-            runner=hook_runner,
-            session=SessionFacts(
-                session_id=session_id,
-                transcript_path=self.transcript_path,
-                project_dir=workdir,
-                home=os.path.expanduser("~"),
-            ),
-            environment=environment,
-            settings_env=settings.env,
-            max_stop_blocks=settings.max_stop_blocks,
-            on_event=self._emit,
-            outputs=path.with_suffix(""),
-            journal=resumed.hooks if resumed else (),
-            deferred=[Deferred(event, Said(hook, text)) for event, hook, text in resumed.deferred] if resumed else (),
-        )
-        calls = CallRunner(
-            messages=self._messages,
-            hooks=self._hooks,
-            tools=self._tools,
-            context=ToolContext(
-                project_dir=Path(workdir), environment={**kept, **settings.env}, outputs=path.with_suffix("")
-            ),
-            rules=settings.rules,
-            mode=permission_mode,
-            # The model is told where the whole of a long output stands, so it may read there.
-            directories=tuple(
-                os.path.realpath(os.path.join(workdir, os.path.expanduser(directory)))
-                for directory in (workdir, *settings.additional_directories, str(path.with_suffix("")))
-            ),
-            approver=can_use_tool,
-            emit=self._emit,
-        )
+        self._workdir = workdir
+        self._environment = environment
+        self._outputs = path.with_suffix("")
+        self._hooks = self._make_hooks(hook_runner, before)
+        calls = self._make_calls(permission_mode, can_use_tool)
         self._window = WindowFinder(model, model_name, settings, self._messages.add_notice_block)
         self._parts = Parts(
             messages=self._messages,
@@ -157,6 +125,45 @@ class Agent:
         self._turn_lock = asyncio.Lock()
         self._running: asyncio.Task[Status] | None = None
         self._closed = False
+
+    def _make_hooks(self, runner: HookRunner, before: Resumed) -> HookManager:
+        return HookManager(
+            self.settings.hooks.hooks,
+            runner=runner,
+            session=SessionFacts(
+                session_id=self.session_id,
+                transcript_path=self.transcript_path,
+                project_dir=self._workdir,
+                home=os.path.expanduser("~"),
+            ),
+            environment=self._environment,
+            settings_env=self.settings.env,
+            max_stop_blocks=self.settings.max_stop_blocks,
+            on_event=self._emit,
+            outputs=self._outputs,
+            journal=before.hooks,
+            deferred=[Deferred(event, Said(hook, text)) for event, hook, text in before.deferred],
+        )
+
+    def _make_calls(self, mode: PermissionMode, approver: Approver | None) -> CallRunner:
+        kept = {key: value for key, value in self._environment.items() if key not in AGENT_KEYS}
+        # The model is told where the whole of a long output stands, so it may read there.
+        inside = (self._workdir, *self.settings.additional_directories, str(self._outputs))
+        return CallRunner(
+            messages=self._messages,
+            hooks=self._hooks,
+            tools=self._tools,
+            context=ToolContext(
+                project_dir=Path(self._workdir), environment={**kept, **self.settings.env}, outputs=self._outputs
+            ),
+            rules=self.settings.rules,
+            mode=mode,
+            directories=tuple(
+                os.path.realpath(os.path.join(self._workdir, os.path.expanduser(directory))) for directory in inside
+            ),
+            approver=approver,
+            emit=self._emit,
+        )
 
     @classmethod
     async def create(

@@ -22,6 +22,7 @@ from typing import Any, Protocol, TypeVar, cast
 import msgspec
 from msgspec import Struct
 
+from wave_agent.erasure import ErasedPrompt, without
 from wave_agent.errors import SessionError
 from wave_agent.events import HookRun
 from wave_agent.messages import (
@@ -139,7 +140,7 @@ class Recorder:
         self._now = now
         self._waiting: list[Record] | None = None
         """Records since a prompt that no hook has judged yet."""
-        self._erased: list[_Erased] = []
+        self._erased: list[ErasedPrompt] = []
         """Prompts that must not reach the disk, also not as quotations of hooks that end late."""
 
     def start(self, **facts: Any) -> None:
@@ -163,7 +164,7 @@ class Recorder:
                 self._write(_user_line((TextBlock(text, "user"),)))
             case PromptRemoved(text=text, reason=reason):
                 waited = self._release()
-                self._erased.append(_Erased(text))
+                self._erased.append(ErasedPrompt(text))
                 for record in waited:
                     self._write(record)
                 self._write({"type": "system", "subtype": "prompt_blocked", "reason": reason, "length": len(text)})
@@ -219,70 +220,16 @@ _QUOTING: Mapping[str, tuple[str, ...]] = {
 """Fields in which a hook may quote a prompt."""
 
 
-_QUOTE = 12
-"""Characters in a row that make a quotation."""
-_LONGEST = 200_000
-"""Characters of a prompt that are looked for. No text of a hook is nearly as long."""
-
-
-class _Erased:
-    """A prompt that must not reach the disk: it, whole lines of it, and passages of it, also as JSON spells them."""
-
-    def __init__(self, prompt: str) -> None:
-        prompt = prompt[:_LONGEST]
-        escaped = (json.dumps(prompt, ensure_ascii=ascii_only)[1:-1] for ascii_only in (True, False))
-        forms = {form.strip() for form in (prompt, *escaped)} - {""}
-        lines = {line.strip() for form in forms for line in form.splitlines() if len(line.strip()) >= _QUOTE * 2 // 3}
-        self._whole = sorted({*forms, *lines}, key=len, reverse=True)
-        self._passages = {form[at : at + _QUOTE] for form in forms for at in range(len(form) - _QUOTE + 1)}
-        self.fresh = True
-        """No other prompt has come since. Afterwards a short one is no longer looked for: it would be found in every
-        second sentence."""
-
-    def taken_out_of(self, text: str) -> str:
-        for piece in self._whole:
-            if self.fresh or len(piece) >= _QUOTE:
-                text = text.replace(piece, "[prompt]")
-        spots = [at for at in range(len(text) - _QUOTE + 1) if text[at : at + _QUOTE] in self._passages]
-        for first, last in reversed(_runs(spots)):
-            text = f"{text[:first]}[prompt]{text[last + _QUOTE :]}"
-        return text
-
-
-def _runs(spots: list[int]) -> list[tuple[int, int]]:
-    """Overlapping passages, joined."""
-    joined: list[tuple[int, int]] = []
-    for spot in spots:
-        if joined and spot <= joined[-1][1] + _QUOTE:
-            joined[-1] = (joined[-1][0], spot)
-        else:
-            joined.append((spot, spot))
-    return joined
-
-
-def _unquoting(record: Record, prompts: list[_Erased]) -> Record:
+def _unquoting(record: Record, prompts: list[ErasedPrompt]) -> Record:
     """The record with its free texts, and only these, rid of erased prompts."""
     if record.get("source") == "hook":
         content: Any = record["message"]["content"]
         if isinstance(content, str):
-            content = _without(content, prompts)
+            content = without(content, prompts)
         else:
-            content = [{**part, "text": _without(part["text"], prompts)} for part in cast(list[Record], content)]
+            content = [{**part, "text": without(part["text"], prompts)} for part in cast(list[Record], content)]
         return {**record, "message": {**record["message"], "content": content}}
-    return record | {key: _without(record[key], prompts) for key in _QUOTING.get(record.get("subtype", ""), ())}
-
-
-def _without(value: Any, prompts: list[_Erased]) -> Any:
-    """The value without what it quotes of erased prompts."""
-    if isinstance(value, str):
-        for prompt in prompts:
-            value = prompt.taken_out_of(value)
-        return value
-    if isinstance(value, dict):
-        return {key: _without(item, prompts) for key, item in cast(Record, value).items()}
-    if isinstance(value, list | tuple):
-        return [_without(item, prompts) for item in cast(list[Any], value)]
-    return value
+    return record | {key: without(record[key], prompts) for key in _QUOTING.get(record.get("subtype", ""), ())}
 
 
 def _user_line(blocks: tuple[Block, ...]) -> Record:

@@ -302,3 +302,16 @@ def test_a_small_models_calls_in_text_and_almost_json_arguments_are_run(project:
     assert done.stdout == "done\n"
     for request in server.requests[1:]:
         assert "a.py" in request.body["messages"][-1]["content"]
+
+
+def test_a_result_of_2_mb_is_capped_for_the_model_and_kept_whole(project: Project):
+    big = "head -c 2000000 /dev/zero | tr '\\0' x"
+    with serving(Reply(tool_calls=[call("Bash", command=big)]), "done") as server:
+        done = project.wave(
+            "-p", "go", "--allowed-tools", "Bash", "--permission-mode", "bypassPermissions", server=server
+        )
+    assert done.stdout == "done\n"
+    content = server.requests[1].body["messages"][-1]["content"]
+    assert len(content) < 40_000
+    [whole] = [file for file in project.home.rglob("*.txt") if str(file) in content]
+    assert whole.read_text() == "x" * 2_000_000
