@@ -42,6 +42,7 @@ from wave_agent.messages import BlockAdded, Change, Message, MessageManager, Not
 from wave_agent.models.base import Model, ToolSpec
 from wave_agent.permissions import PermissionMode
 from wave_agent.prompt import system_prompt as default_system_prompt
+from wave_agent.protected import protected_paths
 from wave_agent.result import Callbacks, Result
 from wave_agent.session import FileSessionStore, Recorder, Resumed, load_session, transcript_file
 from wave_agent.settings import Settings, merge_settings
@@ -161,6 +162,7 @@ class Agent:
             directories=tuple(
                 os.path.realpath(os.path.join(self._workdir, os.path.expanduser(directory))) for directory in inside
             ),
+            protected=protected_paths(self._workdir, self.home, self.settings.hooks.hooks),
             approver=approver,
             emit=self._emit,
         )

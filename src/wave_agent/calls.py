@@ -28,6 +28,7 @@ from wave_agent.permissions import (
     suggestions,
     unanswered,
 )
+from wave_agent.protected import ProtectedPaths
 from wave_agent.rules import Places
 from wave_agent.tools.base import Tool, ToolContext, ToolInputError, ToolResult
 from wave_agent.tools.registry import find_tool
@@ -67,6 +68,7 @@ class CallRunner:
         rules: Rules,
         mode: PermissionMode,
         directories: tuple[str, ...],
+        protected: ProtectedPaths,
         approver: Approver | None,
         emit: Callable[[Event], None],
     ) -> None:
@@ -78,6 +80,7 @@ class CallRunner:
         self._rules = rules
         self._mode = mode
         self._directories = directories
+        self._protected = protected
         self._approver = approver
         self._emit = emit
         self._places = Places(hooks.session.project_dir, hooks.session.home)
@@ -202,7 +205,9 @@ class CallRunner:
     def _subject(self, tool: Tool, tool_input: Mapping[str, Any]) -> Call:
         real = [os.path.realpath(path) for path in tool.paths(tool_input)]
         inside = all(any(_is_below(path, base) for base in self._directories) for path in real)
-        return Call(tool=tool.name, tool_input=tool_input, kind=tool.kind, inside=inside)
+        guards = map(self._protected.find, tool.paths(tool_input)) if tool.kind is Kind.EDITS else ()
+        protected = next((path for path in guards if path is not None), None)
+        return Call(tool=tool.name, tool_input=tool_input, kind=tool.kind, inside=inside, protected=protected)
 
     # ------------------------------------------------------------------------------------------------- running the tool
 
