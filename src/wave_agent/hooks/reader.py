@@ -6,11 +6,12 @@ wherever it stands; what loosens or changes something counts only in its right p
 
 from collections.abc import Mapping
 from enum import StrEnum
+from functools import cache
 from typing import Any, cast
 
 from msgspec import Struct
 
-from wave_agent.hooks.events import Decision, EventRow
+from wave_agent.hooks.events import EVENTS, Decision, EventRow, HookEvent
 from wave_agent.strictjson import out_of_range, type_name
 from wave_agent.text import did_you_mean
 
@@ -116,6 +117,13 @@ def read_output(row: EventRow, output: Mapping[str, Any]) -> HookOutput:
     return reading.result()
 
 
+_REASONS: Mapping[str, tuple[str, ...]] = {
+    "continue": ("stopReason",),
+    "permissionDecision": ("permissionDecisionReason", "reason"),
+}
+"""Where the reason of a decision stands, where it is not the usual one."""
+
+
 class _Reading:
     """One pass over one output."""
 
@@ -143,7 +151,7 @@ class _Reading:
         elif field.free:
             if value.strip():
                 self.texts.setdefault(field.name, value.strip())
-        elif problem := self.misplaced(field, place):
+        elif problem := _misplaced(self.row.event, field, place, self.right_event):
             self.problems.append(f"{_shown(field, place)} was ignored: {problem}")
         elif field.name == "updatedInput" and out_of_range(value):
             self.problems.append(f"{_shown(field, place)} was ignored: it holds a number that is out of range")
@@ -160,7 +168,7 @@ class _Reading:
             hint = did_you_mean(value, words)
             self.unreadable.append(f"{_shown(field, place)} {_show(value)} cannot be read on {self.row.event}{hint}")
             return
-        misplaced = self.misplaced(field, place)
+        misplaced = _misplaced(self.row.event, field, place, self.right_event)
         if decision >= Decision.ASK:
             self.decisions.append((field.name, decision))
             if misplaced:
@@ -176,26 +184,11 @@ class _Reading:
             return Decision.NONE if value else Decision.STOP
         return (self.row.decision_words if field.name == "decision" else self.row.permission_words).get(value)
 
-    def misplaced(self, field: Field, place: Home) -> str:
-        """What is wrong with finding the field here, and where it belongs; empty if nothing is."""
-        if field.home is Home.TOP and place is Home.TOP:  # most fields of most outputs
-            return ""
-        if field.home is not Home.TOP and field.name not in self.row.specific:
-            if field.decides:
-                return f'{self.row.event} takes a top-level "decision": did you mean {{"decision": "block"}}?'
-            return f"{self.row.event} does not take it"
-        if place is Home.SPECIFIC and not self.right_event:
-            return f'hookEventName must be "{self.row.event}" here'
-        if field.home is Home.TOP and place is Home.SPECIFIC:
-            return f"it belongs at the top level: did you mean {field.name}?"
-        if field.home is Home.SPECIFIC and place is Home.TOP:
-            return f"it belongs into {SPECIFIC}: did you mean {SPECIFIC}.{field.name}?"
-        return ""
-
     def reason_for(self, field: str) -> str:
-        wanted = {"continue": ("stopReason",), "permissionDecision": ("permissionDecisionReason", "reason")}
-        keys = wanted.get(field, ("reason", "permissionDecisionReason"))
-        return next((self.texts[key] for key in keys if key in self.texts), "")
+        for key in _REASONS.get(field, ("reason", "permissionDecisionReason")):
+            if key in self.texts:
+                return self.texts[key]
+        return ""
 
     def result(self) -> HookOutput:
         return HookOutput(
@@ -209,6 +202,22 @@ class _Reading:
             suppress_output=self.taken.get("suppressOutput", False),
             problems=tuple(self.problems),
         )
+
+
+@cache  # there are few combinations, and every field of every output asks
+def _misplaced(event: HookEvent, field: Field, place: Home, right_event: bool) -> str:
+    """What is wrong with finding the field here, and where it belongs; empty if nothing is."""
+    if field.home is not Home.TOP and field.name not in EVENTS[event].specific:
+        if field.decides:
+            return f'{event} takes a top-level "decision": did you mean {{"decision": "block"}}?'
+        return f"{event} does not take it"
+    if place is Home.SPECIFIC and not right_event:
+        return f'hookEventName must be "{event}" here'
+    if field.home is Home.TOP and place is Home.SPECIFIC:
+        return f"it belongs at the top level: did you mean {field.name}?"
+    if field.home is Home.SPECIFIC and place is Home.TOP:
+        return f"it belongs into {SPECIFIC}: did you mean {SPECIFIC}.{field.name}?"
+    return ""
 
 
 def _shown(field: Field, place: Home) -> str:

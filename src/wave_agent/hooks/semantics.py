@@ -90,8 +90,9 @@ class _Run(Struct, frozen=True):
     @property
     def told(self) -> tuple[Effect, ...]:
         """The hook's own message, and what is wrong with single fields."""
-        message = (TellUser(self.output.system_message),) if self.output.system_message else ()
-        return (*message, *self.notes(self.output.problems))
+        output = self.output
+        message = (TellUser(output.system_message),) if output.system_message else ()
+        return (*message, *self.notes(output.problems)) if output.problems else message
 
     def notes(self, problems: Sequence[str]) -> tuple[Effect, ...]:
         return tuple(TellUser(f"hook {self.name}: {problem}") for problem in problems)
@@ -116,11 +117,12 @@ class _Run(Struct, frozen=True):
     @property
     def fields(self) -> tuple[Effect, ...]:
         """All that the JSON says beside its decision."""
-        effects: list[Effect] = [*self.told, *map(AddContext, self.output.contexts)]
-        if self.output.updated_input is not None:
-            effects.append(Rewrite(self.output.updated_input))
-        if self.output.updated_tool_output is not None:
-            effects.append(ReplaceOutput(self.output.updated_tool_output))
+        output = self.output
+        effects: list[Effect] = [*self.told, *map(AddContext, output.contexts)]
+        if output.updated_input is not None:
+            effects.append(Rewrite(output.updated_input))
+        if output.updated_tool_output is not None:
+            effects.append(ReplaceOutput(output.updated_tool_output))
         return tuple(effects)
 
 
@@ -152,7 +154,7 @@ def _foreign(run: _Run) -> tuple[Effect, ...]:
 def _decides(run: _Run) -> tuple[Effect, ...]:
     """The JSON rules."""
     made = run.stated
-    if any(isinstance(effect, Block) and not effect.reason for effect in made):
+    if run.row.block_needs_reason and any(isinstance(effect, Block) and not effect.reason for effect in made):
         made = tuple(effect for effect in made if not isinstance(effect, Block))
         problem = f'hook {run.name}: "decision": "block" on {run.row.event} needs a "reason"'
         if not made:
