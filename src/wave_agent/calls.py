@@ -55,6 +55,19 @@ class CallEnd(Struct, frozen=True):
     ends_turn: bool = False
 
 
+class _Permitted(Struct, frozen=True):
+    """A call that may run."""
+
+    tool_input: Mapping[str, Any]
+    arguments: Any
+
+
+class _Changed(Struct, frozen=True):
+    """Whoever was asked wants another input."""
+
+    tool_input: Mapping[str, Any]
+
+
 class CallRunner:
     """Runs single calls. Every call gets exactly one result."""
 
@@ -102,15 +115,21 @@ class CallRunner:
             return self._refuse(call, str(error))
         if call.parameters is None:
             return self._refuse(call, call.problem)
-        judged = await self._before(call, tool, tool.normalise(call.parameters, self._places.project))
-        later = self._apply(judged, call)
-        if judged.flow in (Flow.SKIP_TOOL, Flow.END_TURN):
-            return CallEnd(later, ends_turn=judged.flow is Flow.END_TURN)
-        result = await self._permitted(call, tool, judged)
-        if result is None:
+        tool_input, later, answered = tool.normalise(call.parameters, self._places.project), (), False
+        while True:
+            judged = await self._before(call, tool, tool_input)
+            later = (*later, *self._apply(judged, call))
+            if judged.flow in (Flow.SKIP_TOOL, Flow.END_TURN):
+                return CallEnd(later, ends_turn=judged.flow is Flow.END_TURN)
+            permitted = await self._permit(call, tool, judged, answered=answered)
+            if not isinstance(permitted, _Changed):
+                break
+            # No input runs unseen: guards and rules judge what whoever was asked has put in its place.
+            tool_input, answered = tool.normalise(permitted.tool_input, self._places.project), True
+        result = None if permitted is None else await self._execute(call, tool, permitted.arguments)
+        if permitted is None or result is None:
             return CallEnd(later)
-        facts = self._facts(call, result[0])
-        after = await self._after(call, facts, result[1])
+        after = await self._after(call, self._facts(call, permitted.tool_input), result)
         return CallEnd((*later, *after.later), after.ends_turn)
 
     def _refuse(self, call: Asked, problem: str) -> CallEnd:
@@ -119,8 +138,13 @@ class CallRunner:
 
     # ------------------------------------------------------------------------------------------------------ permission
 
-    async def _permitted(self, call: Asked, tool: Tool, judged: Outcome) -> tuple[Mapping[str, Any], ToolResult] | None:
-        """Validates, judges, asks and runs. None if the tool did not run; the call then has its result."""
+    async def _permit(
+        self, call: Asked, tool: Tool, judged: Outcome, *, answered: bool
+    ) -> "_Permitted | _Changed | None":
+        """Validates, judges and asks. None if the tool must not run; the call then has its result.
+
+        `answered`: the question was put already, and the input is the answer.
+        """
         tool_input: Mapping[str, Any] = judged.tool_input or {}
         try:
             arguments = tool.parse(tool_input)
@@ -129,41 +153,18 @@ class CallRunner:
             return None
         subject = self._subject(tool, tool_input)
         permission = decide(subject, self._mode, self._rules, judged, self._places)
-        if permission.answer is Answer.ASK:
+        if permission.answer is Answer.ASK and not answered:
             answer = await self._ask(call, subject, permission)
-            if isinstance(answer, Allow) and answer.updated_input is not None:
-                return await self._changed(call, tool, answer.updated_input)
-            if isinstance(answer, Allow):
-                permission = Permission(answer=Answer.ALLOW, by="user")
-            else:
+            if isinstance(answer, Deny):
                 permission = Permission(answer=Answer.DENY, by="user", for_model=answer.message)
+            elif answer.updated_input is not None:
+                return _Changed(answer.updated_input)
         if permission.answer is Answer.DENY:
             if permission.for_user:
                 self._messages.add_notice_block(f"{tool.name} was not run: {permission.for_user}")
             self._finish(call, ToolResult(content=permission.for_model or DENIED, success=False), error=DENIED)
             return None
-        return await self._execute(call, tool, tool_input, arguments)
-
-    async def _changed(
-        self, call: Asked, tool: Tool, updated: Mapping[str, Any]
-    ) -> tuple[Mapping[str, Any], ToolResult] | None:
-        """The input that whoever was asked put in its place. No input runs unseen: guards and rules judge it too."""
-        judged = await self._before(call, tool, tool.normalise(updated, self._places.project))
-        later = self._apply(judged, call)
-        perform(later, self._messages)
-        if judged.flow in (Flow.SKIP_TOOL, Flow.END_TURN):
-            return None
-        tool_input: Mapping[str, Any] = judged.tool_input or {}
-        try:
-            arguments = tool.parse(tool_input)
-        except ToolInputError as error:
-            self._finish(call, ToolResult(content=_blame(str(error), judged), success=False), error=str(error))
-            return None
-        permission = decide(self._subject(tool, tool_input), self._mode, self._rules, judged, self._places)
-        if permission.answer is Answer.DENY:
-            self._finish(call, ToolResult(content=permission.for_model, success=False), error=DENIED)
-            return None
-        return await self._execute(call, tool, tool_input, arguments)  # whatever it asks has just been answered
+        return _Permitted(tool_input, arguments)
 
     async def _before(self, call: Asked, tool: Tool, tool_input: Mapping[str, Any]) -> Outcome:
         return await self._hooks.run(
@@ -211,9 +212,9 @@ class CallRunner:
 
     # ------------------------------------------------------------------------------------------------- running the tool
 
-    async def _execute(
-        self, call: Asked, tool: Tool, tool_input: Mapping[str, Any], arguments: Any
-    ) -> tuple[Mapping[str, Any], ToolResult] | None:
+    async def _execute(self, call: Asked, tool: Tool, arguments: Any) -> ToolResult | None:
+        """None if the tool could not do its work; the call then has its result."""
+
         def stream(text: str) -> None:
             self._emit(ToolOutput(id=call.id, text=text))
 
@@ -231,7 +232,7 @@ class CallRunner:
         if not result.ran:
             self._finish(call, result, error=result.content)
             return None
-        return tool_input, result
+        return result
 
     async def _after(self, call: Asked, facts: dict[str, Any], result: ToolResult) -> CallEnd:
         response = {"success": result.success, "content": result.content, **result.response}

@@ -144,12 +144,13 @@ class Turn:
         if self._overflowed or not _TOO_LONG.search(str(error)):
             return False
         self._overflowed = True
-        self.requests -= 1
         size = tokens_of(self._parts.messages.for_model)
         try:
-            return await self._parts.compactor.compact(min(self._parts.window() or size, size))
+            shorter = await self._parts.compactor.compact(min(self._parts.window() or size, size))
         except ModelError:
             return False
+        self.requests -= shorter  # the request that was too long has been made again
+        return shorter
 
     # ----------------------------------------------------------------------------------------------------------- model
 

@@ -257,3 +257,20 @@ async def test_nothing_that_is_for_the_user_reaches_the_model(world: World) -> N
     for text in ("warning", "failure", "stopped"):
         assert any(f"for you: {text}" in shown for shown in [*errors(agent), *notices(agent)])
     assert len(users(agent)) == 2
+
+
+async def test_guards_judge_what_the_asked_put_in_its_place_and_can_end_the_turn(world: World) -> None:
+    stop = """case "$payload" in *changed*) echo '{"continue": false, "stopReason": "not that"}' ;; esac"""
+    world.settings({"PreToolUse": [world.hook("guard", stop)]})
+
+    def change(_: PermissionRequest) -> Allow:
+        return Allow(updated_input={"command": "touch changed"})
+
+    agent, result = await world.run(
+        work(call("Bash", command="touch made")), permission_mode="default", can_use_tool=change
+    )
+
+    assert result.status == "stopped"
+    assert not (world.project / "changed").exists()
+    assert not (world.project / "made").exists()
+    assert [run.outcome for run in agent.hook_runs] == ["none", "stop"]
