@@ -4,6 +4,7 @@ import asyncio
 import os
 import uuid
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from time import monotonic
 from types import TracebackType
@@ -236,7 +237,10 @@ class Agent:
         )
         settings = merge_settings(sources)
         settings.require_usable()
-        session_id = options.resume or str(uuid.uuid4())
+        session_id = str(uuid.uuid4()) if options.resume is None else options.resume
+        resumed = None if options.resume is None else load_session(transcript_file(home, project, session_id))
+        if resumed is not None and resumed.skipped:
+            notices.append(f"{resumed.skipped} lines of the transcript could not be read and are left out.")
         tools = [*builtin_tools(), *options.tools]
         system = default_system_prompt(project) if options.system_prompt is None else options.system_prompt
         return cls(
@@ -253,7 +257,7 @@ class Agent:
             callbacks=options.callbacks,
             max_turns=limit_for(options.max_turns),
             session_id=session_id,
-            resumed=load_session(transcript_file(home, project, session_id)) if options.resume else None,
+            resumed=resumed,
             notices=[*notices, *map(str, settings.issues)],
             hook_runner=options.hook_runner or ProcessRunner(),
         )
@@ -272,6 +276,8 @@ class Agent:
 
     async def send_message(self, text: str) -> Result:
         """Runs one prompt to its end. While another one runs, waits for its turn."""
+        if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TypeError(f"a prompt is a string, not {type(text).__name__}")
         return await self._send(text, None)
 
     async def _send(self, text: str, listener: asyncio.Queue[Event | None] | None) -> Result:
@@ -354,9 +360,11 @@ class Agent:
         work = self._running = asyncio.create_task(turn.run(text, session_source=source))
         try:
             await asyncio.wait({work})
-        except asyncio.CancelledError:  # the caller gave up: the turn ends with it
+        except asyncio.CancelledError:  # the caller gave up: the turn ends with it, and is waited for
             work.cancel()
-            await asyncio.wait({work})
+            while not work.done():
+                with suppress(asyncio.CancelledError):  # a second time too
+                    await asyncio.wait({work})
             raise
         finally:
             self._running = None

@@ -1,6 +1,7 @@
 """What an agent is put together from: settings that count, a mode, a model."""
 
 import asyncio
+import inspect
 import os
 import shlex
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
@@ -63,7 +64,10 @@ class Options(Struct, frozen=True, kw_only=True):
 
 def find_places(workdir: str | os.PathLike[str] | None, environment: Mapping[str, str]) -> tuple[str, Path]:
     """The project's real path, and the directory of the agent's own state."""
-    project = os.path.realpath(workdir or os.getcwd())
+    try:
+        project = os.path.realpath(workdir or os.getcwd())
+    except FileNotFoundError:
+        raise SettingsError("The current directory no longer exists.") from None
     if not os.path.isdir(project):
         raise SettingsError(f"There is no directory {project} to work in.")
     return project, Path(environment.get("WAVE_HOME") or Path.home() / ".wave").absolute()
@@ -116,9 +120,17 @@ def _trusted(sources: Sequence[SettingsSource], trust: Trust) -> bool:
     """Whether the project's own settings count. Raises `UntrustedHooksError` if it has hooks and they do not."""
     if trust is True:
         return True
+    if trust is not False and not callable(trust):
+        raise SettingsError(f"trust must be True, False or a function, not {trust!r}.")
     hooks = merge_settings(sources).hooks.hooks
-    if hooks and trust is not False and trust(hooks):
-        return True
+    if hooks and trust is not False:
+        answer: Any = trust(hooks)
+        if inspect.iscoroutine(answer):
+            answer.close()
+        if not isinstance(answer, bool):
+            raise SettingsError(f"The trust function must return True or False, not {type(answer).__name__}.")
+        if answer:
+            return True
     if hooks:
         raise UntrustedHooksError([strip_controls(_described(hook)) for hook in hooks])
     return False

@@ -208,7 +208,15 @@ class CallRunner:
         inside = all(any(_is_below(path, base) for base in self._directories) for path in real)
         guards = map(self._protected.find, tool.paths(tool_input)) if tool.kind is Kind.EDITS else ()
         protected = next((path for path in guards if path is not None), None)
-        return Call(tool=tool.name, tool_input=tool_input, kind=tool.kind, inside=inside, protected=protected)
+        resolved = {field: os.path.realpath(tool_input[field]) for field in tool.path_fields if tool_input.get(field)}
+        return Call(
+            tool=tool.name,
+            tool_input=tool_input,
+            kind=tool.kind,
+            inside=inside,
+            protected=protected,
+            real_input={**tool_input, **resolved},
+        )
 
     # ------------------------------------------------------------------------------------------------- running the tool
 

@@ -30,7 +30,10 @@ class UntrustedHooksError(WaveError):
     def __init__(self, hooks: Sequence[str]) -> None:
         """`hooks` describes each of them: event, what it runs, where it stands."""
         listed = "\n".join(f"  {hook}" for hook in hooks)
-        super().__init__(f"This project has hooks that are not trusted:\n{listed}\nLook at them, then pass trust=True.")
+        how = "--trust on the command line, trust=True in Python; --no-project-hooks leaves them out"
+        super().__init__(
+            f"This project has hooks that are not trusted:\n{listed}\nLook at them, then trust them: {how}."
+        )
         self.hooks = tuple(hooks)
 
 

@@ -59,6 +59,8 @@ class Call(Struct, frozen=True, kw_only=True):
     """Everything it touches lies in the project or an added directory."""
     protected: str | None = None
     """A protected path that it would write to."""
+    real_input: Mapping[str, Any] | None = None
+    """The input with links resolved, where that makes a difference."""
 
 
 class Permission(Struct, frozen=True, kw_only=True):
@@ -135,7 +137,13 @@ class _Case(Struct, frozen=True):
     def first(self, rules: Sequence[Rule], purpose: Purpose) -> Rule | None:
         """The first of these rules that speaks of the call."""
         call = self.call
-        return next((rule for rule in rules if rule.matches(call.tool, call.tool_input, self.places, purpose)), None)
+        real = call.tool_input if call.real_input is None else call.real_input
+        # A link must neither dodge a restriction nor widen a permission.
+        inputs = (call.tool_input, real) if purpose is Purpose.RESTRICT else (real,)
+        for rule in rules:
+            if any(rule.matches(call.tool, one, self.places, purpose) for one in inputs):
+                return rule
+        return None
 
 
 def _hooks(outcome: Outcome, decision: Decision) -> str:

@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
+from pathlib import Path
 from typing import IO, Literal, Self, TypeAlias
 
 StreamName: TypeAlias = Literal["stdout", "stderr"]
@@ -341,3 +342,13 @@ class Service:
     def _note_cancellation(self, cancel: Cancellation) -> None:
         self._cancelled = True
         self._selector.unregister(cancel)
+
+
+def kill_children() -> None:
+    """Ends every process group of a direct child at once. For a process that is about to end itself."""
+    own = str(os.getpid())
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError, IndexError):
+            _, parent, group, *_ = stat.read_text().rsplit(")", 1)[1].split()
+            if parent == own and int(group) != os.getpgrp():
+                os.killpg(int(group), signal.SIGKILL)

@@ -121,21 +121,35 @@ def _matches_command(pattern: str, command: str, purpose: Purpose) -> bool:
 
 
 _REDIRECTION = re.compile(r"\d*(?:>>|>&|<&|&>|[<>])\s*[^\s;&|]*")
+_QUOTING = re.compile(r"[\\'\"]")
 _BEFORE_A_COMMAND = re.compile(
-    r"(?:if|then|elif|else|while|until|do|time|exec|command|builtin|nohup|sudo|env|!|\w+=\S*)\s+"
+    r"(?:(?:if|then|elif|else|while|until|do|time|exec|command|builtin|nohup|sudo|env|nice|setsid|eval|xargs|!)"
+    r"(?:\s+-\S+)*|timeout(?:\s+-\S+)*\s+\S+|\w+=\S*)\s+"
 )
+_DEEPEST = 32
+"""Words in front of a command that are looked behind."""
 
 
 def _pieces(line: str) -> list[str]:
-    """What may be a command in this line, as written and without what can stand in front of or behind one."""
+    """What may be a command in this line, as written and without what can stand in front of, behind or around one."""
     found: list[str] = []
     for piece in _BETWEEN_COMMANDS.split(line):
-        plain = " ".join(_REDIRECTION.sub(" ", piece).split())
+        plain = " ".join(_QUOTING.sub("", _REDIRECTION.sub(" ", piece)).split())
         found += [piece.strip(), plain]
-        while (rest := _BEFORE_A_COMMAND.match(plain)) is not None:
-            plain = plain[rest.end() :]
+        for _ in range(_DEEPEST):
+            found.append(_without_directory(plain))
+            in_front = _BEFORE_A_COMMAND.match(plain)
+            if in_front is None:
+                break
+            plain = plain[in_front.end() :]
             found.append(plain)
     return found
+
+
+def _without_directory(command: str) -> str:
+    """`/usr/bin/git push` → `git push`."""
+    program, blank, rest = command.partition(" ")
+    return f"{program.rsplit('/', 1)[-1]}{blank}{rest}"
 
 
 def _matches_path(pattern: str, path: str, places: Places) -> bool:

@@ -13,6 +13,7 @@ from msgspec import Struct
 from wave_agent.errors import SettingsError
 from wave_agent.hooks.config import HookConfig, SettingsSource, load_hooks, parse_settings
 from wave_agent.hooks.definitions import LAYERS, Issue, Layer
+from wave_agent.hooks.matcher import KNOWN_TOOLS
 from wave_agent.permissions import PermissionMode, Rules
 from wave_agent.rules import Rule, RuleError, parse_rule
 from wave_agent.strictjson import Document, type_name
@@ -253,6 +254,9 @@ class _Merge:
                 self.values[value.name] = found
         for key, raw in sections["env"].items():
             text = self.read(source, ("env", key), raw, _text)
+            if not key or "=" in key or "\0" in f"{key}{text}":
+                self.report(source, ("env", key), "cannot be the name or value of an environment variable", broken=True)
+                continue
             if text is not None:
                 self.env[key] = text
         for name, raw in sections["models"].items():
@@ -290,7 +294,12 @@ class _Merge:
             return
         for index, text in enumerate(cast(list[Any], raw or [])):
             try:
-                getattr(self, kind).append(parse_rule(_text(text)))
+                rule = parse_rule(_text(text))
+                getattr(self, kind).append(rule)
+                known = rule.tool in (tool.casefold() for tool in KNOWN_TOOLS)
+                if not known and (hint := did_you_mean(rule.tool, KNOWN_TOOLS)):
+                    told = f'no built-in tool is called "{rule.tool}"{hint}'
+                    self.report(source, (*path, index), told, broken=False)
             except (RuleError, _WrongError) as error:
                 self.report(source, (*path, index), str(error), broken=True, fatal=restricts)
 

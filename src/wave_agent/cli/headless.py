@@ -7,6 +7,7 @@ import select
 import signal
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any, TextIO
 
 import click
@@ -17,6 +18,7 @@ from wave_agent.assembly import Options, Overlay, find_places
 from wave_agent.errors import WaveError
 from wave_agent.events import Error, Event, HookFinished, Notice, PermissionRequested, ToolStarted, event_to_dict
 from wave_agent.loop import Status
+from wave_agent.processes import kill_children
 from wave_agent.result import Callbacks, Result
 from wave_agent.session_index import forget_old_sessions, latest_session
 from wave_agent.text import strip_controls
@@ -31,6 +33,7 @@ EXIT: Mapping[str, int] = {
     Status.INTERRUPTED: 130,
 }
 TERMINATED = 143
+HUNG_UP = 129
 PATIENCE = 1.0
 """Seconds to wait for something on a stdin that may never have anything."""
 
@@ -118,14 +121,14 @@ def options(flags: Flags, screen: "Screen") -> Options:
     )
 
 
-def read_prompt(given: str, stdin: TextIO) -> tuple[str, str]:
+def read_prompt(given: str, stdin: TextIO | None) -> tuple[str, str]:
     """The prompt with what was piped in, and what to tell the user about that."""
     if given in ("", "-"):
-        text = stdin.read()
+        text = "" if stdin is None else stdin.read()
         if not text.strip():
             raise click.UsageError("There is no prompt: give one after -p, or on standard input.")
         return text, ""
-    if stdin.closed or stdin.isatty():
+    if stdin is None or stdin.closed or stdin.isatty():
         return given, ""
     try:
         ready, _, _ = select.select([stdin], [], [], PATIENCE)
@@ -162,11 +165,16 @@ class Interruption:
         self.status = 0
         self._agent = agent
         loop = asyncio.get_running_loop()
-        for number, status in ((signal.SIGINT, EXIT[Status.INTERRUPTED]), (signal.SIGTERM, TERMINATED)):
+        for number, status in (
+            (signal.SIGINT, EXIT[Status.INTERRUPTED]),
+            (signal.SIGTERM, TERMINATED),
+            (signal.SIGHUP, HUNG_UP),
+        ):
             loop.add_signal_handler(number, self._signalled, status)
 
     def _signalled(self, status: int) -> None:
         if self.status:
+            kill_children()  # what has not ended yet does not want to
             os._exit(status)
         self.status = status
         self._agent.interrupt()
@@ -178,13 +186,14 @@ class Screen:
     def __init__(self, output_format: str, *, debug_hooks: bool) -> None:
         self._format = output_format
         self._debug_hooks = debug_hooks
-        self._progress = sys.stderr.isatty()
-        self._closed = False
+        streams: tuple[Any, Any] = (sys.stdout, sys.stderr)  # None where the caller has closed them
+        self._closed = streams[0] is None
+        self._progress = streams[1] is not None and sys.stderr.isatty()
         self.on_closed = _nothing
 
     def show(self, event: Event) -> None:
         if self._format == "stream-json":
-            self.print(json.dumps(event_to_dict(event), ensure_ascii=False))
+            self.print(json.dumps(event_to_dict(event)))
         match event:
             case Notice(content=content) | Error(content=content):
                 self.tell(content)
@@ -205,25 +214,28 @@ class Screen:
             if result.text is not None:
                 self.print(strip_controls(result.text))
         else:
-            self.print(json.dumps(result.to_dict(), ensure_ascii=False))
+            self.print(json.dumps(result.to_dict()))
 
     def print(self, text: str) -> None:
         """To stdout. Whoever reads it may have gone: then there is nobody to work for."""
         if self._closed:
             return
+        encoding = sys.stdout.encoding or "utf-8"
         try:
-            sys.stdout.write(text + "\n")
+            sys.stdout.write(text.encode(encoding, "replace").decode(encoding) + "\n")
             sys.stdout.flush()
-        except (BrokenPipeError, ValueError):
+        except (OSError, ValueError):
             self._closed = True
             self.on_closed()
 
     def tell(self, text: str) -> None:
-        click.echo(f"wave: {strip_controls(text)}", err=True)
+        with suppress(OSError, ValueError):  # nobody listens there: that must not cost the answer
+            click.echo(f"wave: {strip_controls(text)}", err=True)
 
     def close(self) -> None:
         """Python flushes stdout once more at exit; on a closed one that would be a traceback."""
-        if self._closed:
+        streams: tuple[Any] = (sys.stdout,)
+        if self._closed and streams[0] is not None:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

@@ -16,7 +16,7 @@ from msgspec.structs import asdict, replace
 from wave_agent.errors import SettingsError
 from wave_agent.hooks.definitions import LAYERS, HookDefinition, Issue, Layer, Mode, Phase
 from wave_agent.hooks.events import EVENTS, EventRow, FailureBlock, HookEvent, OnFailure
-from wave_agent.hooks.matcher import EVERYTHING, KNOWN_TOOLS, Matcher, MatcherError, parse_matcher
+from wave_agent.hooks.matcher import EVERYTHING, KNOWN_TOOLS, Form, Matcher, MatcherError, parse_matcher
 from wave_agent.rules import Rule, RuleError, parse_rule
 from wave_agent.strictjson import Document, Path, StrictJSONError, parse_document, type_name
 from wave_agent.text import did_you_mean, nearest, strip_controls
@@ -234,9 +234,14 @@ class _Loader:
                 self.warn(path, f"{row.event} has nothing to compare a matcher with; the hooks run every time")
             return EVERYTHING
         try:
-            return parse_matcher(raw)
+            matcher = parse_matcher(raw)
         except MatcherError as error:
             raise _BrokenError(path, str(error)) from None
+        for one in matcher.alternatives if row.has_tool else ():
+            known = one.text.casefold() in (tool.casefold() for tool in KNOWN_TOOLS)
+            if one.form is Form.NAME and not known and (hint := did_you_mean(one.text, KNOWN_TOOLS)):
+                self.warn(path, f'no built-in tool is called "{one.text}"{hint}')
+        return matcher
 
     # ---------------------------------------------------------------------------------------------------------- hooks
 

@@ -102,7 +102,7 @@ def _result(answer: Any, duration: float) -> HookExecutionResult:
         return HookExecutionResult(exit_code=FAILED, stderr=problem, duration=duration)
     try:
         text = json.dumps(answer, allow_nan=False)
-    except (TypeError, ValueError, RecursionError) as error:
+    except Exception as error:  # a subclass of dict can raise whatever it likes
         problem = f"the hook function returned something that is not JSON: {error}"
         return HookExecutionResult(exit_code=FAILED, stderr=problem, duration=duration)
     return HookExecutionResult(exit_code=0, stdout=text, duration=duration)

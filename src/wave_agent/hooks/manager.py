@@ -200,6 +200,9 @@ class HookManager:
             self._record(hook, stage, look, HookExecutionResult(cancelled=True), ended, let_through=False)
             raise
         verdict = read(hook.event, result, name=hook.name, on_failure=hook.on_failure)
+        if hook.gets_arguments and any(_is_cut(stage.payload, path) for path in row.arguments):
+            told = TellUser(f"hook {hook.name}: an argument was cut at 100 KiB; the whole is on its stdin")
+            verdict = replace(verdict, effects=(*verdict.effects, told))
         failure = verdict.failure
         blocks = failure is not None and failure_blocks(row, failure, spent=spent)
         let_through = failure is not None and role_of(hook) is Role.ENFORCE and not blocks
@@ -318,6 +321,10 @@ def _deferred(hook: HookDefinition, row: EventRow, verdict: Verdict) -> tuple[st
     if not waits or role_of(hook) is Role.SHADOW:
         return ()
     return tuple(effect.text for effect in verdict.effects if isinstance(effect, AddContext))
+
+
+def _is_cut(payload: Mapping[str, Any], path: tuple[str, ...]) -> bool:
+    return len(_argument(payload, path).encode(errors="replace")) > ARGUMENT_LIMIT - 4  # a character may be cut whole
 
 
 def _argument(payload: Mapping[str, Any], path: tuple[str, ...]) -> str:
