@@ -3,6 +3,7 @@
 A generated part stands between `<!-- generated: NAME -->` and `<!-- end -->`.
 """
 
+import json
 import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
@@ -13,6 +14,7 @@ from wave_agent.hooks.events import COMMON_STDIN, EVENTS, Audience, Decision, Fl
 from wave_agent.hooks.reader import FIELDS, Home
 from wave_agent.hooks.semantics import RULES, ExitClass, Stdout
 from wave_agent.permissions import MODE_ALLOWS, Kind, PermissionMode
+from wave_agent.settings import VALUES, Settings
 
 ROOT = Path(__file__).parent.parent
 
@@ -140,8 +142,21 @@ def modes() -> str:
     return table(["mode", *(kinds[kind] for kind in Kind)], rows)
 
 
+def settings() -> str:
+    defaults = Settings()
+    rows = []
+    for value in VALUES:
+        key = f"{value.section}.{value.key}" if value.section else value.key
+        default = getattr(defaults, value.name)
+        shown = "–" if default in (None, ()) else code(json.dumps(default))
+        layers = "managed alone" if value.managed_only else "all add up" if value.adds_up else "the last wins"
+        rows.append([code(key), shown, layers, value.meaning])
+    return table(["setting", "default", "of several layers", "meaning"], rows)
+
+
 PARTS: dict[str, Callable[[], str]] = {
-    part.__name__: part for part in (events, verdicts, fields, words, stdin, arguments, failures, layers, modes)
+    part.__name__: part
+    for part in (events, verdicts, fields, words, stdin, arguments, failures, layers, modes, settings)
 }
 PART = re.compile(r"(<!-- generated: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 

@@ -180,7 +180,7 @@ def _mode(value: Any) -> PermissionMode:
 _Reader = Callable[[Any], Any]
 
 
-class _Value(Struct, frozen=True):
+class Value(Struct, frozen=True):
     """One setting of which the last layer wins."""
 
     section: str
@@ -189,25 +189,29 @@ class _Value(Struct, frozen=True):
     name: str
     """The field of `Settings`."""
     reader: _Reader
+    meaning: str
     adds_up: bool = False
     """The values of all layers count."""
     managed_only: bool = False
     """Only the managed layer can say it."""
 
 
-_VALUES = (
-    _Value("", "model", "model", _text),
-    _Value("", "baseUrl", "base_url", _text),
-    _Value("", "maxStopBlocks", "max_stop_blocks", _count),
-    _Value("", "strictHooks", "strict_hooks", _flag),
-    _Value("", "allowManagedHooksOnly", "managed_hooks_only", _flag, managed_only=True),
-    _Value("", "cleanupPeriodDays", "cleanup_days", _count),
-    _Value("compat", "claude", "compat_claude", _flag),
-    _Value("httpHooks", "hosts", "http_hosts", _texts),
-    _Value("httpHooks", "env", "http_env", _texts),
-    _Value("permissions", "defaultMode", "default_mode", _mode),
-    _Value("permissions", "additionalDirectories", "additional_directories", _texts, adds_up=True),
-)
+VALUES = (
+    Value("", "model", "model", _text, "the model to ask; `--model` and `WAVE_MODEL` come first"),
+    Value("", "baseUrl", "base_url", _text, "the endpoint; `--base-url` and `WAVE_BASE_URL` come first"),
+    Value("", "maxStopBlocks", "max_stop_blocks", _count,
+          "how often Stop hooks can keep the agent working on one prompt; 0 is without limit"),
+    Value("", "strictHooks", "strict_hooks", _flag, "every failure of a hook blocks, as with `--strict-hooks`"),
+    Value("", "allowManagedHooksOnly", "managed_hooks_only", _flag, "no hook but managed ones runs", managed_only=True),
+    Value("", "cleanupPeriodDays", "cleanup_days", _count,
+          "sessions that nobody has touched for so many days are forgotten; 0 keeps all"),
+    Value("compat", "claude", "compat_claude", _flag, "read, but nothing uses it yet"),
+    Value("httpHooks", "hosts", "http_hosts", _texts, "read, but nothing uses it yet"),
+    Value("httpHooks", "env", "http_env", _texts, "read, but nothing uses it yet"),
+    Value("permissions", "defaultMode", "default_mode", _mode, "the permission mode; `--permission-mode` comes first"),
+    Value("permissions", "additionalDirectories", "additional_directories", _texts,
+          "directories that count to the project", adds_up=True),
+)  # fmt: skip
 _SECTIONS = ("permissions", "compat", "httpHooks", "env", "models")
 _FREE = ("env", "models")
 """Sections whose keys are names that the user chooses."""
@@ -215,10 +219,10 @@ _RULES = ("deny", "ask", "allow")
 _SECTION_KEYS: Mapping[str, tuple[str, ...] | None] = {
     section: None
     if section in _FREE
-    else (*(value.key for value in _VALUES if value.section == section), *(_RULES if section == "permissions" else ()))
+    else (*(value.key for value in VALUES if value.section == section), *(_RULES if section == "permissions" else ()))
     for section in _SECTIONS
 }
-KEYS = ("hooks", "$schema", *_SECTIONS, *(value.key for value in _VALUES if not value.section))
+KEYS = ("hooks", "$schema", *_SECTIONS, *(value.key for value in VALUES if not value.section))
 """Every top-level key, for messages and the schema."""
 
 
@@ -243,7 +247,7 @@ class _Merge:
             fatal = name == "permissions"
             sections[name] = self.read(source, (name,), settings.get(name), _object, fatal=fatal) or {}
             self.tell_unknown(source, (name,), sections[name], _SECTION_KEYS[name])
-        for value in _VALUES:
+        for value in VALUES:
             path = (value.section, value.key) if value.section else (value.key,)
             found = self.read(source, path, sections[value.section].get(value.key), value.reader)
             if found is not None and value.adds_up:
