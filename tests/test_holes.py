@@ -187,12 +187,20 @@ def test_json_comes_whatever_characters_are_in_it_and_closed_streams_cost_no_tra
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="finds its children in /proc")
 def test_a_second_ctrl_c_takes_a_stubborn_hook_with_it(project: Path):
     (project / "s.json").write_text(
-        json.dumps({"hooks": {"UserPromptSubmit": ['trap "" TERM INT; echo $$ > pid; while :; do sleep 0.05; done']}})
+        json.dumps(
+            {
+                "hooks": {
+                    "UserPromptSubmit": [
+                        'trap "touch heard" TERM; trap "" INT; echo $$ > pid; while :; do sleep 0.05; done'
+                    ]
+                }
+            }
+        )
     )
     process = subprocess.Popen([WAVE, "-p", "hi", "--settings", "s.json"], cwd=project, stdin=subprocess.DEVNULL)
     pid = asyncio.run(number_in(project / "pid"))
     process.send_signal(signal.SIGINT)
-    asyncio.run(asyncio.sleep(0.1))  # two signals in one moment would be one
+    asyncio.run(until((project / "heard").exists))  # two signals in one moment would be one
     process.send_signal(signal.SIGINT)
     assert process.wait(20) == 130
     asyncio.run(until(lambda: not runs(pid)))

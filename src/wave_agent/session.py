@@ -46,7 +46,6 @@ from wave_agent.messages import (
 )
 
 VERSION = 1
-PROMPT_EVENT = "UserPromptSubmit"
 Record = dict[str, Any]
 
 
@@ -164,10 +163,13 @@ class Recorder:
                 self._write(_user_line((TextBlock(text, "user"),)))
             case PromptRemoved(text=text, reason=reason):
                 waited = self._release()
+                # The newest occasion among them is the prompt's own: what its hooks had to add goes with it.
+                occasion = max((record.get("occasion", 0) for record in waited), default=0)
                 self._erased.append(ErasedPrompt(text))
                 for record in waited:
                     self._write(record)
-                self._write({"type": "system", "subtype": "prompt_blocked", "reason": reason, "length": len(text)})
+                blocked = {"type": "system", "subtype": "prompt_blocked", "reason": reason, "length": len(text)}
+                self._write(blocked | ({"occasion": occasion} if occasion else {}))
             case MessageAdded(message=message):
                 self._write(_user_line(message.blocks) if message.role == "user" else _assistant_line(message.blocks))
             case BlockAdded(block=block):
@@ -317,8 +319,7 @@ class _Loader:
         self.manager = MessageManager()
         self.hooks: list[HookRun] = []
         self.waiting: list[HookRun] = []
-        self.prompt_occasion = 0
-        self.void: set[int] = set()
+        self.void: set[int | None] = set()
         """Occasions whose prompt was erased: their context is not kept."""
         self.last_uuid: str | None = None
         self.compacted: Compacted | None = None
@@ -371,19 +372,17 @@ class _Loader:
         elif subtype == "hook_run":
             run = msgspec.convert(record, HookRun)
             self.hooks.append(run)
-            if run.event == PROMPT_EVENT and not run.is_async:
-                self.prompt_occasion = run.occasion
             if run.deferred:
                 self.waiting.append(run)
         elif subtype == "prompt_blocked":
-            self.void.add(self.prompt_occasion)
+            self.void.add(record.get("occasion"))
         elif subtype == "compact":
             found = _sound(Compacted(record["summary"], record["upto"]))
             self.compacted = Compacted(found.summary, max(0, min(found.upto, len(self.manager.messages))))
 
     def result(self) -> Resumed:
         # The order of the configuration, not that in which the hooks ended.
-        kept = [run for run in self.waiting if not (run.event == PROMPT_EVENT and run.occasion in self.void)]
+        kept = [run for run in self.waiting if run.occasion not in self.void]
         waiting = sorted(kept, key=lambda run: (run.occasion, run.position))
         return Resumed(
             messages=tuple(self.manager.messages),

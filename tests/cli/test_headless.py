@@ -163,12 +163,12 @@ def test_a_signal_interrupts_and_leaves_a_session_that_goes_on(project: Project,
 
 
 def test_a_second_ctrl_c_ends_at_once(project: Project):
-    stubborn = 'trap "" TERM INT; touch started; while :; do sleep 0.05; done'
+    stubborn = 'trap "touch heard" TERM; trap "" INT; touch started; while :; do sleep 0.05; done'
     with serving(Reply(tool_calls=[call("Bash", command=stubborn)])) as server:
         process = project.command("-p", "go", "--permission-mode", "bypassPermissions", server=server)
         wait_for(project.directory / "started")
         process.send_signal(signal.SIGINT)
-        time.sleep(0.1)  # two signals in one moment would be one
+        wait_for(project.directory / "heard")  # two signals in one moment would be one
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=10)
     assert process.returncode == 130

@@ -21,7 +21,7 @@ from wave_agent.hooks.config import hooks_in_code, load_hooks, parse_settings
 from wave_agent.hooks.definitions import Layer
 from wave_agent.hooks.events import EVENTS, Decision, Flow, HookEvent
 from wave_agent.hooks.execution import HookExecutionResult, HookJob
-from wave_agent.hooks.manager import HookManager, SessionFacts
+from wave_agent.hooks.manager import ASYNC_GRACE, HookManager, SessionFacts
 from wave_agent.hooks.occasion import ToolFacts
 from wave_agent.hooks.runner import ProcessRunner
 from wave_agent.testing import FakeHookRunner
@@ -46,6 +46,7 @@ class World:
         settings_env: Mapping[str, str] | None = None,
         on_event: Callable[[Event], None] | None = None,
         in_code: Mapping[str, Any] | None = None,
+        async_grace: float = ASYNC_GRACE,
     ) -> HookManager:
         sources = [parse_settings(json.dumps({"hooks": hooks}), Layer.PROJECT, "settings.json")]
         config = load_hooks([*sources, *([hooks_in_code(in_code)] if in_code else [])])
@@ -63,6 +64,7 @@ class World:
             settings_env=settings_env,
             on_event=on_event or self.events.append,
             outputs=self.project / "state" / "outputs",
+            async_grace=async_grace,
         )
 
     @property
@@ -361,9 +363,9 @@ async def test_a_failing_async_hook_is_told_but_not_counted(world: World):
     assert not world.runs[0].let_through
 
 
-async def test_async_hooks_that_outlive_the_grace_are_ended(world: World, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("wave_agent.hooks.manager.ASYNC_GRACE", 0.05)
-    manager = world.manager({"Stop": [group({"command": "echo $$ > pid; exec sleep 600", "async": True})]})
+async def test_async_hooks_that_outlive_the_grace_are_ended(world: World):
+    hook = {"command": "echo $$ > pid; exec sleep 600", "async": True}
+    manager = world.manager({"Stop": [group(hook)]}, async_grace=0.05)
     await manager.run(HookEvent.STOP, {})
     pid = await number_in(world.project / "pid")
     await manager.close()

@@ -14,7 +14,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from wave_agent.models import windows
 from wave_agent.models.windows import Window, context_window, estimate_tokens
 
 
@@ -254,27 +253,24 @@ async def test_a_server_that_is_not_there_gives_none(base_url: str) -> None:
     assert await context_window(base_url, "m", fetch) is None
 
 
-async def test_a_server_that_does_not_answer_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(windows, "_SECONDS", 0.01)
+async def test_a_server_that_does_not_answer_is_given_up() -> None:
     asked: list[str] = []
 
     async def silence(method: str, url: str, body: Mapping[str, Any] | None, seconds: float) -> Any:
         asked.append(f"{method} {url} {seconds}")
         await asyncio.Event().wait()
 
-    assert await context_window("http://localhost/v1", "m", silence) is None
+    assert await context_window("http://localhost/v1", "m", silence, seconds=0.01) is None
     assert asked == ["GET http://localhost/v1/models 0.01"]
 
 
-async def test_all_requests_together_have_a_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(windows, "_TOTAL_SECONDS", 0.01)
-
+async def test_all_requests_together_have_a_deadline() -> None:
     async def slow(method: str, url: str, body: Mapping[str, Any] | None, seconds: float) -> Any:
         if url.endswith("/v1/models"):
             return 404, {}
         return await asyncio.Event().wait()
 
-    assert await context_window("http://localhost/v1", "m", slow) is None
+    assert await context_window("http://localhost/v1", "m", slow, total_seconds=0.01) is None
 
 
 @pytest.mark.parametrize(

@@ -74,6 +74,7 @@ class HookManager:
         max_stop_blocks: int = 8,
         on_event: Callable[[Event], None] = lambda _: None,
         outputs: Path | None = None,
+        async_grace: float = ASYNC_GRACE,
         journal: Sequence[HookRun] = (),
         deferred: Sequence[Deferred] = (),
     ) -> None:
@@ -89,6 +90,7 @@ class HookManager:
         self._runner = runner
         self._emit = on_event
         self._outputs = outputs
+        self._async_grace = async_grace
         self._occasions = max((run.occasion for run in journal), default=0)
         self._void: set[int] = set()
         """Occasions whose prompt was erased."""
@@ -144,7 +146,7 @@ class HookManager:
     async def close(self) -> None:
         """Gives async hooks a last moment, then ends them."""
         if self._background:
-            _, late = await asyncio.wait(self._background, timeout=ASYNC_GRACE)
+            _, late = await asyncio.wait(self._background, timeout=self._async_grace)
             for task in late:
                 task.cancel()
             await asyncio.gather(*late, return_exceptions=True)

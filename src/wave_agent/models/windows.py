@@ -38,25 +38,27 @@ class Fetch(Protocol):
         ...
 
 
-async def context_window(base_url: str, model: str, fetch: Fetch) -> Window | None:
+async def context_window(
+    base_url: str, model: str, fetch: Fetch, *, seconds: float = _SECONDS, total_seconds: float = _TOTAL_SECONDS
+) -> Window | None:
     """What the server at `base_url` says of the window of `model`; None when it does not say, or not soon.
 
     Each of its endpoints is asked at most once, and nobody but this server.
     """
     try:
-        async with asyncio.timeout(_TOTAL_SECONDS):
-            return await _Server(base_url, model, fetch).window()
+        async with asyncio.timeout(total_seconds):
+            return await _Server(base_url, model, fetch, seconds).window()
     except (TimeoutError, ValueError):  # the latter: a base URL that is none
         return None
 
 
 class _Server:
-    def __init__(self, base_url: str, model: str, fetch: Fetch) -> None:
+    def __init__(self, base_url: str, model: str, fetch: Fetch, seconds: float) -> None:
         parts = urlsplit(base_url.strip())
         path = parts.path.rstrip("/").removesuffix("/chat/completions")
         self._base = f"{parts.scheme}://{parts.netloc}{path}"
         self._root = self._base.removesuffix("/v1")
-        self._model, self._fetch = model, fetch
+        self._model, self._fetch, self._seconds = model, fetch, seconds
 
     async def window(self) -> Window | None:
         listing = await self._ask("GET", f"{self._base}/models")
@@ -129,8 +131,8 @@ class _Server:
     async def _ask(self, method: str, url: str, body: Mapping[str, Any] | None = None) -> Mapping[str, Any] | None:
         """The object that comes back, empty for any other answer; None if there is no answer at all."""
         try:
-            async with asyncio.timeout(_SECONDS):
-                status, answer = await self._fetch(method, url, body, _SECONDS)
+            async with asyncio.timeout(self._seconds):
+                status, answer = await self._fetch(method, url, body, self._seconds)
         except Exception:  # whatever it is: the window is then unknown, and requests will tell what is wrong
             return None
         return _mapping(answer) if status == 200 else _NOTHING
