@@ -9,10 +9,7 @@ import pytest
 
 from wave_agent.agent import Agent
 from wave_agent.assembly import (
-    Overlay,
-    Trust,
     find_places,
-    gather_settings,
     limit_for,
     mode_for,
     model_for,
@@ -26,6 +23,7 @@ from wave_agent.permissions import PermissionMode, Rules
 from wave_agent.rules import parse_rule
 from wave_agent.runs import run
 from wave_agent.settings import Settings, merge_settings
+from wave_agent.sources import Choice, Overlay, Trust, gather_settings
 
 
 class Project:
@@ -55,15 +53,9 @@ class Project:
         trust: Trust = False,
         project_hooks: bool = True,
     ) -> tuple[list[SettingsSource], list[str]]:
-        return gather_settings(
-            self.home,
-            str(self.directory),
-            layers=layers,
-            overlays=overlays,
-            hooks=hooks,
-            trust=trust,
-            project_hooks=project_hooks,
-        )
+        choice = Choice(layers=layers, overlays=overlays, hooks=hooks, trust=trust, project_hooks=project_hooks)
+        gathered = gather_settings(self.home, str(self.directory), choice)
+        return [*gathered.sources], [*gathered.notices]
 
     def settings(self, **options: Any) -> Settings:
         return merge_settings(self.gather(**options)[0])
@@ -86,7 +78,7 @@ def test_hooks_of_a_project_that_nobody_trusts_are_neither_run_nor_skipped(proje
     file = project.write(layer, {"hooks": hooks("./evil.sh --now")})
     with pytest.raises(UntrustedHooksError) as told:
         project.gather()
-    assert told.value.hooks == (f"PreToolUse: ./evil.sh --now ({file}:7)",)
+    assert told.value.hooks == (f"PreToolUse: ./evil.sh --now ({file}:7): not trusted yet",)
     assert told.value.hooks[0] in str(told.value)
     assert "trust" in str(told.value)
 
@@ -151,7 +143,7 @@ def test_a_project_without_hooks_is_not_asked_about_and_may_only_restrict(projec
     project.write("local", {"permissions": {"ask": ["Edit"]}})
     sources, notices = project.gather(trust=trust)
     assert merge_settings(sources) == Settings(rules=Rules(deny=(parse_rule("Bash"),), ask=(parse_rule("Edit"),)))
-    assert notices == [f"{file}: not trusted, so ignored: model, env"]
+    assert notices == [f"{file}: not trusted, so ignored: model, env (wave hooks trust)"]
 
 
 def test_the_users_own_settings_need_no_trust(project: Project) -> None:
@@ -270,8 +262,8 @@ def test_a_project_that_is_not_there_is_an_error_with_its_path(tmp_path: Path) -
 
 @pytest.mark.parametrize("mode", PermissionMode)
 def test_the_mode_that_is_asked_for_wins_over_the_settings(mode: PermissionMode) -> None:
-    assert mode_for(mode.value, Settings(default_mode=PermissionMode.PLAN)) is mode
-    assert mode_for(None, Settings(default_mode=mode)) is mode
+    assert mode_for(mode.value, Settings(default_mode=PermissionMode.PLAN)) == (mode, ())
+    assert mode_for(None, Settings(default_mode=mode)) == (mode, ())
 
 
 @pytest.mark.parametrize("asked", ["Plan", "", "yolo"])

@@ -11,14 +11,13 @@ from types import TracebackType
 from typing import Any, Self
 
 from wave_agent.assembly import (
+    Foundation,
     Options,
     Trust,
     WindowFinder,
-    find_places,
-    gather_settings,
-    limit_for,
-    mode_for,
+    lay_foundation,
     model_for,
+    model_name_for,
 )
 from wave_agent.calls import Approver, CallRunner
 from wave_agent.compaction import Compactor
@@ -46,7 +45,6 @@ from wave_agent.prompt import system_prompt as default_system_prompt
 from wave_agent.protected import protected_paths
 from wave_agent.result import Callbacks, Result
 from wave_agent.session import FileSessionStore, Recorder, Resumed, load_session, transcript_file
-from wave_agent.settings import Settings, merge_settings
 from wave_agent.tools.base import Tool, ToolContext
 from wave_agent.tools.registry import builtin_tools
 
@@ -59,28 +57,25 @@ class Agent:
     def __init__(
         self,
         *,
-        settings: Settings,
-        workdir: str,
-        home: Path,
-        environment: Mapping[str, str],
+        foundation: Foundation,
         model: Model,
         model_name: str,
         tools: Sequence[Tool],
         system_prompt: str,
-        permission_mode: PermissionMode,
         can_use_tool: Approver | None,
         callbacks: Callbacks,
-        max_turns: int | None,
         session_id: str,
         resumed: Resumed | None,
         notices: Sequence[str],
         hook_runner: HookRunner,
     ) -> None:
         """For `create`; nothing here touches the network or the disk."""
-        path = transcript_file(home, workdir, session_id)
+        settings, workdir, permission_mode = foundation.settings, foundation.project, foundation.mode
+        path = transcript_file(foundation.home, workdir, session_id)
         self.session_id = session_id
         self.settings = settings
-        self.home = home
+        self.home = foundation.home
+        self._foundation = foundation
         self.transcript_path = str(path)
         self._callbacks = callbacks
         self._listener: asyncio.Queue[Event | None] | None = None
@@ -94,7 +89,7 @@ class Agent:
         self._tools = {tool.name: tool for tool in tools}
         self._model = model
         self._workdir = workdir
-        self._environment = environment
+        self._environment = foundation.environment
         self._outputs = path.with_suffix("")
         self._hooks = self._make_hooks(hook_runner, before)
         calls = self._make_calls(permission_mode, can_use_tool)
@@ -108,7 +103,7 @@ class Agent:
             tools=[ToolSpec(tool.name, tool.description, tool.schema()) for tool in tools],
             system=system_prompt,
             permission_mode=permission_mode.value,
-            max_turns=max_turns,
+            max_turns=foundation.max_turns,
             emit=self._emit,
             compactor=Compactor(
                 messages=self._messages,
@@ -143,6 +138,7 @@ class Agent:
             max_stop_blocks=self.settings.max_stop_blocks,
             on_event=self._emit,
             outputs=self._outputs,
+            why_refused=self._foundation.trust.problem,
             journal=before.hooks,
             deferred=[Deferred(event, Said(hook, text)) for event, hook, text in before.deferred],
         )
@@ -156,7 +152,9 @@ class Agent:
             hooks=self._hooks,
             tools=self._tools,
             context=ToolContext(
-                project_dir=Path(self._workdir), environment={**kept, **self.settings.env}, outputs=self._outputs
+                project_dir=Path(self._workdir),
+                environment={**kept, **self.settings.env, **self._foundation.handed_down.variable()},
+                outputs=self._outputs,
             ),
             rules=self.settings.rules,
             mode=mode,
@@ -224,19 +222,9 @@ class Agent:
     @classmethod
     def from_options(cls, options: Options) -> Self:
         """The same, for whoever has more to say than `create` takes."""
-        environment = dict(os.environ)
-        project, home = find_places(options.workdir, environment)
-        sources, notices = gather_settings(
-            home,
-            project,
-            layers=options.setting_sources,
-            overlays=options.overlays,
-            hooks=options.hooks,
-            trust=options.trust,
-            project_hooks=options.project_hooks,
-        )
-        settings = merge_settings(sources)
-        settings.require_usable()
+        foundation = lay_foundation(options, dict(os.environ))
+        settings, environment, notices = foundation.settings, foundation.environment, [*foundation.notices]
+        project, home = foundation.project, foundation.home
         session_id = str(uuid.uuid4()) if options.resume is None else options.resume
         resumed = None if options.resume is None else load_session(transcript_file(home, project, session_id))
         if resumed is not None and resumed.skipped:
@@ -244,21 +232,16 @@ class Agent:
         tools = [*builtin_tools(), *options.tools]
         system = default_system_prompt(project) if options.system_prompt is None else options.system_prompt
         return cls(
-            settings=settings,
-            workdir=project,
-            home=home,
-            environment=environment,
+            foundation=foundation,
             model=options.model_client or model_for(options.base_url, options.api_key, settings, environment),
-            model_name=options.model or environment.get("WAVE_MODEL") or settings.model or "",
+            model_name=model_name_for(options.model, settings, environment),
             tools=list({tool.name: tool for tool in tools}.values()),
             system_prompt="\n\n".join(part for part in (system, options.append_system_prompt) if part),
-            permission_mode=mode_for(options.permission_mode, settings),
             can_use_tool=options.can_use_tool,
             callbacks=options.callbacks,
-            max_turns=limit_for(options.max_turns),
             session_id=session_id,
             resumed=resumed,
-            notices=[*notices, *map(str, settings.issues)],
+            notices=notices,
             hook_runner=options.hook_runner or ProcessRunner(),
         )
 
@@ -356,6 +339,7 @@ class Agent:
         if not self._begun:
             self._begun = True
             self._begin_session(resumed=source == "resume")
+        self._tell_changed_settings()
         self._emit(TurnStarted(prompt=text))
         work = self._running = asyncio.create_task(turn.run(text, session_source=source))
         try:
@@ -370,6 +354,7 @@ class Agent:
             self._running = None
             self._source = None if turn.session_begun else source
             self._close_open_calls()
+            self._tell_changed_settings()
         if work.cancelled():
             self._messages.add_notice_block("Interrupted.", "info")
             return Status.INTERRUPTED
@@ -384,6 +369,10 @@ class Agent:
         self._emit(SessionStarted(session_id=self.session_id, transcript_path=self.transcript_path, resumed=resumed))
         for notice in self._notices:
             self._messages.add_notice_block(notice)
+
+    def _tell_changed_settings(self) -> None:
+        for change in self._foundation.snapshot.changes():
+            self._messages.add_notice_block(change)
 
     def _close_open_calls(self) -> None:
         """Every call has a result, also one that was interrupted."""

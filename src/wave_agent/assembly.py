@@ -1,39 +1,28 @@
 """What an agent is put together from: settings that count, a mode, a model."""
 
 import asyncio
-import inspect
 import os
-import shlex
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from wave_agent.calls import Approver
-from wave_agent.errors import ModelError, SettingsError, UntrustedHooksError
-from wave_agent.hooks.config import SettingsSource, hooks_in_code
-from wave_agent.hooks.definitions import HookDefinition, Layer
+from wave_agent.errors import ModelError, SettingsError
+from wave_agent.hooks.definitions import Layer
 from wave_agent.hooks.execution import HookRunner
 from wave_agent.models.base import Model, ModelRequest
 from wave_agent.models.windows import Window
-from wave_agent.permissions import PermissionMode
+from wave_agent.nesting import Inheritance, inherited, restricted
+from wave_agent.permissions import NOT_LOOSER, PermissionMode
 from wave_agent.result import Callbacks
-from wave_agent.settings import (
-    DEFAULT_SOURCES,
-    Settings,
-    merge_settings,
-    only_restrictions,
-    read_source,
-    settings_files,
-    without_hooks,
-)
-from wave_agent.strictjson import Document
-from wave_agent.text import strip_controls
+from wave_agent.settings import MANAGED_FILE, OF_THE_PROJECT, Settings, merge_settings, settings_files
+from wave_agent.snapshot import Snapshot
+from wave_agent.sources import Choice, Gathered, Overlay, Trust, gather_settings, read_overlay
 from wave_agent.tools.base import Tool
-
-Trust = bool | Callable[[Sequence[HookDefinition]], bool]
-Overlay = str | os.PathLike[str] | Mapping[str, Any]
+from wave_agent.trust import ProjectTrust, Record, rest_digest
 
 
 class Options(Struct, frozen=True, kw_only=True):
@@ -54,8 +43,11 @@ class Options(Struct, frozen=True, kw_only=True):
     """Settings files and objects that the user named."""
     setting_sources: Sequence[str] | None = None
     trust: Trust = False
+    trust_ref: str | None = None
+    """Trust exactly what this git ref holds."""
     project_hooks: bool = True
     """False: the project's own hooks are left out, whether trusted or not."""
+    managed_file: Path = MANAGED_FILE
     max_turns: int | None = None
     resume: str | None = None
     model_client: Model | None = None
@@ -73,80 +65,119 @@ def find_places(workdir: str | os.PathLike[str] | None, environment: Mapping[str
     return project, Path(environment.get("WAVE_HOME") or Path.home() / ".wave").absolute()
 
 
-def gather_settings(
+class Foundation(Struct, frozen=True, kw_only=True):
+    """What an agent stands on: where it works, the settings that count, how much it may."""
+
+    project: str
+    home: Path
+    environment: Mapping[str, str]
+    settings: Settings
+    mode: PermissionMode
+    max_turns: int | None
+    handed_down: Inheritance
+    """What holds for agents that its tools start."""
+    trust: ProjectTrust = ProjectTrust()
+    snapshot: Snapshot = Snapshot()
+    notices: tuple[str, ...] = ()
+
+
+def lay_foundation(options: Options, environment: Mapping[str, str]) -> Foundation:
+    """Reads the settings and decides what counts. Raises `SettingsError` and `UntrustedHooksError`."""
+    above = inherited(environment)
+    if above is not None:
+        above.require_complete()
+        environment = {**environment, "WAVE_HOME": above.home}
+    project, home = find_places(options.workdir, environment)
+    choice, notices = _choice(options, environment, above, project)
+    gathered = gather_settings(home, project, choice)
+    settings = merge_settings(gathered.sources)
+    settings.require_usable()
+    mode, told = mode_for(options.permission_mode, settings, above)
+    limit = limit_for(options.max_turns)
+    files = [
+        *settings_files(home, project).values(),
+        *(Path(file) for file in choice.overlays if isinstance(file, str)),
+    ]
+    return Foundation(
+        project=project,
+        home=home,
+        environment=environment,
+        settings=settings,
+        trust=gathered.trust,
+        mode=mode,
+        max_turns=limit if above is None else above.restricted_turns(limit),
+        notices=(*notices, *gathered.notices, *told, *map(str, settings.issues)),
+        handed_down=_handed_down(options, choice, gathered, settings, mode=mode, home=home, project=project),
+        snapshot=Snapshot(files),
+    )
+
+
+def _choice(
+    options: Options, environment: Mapping[str, str], above: Inheritance | None, project: str
+) -> tuple[Choice, list[str]]:
+    """Which settings to use. Below another agent, what the caller says can only tighten."""
+    choice = Choice(
+        layers=options.setting_sources,
+        overlays=[os.path.abspath(one) if not isinstance(one, Mapping) else one for one in options.overlays],
+        hooks=options.hooks,
+        trust=options.trust,
+        trust_ref=options.trust_ref,
+        project_hooks=options.project_hooks,
+        managed_file=options.managed_file,
+        added_managed=environment.get("WAVE_MANAGED_SETTINGS") or None,
+    )
+    if above is None:
+        return choice, []
+    above.require_inside(project)
+    kept, dropped = restricted([read_overlay(one) for one in choice.overlays])
+    refused = [*dropped]
+    refused += ["trust"] if choice.trust or choice.trust_ref else []
+    refused += ["no project hooks"] if above.project_hooks and not choice.project_hooks else []
+    inherited_rules = {"permissions": {"deny": [*above.deny], "ask": [*above.ask]}, "strictHooks": above.strict}
+    told = f"This agent was started by another one, whose limits hold. Ignored: {', '.join(refused)}."
+    return replace(
+        choice,
+        layers=None,
+        overlays=[*above.overlays, inherited_rules, *kept],
+        trust=False,
+        trust_ref=None,
+        record=above.record if project == above.project else None,
+        project_hooks=above.project_hooks,
+        added_managed=above.added_managed or choice.added_managed,
+    ), [told] if refused else []
+
+
+def _handed_down(
+    options: Options,
+    choice: Choice,
+    gathered: Gathered,
+    settings: Settings,
+    *,
+    mode: PermissionMode,
     home: Path,
     project: str,
-    *,
-    layers: Sequence[str] | None,
-    overlays: Sequence[Overlay] = (),
-    hooks: Mapping[str, Any] | None = None,
-    trust: Trust = False,
-    project_hooks: bool = True,
-) -> tuple[list[SettingsSource], list[str]]:
-    """The settings of all layers, and what the user is told about those that were left out."""
-    # What is managed is always read: nobody below can leave it out.
-    wanted = DEFAULT_SOURCES if layers is None else (Layer.MANAGED, *map(_layer, layers))
-    files = settings_files(home, project)
-    found = [source for layer in dict.fromkeys(wanted) if (source := read_source(layer, files[layer])) is not None]
-    if not project_hooks:
-        found = [without_hooks(source) if source.layer in _OF_THE_PROJECT else source for source in found]
-    theirs = [source for source in found if source.layer in _OF_THE_PROJECT]
-    notices: list[str] = []
-    if theirs and not _trusted(theirs, trust):
-        for source in theirs:
-            kept, dropped = only_restrictions(source)
-            found[found.index(source)] = kept
-            if dropped:
-                notices.append(f"{source.name}: not trusted, so ignored: {', '.join(dropped)}")
-    found += map(_overlay, overlays)
-    if hooks is not None:
-        found.append(hooks_in_code(hooks))
-    return found, notices
-
-
-_OF_THE_PROJECT = (Layer.PROJECT, Layer.LOCAL)
-
-
-def _overlay(overlay: Overlay) -> SettingsSource:
-    if isinstance(overlay, Mapping):
-        return SettingsSource(Layer.FLAG, "settings", Document(overlay, {}))
-    found = read_source(Layer.FLAG, Path(overlay))
-    if found is None:
-        raise SettingsError(f"There is no settings file {overlay}.")
-    return found
-
-
-def _trusted(sources: Sequence[SettingsSource], trust: Trust) -> bool:
-    """Whether the project's own settings count. Raises `UntrustedHooksError` if it has hooks and they do not."""
-    if trust is True:
-        return True
-    if trust is not False and not callable(trust):
-        raise SettingsError(f"trust must be True, False or a function, not {trust!r}.")
-    hooks = merge_settings(sources).hooks.hooks
-    if hooks and trust is not False:
-        answer: Any = trust(hooks)
-        if inspect.iscoroutine(answer):
-            answer.close()
-        if not isinstance(answer, bool):
-            raise SettingsError(f"The trust function must return True or False, not {type(answer).__name__}.")
-        if answer:
-            return True
-    if hooks:
-        raise UntrustedHooksError([strip_controls(_described(hook)) for hook in hooks])
-    return False
-
-
-def _described(hook: HookDefinition) -> str:
-    """All that would be run, and where it is written."""
-    command = shlex.join([hook.command, *hook.args]) if hook.args is not None else hook.shown_command
-    return f"{hook.event}: {command} ({hook.source}:{hook.line})"
-
-
-def _layer(name: str) -> Layer:
-    known = [layer.value for layer in DEFAULT_SOURCES]
-    if name not in known:
-        raise SettingsError(f'"{name}" is not a source of settings; known are {", ".join(known)}.')
-    return Layer(name)
+) -> Inheritance:
+    theirs = [source for source in gathered.sources if source.layer in OF_THE_PROJECT]
+    directories = (project, *settings.additional_directories)
+    in_code = [hook for hook in settings.hooks.hooks if hook.layer is Layer.CODE]
+    return Inheritance(
+        mode=mode,
+        home=str(home),
+        project=project,
+        directories=tuple(os.path.realpath(os.path.join(project, os.path.expanduser(one))) for one in directories),
+        max_turns=options.max_turns,
+        overlays=tuple(choice.overlays),
+        deny=tuple(rule.text for rule in settings.rules.deny),
+        ask=tuple(rule.text for rule in settings.rules.ask),
+        strict=settings.strict_hooks,
+        project_hooks=choice.project_hooks,
+        record=Record(
+            hooks=gathered.trust.record,
+            settings={os.path.relpath(source.name, project): rest_digest(source) for source in theirs},
+        ),
+        added_managed=choice.added_managed,
+        hidden="hooks in code, which cannot be handed down" if in_code else "",
+    )
 
 
 def limit_for(asked: int | None) -> int | None:
@@ -155,23 +186,38 @@ def limit_for(asked: int | None) -> int | None:
     return asked
 
 
-def mode_for(asked: str | None, settings: Settings) -> PermissionMode:
-    if asked is None:
-        return settings.default_mode
+def mode_for(
+    asked: str | None, settings: Settings, above: Inheritance | None = None
+) -> tuple[PermissionMode, tuple[str, ...]]:
+    """The mode, and what to tell if it is not the one that was asked for."""
     known = [mode.value for mode in PermissionMode]
-    if asked not in known:
+    if asked is not None and asked not in known:
         raise SettingsError(f'"{asked}" is not a permission mode; known are {", ".join(known)}.')
-    return PermissionMode(asked)
+    wanted = settings.default_mode if asked is None else PermissionMode(asked)
+    mode, why = wanted, ""
+    if "default_mode" in settings.managed and mode not in NOT_LOOSER[settings.default_mode]:
+        mode, why = settings.default_mode, "managed settings allow no more"
+    if above is not None and above.restricted_mode(mode) is not mode:
+        mode, why = above.restricted_mode(mode), "the agent that started this one has no more"
+    return mode, (f"The permission mode is {mode}, not {wanted}: {why}.",) if why else ()
 
 
 def model_for(base_url: str | None, api_key: str | None, settings: Settings, environment: Mapping[str, str]) -> Model:
     url = base_url or environment.get("WAVE_BASE_URL") or environment.get("OPENAI_BASE_URL") or settings.base_url
+    if "base_url" in settings.managed:
+        url = settings.base_url
     key = api_key or environment.get("WAVE_API_KEY") or environment.get("OPENAI_API_KEY")
     if url is None and key is None:
         return _NoModel()
     from wave_agent.models.openai_chat import OpenAIChatModel  # lazy: an agent with its own model never needs it
 
     return OpenAIChatModel(base_url=url or "https://api.openai.com/v1", api_key=key, environment=environment)
+
+
+def model_name_for(asked: str | None, settings: Settings, environment: Mapping[str, str]) -> str:
+    if "model" in settings.managed:
+        return settings.model or ""
+    return asked or environment.get("WAVE_MODEL") or settings.model or ""
 
 
 class WindowFinder:

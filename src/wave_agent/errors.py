@@ -30,10 +30,13 @@ class UntrustedHooksError(WaveError):
     def __init__(self, hooks: Sequence[str]) -> None:
         """`hooks` describes each of them: event, what it runs, where it stands."""
         listed = "\n".join(f"  {hook}" for hook in hooks)
-        how = "--trust on the command line, trust=True in Python; --no-project-hooks leaves them out"
-        super().__init__(
-            f"This project has hooks that are not trusted:\n{listed}\nLook at them, then trust them: {how}."
+        choices = (
+            "  wave hooks trust      to trust them as they are now",
+            "  --trust               to trust them for this run alone (in Python: trust=True)",
+            "  --no-project-hooks    to go without them",
         )
+        told = "\n".join(choices)
+        super().__init__(f"This project has hooks that are not trusted:\n{listed}\nLook at them, then choose:\n{told}")
         self.hooks = tuple(hooks)
 
 

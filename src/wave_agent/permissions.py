@@ -27,6 +27,16 @@ class PermissionMode(StrEnum):
     BYPASS = "bypassPermissions"
 
 
+NOT_LOOSER: Mapping[PermissionMode, frozenset[PermissionMode]] = {
+    PermissionMode.PLAN: frozenset({PermissionMode.PLAN}),
+    PermissionMode.DONT_ASK: frozenset({PermissionMode.DONT_ASK}),
+    PermissionMode.DEFAULT: frozenset({PermissionMode.DEFAULT, PermissionMode.PLAN, PermissionMode.DONT_ASK}),
+    PermissionMode.ACCEPT_EDITS: frozenset(PermissionMode) - {PermissionMode.BYPASS},
+    PermissionMode.BYPASS: frozenset(PermissionMode),
+}
+"""For each mode those that let nothing run that it would not. `plan` reads what `dontAsk` may not."""
+
+
 class Kind(StrEnum):
     """What a tool does, as far as modes care."""
 

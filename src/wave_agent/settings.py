@@ -4,6 +4,8 @@ Hooks and permission rules of all layers add up, `env` by key; of anything else 
 and nobody overrides what is managed.
 """
 
+import os
+import stat
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, cast
@@ -39,6 +41,8 @@ class Settings(Struct, frozen=True, kw_only=True):
     http_env: tuple[str, ...] = ()
     managed_hooks_only: bool = False
     cleanup_days: int = 30
+    managed: frozenset[str] = frozenset()
+    """The names of the fields above that managed settings have set: neither flag nor environment overrides them."""
     issues: tuple[Issue, ...] = ()
 
     def require_usable(self) -> None:
@@ -67,12 +71,15 @@ def merge_settings(sources: Iterable[SettingsSource], *, strict: bool = False) -
         hooks=hooks,
         env=layered.env,
         models=layered.models,
+        managed=frozenset(layered.managed),
         rules=rules,
         issues=(*hooks.issues, *layered.issues),
     )
 
 
 DEFAULT_SOURCES = (Layer.MANAGED, Layer.USER, Layer.PROJECT, Layer.LOCAL)
+OF_THE_PROJECT = (Layer.PROJECT, Layer.LOCAL)
+"""Layers that come with a project: they count as far as it is trusted."""
 MANAGED_FILE = Path("/etc/wave/settings.json")
 
 
@@ -90,7 +97,10 @@ def settings_files(home: Path, project_dir: str) -> Mapping[Layer, Path]:
 def read_source(layer: Layer, file: Path) -> SettingsSource | None:
     """The settings in this file, if there is one. Raises `SettingsError`."""
     try:
-        text = file.read_text(encoding="utf-8")
+        with file.open("rb") as opened:
+            if layer is Layer.MANAGED:
+                require_sound_owner(opened.fileno(), file)
+            text = opened.read().decode()
     except (FileNotFoundError, NotADirectoryError):
         return None
     except UnicodeDecodeError as error:
@@ -100,24 +110,60 @@ def read_source(layer: Layer, file: Path) -> SettingsSource | None:
     return parse_settings(text, layer, str(file))
 
 
+def read_managed(file: Path, added: str | None) -> list[SettingsSource]:
+    """What is managed: the system's file if there is one, and one that is `added` to it, never put in its place.
+
+    The added one comes first: of two values the system's wins.
+    """
+    found: list[SettingsSource] = []
+    if added:
+        more = read_source(Layer.MANAGED, Path(added).absolute())
+        if more is None:
+            raise SettingsError(f"There is no managed settings file {added}, which WAVE_MANAGED_SETTINGS names.")
+        found.append(more)
+    system = read_source(Layer.MANAGED, file)
+    return [*found, system] if system else found
+
+
+def require_sound_owner(descriptor: int, file: Path) -> None:
+    """Raises `SettingsError` if somebody else than root or the running user could have written this file."""
+    facts = os.fstat(descriptor)
+    # Whoever can write to the directory can put another file in its place, unless only owners can remove there.
+    around = os.stat(os.path.dirname(os.path.realpath(file)))
+    for what, found in ((str(file), facts), (os.path.dirname(file), around)):
+        if found.st_uid not in (0, os.geteuid()):
+            raise SettingsError(f"{what} belongs to user {found.st_uid}, not to root or you, so it is not relied on.")
+        sticky = stat.S_ISDIR(found.st_mode) and found.st_mode & stat.S_ISVTX
+        if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH) and not sticky:
+            raise SettingsError(f"{what} can be written by others, so it is not relied on: chmod go-w {what}")
+
+
 def without_hooks(source: SettingsSource) -> SettingsSource:
     settings = {key: value for key, value in source.document.value.items() if key != "hooks"}
     return SettingsSource(source.layer, source.name, Document(settings, source.document.lines))
 
 
-def only_restrictions(source: SettingsSource) -> tuple[SettingsSource, tuple[str, ...]]:
-    """What an untrusted project may say: rules that deny or ask. Also the names of what was left out."""
+RESTRICTIONS = ("deny", "ask")
+"""The rules that count whoever says them."""
+
+
+def only_restrictions(source: SettingsSource, *, keep_hooks: bool = False) -> tuple[SettingsSource, tuple[str, ...]]:
+    """What an untrusted project may say: rules that deny or ask. Also the names of what was left out.
+
+    `keep_hooks`: its hooks are trusted, and only they.
+    """
     settings = cast(Mapping[str, Any], source.document.value)
     permissions: Any = settings.get("permissions")
     rules: Mapping[str, Any] = cast(Mapping[str, Any], permissions) if isinstance(permissions, Mapping) else {}
-    kept: Any = {key: rules[key] for key in ("deny", "ask") if key in rules}
+    restrictions: Any = {key: rules[key] for key in RESTRICTIONS if key in rules}
     if permissions is not None and not isinstance(permissions, Mapping):
-        kept = permissions  # told as broken when the settings are merged
-    dropped = [key for key in settings if key not in ("permissions", "$schema") and not key.startswith("//")]
-    dropped += [f"permissions.{key}" for key in rules if key not in ("deny", "ask")]
-    return SettingsSource(source.layer, source.name, Document({"permissions": kept}, source.document.lines)), tuple(
-        dropped
-    )
+        restrictions = permissions  # told as broken when the settings are merged
+    kept = {"permissions": restrictions}
+    if keep_hooks and "hooks" in settings:
+        kept["hooks"] = settings["hooks"]
+    dropped = [key for key in settings if key not in (*kept, "$schema") and not key.startswith("//")]
+    dropped += [f"permissions.{key}" for key in rules if key not in RESTRICTIONS]
+    return SettingsSource(source.layer, source.name, Document(kept, source.document.lines)), tuple(dropped)
 
 
 class _WrongError(Exception):
@@ -231,6 +277,7 @@ class _Merge:
 
     def __init__(self) -> None:
         self.values: dict[str, Any] = {}
+        self.managed: set[str] = set()
         self.env: dict[str, str] = {}
         self.models: dict[str, Mapping[str, Any]] = {}
         self.deny: list[Rule] = []
@@ -256,6 +303,7 @@ class _Merge:
                 self.report(source, path, "only managed settings can say this", broken=False)
             elif found is not None:
                 self.values[value.name] = found
+                self.managed |= {value.name} if source.layer is Layer.MANAGED else set()
         for key, raw in sections["env"].items():
             text = self.read(source, ("env", key), raw, _text)
             if not key or "=" in key or "\0" in f"{key}{text}":

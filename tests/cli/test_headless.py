@@ -1,10 +1,8 @@
 """`wave -p` as a real process against a real HTTP server on loopback."""
 
 import json
-import os
 import signal
 import subprocess
-import sysconfig
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,56 +10,15 @@ from typing import Any
 
 import pytest
 
+from tests.cli.project import Project, serving
 from wave_agent.model_server import Hang, Status
 from wave_agent.models.base import ToolCall
-from wave_agent.testing import RecordingModelServer, Reply, call
-
-WAVE = str(Path(sysconfig.get_path("scripts")) / "wave")
-
-
-class Project:
-    """A project directory, a model server, and `wave` run in it."""
-
-    def __init__(self, directory: Path) -> None:
-        self.directory = directory / "project"
-        self.directory.mkdir()
-        self.home = directory / "home"
-
-    def environment(self, server: RecordingModelServer | None) -> dict[str, str]:
-        kept = {key: value for key, value in os.environ.items() if not key.startswith(("WAVE", "OPENAI"))}
-        endpoint = {"WAVE_BASE_URL": server.base_url, "WAVE_MODEL": "test", "WAVE_API_KEY": "key"} if server else {}
-        return {**kept, **endpoint, "WAVE_HOME": str(self.home), "NO_PROXY": "127.0.0.1"}
-
-    def command(self, *arguments: str, server: RecordingModelServer | None, **more: Any) -> subprocess.Popen[str]:
-        return subprocess.Popen(
-            [WAVE, *arguments],
-            cwd=self.directory,
-            env=self.environment(server),
-            stdin=more.pop("stdin", subprocess.DEVNULL),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            **more,
-        )
-
-    def wave(self, *arguments: str, server: RecordingModelServer | None = None, piped: str | None = None) -> Any:
-        stdin = subprocess.PIPE if piped is not None else subprocess.DEVNULL
-        process = self.command(*arguments, server=server, stdin=stdin)
-        out, err = process.communicate(piped, timeout=60)
-        return subprocess.CompletedProcess(arguments, process.returncode, out, err)
-
-    def settings(self, settings: dict[str, Any]) -> None:
-        (self.directory / ".wave").mkdir(exist_ok=True)
-        (self.directory / ".wave" / "settings.json").write_text(json.dumps(settings))
+from wave_agent.testing import Reply, call
 
 
 @pytest.fixture
 def project(tmp_path: Path) -> Project:
     return Project(tmp_path)
-
-
-def serving(*replies: Any) -> Any:
-    return RecordingModelServer.in_thread(list(replies))
 
 
 def test_text_is_the_last_answer_alone(project: Project):

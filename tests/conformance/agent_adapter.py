@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from tests.conformance.wave_adapter import KINDS, load
 from wave_agent.agent import Agent
+from wave_agent.assembly import Foundation
 from wave_agent.errors import SettingsError
 from wave_agent.events import Event, Notice
 from wave_agent.hooks.events import EVENTS
@@ -22,6 +23,7 @@ from wave_agent.hooks.runner import ProcessRunner
 from wave_agent.messages import ErrorBlock, NoticeBlock
 from wave_agent.models.base import ModelRequest
 from wave_agent.models.scripted import Reply, ScriptedModel, call
+from wave_agent.nesting import Inheritance
 from wave_agent.permissions import Allow, Deny, Kind, PermissionMode, PermissionRequest, Rules
 from wave_agent.result import Callbacks, Result
 from wave_agent.rules import parse_rule
@@ -136,19 +138,24 @@ def _agent(
     rules = request.get("options", {}).get("permissions", {})
     parsed = {key: tuple(map(parse_rule, rules.get(key, []))) for key in ("deny", "ask", "allow")}
     home = Path(request["project_dir"]) / "home"
-    return Agent(
-        settings=replace(settings, rules=Rules(**parsed)),
-        workdir=request["project_dir"],
+    project, mode = request["project_dir"], PermissionMode(rules.get("mode", "default"))
+    foundation = Foundation(
+        project=project,
         home=home,
         environment=dict(os.environ),
+        settings=replace(settings, rules=Rules(**parsed)),
+        mode=mode,
+        max_turns=12,
+        handed_down=Inheritance(mode=mode, home=str(home), project=project, directories=(project,)),
+    )
+    return Agent(
+        foundation=foundation,
         model=model,
         model_name="scripted",
         tools=[tool],
         system_prompt="",
-        permission_mode=PermissionMode(rules.get("mode", "default")),
         can_use_tool=approver,
         callbacks=Callbacks(on_event=hear),
-        max_turns=12,
         session_id="conformance",
         resumed=None,
         notices=[],

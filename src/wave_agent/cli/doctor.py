@@ -9,12 +9,13 @@ from typing import Any, NamedTuple, cast
 
 import click
 
-from wave_agent.assembly import find_places, gather_settings, model_for
+from wave_agent.assembly import find_places, model_for
 from wave_agent.errors import ModelError, SettingsError, WaveError
 from wave_agent.hooks.definitions import HookDefinition
 from wave_agent.models.base import Model, ModelRequest, Text, ToolCall, ToolSpec
 from wave_agent.models.probe import Probe, advice
 from wave_agent.settings import Settings, merge_settings
+from wave_agent.sources import Choice, gather_settings
 
 PATIENCE = 60.0
 PING = ToolSpec(
@@ -70,7 +71,7 @@ async def _examine(
 async def _findings(cwd: str | None, model: str | None, base_url: str | None) -> AsyncIterator[Finding]:
     try:
         project, home = find_places(cwd, os.environ)
-        sources, _ = gather_settings(home, project, layers=None, trust=True)
+        sources = gather_settings(home, project, Choice(trust=True)).sources
         settings = merge_settings(sources)
     except SettingsError as error:
         yield Finding("settings", "failed", str(error))

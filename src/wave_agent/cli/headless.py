@@ -54,6 +54,7 @@ class Flags(Struct, frozen=True, kw_only=True):
     append_system_prompt: str = ""
     cwd: str | None = None
     trust: bool = False
+    trust_ref: str | None = None
     no_project_hooks: bool = False
     strict_hooks: bool = False
     resume: str | None = None
@@ -115,6 +116,7 @@ def options(flags: Flags, screen: "Screen") -> Options:
         overlays=overlays,
         append_system_prompt=flags.append_system_prompt,
         trust=flags.trust,
+        trust_ref=flags.trust_ref,
         project_hooks=not flags.no_project_hooks,
         max_turns=flags.max_turns,
         resume=resume,

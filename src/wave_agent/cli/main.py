@@ -29,6 +29,7 @@ COMMANDS: Mapping[str, CommandSource] = {
     "completion": CommandSource("wave_agent.cli.completion:completion", "Print the completion script for a shell"),
     "demo": CommandSource("wave_agent.cli.demo:demo", "See hooks at work, without a key or a network"),
     "doctor": CommandSource("wave_agent.cli.doctor:doctor", "Check settings, hooks, endpoint and model"),
+    "hooks": CommandSource("wave_agent.cli.hooks:hooks", "Look after hooks"),
     "sessions": CommandSource("wave_agent.cli.sessions:sessions", "List, show, export and delete sessions"),
 }
 
@@ -112,6 +113,7 @@ def load(source: CommandSource) -> click.Command:
 @click.option("--append-system-prompt", default="", metavar="TEXT", help="More instructions for the model.")
 @click.option("--cwd", metavar="DIR", help="Work in this project instead of the current directory.")
 @click.option("--trust", is_flag=True, help="Trust the project's hooks for this run. Nothing is stored.")
+@click.option("--trust-ref", metavar="REF", help="Trust exactly what this git ref holds, such as origin/main.")
 @click.option("--no-project-hooks", is_flag=True, help="Leave the project's own hooks out.")
 @click.option("--strict-hooks", is_flag=True, help="No hook may fail open: every failure blocks.")
 @click.option("-c", "--continue", "go_on", is_flag=True, help="Go on with the latest session of this project.")

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from wave_agent.events import Event, HookFinished, HookRun, HookStarted, Notice
 from wave_agent.hooks.definitions import HookDefinition
-from wave_agent.hooks.events import EVENTS, ContextPlace, EventRow, HookEvent
+from wave_agent.hooks.events import EVENTS, ContextPlace, EventRow, HookEvent, OnFailure
 from wave_agent.hooks.execution import HookExecutionResult, HookJob, HookRunner
 from wave_agent.hooks.functions import call_function
 from wave_agent.hooks.occasion import Occasion, Stage, ToolFacts, reading_of, role_of
@@ -74,11 +74,15 @@ class HookManager:
         max_stop_blocks: int = 8,
         on_event: Callable[[Event], None] = lambda _: None,
         outputs: Path | None = None,
+        why_refused: Callable[[HookDefinition], str | None] = lambda _: None,
         async_grace: float = ASYNC_GRACE,
         journal: Sequence[HookRun] = (),
         deferred: Sequence[Deferred] = (),
     ) -> None:
         """`environment` is the agent's own; `outputs` is where texts too long to show are kept whole.
+
+        `why_refused` is asked before each run, and says why this hook must not be run now. Then it is a failure that
+        blocks, whatever the hook says about failures: it has not been heard.
 
         `journal` and `deferred` are those of a session that goes on.
         """
@@ -90,6 +94,7 @@ class HookManager:
         self._runner = runner
         self._emit = on_event
         self._outputs = outputs
+        self._why_refused = why_refused
         self._async_grace = async_grace
         self._occasions = max((run.occasion for run in journal), default=0)
         self._void: set[int] = set()
@@ -192,8 +197,11 @@ class HookManager:
         self._emit(
             HookStarted(event=row.event.value, name=hook.name, tool_use_id=call_id, status_message=hook.status_message)
         )
+        refused = self._why_refused(hook)
         try:
-            if hook.function is not None:
+            if refused is not None:
+                result = HookExecutionResult(error=refused)
+            elif hook.function is not None:
                 result = await call_function(hook.function, stage.stdin, hook.timeout)
             else:
                 result = await self._runner.run(self._job(hook, row, stage))
@@ -201,7 +209,8 @@ class HookManager:
             ended = Verdict((Failure(FailureKind.SIGNAL, "cancelled", blocks=True),))
             self._record(hook, stage, look, HookExecutionResult(cancelled=True), ended, let_through=False)
             raise
-        verdict = read(hook.event, result, name=hook.name, on_failure=hook.on_failure)
+        on_failure = hook.on_failure if refused is None else OnFailure.BLOCK
+        verdict = read(hook.event, result, name=hook.name, on_failure=on_failure)
         if hook.gets_arguments and any(_is_cut(stage.payload, path) for path in row.arguments):
             told = TellUser(f"hook {hook.name}: an argument was cut at 100 KiB; the whole is on its stdin")
             verdict = replace(verdict, effects=(*verdict.effects, told))

@@ -1,0 +1,134 @@
+"""`wave hooks trust`: what a project's settings would run, and whether they may."""
+
+import json
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import click
+from msgspec import Struct
+
+from wave_agent.assembly import find_places
+from wave_agent.hooks.config import SettingsSource
+from wave_agent.permissions import PermissionMode
+from wave_agent.settings import merge_settings, only_restrictions
+from wave_agent.sources import describe, project_settings
+from wave_agent.text import strip_controls
+from wave_agent.trust import Candidate, Record, TrustStore, candidates, file_digest, record_of
+
+
+class Finding(Struct, frozen=True):
+    """One hook, and whether it may run."""
+
+    candidate: Candidate
+    why_not: str | None
+
+    def to_dict(self) -> dict[str, Any]:
+        hook = self.candidate.hook
+        return {
+            "event": hook.event.value,
+            "matcher": hook.matcher.text,
+            "name": hook.name,
+            "command": hook.command,
+            "args": hook.args,
+            "source": hook.source,
+            "line": hook.line,
+            "files": self.candidate.files,
+            "trusted": self.why_not is None,
+            "why_not": self.why_not,
+        }
+
+
+@click.command()
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--list", "only_list", is_flag=True, help="Only tell what is trusted. Exit status 1 if something is not.")
+@click.option("--revoke", is_flag=True, help="Trust nothing in this project any more, and forget its allowed rules.")
+@click.option("--cwd", metavar="DIR", help="The project, instead of the current directory.")
+@click.option("--json", "as_json", is_flag=True, help="With --list: for programs.")
+def trust(yes: bool, only_list: bool, revoke: bool, cwd: str | None, as_json: bool) -> int:
+    """Look at a project's hooks and trust them
+
+    A project's hooks run with your rights, so they run only once you have agreed to them. Trust is bound to each hook
+    as it is written and to the files of the project that its command names: when one of them changes, you are asked
+    again. It also covers the other settings of the project (env, allow rules, model, endpoint). It is kept in your own
+    directory (WAVE_HOME), never in the project.
+
+    \b
+    wave hooks trust             look, then decide
+    wave hooks trust --list      what is trusted, and what has changed
+    wave hooks trust --revoke    take it back
+    """
+    if only_list + revoke + yes > 1:
+        raise click.UsageError("--yes, --list and --revoke exclude each other.")
+    if as_json and not only_list:
+        raise click.UsageError("--json goes with --list.")
+    project, home = find_places(cwd, os.environ)
+    store = TrustStore(home)
+    if revoke:
+        click.echo("Nothing in this project is trusted any more." if store.revoke(project) else "Nothing was trusted.")
+        return 0
+    sources = project_settings(home, project)
+    record = store.read(project)
+    found = [Finding(one, record.why_not(one)) for one in candidates(sources, project, file_digest)]
+    # Taken before anything is shown: what is trusted is what was looked at.
+    wanted = record_of(sources, project, file_digest)
+    uncovered = [source for source in sources if not record.covers(source, project)]
+    if only_list and as_json:
+        click.echo(json.dumps({"project": project, "hooks": [one.to_dict() for one in found]}))
+    else:
+        _show(project, found, sources, record)
+    pending = any(one.why_not for one in found) or any(_others(source) for source in uncovered)
+    if only_list or not pending:
+        return 1 if pending else 0
+    return _decide(store, project, wanted, yes=yes)
+
+
+def _decide(store: TrustStore, project: str, wanted: Record, *, yes: bool) -> int:
+    if not yes:
+        if not sys.stdin.isatty():
+            raise click.UsageError("Nobody can be asked here: look at the list above, then add --yes.")
+        if not click.confirm("Trust this, as it is now?"):
+            click.echo("Nothing has changed.")
+            return 1
+    store.trust(project, wanted)
+    click.echo(f"Trusted. It is kept in {store.file}; wave hooks trust --revoke takes it back.")
+    return 0
+
+
+def _show(project: str, found: Sequence[Finding], sources: Sequence[SettingsSource], record: Record) -> None:
+    for line in _lines(project, found, sources, record):
+        click.echo(strip_controls(line))
+
+
+def _lines(project: str, found: Sequence[Finding], sources: Sequence[SettingsSource], record: Record) -> Iterator[str]:
+    if not found and not any(map(_others, sources)):
+        yield f"{project} has no hooks, and no settings that need trust."
+    for one in found:
+        hook = one.candidate.hook
+        yield f"{'trusted' if one.why_not is None else 'NOT TRUSTED'}  {describe(hook)}"
+        if hook.matcher.text not in ("", "*"):
+            yield f"    for {hook.matcher.text}"
+        if one.why_not is not None:
+            yield f"    {one.why_not}"
+        for name, digest in one.candidate.files.items():
+            yield f"    {name}: {'not there' if digest is None else f'sha256 {digest[:16]}'}"
+    for source in sources:
+        if others := _others(source):
+            state = "trusted" if record.covers(source, project) else "NOT TRUSTED"
+            yield f"{state}  {source.name}:"
+            yield from (f"    {other}" for other in others)
+    for issue in merge_settings(sources).issues:
+        yield f"note: {issue}"
+
+
+def _others(source: SettingsSource) -> list[str]:
+    """What trust would let count beside hooks, with its values."""
+    shown: list[str] = []
+    for name in only_restrictions(source, keep_hooks=True)[1]:
+        value: Any = source.document.value
+        for step in name.split("."):
+            value = value[step]
+        never = "  (no project can set that: it does not count)" if value == PermissionMode.BYPASS else ""
+        shown.append(f"{name}: {json.dumps(value, ensure_ascii=False)}{never}")
+    return shown

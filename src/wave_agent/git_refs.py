@@ -1,0 +1,82 @@
+"""Trust in what a git ref holds: for CI, where the working tree may be anybody's."""
+
+import hashlib
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+from wave_agent.errors import SettingsError
+from wave_agent.hooks.config import SettingsSource, parse_settings
+from wave_agent.settings import OF_THE_PROJECT, settings_files
+from wave_agent.trust import Record, record_of
+
+_PATIENCE = 30.0
+
+
+def record_at(ref: str, project: str) -> Record:
+    """What the project's hooks and settings are at this ref. Raises `SettingsError`."""
+    tree = _Tree(ref, project)
+    sources: list[SettingsSource] = []
+    for layer, file in settings_files(Path(project), project).items():
+        content = tree.read(str(file)) if layer in OF_THE_PROJECT else None
+        if content is None:
+            continue
+        try:
+            sources.append(parse_settings(content.decode(errors="replace"), layer, str(file)))
+        except SettingsError as error:
+            raise SettingsError(f"At {ref}: {error}") from None
+    return record_of(sources, project, tree.digest)
+
+
+class _Tree:
+    """The files of a project at one commit, read without running anything that the repository configures."""
+
+    def __init__(self, ref: str, project: str) -> None:
+        self._project = project
+        self._ref = ref
+        if shutil.which("git") is None:
+            raise SettingsError(f"--trust-ref {ref}: there is no git on this machine.")
+        asked = self._git("rev-parse", "--verify", "--end-of-options", f"{ref}^{{commit}}")
+        if asked.returncode != 0:
+            raise SettingsError(f"--trust-ref {ref}: {_told(asked)} Fetch it first, or name another ref.")
+        if b"ambiguous" in asked.stderr:
+            raise SettingsError(f"--trust-ref {ref}: more than one ref has this name; write it whole (refs/…).")
+        self._commit = asked.stdout.decode().strip()
+        self._prefix = self._git("rev-parse", "--show-prefix").stdout.decode(errors="surrogateescape").rstrip("\n")
+
+    def read(self, path: str) -> bytes | None:
+        """The content of a file, by its path in the working tree; None if the commit has no such file."""
+        relative = os.path.relpath(path, self._project)
+        if relative.startswith("../"):
+            return None
+        found = self._git("cat-file", "blob", f"{self._commit}:{self._prefix}{relative}")
+        return found.stdout if found.returncode == 0 else None
+
+    def digest(self, path: str) -> str | None:
+        content = self.read(path)
+        return None if content is None else hashlib.sha256(content).hexdigest()
+
+    def _git(self, *arguments: str) -> subprocess.CompletedProcess[bytes]:
+        # A repository's own configuration can name programs to run; none of them has a part in reading a blob.
+        quiet = ("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null")
+        environment = {**os.environ, "LC_ALL": "C", "GIT_NO_LAZY_FETCH": "1", "GIT_TERMINAL_PROMPT": "0"}
+        for key in ("WAVE_API_KEY", "OPENAI_API_KEY"):
+            environment.pop(key, None)
+        try:
+            return subprocess.run(
+                ["git", *quiet, *arguments],
+                cwd=self._project,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=_PATIENCE,
+                check=False,
+            )
+        except (OSError, ValueError, subprocess.TimeoutExpired) as error:
+            raise SettingsError(f"--trust-ref {self._ref}: git did not answer: {error}") from None
+
+
+def _told(answer: subprocess.CompletedProcess[bytes]) -> str:
+    text = answer.stderr.decode(errors="replace").strip().splitlines()
+    return text[-1].removeprefix("fatal: ").rstrip(".") + "." if text else "git does not know it."

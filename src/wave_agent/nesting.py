@@ -1,0 +1,129 @@
+"""An agent that another agent's tool has started: it inherits mode and limits, and no flag of its own loosens them.
+
+What is inherited travels in one environment variable. A command can take that away from its children, so on Linux the
+environments of the processes above are looked at as well. A process that has cut itself loose from all of them is out
+of sight.
+"""
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from wave_agent.errors import SettingsError
+from wave_agent.hooks.config import SettingsSource
+from wave_agent.permissions import NOT_LOOSER, PermissionMode
+from wave_agent.settings import only_restrictions
+from wave_agent.trust import Record
+
+VARIABLE = "WAVE_PARENT"
+_LARGEST = 64 * 1024
+"""Bytes: the system takes 128 KiB for one variable."""
+_ANCESTORS = 64
+_ENTRY = f"{VARIABLE}=".encode()
+
+
+class Inheritance(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What holds for every agent below this one."""
+
+    mode: PermissionMode
+    home: str
+    project: str
+    directories: tuple[str, ...]
+    """Where it may work, real paths."""
+    max_turns: int | None = None
+    overlays: tuple[Any, ...] = ()
+    """Settings that the user named: paths and objects."""
+    deny: tuple[str, ...] = ()
+    ask: tuple[str, ...] = ()
+    strict: bool = False
+    project_hooks: bool = True
+    sandbox: bool = False
+    record: Record = Record()
+    """What is trusted in the project."""
+    added_managed: str | None = None
+    hidden: str = ""
+    """What cannot be handed down. An agent that would have to do without it does not start."""
+
+    def variable(self) -> dict[str, str]:
+        """For the environment of tools."""
+        text = msgspec.json.encode(self).decode()
+        if len(text.encode()) > _LARGEST:
+            small = Inheritance(
+                mode=self.mode,
+                home=self.home,
+                project=self.project,
+                directories=self.directories,
+                hidden="settings that are too large to be handed down",
+            )
+            text = msgspec.json.encode(small).decode()
+        return {VARIABLE: text}
+
+    def restricted_mode(self, asked: PermissionMode) -> PermissionMode:
+        return asked if asked in NOT_LOOSER[self.mode] else self.mode
+
+    def restricted_turns(self, asked: int | None) -> int | None:
+        limits = [limit for limit in (asked, self.max_turns) if limit is not None]
+        return min(limits, default=None)
+
+    def require_inside(self, project: str) -> None:
+        """Raises `SettingsError` if the project lies where the agent above may not work."""
+        if not any(project == base or project.startswith(base.rstrip("/") + "/") for base in self.directories):
+            where = ", ".join(self.directories)
+            raise SettingsError(f"The agent that started this one may not work in {project}, only in {where}.")
+
+    def require_complete(self) -> None:
+        """Raises `SettingsError` if a guard of the agent above could not be handed down."""
+        if self.hidden:
+            raise SettingsError(
+                f"The agent that started this one has {self.hidden}, so nothing can be started below it."
+            )
+
+
+def inherited(environment: Mapping[str, str]) -> Inheritance | None:
+    """What the agent above hands down, if there is one. Raises `SettingsError` if that cannot be read."""
+    text = environment.get(VARIABLE) or next(_of_ancestors(), None)
+    if text is None:
+        return None
+    try:
+        return msgspec.json.decode(text, type=Inheritance)
+    except msgspec.DecodeError as error:
+        raise SettingsError(
+            f"{VARIABLE} cannot be read ({error}); it belongs to the agent that started this."
+        ) from None
+
+
+def restricted(overlays: Sequence[SettingsSource]) -> tuple[list[dict[str, Any]], list[str]]:
+    """Of settings that were named to an agent below another one: what tightens, and the names of the rest."""
+    kept: list[dict[str, Any]] = []
+    dropped: list[str] = []
+    for source in overlays:
+        restrictions, names = only_restrictions(source)
+        value: Any = source.document.value
+        strict = {"strictHooks": True} if value.get("strictHooks") is True else {}
+        kept.append({**restrictions.document.value, **strict})
+        dropped += [name for name in names if name != "strictHooks" and _says_something(value, name)]
+    return kept, dropped
+
+
+def _says_something(settings: Any, name: str) -> bool:
+    for step in name.split("."):
+        settings = settings[step]
+    return settings not in ([], {})
+
+
+def _of_ancestors() -> Iterator[str]:
+    """The variable in the environments of the processes above, the nearest first. Nothing where there is no /proc."""
+    pid = os.getppid()
+    for _ in range(_ANCESTORS):
+        if pid <= 1:
+            return
+        try:
+            with open(f"/proc/{pid}/environ", "rb") as environment, open(f"/proc/{pid}/stat", "rb") as facts:
+                found = [entry for entry in environment.read().split(b"\0") if entry.startswith(_ENTRY)]
+                pid = int(facts.read().rpartition(b")")[2].split()[1])
+        except OSError:  # gone, or another user's
+            return
+        yield from (entry.removeprefix(_ENTRY).decode(errors="replace") for entry in found)

@@ -1,0 +1,179 @@
+"""Which settings count: managed ones always, then the user's, the project's as far as it is trusted, those that were
+named, and those in code."""
+
+import inspect
+import os
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+from msgspec import Struct
+
+from wave_agent.errors import SettingsError, UntrustedHooksError
+from wave_agent.hooks.config import SettingsSource, hooks_in_code
+from wave_agent.hooks.definitions import HookDefinition, Layer
+from wave_agent.permissions import PermissionMode
+from wave_agent.settings import (
+    DEFAULT_SOURCES,
+    MANAGED_FILE,
+    OF_THE_PROJECT,
+    merge_settings,
+    only_restrictions,
+    read_managed,
+    read_source,
+    settings_files,
+    without_hooks,
+)
+from wave_agent.strictjson import Document
+from wave_agent.text import strip_controls
+from wave_agent.trust import ProjectTrust, Record, TrustStore, candidates, file_digest, record_of
+
+Trust = bool | Callable[[Sequence[HookDefinition]], bool]
+Overlay = str | os.PathLike[str] | Mapping[str, Any]
+
+
+class Gathered(Struct, frozen=True):
+    """The settings of all layers, what the user is told about those left out, and what the project's hooks may run."""
+
+    sources: tuple[SettingsSource, ...]
+    notices: tuple[str, ...]
+    trust: ProjectTrust
+
+
+class Choice(Struct, frozen=True, kw_only=True):
+    """What the caller says about the settings to use."""
+
+    layers: Sequence[str] | None = None
+    """Which to read; managed ones are read in any case."""
+    overlays: Sequence[Overlay] = ()
+    """Files and objects that the user named."""
+    hooks: Mapping[str, Any] | None = None
+    trust: Trust = False
+    trust_ref: str | None = None
+    """Trust exactly what this git ref holds."""
+    record: Record | None = None
+    """Trust exactly this, whatever the store says."""
+    project_hooks: bool = True
+    """False: the project's own hooks are left out, whether trusted or not."""
+    managed_file: Path = MANAGED_FILE
+    added_managed: str | None = None
+    """One more managed file."""
+
+
+def gather_settings(home: Path, project: str, choice: Choice | None = None) -> Gathered:
+    """Reads every layer. Raises `SettingsError`, and `UntrustedHooksError` for hooks that may not run."""
+    choice = choice or Choice()
+    managed = read_managed(choice.managed_file, choice.added_managed)
+    wanted = DEFAULT_SOURCES if choice.layers is None else tuple(map(_layer, choice.layers))
+    files = settings_files(home, project)
+    found = {layer: read_source(layer, files[layer]) for layer in wanted if layer is not Layer.MANAGED}
+    sources = [*managed, *(source for source in found.values() if source is not None)]
+    store = TrustStore(home)
+    if Layer.USER in found and (allowed := store.read(project).allow):
+        document = Document({"permissions": {"allow": list(allowed)}}, {})
+        sources.append(SettingsSource(Layer.USER, str(store.file), document))
+    theirs = [source for source in sources if source.layer in OF_THE_PROJECT]
+    if not choice.project_hooks or merge_settings(managed).managed_hooks_only:
+        theirs = [without_hooks(source) for source in theirs]
+    judged = _judge(theirs, project, store, choice)
+    sources = [source for source in sources if source.layer not in OF_THE_PROJECT]
+    sources += [*judged.sources, *map(read_overlay, choice.overlays)]
+    if choice.hooks is not None:
+        sources.append(hooks_in_code(choice.hooks))
+    return Gathered(tuple(sources), judged.notices, judged.trust)
+
+
+def project_settings(home: Path, project: str) -> list[SettingsSource]:
+    """The project's own settings as they are, trusted or not."""
+    files = settings_files(home, project)
+    return [source for layer in OF_THE_PROJECT if (source := read_source(layer, files[layer])) is not None]
+
+
+def _judge(theirs: list[SettingsSource], project: str, store: TrustStore, choice: Choice) -> Gathered:
+    """The project's settings, less what is not trusted."""
+    _check_trust(choice.trust)
+    if not theirs:
+        return Gathered((), (), ProjectTrust())
+    # Looked at once: what is judged is what is pinned.
+    found = candidates(theirs, project, file_digest)
+    everything = record_of(theirs, project, file_digest)
+    record = everything if choice.trust is True else _record(project, store, choice)
+    doubts = [(candidate.hook, why) for candidate in found if (why := record.why_not(candidate)) is not None]
+    if doubts and callable(choice.trust) and _says_yes(choice.trust, [hook for hook, _ in doubts]):
+        record, doubts = everything, []
+    if doubts:
+        raise UntrustedHooksError([strip_controls(f"{describe(hook)}: {why}") for hook, why in doubts])
+    kept: list[SettingsSource] = []
+    notices: list[str] = []
+    for source in theirs:
+        counted, dropped = _without_bypass(source)
+        told = [f"{source.name}: ignored: {name}: no project can set that" for name in dropped]
+        if not record.covers(source, project):
+            counted, dropped = only_restrictions(source, keep_hooks=True)
+            names = ", ".join(dropped)
+            told = [f"{source.name}: not trusted, so ignored: {names} (wave hooks trust)"] if dropped else []
+        kept.append(counted)
+        notices += told
+    pinned = ProjectTrust(found, project=project, look_again=lambda: store.read(project))
+    return Gathered(tuple(kept), tuple(notices), pinned)
+
+
+def _record(project: str, store: TrustStore, choice: Choice) -> Record:
+    if choice.record is not None:
+        return choice.record
+    if choice.trust_ref is not None:
+        from wave_agent.git_refs import record_at  # lazy: runs git
+
+        return record_at(choice.trust_ref, project)
+    return store.read(project)
+
+
+def _check_trust(trust: Any) -> None:
+    if not isinstance(trust, bool) and not callable(trust):
+        raise SettingsError(f"trust must be True, False or a function, not {trust!r}.")
+
+
+def _says_yes(trust: Callable[[Sequence[HookDefinition]], bool], hooks: Sequence[HookDefinition]) -> bool:
+    answer: Any = trust(hooks)
+    if inspect.iscoroutine(answer):
+        answer.close()
+    if not isinstance(answer, bool):
+        raise SettingsError(f"The trust function must return True or False, not {type(answer).__name__}.")
+    return answer
+
+
+def _without_bypass(source: SettingsSource) -> tuple[SettingsSource, tuple[str, ...]]:
+    """No project, however trusted, takes away all questions."""
+    settings = cast(Mapping[str, Any], source.document.value)
+    permissions: Any = settings.get("permissions")
+    if not isinstance(permissions, Mapping) or "defaultMode" not in permissions:
+        return source, ()
+    rules = cast(Mapping[str, Any], permissions)
+    if rules["defaultMode"] != PermissionMode.BYPASS:
+        return source, ()
+    kept = {**settings, "permissions": {key: value for key, value in rules.items() if key != "defaultMode"}}
+    document = Document(kept, source.document.lines)
+    return SettingsSource(source.layer, source.name, document), (f"permissions.defaultMode {PermissionMode.BYPASS}",)
+
+
+def describe(hook: HookDefinition) -> str:
+    """All that would be run, and where it is written."""
+    command = shlex.join([hook.command, *hook.args]) if hook.args is not None else hook.shown_command
+    return f"{hook.event}: {command} ({hook.source}:{hook.line})"
+
+
+def read_overlay(overlay: Overlay) -> SettingsSource:
+    if isinstance(overlay, Mapping):
+        return SettingsSource(Layer.FLAG, "settings", Document(overlay, {}))
+    found = read_source(Layer.FLAG, Path(overlay))
+    if found is None:
+        raise SettingsError(f"There is no settings file {overlay}.")
+    return found
+
+
+def _layer(name: str) -> Layer:
+    known = [layer.value for layer in DEFAULT_SOURCES]
+    if name not in known:
+        raise SettingsError(f'"{name}" is not a source of settings; known are {", ".join(known)}.')
+    return Layer(name)

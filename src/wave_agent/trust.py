@@ -1,0 +1,234 @@
+"""Which hooks of a project may run.
+
+Trust is bound to what a hook says and to the content of every file of the project that its command names. It is kept
+under the agent's own directory, by the real path of the project: nothing in a repository can point to it.
+"""
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, cast
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from wave_agent.errors import SettingsError
+from wave_agent.hooks.config import SettingsSource, load_hooks
+from wave_agent.hooks.definitions import HookDefinition
+from wave_agent.named_files import named_files
+from wave_agent.settings import RESTRICTIONS, require_sound_owner
+
+Digest = Callable[[str], str | None]
+"""The digest of a file's content, by absolute path; None if there is no such file."""
+
+
+class Candidate(Struct, frozen=True):
+    """A hook of the project, with all that trust in it is bound to."""
+
+    hook: HookDefinition
+    fingerprint: str
+    files: Mapping[str, str | None]
+    """Path, relative to the project → digest; None: not there."""
+
+
+class Record(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What the user trusts in one project."""
+
+    hooks: Mapping[str, Mapping[str, str | None]] = {}
+    """Fingerprint of a hook → the files that it names."""
+    settings: Mapping[str, str] = {}
+    """Settings file, relative to the project → digest of what it says beside hooks and restrictions."""
+    allow: tuple[str, ...] = ()
+    """Rules that the user gave as an answer for always."""
+
+    def why_not(self, candidate: Candidate) -> str | None:
+        """Why this hook is not trusted; None if it is."""
+        files = self.hooks.get(candidate.fingerprint)
+        if files is None:
+            return "not trusted yet" if not self.hooks else "new or changed"
+        changed = [name for name, digest in candidate.files.items() if files.get(name) != digest]
+        return f"changed since it was trusted: {', '.join(changed)}" if changed else None
+
+    def covers(self, source: SettingsSource, project: str) -> bool:
+        """Everything that this file says beside its hooks is trusted."""
+        return self.settings.get(_relative(source.name, project)) == rest_digest(source)
+
+
+def candidates(sources: Iterable[SettingsSource], project: str, digest: Digest) -> tuple[Candidate, ...]:
+    """The hooks in these settings that would run."""
+    by_name = {source.name: source for source in sources}
+    return tuple(
+        Candidate(hook, _fingerprint(hook, by_name[hook.source]), dict(_named(hook, project, digest)))
+        for hook in load_hooks(by_name.values()).hooks
+        if hook.enabled
+    )
+
+
+def record_of(sources: Sequence[SettingsSource], project: str, digest: Digest) -> Record:
+    """What has to be kept to trust all of this."""
+    return Record(
+        hooks={found.fingerprint: found.files for found in candidates(sources, project, digest)},
+        settings={_relative(source.name, project): rest_digest(source) for source in sources},
+    )
+
+
+def file_digest(path: str) -> str | None:
+    """Of what is in the file now."""
+    try:
+        with open(path, "rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except (OSError, ValueError):
+        return None
+
+
+def rest_digest(source: SettingsSource) -> str:
+    """Of what trust in a file lets count beside its hooks: nothing that only restricts."""
+    rest = dict(cast(Mapping[str, Any], source.document.value))
+    rules: Any = rest.get("permissions")
+    if isinstance(rules, Mapping):
+        given = cast(Mapping[str, Any], rules)
+        rest["permissions"] = {key: value for key, value in given.items() if key not in RESTRICTIONS}
+    return _digest_of({key: rest[key] for key in rest if key not in ("hooks", "$schema") and key[:2] != "//"})
+
+
+def _fingerprint(hook: HookDefinition, source: SettingsSource) -> str:
+    """Of the entry as it is written, with its event and what its group says. Where it stands does not matter."""
+    entry: Any = _at(source.document.value, hook.path)
+    group: Any = _at(source.document.value, hook.path[:3]) if len(hook.path) > 3 else {}
+    around = {key: value for key, value in group.items() if key != "hooks"}
+    if isinstance(entry, Mapping):
+        entry = {key: value for key, value in cast(Mapping[str, Any], entry).items() if key != "enabled"}
+    return _digest_of([hook.event.value, around, entry])
+
+
+def _at(value: Any, path: Sequence[str | int]) -> Any:
+    for step in path:
+        value = value[step]
+    return value
+
+
+def _digest_of(value: Any) -> str:
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
+
+
+def _named(hook: HookDefinition, project: str, digest: Digest) -> Iterator[tuple[str, str | None]]:
+    for path in named_files(hook.command, hook.args, project):
+        relative = _relative(path, project)
+        if not relative.startswith("../"):
+            yield relative, digest(path)
+
+
+def _relative(path: str, project: str) -> str:
+    return os.path.relpath(path, project)
+
+
+class ProjectTrust:
+    """The project's hooks of one session, each bound to the files that it had when it was trusted."""
+
+    def __init__(
+        self, pinned: Iterable[Candidate] = (), *, project: str = "", look_again: Callable[[], Record] = Record
+    ) -> None:
+        """`look_again` reads what is trusted by now: the user may have agreed to a change meanwhile."""
+        self._pinned = {_place(found.hook): found for found in pinned}
+        self._project = project
+        self._look_again = look_again
+
+    @property
+    def record(self) -> Mapping[str, Mapping[str, str | None]]:
+        """What is trusted, as a record keeps it."""
+        return {found.fingerprint: found.files for found in self._pinned.values()}
+
+    def problem(self, hook: HookDefinition) -> str | None:
+        """Why this hook must not run now; None if it may. Hooks that are not the project's are not looked at."""
+        pinned = self._pinned.get(_place(hook))
+        if pinned is None:
+            return None
+        now = {name: file_digest(os.path.join(self._project, name)) for name in pinned.files}
+        if now == pinned.files:
+            return None
+        current = replace(pinned, files=now)
+        if self._look_again().why_not(current) is None:
+            self._pinned[_place(hook)] = current
+            return None
+        changed = ", ".join(name for name, digest in now.items() if digest != pinned.files[name])
+        return f"not run: {changed} has changed since it was trusted. Look at it, then: wave hooks trust"
+
+
+def _place(hook: HookDefinition) -> tuple[Any, ...]:
+    return (hook.source, hook.path)
+
+
+class TrustStore:
+    """`trust.json` in the agent's own directory."""
+
+    def __init__(self, home: Path) -> None:
+        self.file = home / "trust.json"
+
+    def read(self, project: str) -> Record:
+        """What is trusted in this project. Raises `SettingsError` if the store cannot be relied on."""
+        return self._load().get(project, Record())
+
+    def trust(self, project: str, record: Record) -> None:
+        """From now on exactly this; rules that the user allowed for always stay."""
+        with self._changing() as projects:
+            before = projects.get(project, Record())
+            projects[project] = replace(record, allow=before.allow)
+
+    def revoke(self, project: str) -> bool:
+        """Forgets the project, its rules included. False if there was nothing to forget."""
+        with self._changing() as projects:
+            return projects.pop(project, None) is not None
+
+    def remember_rule(self, project: str, rule: str) -> None:
+        """Allows this in the project for always."""
+        with self._changing() as projects:
+            before = projects.get(project, Record())
+            projects[project] = replace(before, allow=tuple(dict.fromkeys((*before.allow, rule))))
+
+    def _load(self) -> dict[str, Record]:
+        try:
+            with self.file.open("rb") as opened:
+                require_sound_owner(opened.fileno(), self.file)
+                content = opened.read()
+        except FileNotFoundError:
+            return {}
+        except OSError as error:
+            raise SettingsError(f"{self.file} cannot be read: {error.strerror}") from None
+        try:
+            return msgspec.json.decode(content, type=_Stored).projects
+        except msgspec.DecodeError as error:
+            what = "Nothing in it is relied on: remove it, and trust your projects anew."
+            raise SettingsError(f"{self.file} is damaged: {error}. {what}") from None
+
+    @contextmanager
+    def _changing(self) -> Generator[dict[str, Record]]:
+        """The projects, to be changed; written whole, and by one process at a time."""
+        import fcntl  # lazy: only whoever changes the store needs it
+
+        try:
+            self.file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            with open(self.file.with_suffix(".lock"), "w", opener=_private) as lock:
+                fcntl.flock(lock, fcntl.LOCK_EX)
+                projects = self._load()
+                yield projects
+                written = self.file.with_suffix(".new")
+                with open(written, "wb", opener=_private) as file:
+                    file.write(msgspec.json.format(msgspec.json.encode(_Stored(projects=projects)), indent=1))
+                    file.flush()
+                    os.fsync(file.fileno())
+                os.replace(written, self.file)
+        except OSError as error:
+            raise SettingsError(f"{self.file} cannot be written: {error.strerror}") from None
+
+
+class _Stored(Struct, frozen=True, kw_only=True):
+    version: int = 1
+    projects: dict[str, Record] = {}
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)

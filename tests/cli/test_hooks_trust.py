@@ -1,0 +1,98 @@
+"""`wave hooks trust`, as a real process."""
+
+import json
+import os
+import pty
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.cli.project import WAVE, Project, serving
+
+HOOK = {"command": "./guard.sh", "name": "guard"}
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    made = Project(tmp_path)
+    made.settings(
+        {"hooks": {"PreToolUse": [{"matcher": "Bash", "hooks": [HOOK]}]}, "permissions": {"allow": ["Bash(ls:*)"]}}
+    )
+    (made.directory / "guard.sh").write_text("#!/bin/sh\nexit 0\n")
+    (made.directory / "guard.sh").chmod(0o755)
+    return made
+
+
+def test_look_trust_run_change_and_take_back(project: Project) -> None:
+    with serving("One.", "Two.", "Never.") as server:
+        refused = project.wave("-p", "hi", server=server)
+        assert (refused.returncode, refused.stdout, len(server.requests)) == (1, "", 0)
+        for way in ("./guard.sh", "wave hooks trust", "--trust", "--no-project-hooks"):
+            assert way in refused.stderr
+        assert project.wave("hooks", "trust", "--list").returncode == 1
+        trusted = project.wave("hooks", "trust", "--yes")
+        assert trusted.returncode == 0
+        assert "NOT TRUSTED  PreToolUse: ./guard.sh" in trusted.stdout
+        assert 'permissions.allow: ["Bash(ls:*)"]' in trusted.stdout
+        assert project.wave("hooks", "trust", "--list").returncode == 0
+        assert project.wave("-p", "hi", server=server).stdout == "One.\n"
+        (project.directory / "guard.sh").write_text("#!/bin/sh\ncurl evil\n")
+        listed = project.wave("hooks", "trust", "--list")
+        assert (listed.returncode, "changed since it was trusted: guard.sh" in listed.stdout) == (1, True)
+        assert project.wave("-p", "hi", server=server).returncode == 1
+        assert project.wave("-p", "hi", "--trust", server=server).stdout == "Two.\n"
+        assert project.wave("-p", "hi", server=server).returncode == 1
+        assert project.wave("hooks", "trust", "--revoke").stdout == "Nothing in this project is trusted any more.\n"
+        assert project.wave("hooks", "trust", "--revoke").stdout == "Nothing was trusted.\n"
+
+
+def test_json_lists_what_trust_is_bound_to(project: Project) -> None:
+    listed = json.loads(project.wave("hooks", "trust", "--list", "--json").stdout)
+    assert listed["project"] == str(project.directory)
+    (hook,) = listed["hooks"]
+    assert (hook["event"], hook["matcher"], hook["command"], hook["trusted"]) == (
+        *("PreToolUse", "Bash", "./guard.sh", False),
+    )
+    assert len(hook["files"]["guard.sh"]) == 64
+
+
+@pytest.mark.parametrize(
+    "arguments", [(), ("--yes", "--revoke"), ("--list", "--yes"), ("--json",), ("--json", "--yes"), ("x",)]
+)
+def test_what_cannot_be_meant_is_a_usage_error(project: Project, arguments: tuple[str, ...]) -> None:
+    assert project.wave("hooks", "trust", *arguments).returncode == 2
+    assert not (project.home / "trust.json").exists()
+
+
+def test_a_project_without_hooks_says_so(tmp_path: Path) -> None:
+    done = Project(tmp_path).wave("hooks", "trust")
+    assert (done.returncode, "has no hooks" in done.stdout) == (0, True)
+
+
+@pytest.mark.parametrize(("typed", "status"), [("y\n", 0), ("n\n", 1), ("\n", 1)])
+def test_in_a_terminal_the_user_decides(project: Project, typed: str, status: int) -> None:
+    outer, inner = pty.openpty()
+    process = subprocess.Popen(
+        [WAVE, "hooks", "trust"],
+        cwd=project.directory,
+        env=project.environment(None),
+        stdin=inner,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
+    os.close(inner)
+    os.write(outer, typed.encode())
+    out, _ = process.communicate(timeout=60)
+    os.close(outer)
+    assert process.returncode == status
+    assert b"Trust this, as it is now?" in out
+    assert (project.home / "trust.json").exists() == (status == 0)
+
+
+def test_the_list_cannot_be_forged_with_terminal_escapes(project: Project) -> None:
+    hook = {"command": "curl evil #\x1b[2K\x1b[1A\u202e"}
+    project.settings({"hooks": {"Stop": [{"hooks": [hook]}]}, "env": {"A": "\x1b]0;x\x07"}})
+    shown = project.wave("hooks", "trust", "--list").stdout
+    assert "curl evil" in shown
+    assert not {"\x1b", "\x07", "\u202e"} & set(shown)

@@ -1,0 +1,81 @@
+"""The files that a hook's command names."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from wave_agent.named_files import named_files
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    for name in ("guard.sh", "hooks/check.py", "hooks/pkg/__main__.py", "conf.json", "log.txt", "sub/a b.sh"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("x")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("command", "named"),
+    [
+        ("./guard.sh", ["guard.sh"]),
+        ("guard.sh", ["guard.sh"]),
+        ("bash guard.sh conf.json", ["guard.sh", "conf.json"]),
+        ("$CLAUDE_PROJECT_DIR/guard.sh", ["guard.sh"]),
+        ('"$CLAUDE_PROJECT_DIR"/hooks/check.py', ["hooks/check.py"]),
+        ("${WAVE_PROJECT_DIR}/guard.sh --x", ["guard.sh"]),
+        ("${CLAUDE_PROJECT_DIR:-.}/guard.sh", ["guard.sh"]),
+        ("$PWD/guard.sh", ["guard.sh"]),
+        ("$(git rev-parse --show-toplevel)/guard.sh", ["guard.sh"]),
+        ('"$(git rev-parse --show-toplevel 2>/dev/null)/hooks/check.py"', ["hooks/check.py"]),
+        ("$(pwd)/guard.sh", ["guard.sh"]),
+        ("python3 -m hooks.check", ["hooks/check.py"]),
+        ("python3 -m hooks.pkg", ["hooks/pkg/__main__.py"]),
+        ("bash -c 'cat conf.json | ./guard.sh'", ["conf.json", "guard.sh"]),
+        ("A=1 ./guard.sh && python hooks/check.py", ["guard.sh", "hooks/check.py"]),
+        ("cat <conf.json|./guard.sh", ["conf.json", "guard.sh"]),
+        ("./guard.sh --config=conf.json", ["guard.sh", "conf.json"]),
+        ("'sub/a b.sh'", ["sub/a b.sh", "sub/a"]),  # may be a command in quotes as well
+        ("tee -a log.txt\n./guard.sh", ["guard.sh"]),
+        ("diff <(cat conf.json) guard.sh", ["conf.json", "guard.sh"]),
+        ("./not-there.sh", ["not-there.sh"]),
+        ("(./guard.sh)", ["guard.sh"]),
+        ("./guard.sh&", ["guard.sh"]),
+        ("./guard.sh #conf.json", ["guard.sh"]),
+    ],
+)
+def test_what_runs_or_is_read_is_named(project: Path, command: str, named: list[str]) -> None:
+    found = named_files(command, None, str(project))
+    assert [str(Path(path).relative_to(project)) for path in found if project.as_posix() in path] == named
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "jq -r .tool_input.command >> log.txt",
+        "jq . >log.txt",
+        "jq . 2> log.txt",
+        "jq . &>log.txt",
+        "jq . >| log.txt",
+        "jq . | tee log.txt",
+        "jq . | tee -a log.txt | cat",
+        "date",
+        "ls hooks",
+    ],
+)
+def test_a_log_that_grows_and_a_directory_are_not(project: Path, command: str) -> None:
+    found = [path for path in named_files(command, None, str(project)) if not path.startswith("/dev")]
+    assert found == []
+
+
+def test_with_args_each_of_them_is_one_word(project: Path) -> None:
+    found = named_files("python3", ("hooks/check.py", "; ./guard.sh"), str(project))
+    assert str(project / "hooks/check.py") in found
+    assert str(project / "guard.sh") not in found
+
+
+@given(st.text(max_size=60), st.none() | st.lists(st.text(max_size=20)))
+def test_no_command_is_too_odd(command: str, args: list[str] | None) -> None:
+    named_files(command, args, "/nowhere")

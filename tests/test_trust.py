@@ -1,0 +1,338 @@
+"""Trust in a project's hooks: what it is bound to, where it is kept, and when it is looked at again."""
+
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from wave_agent import Agent, NoticeBlock, SettingsError, UntrustedHooksError
+from wave_agent.rules import parse_rule
+from wave_agent.settings import merge_settings
+from wave_agent.sources import Choice, Gathered, gather_settings, project_settings
+from wave_agent.testing import Reply, ScriptedModel, call
+from wave_agent.trust import Record, TrustStore, file_digest, record_of
+
+GUARD = "#!/bin/sh\ncat >> guard.log\nexit 0\n"
+
+
+class Checkout:
+    """A project with a guard, and the user's own directory."""
+
+    def __init__(self, directory: Path) -> None:
+        self.home, self.project = directory / "home", directory / "project"
+        (self.project / ".wave" / "hooks").mkdir(parents=True)
+        self.script = self.project / ".wave" / "hooks" / "guard.sh"
+        self.script.write_text(GUARD)
+        self.script.chmod(0o755)
+        self.settings({"hooks": {"PreToolUse": [{"matcher": "Bash", "hooks": [self.guard()]}]}})
+
+    def guard(self, **more: Any) -> dict[str, Any]:
+        return {"command": "./.wave/hooks/guard.sh", **more}
+
+    def settings(self, content: Any, name: str = "settings.json") -> None:
+        (self.project / ".wave" / name).write_text(json.dumps(content))
+
+    def gather(self, **choice: Any) -> Gathered:
+        return gather_settings(self.home, str(self.project), Choice(**choice))
+
+    def trust(self) -> None:
+        sources = project_settings(self.home, str(self.project))
+        TrustStore(self.home).trust(str(self.project), record_of(sources, str(self.project), file_digest))
+
+    def doubts(self) -> str:
+        with pytest.raises(UntrustedHooksError) as told:
+            self.gather()
+        return "\n".join(told.value.hooks)
+
+
+@pytest.fixture
+def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Checkout:
+    monkeypatch.setenv("WAVE_HOME", str(tmp_path / "home"))
+    return Checkout(tmp_path)
+
+
+# -------------------------------------------------------------------------------------------------- what it is bound to
+
+
+def test_what_is_trusted_starts_without_a_question(checkout: Checkout) -> None:
+    assert "not trusted yet" in checkout.doubts()
+    checkout.trust()
+    assert len(merge_settings(checkout.gather().sources).hooks.hooks) == 1
+
+
+def test_reordering_moving_and_formatting_keep_it(checkout: Checkout) -> None:
+    other = {"matcher": "Write", "hooks": [{"command": "true", "timeout": 5}, {"command": "false"}]}
+    checkout.settings({"hooks": {"PreToolUse": [other, {"matcher": "Bash", "hooks": [checkout.guard()]}]}})
+    checkout.trust()
+    turned = {"hooks": [{"command": "false"}, {"timeout": 5, "command": "true"}], "matcher": "Write"}
+    checkout.settings({"//": "moved", "hooks": {"PreToolUse": [turned]}})
+    checkout.settings(
+        {"hooks": {"PreToolUse": [{"hooks": [checkout.guard()], "matcher": "Bash"}]}}, "settings.local.json"
+    )
+    assert len(merge_settings(checkout.gather().sources).hooks.hooks) == 3
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"command": "./.wave/hooks/guard.sh; curl evil"},
+        {"timeout": 1},
+        {"onFailure": "continue"},
+        {"mode": "shadow"},
+        {"async": True},
+        {"if": "Bash(git:*)"},
+        {"args": []},
+        {"name": "x"},
+    ],
+    ids=str,
+)
+def test_any_change_of_a_definition_asks_again(checkout: Checkout, change: dict[str, Any]) -> None:
+    checkout.trust()
+    checkout.settings({"hooks": {"PreToolUse": [{"matcher": "Bash", "hooks": [checkout.guard(**change)]}]}})
+    assert "new or changed" in checkout.doubts()
+
+
+@pytest.mark.parametrize(
+    ("event", "group"),
+    [("PreToolUse", {"matcher": "Write"}), ("PostToolUse", {"matcher": "Bash"}), ("PreToolUse", {"sequential": True})],
+)
+def test_so_does_another_event_or_group(checkout: Checkout, event: str, group: dict[str, Any]) -> None:
+    checkout.trust()
+    checkout.settings({"hooks": {event: [{**group, "hooks": [checkout.guard()]}]}})
+    assert "new or changed" in checkout.doubts()
+
+
+@pytest.mark.parametrize("attack", ["edit", "replace", "remove", "link", "append"])
+def test_an_edited_script_asks_again(checkout: Checkout, attack: str) -> None:
+    checkout.trust()
+    times = checkout.script.stat()
+    match attack:
+        case "edit":
+            checkout.script.write_text(GUARD.replace("exit 0", "exit 1"))
+        case "replace":
+            other = checkout.project / "other.sh"
+            other.write_text("#!/bin/sh\n")
+            os.replace(other, checkout.script)
+        case "remove":
+            checkout.script.unlink()
+        case "link":
+            other = checkout.project / "other.sh"
+            other.write_text("#!/bin/sh\n")
+            checkout.script.unlink()
+            checkout.script.symlink_to(other)
+        case _:
+            with checkout.script.open("a") as file:
+                file.write("curl evil\n")
+    if checkout.script.exists():
+        os.utime(checkout.script, ns=(times.st_atime_ns, times.st_mtime_ns))
+    assert ".wave/hooks/guard.sh" in checkout.doubts()
+    assert "changed since it was trusted" in checkout.doubts()
+
+
+def test_a_file_that_was_not_there_and_appears_asks_again(checkout: Checkout) -> None:
+    checkout.settings({"hooks": {"Stop": [{"hooks": [{"command": "test ! -x ./late.sh || ./late.sh"}]}]}})
+    checkout.trust()
+    checkout.gather()
+    (checkout.project / "late.sh").write_text("curl evil")
+    assert "late.sh" in checkout.doubts()
+
+
+def test_a_removed_hook_and_one_switched_off_need_no_trust(checkout: Checkout) -> None:
+    checkout.settings({"hooks": {"Stop": [{"hooks": [checkout.guard(enabled=False)]}]}})
+    assert checkout.gather().notices == ()
+    checkout.settings({"hooks": {"Stop": [{"hooks": [checkout.guard(enabled=True)]}]}})
+    assert "guard.sh" in checkout.doubts()
+
+
+def test_a_copy_of_the_project_elsewhere_is_not_trusted(checkout: Checkout, tmp_path: Path) -> None:
+    checkout.trust()
+    copy = tmp_path / "copy"
+    shutil.copytree(checkout.project, copy)
+    (copy / ".git").write_text(f"gitdir: {checkout.project}/.git/worktrees/copy\n")
+    with pytest.raises(UntrustedHooksError):
+        gather_settings(checkout.home, str(copy))
+
+
+def test_a_link_to_the_project_is_the_project(checkout: Checkout, tmp_path: Path) -> None:
+    checkout.trust()
+    (tmp_path / "link").symlink_to(checkout.project)
+    from wave_agent.assembly import find_places
+
+    project, home = find_places(tmp_path / "link", {"WAVE_HOME": str(checkout.home)})
+    assert len(gather_settings(home, project).sources) == 1
+
+
+# ------------------------------------------------------------------------------------------------------- other settings
+
+
+def test_other_settings_of_a_trusted_project_count_until_they_change(checkout: Checkout) -> None:
+    rest: dict[str, Any] = {"env": {"A": "b"}, "permissions": {"allow": ["Bash(ls:*)"], "deny": ["Bash(rm:*)"]}}
+    hooks = {"PreToolUse": [{"matcher": "Bash", "hooks": [checkout.guard()]}]}
+    checkout.settings({"hooks": hooks, **rest})
+    checkout.trust()
+    assert merge_settings(checkout.gather().sources).env == {"A": "b"}
+    rest["env"]["LD_PRELOAD"] = "./evil.so"
+    rest["permissions"]["deny"].append("Bash(dd:*)")
+    checkout.settings({"hooks": hooks, **rest})
+    gathered = checkout.gather()
+    settings = merge_settings(gathered.sources)
+    assert (settings.env, settings.rules.allow, len(settings.hooks.hooks)) == ({}, (), 1)
+    assert [rule.text for rule in settings.rules.deny] == ["Bash(rm:*)", "Bash(dd:*)"]
+    assert [notice.split(": ", 1)[1] for notice in gathered.notices] == [
+        "not trusted, so ignored: env, permissions.allow (wave hooks trust)"
+    ]
+
+
+def test_more_restrictions_need_no_new_trust(checkout: Checkout) -> None:
+    checkout.settings({"env": {"A": "b"}, "permissions": {"deny": []}})
+    checkout.trust()
+    checkout.settings({"env": {"A": "b"}, "permissions": {"deny": ["Bash"], "ask": ["Write"]}})
+    gathered = checkout.gather()
+    assert gathered.notices == ()
+    assert merge_settings(gathered.sources).env == {"A": "b"}
+
+
+@pytest.mark.parametrize("trusted", ["stored", "this run"])
+def test_no_project_raises_the_mode_to_bypass(checkout: Checkout, trusted: str) -> None:
+    checkout.settings({"env": {"A": "b"}, "permissions": {"defaultMode": "bypassPermissions"}})
+    checkout.trust()
+    gathered = checkout.gather(trust=trusted == "this run")
+    settings = merge_settings(gathered.sources)
+    assert (settings.default_mode, settings.env) == ("default", {"A": "b"})
+    assert "bypassPermissions" in gathered.notices[0]
+
+
+def test_a_trusted_project_may_set_another_mode(checkout: Checkout) -> None:
+    checkout.settings({"permissions": {"defaultMode": "acceptEdits"}})
+    assert merge_settings(checkout.gather().sources).default_mode == "default"
+    checkout.trust()
+    assert merge_settings(checkout.gather().sources).default_mode == "acceptEdits"
+
+
+# ---------------------------------------------------------------------------------------------------------- at each run
+
+
+async def guarded(checkout: Checkout, meanwhile: Any, **options: Any) -> tuple[Agent, ScriptedModel]:
+    """Two calls of Bash, and something that happens between them."""
+    replies = [
+        Reply(tool_calls=[call("Bash", command="echo one > one.txt")]),
+        Reply(tool_calls=[call("Bash", command="echo two > two.txt")]),
+        "Done.",
+    ]
+    model = ScriptedModel(replies)
+
+    def hear(event: Any) -> None:
+        if type(event).__name__ == "ToolFinished" and not (checkout.project / "between").exists():
+            (checkout.project / "between").touch()
+            meanwhile()
+
+    async with await Agent.create(
+        workdir=checkout.project,
+        model_client=model,
+        permission_mode="bypassPermissions",
+        callbacks={"on_event": hear},
+        **options,
+    ) as agent:
+        await agent.send_message("go")
+    return agent, model
+
+
+@pytest.mark.parametrize("options", [{}, {"trust": True}], ids=["stored", "this run"])
+async def test_a_script_that_changes_in_a_session_does_not_run_and_what_it_guards_is_denied(
+    checkout: Checkout, options: dict[str, Any]
+) -> None:
+    checkout.trust()
+    evil = "#!/bin/sh\ntouch evil.txt\nexit 0\n"
+    agent, model = await guarded(checkout, lambda: checkout.script.write_text(evil), **options)
+    told = model.requests[2].messages[-1]["content"]
+    assert "guard.sh has changed since it was trusted" in told
+    assert len((checkout.project / "guard.log").read_text().splitlines() or [""]) == 1
+    assert (checkout.project / "one.txt").exists()
+    assert not (checkout.project / "two.txt").exists()
+    assert not (checkout.project / "evil.txt").exists()
+    assert [(run.outcome, run.failure, run.let_through) for run in agent.hook_runs] == [
+        ("none", None, False),
+        ("failure", "spawn", False),
+    ]
+
+
+async def test_what_the_user_agrees_to_meanwhile_counts(checkout: Checkout) -> None:
+    checkout.trust()
+
+    def agree() -> None:
+        checkout.script.write_text(GUARD + "# better\n")
+        checkout.trust()
+
+    agent, _ = await guarded(checkout, agree)
+    assert (checkout.project / "two.txt").exists()
+    assert [run.outcome for run in agent.hook_runs] == ["none", "none"]
+
+
+async def test_settings_are_a_snapshot_and_a_change_is_told(checkout: Checkout) -> None:
+    checkout.trust()
+    model = ScriptedModel([Reply(tool_calls=[call("Bash", command="true")]), "Done.", "Again."])
+    async with await Agent.create(
+        workdir=checkout.project, model_client=model, permission_mode="bypassPermissions"
+    ) as agent:
+        checkout.settings({"hooks": {"PreToolUse": [{"hooks": [{"command": "touch evil.txt"}]}]}})
+        (checkout.home / "settings.json").write_text('{"permissions": {"allow": ["Bash"]}}')
+        await agent.send_message("go")
+        await agent.send_message("again")
+    assert [run.command for run in agent.hook_runs] == ["./.wave/hooks/guard.sh"]
+    assert not (checkout.project / "evil.txt").exists()
+    blocks = [block for message in agent.messages for block in message.blocks]
+    notices = [block.content for block in blocks if isinstance(block, NoticeBlock)]
+    assert len(notices) == 2
+    assert "settings.json appeared. This session goes on" in notices[0]
+    assert "settings.json has changed. This session goes on" in notices[1]
+
+
+# ------------------------------------------------------------------------------------------------------------ the store
+
+
+def test_the_store_is_private_and_survives_what_is_not_it(checkout: Checkout) -> None:
+    store = TrustStore(checkout.home)
+    store.trust("/one", Record(hooks={"a": {"b": "c", "d": None}}))
+    store.remember_rule("/one", "Bash(ls:*)")
+    store.remember_rule("/one", "Bash(ls:*)")
+    store.remember_rule("/two", "Read")
+    store.trust("/one", Record(settings={"x": "y"}))
+    assert store.read("/one") == Record(settings={"x": "y"}, allow=("Bash(ls:*)",))
+    assert store.revoke("/one") is True
+    assert store.revoke("/one") is False
+    assert store.read("/two").allow == ("Read",)
+    assert store.file.stat().st_mode & 0o777 == 0o600
+    assert checkout.home.stat().st_mode & 0o777 == 0o700
+
+
+def test_rules_allowed_for_always_count_in_that_project_alone(checkout: Checkout) -> None:
+    checkout.settings({})
+    TrustStore(checkout.home).remember_rule(str(checkout.project), "Bash(make test)")
+    assert merge_settings(checkout.gather().sources).rules.allow == (parse_rule("Bash(make test)"),)
+    assert merge_settings(gather_settings(checkout.home, str(checkout.home)).sources).rules.allow == ()
+    assert not (checkout.project / ".wave" / "settings.local.json").exists()
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", '{"projects": {"/p": 5}}', '{"projects": {"/p": {"hooks": []}}}'])
+def test_a_damaged_store_trusts_nothing_and_says_so(checkout: Checkout, content: str) -> None:
+    checkout.trust()
+    TrustStore(checkout.home).file.write_text(content)
+    with pytest.raises(SettingsError, match=r"trust\.json is damaged"):
+        checkout.gather()
+
+
+@pytest.mark.parametrize("mode", [0o620, 0o602, 0o666])
+def test_a_store_that_others_can_write_is_not_relied_on(checkout: Checkout, mode: int) -> None:
+    checkout.trust()
+    TrustStore(checkout.home).file.chmod(mode)
+    with pytest.raises(SettingsError, match="chmod go-w"):
+        checkout.gather()
+
+
+def test_a_store_that_cannot_be_written_is_told(checkout: Checkout) -> None:
+    checkout.home.write_text("a file in the way")
+    with pytest.raises(SettingsError, match="cannot be written"):
+        checkout.trust()
