@@ -130,7 +130,7 @@ def _choice(
         return choice, []
     above.require_inside(project)
     kept, dropped = restricted([read_overlay(one) for one in choice.overlays])
-    refused = [*dropped]
+    refused = [*dict.fromkeys(dropped)]
     refused += ["trust"] if choice.trust or choice.trust_ref else []
     refused += ["no project hooks"] if above.project_hooks and not choice.project_hooks else []
     inherited_rules = {"permissions": {"deny": [*above.deny], "ask": [*above.ask]}, "strictHooks": above.strict}
