@@ -84,13 +84,17 @@ def test_an_allow_rule_for_one_mcp_tool_permits_no_other() -> None:
         ("echo [z-a]", "echo [z-a]", True),
         ("echo a.b", "echo axb", False),
         ("echo a+ ^$ \\d", "echo a+ ^$ \\d", True),
-        ("a)(b", "a)(b", True),
     ],
 )
 def test_a_star_spans_anything_and_the_rest_is_literal(
     pattern: str, command: str, expected: bool, purpose: Purpose
 ) -> None:
     assert matches(f"Bash({pattern})", "Bash", purpose, command=command) is expected
+
+
+def test_what_cannot_be_parsed_can_be_restricted_but_not_permitted() -> None:
+    assert matches("Bash(a)(b)", "Bash", command="a)(b")
+    assert not matches("Bash(a)(b)", "Bash", Purpose.PERMIT, command="a)(b")
 
 
 @pytest.mark.parametrize(

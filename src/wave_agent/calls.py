@@ -206,7 +206,7 @@ class CallRunner:
     def _subject(self, tool: Tool, tool_input: Mapping[str, Any]) -> Call:
         real = [os.path.realpath(path) for path in tool.paths(tool_input)]
         inside = all(any(_is_below(path, base) for base in self._directories) for path in real)
-        guards = map(self._protected.find, tool.paths(tool_input)) if tool.kind is Kind.EDITS else ()
+        guards = map(self._protected.touched, tool.written_paths(tool_input, self._context))
         protected = next((path for path in guards if path is not None), None)
         resolved = {field: os.path.realpath(tool_input[field]) for field in tool.path_fields if tool_input.get(field)}
         return Call(

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from wave_agent.hooks.events import Decision
 from wave_agent.hooks.verdicts import Outcome
-from wave_agent.rules import Places, Purpose, Rule
+from wave_agent.rules import Places, Rule, permitting
 
 NOBODY_TO_ASK = "needs confirmation, and there is nobody to ask"
 
@@ -144,16 +144,18 @@ class _Case(Struct, frozen=True):
     hooks: Outcome
     places: Places
 
-    def first(self, rules: Sequence[Rule], purpose: Purpose) -> Rule | None:
-        """The first of these rules that speaks of the call."""
+    def restricting(self, rules: Sequence[Rule]) -> Rule | None:
+        """The first of these rules that speaks of the call. A link must not dodge it."""
         call = self.call
-        real = call.tool_input if call.real_input is None else call.real_input
-        # A link must neither dodge a restriction nor widen a permission.
-        inputs = (call.tool_input, real) if purpose is Purpose.RESTRICT else (real,)
-        for rule in rules:
-            if any(rule.matches(call.tool, one, self.places, purpose) for one in inputs):
-                return rule
-        return None
+        inputs = (call.tool_input, self._real())
+        return next((rule for rule in rules for one in inputs if rule.matches(call.tool, one, self.places)), None)
+
+    def permitting(self) -> tuple[Rule, ...]:
+        """The allow rules that permit the call. A link must not widen them."""
+        return permitting(self.rules.allow, self.call.tool, self._real(), self.places)
+
+    def _real(self) -> Mapping[str, Any]:
+        return self.call.tool_input if self.call.real_input is None else self.call.real_input
 
 
 def _hooks(outcome: Outcome, decision: Decision) -> str:
@@ -162,7 +164,7 @@ def _hooks(outcome: Outcome, decision: Decision) -> str:
 
 
 def _deny_rule(case: _Case) -> Permission | None:
-    rule = case.first(case.rules.deny, Purpose.RESTRICT)
+    rule = case.restricting(case.rules.deny)
     if rule is None:
         return None
     return Permission(
@@ -196,7 +198,7 @@ def _ask(case: _Case) -> Permission | None:
     why: list[tuple[str, str]] = []
     if case.call.protected is not None:
         why.append((f"protected path {case.call.protected}", f"{case.call.protected} is a protected path"))
-    if rule := case.first(case.rules.ask, Purpose.RESTRICT):
+    if rule := case.restricting(case.rules.ask):
         why.append((f"rule {rule.text}", f"the rule {rule.text} asks"))
     asks = case.hooks.reasons.get(Decision.ASK, ())
     if asks or case.hooks.decision is Decision.ASK:
@@ -213,8 +215,11 @@ def _hook_allow(case: _Case) -> Permission | None:
 
 
 def _allow_rule(case: _Case) -> Permission | None:
-    rule = case.first(case.rules.allow, Purpose.PERMIT)
-    return None if rule is None else Permission(answer=Answer.ALLOW, by=f"rule {rule.text}")
+    rules = case.permitting()
+    if not rules:
+        return None
+    named = "rule" if len(rules) == 1 else "rules"
+    return Permission(answer=Answer.ALLOW, by=f"{named} {', '.join(rule.text for rule in rules)}")
 
 
 MODE_ALLOWS: Mapping[PermissionMode, frozenset[Kind]] = {

@@ -1,20 +1,25 @@
 """Files by which the agent could rewrite its own guards: a write to one of them asks in every mode."""
 
+import glob
 import os
+import re
 import shlex
 from collections.abc import Iterable
+from itertools import islice
 from pathlib import Path
 
 from msgspec import Struct
 
 from wave_agent.hooks.definitions import HookDefinition
+from wave_agent.shell.values import Reach, Write, escape
 
 PROJECT_FILES = (
     *(".wave/settings.json", ".wave/settings.local.json", ".claude/settings.json", ".claude/settings.local.json"),
-    *(".codex/hooks.json", ".git/config"),
+    ".codex/hooks.json",
 )
-PROJECT_DIRECTORIES = (".git/hooks",)
-STATE_FILES = ("settings.json", "trust.json")
+GIT_FILES = ("config", "config.worktree")
+GIT_DIRECTORIES = ("hooks",)
+STATE_FILES = ("settings.json", "settings.local.json", "trust.json")
 START_UP_FILES = (
     *(
         ".bashrc",
@@ -45,20 +50,124 @@ class ProtectedPaths(Struct, frozen=True):
                 return path
         return None
 
+    def touched(self, write: Write) -> str | None:
+        """What of it a command would change, whether the file is there or not."""
+        if "\0" in write.pattern:
+            return None
+        plain = _plain(write.pattern)
+        if write.names and plain is not None and os.path.isdir(plain):
+            inside = (Write(f"{write.pattern}/{name}", write.reach) for name in write.names)
+            return next((found for one in inside if (found := self.touched(one)) is not None), None)
+        if plain is None:
+            return self._matching(write)
+        return self.find(plain) or self._around(plain, write.reach)
+
+    def _around(self, path: str, reach: Reach) -> str | None:
+        """A protected path in the directory that is written to, or anywhere below what is moved or removed."""
+        if reach is Reach.FILE:
+            return None
+        for form in dict.fromkeys((os.path.normpath(path), os.path.realpath(path))):
+            below = f"{form.rstrip('/')}/"
+            for one in (*sorted(self.files), *self.directories):
+                if one == form or (one.startswith(below) and (reach is Reach.TREE or "/" not in one[len(below) :])):
+                    return one
+        return None
+
+    def _matching(self, write: Write) -> str | None:
+        """By the pattern, so that a file that is not there yet counts; and by what is there, through links."""
+        directory, rest = _directory(write.pattern)
+        for base in dict.fromkeys((directory, os.path.realpath(directory))):
+            expression = re.compile(_expression(f"{escape(base.rstrip('/'))}/{rest}"), re.DOTALL)
+            for one in (*sorted(self.files), *self.directories):
+                steps = one.split("/")
+                above = (
+                    ["/".join(steps[:end]) for end in range(2, len(steps) + 1)] if write.reach is Reach.TREE else [one]
+                )
+                if any(expression.fullmatch(path) for path in above):
+                    return one
+            if any(expression.fullmatch(f"{one}/x") for one in self.directories):
+                return write.pattern
+        there = islice(glob.iglob(write.pattern), _MOST_MATCHES) if "**" not in write.pattern else ()
+        found = (self.find(path) or self._around(path, write.reach) for path in there)
+        return next((path for path in found if path is not None), None)
+
+
+_MOST_MATCHES = 1000
+_QUOTED = re.compile(r"\[([*?\[])\]")
+
+
+def _plain(pattern: str) -> str | None:
+    """The path, if the pattern stands for one."""
+    return None if re.search(r"[*?\[]", _QUOTED.sub("", pattern)) else _QUOTED.sub(r"\1", pattern)
+
+
+def _directory(pattern: str) -> tuple[str, str]:
+    """The directory in front of the first wildcard, and the rest."""
+    steps = os.path.normpath(pattern).split("/")
+    first = next(at for at, step in enumerate(steps) if _plain(step) is None)
+    return _plain("/".join(steps[:first])) or "/", "/".join(steps[first:])
+
+
+_GLOB_TOKEN = re.compile(
+    r"(?P<deep>(?<=/)\*\*/)|(?P<start>(?<=/)(?=[*?\[]))?(?:(?P<many>\*+)|(?P<one>\?)|\[(?P<not>[!^]?)(?P<set>\]?[^\]]*)\])"
+)
+
+
+def _expression(pattern: str) -> str:
+    """The regular expression of a shell's pattern: no wildcard stands for the dot that a name begins with."""
+    out, at = "", 0
+    for token in _GLOB_TOKEN.finditer(pattern):
+        out += re.escape(pattern[at : token.start()])
+        at = token.end()
+        if token["deep"] is not None:
+            out += "(?:.*/)?"
+            continue
+        out += "" if token["start"] is None else r"(?!\.)"
+        if token["set"] is not None:
+            members = re.sub(r"[\\\[\]^&~|]", r"\\\g<0>", token["set"])
+            out += f"[{'^' if token['not'] else ''}{members}]"
+        else:
+            out += "[^/]*" if token["many"] else "[^/]"
+    return out + re.escape(pattern[at:])
+
 
 def protected_paths(
     project: str, state: Path, hooks: Iterable[HookDefinition], home: Path | None = None
 ) -> ProtectedPaths:
     """What is protected in this project, whether it exists yet or not. `state` is the agent's own directory."""
+    git = _git_directories(Path(project))
     files = [os.path.join(project, name) for name in PROJECT_FILES]
+    files += [str(directory / name) for directory in git for name in GIT_FILES]
     files += [str(state / name) for name in STATE_FILES]
     files += [str((home or Path.home()) / name) for name in START_UP_FILES]
     files += [script for hook in hooks for script in _scripts(hook, project)]
-    directories = [os.path.join(project, name) for name in PROJECT_DIRECTORIES]
+    directories = [str(directory / name) for directory in git for name in GIT_DIRECTORIES]
     return ProtectedPaths(
         frozenset(form for file in files for form in (os.path.normpath(file), os.path.realpath(file))),
         tuple(dict.fromkeys(form for one in directories for form in (os.path.normpath(one), os.path.realpath(one)))),
     )
+
+
+def _git_directories(project: Path) -> list[Path]:
+    """Where git keeps what it runs: `.git`, of the project or around it, and what it points to in a worktree."""
+    found = [project / ".git"]
+    found += [one for one in (parent / ".git" for parent in project.parents) if one.exists()][:1]
+    for one in list(found):
+        if one.is_file() and (pointed := _pointer(one, "gitdir:")) is not None:
+            found.append(pointed)
+            common = _pointer(pointed / "commondir", "")
+            found += [] if common is None else [common]
+    return found
+
+
+def _pointer(file: Path, label: str) -> Path | None:
+    try:
+        text = file.read_text(errors="replace").strip()
+    except OSError:
+        return None
+    path = text.removeprefix(label).strip()
+    usable = text.startswith(label) and path and "\0" not in path
+    return Path(os.path.normpath(file.parent / path)) if usable else None
 
 
 def _scripts(hook: HookDefinition, project: str) -> list[str]:

@@ -1,13 +1,16 @@
 """Permission rules: `Tool` or `Tool(pattern)`, as settings and a hook's `if` write them."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import Enum
 from posixpath import join, normpath
 from typing import Any
 
 from msgspec import Struct
 
+from wave_agent.shell.reader import read_line
+from wave_agent.shell.values import Command
+from wave_agent.shell.wrappers import RUN_OTHERS
 from wave_agent.text import compile_strictly
 
 PATH_FIELDS: Mapping[str, str] = {
@@ -97,59 +100,80 @@ def _check_path_pattern(text: str, pattern: str) -> None:
         raise RuleError(f'"{text}": the pattern cannot be read: {error}') from None
 
 
-# Where one command ends and another may begin. Quotes are not looked at: taking a piece of a string for a command
-# makes a restriction match more, never less.
-_BETWEEN_COMMANDS = re.compile(r"\$\(|&&|\|\||[;&|\n(){}`]")
 _PREFIX = re.compile(r":\*$")
 # An allow rule's `*` must not reach over into another command, a substitution or a redirection.
 _ONE_COMMAND = r"[^;&|<>\n`$(){}]*"
 
 
-def _matches_command(pattern: str, command: str, purpose: Purpose) -> bool:
-    """Restrictions hold for the whole line and every piece of it, permissions only for a line that is one command."""
-    anything = _ONE_COMMAND if purpose is Purpose.PERMIT else ".*"
-    prefix = _PREFIX.search(pattern)
-    literal = _PREFIX.sub("", pattern)
-    expression = anything.join(re.escape(piece) for piece in literal.split("*"))
-    if prefix:
+def _compiled(pattern: str, anything: str) -> re.Pattern[str]:
+    expression = anything.join(re.escape(piece) for piece in _PREFIX.sub("", pattern).split("*"))
+    if _PREFIX.search(pattern):
         expression += rf"(?:[ \t]{anything})?"
-    compiled = re.compile(expression, re.DOTALL)
-    candidates = [command.strip()]
+    return re.compile(expression, re.DOTALL)
+
+
+def _matches_command(pattern: str, command: str, purpose: Purpose) -> bool:
+    """Restrictions hold for the line and every command in it, permissions only if they hold for the whole line."""
     if purpose is Purpose.RESTRICT:
-        candidates += _pieces(command.replace("\\\n", " "))
-    return any(compiled.fullmatch(candidate) for candidate in candidates)
+        return _restricts(pattern, command)
+    commands = read_line(command).plain
+    return _permits_line(pattern, command) or (bool(commands) and all(_permits(pattern, one) for one in commands))
 
 
-_REDIRECTION = re.compile(r"\d*(?:>>|>&|<&|&>|[<>])\s*[^\s;&|]*")
-_QUOTING = re.compile(r"[\\'\"]")
-_BEFORE_A_COMMAND = re.compile(
-    r"(?:(?:if|then|elif|else|while|until|do|time|exec|command|builtin|nohup|sudo|env|nice|setsid|eval|xargs|!)"
-    r"(?:\s+-\S+)*|timeout(?:\s+-\S+)*\s+\S+|\w+=\S*)\s+"
-)
-_DEEPEST = 32
-"""Words in front of a command that are looked behind."""
+def _restricts(pattern: str, command: str) -> bool:
+    compiled = _compiled(pattern, ".*")
+    line = read_line(command)
+    as_written = (command.strip(), *line.statements)
+    if any(compiled.fullmatch(text) for text in as_written):
+        return True
+    rule = _PREFIX.sub("", pattern).split()
+    return any(compiled.fullmatch(one.text) or _may_match(compiled, rule, one) for one in line.commands)
 
 
-def _pieces(line: str) -> list[str]:
-    """What may be a command in this line, as written and without what can stand in front of, behind or around one."""
-    found: list[str] = []
-    for piece in _BETWEEN_COMMANDS.split(line):
-        plain = " ".join(_QUOTING.sub("", _REDIRECTION.sub(" ", piece)).split())
-        found += [piece.strip(), plain]
-        for _ in range(_DEEPEST):
-            found.append(_without_directory(plain))
-            in_front = _BEFORE_A_COMMAND.match(plain)
-            if in_front is None:
-                break
-            plain = plain[in_front.end() :]
-            found.append(plain)
-    return found
+def _may_match(compiled: re.Pattern[str], rule: list[str], command: Command) -> bool:
+    """Whether a command with unknown words would match if these were those of the rule.
+
+    The rest has to say something too: `$cmd push` may be `git push`, but not every `$cmd` is `rm`. Nor is every `$file`
+    an option.
+    """
+    shared = list(zip(command.words, rule, strict=False))
+    unknown = [not word.static or (at == 0 and word.glob is not None) for at, (word, _) in enumerate(shared)]
+    if not any(unknown) or all(unknown):
+        return False
+    filled = [
+        said if guess and not said.startswith("-") else word.text
+        for (word, said), guess in zip(shared, unknown, strict=True)
+    ]
+    rest = [word.text for word in command.words[len(shared) :]]
+    return compiled.fullmatch(" ".join([*filled, *rest])) is not None
 
 
-def _without_directory(command: str) -> str:
-    """`/usr/bin/git push` → `git push`."""
-    program, blank, rest = command.partition(" ")
-    return f"{program.rsplit('/', 1)[-1]}{blank}{rest}"
+def _permits_line(pattern: str, command: str) -> bool:
+    """The rule spells the line: its structure, and whatever variable it sets."""
+    if _compiled(pattern, _ONE_COMMAND).fullmatch(command.strip()) is None:
+        return False
+    line = read_line(command)
+    return line.parsed and all(f"{name}=" in pattern for name in line.assignments)
+
+
+def _permits(pattern: str, command: Command) -> bool:
+    # What is quoted is no syntax here, but it may be for a command that hands its arguments to a shell.
+    anything = _ONE_COMMAND if command.words[0].text.rsplit("/", 1)[-1] in RUN_OTHERS else ".*"
+    return _compiled(pattern, anything).fullmatch(command.quoted) is not None
+
+
+def permitting(rules: Sequence[Rule], tool: str, tool_input: Mapping[str, Any], places: Places) -> tuple[Rule, ...]:
+    """The rules that permit a call: the first that does so alone, or the first for each command of its line."""
+    alone = next((rule for rule in rules if rule.matches(tool, tool_input, places, Purpose.PERMIT)), None)
+    if alone is not None:
+        return (alone,)
+    patterns = [(rule, rule.pattern) for rule in rules if rule.tool == "bash" and rule.pattern is not None]
+    if tool.casefold() != "bash" or not patterns:
+        return ()
+    commands = read_line(str(tool_input.get("command", ""))).plain
+    found = [next((rule for rule, text in patterns if _permits(text, one)), None) for one in commands]
+    permits = tuple(dict.fromkeys(rule for rule in found if rule is not None))
+    return () if None in found else permits
 
 
 def _matches_path(pattern: str, path: str, places: Places) -> bool:

@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from wave_agent.permissions import Kind
+from wave_agent.shell.values import Write, escape
 
 
 class ToolResult(Struct, frozen=True, kw_only=True):
@@ -103,3 +104,7 @@ class Tool(ABC):
     def paths(self, tool_input: Mapping[str, Any]) -> tuple[str, ...]:
         """The paths that a call touches."""
         return tuple(str(tool_input[field]) for field in self.path_fields if tool_input.get(field))
+
+    def written_paths(self, tool_input: Mapping[str, Any], context: ToolContext) -> tuple[Write, ...]:
+        """What a call visibly writes to."""
+        return tuple(Write(escape(path)) for path in self.paths(tool_input)) if self.kind is Kind.EDITS else ()

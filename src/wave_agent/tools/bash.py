@@ -3,6 +3,7 @@
 import os
 import shlex
 import shutil
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
@@ -11,6 +12,8 @@ from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from wave_agent.permissions import Kind
+from wave_agent.shell.reader import read_writes
+from wave_agent.shell.values import Write
 from wave_agent.text import strip_controls
 from wave_agent.tools.base import Tool, ToolContext, ToolResult
 from wave_agent.tools.output import HeldFile, Output, PrivateFile, Relay
@@ -88,6 +91,10 @@ class Bash(Tool):
                 cwd_file.unlink()
         result = _result(output, ending, seconds, notes)
         return replace(result, keep=file.release) if isinstance(file, HeldFile) and file.exists else result
+
+    def written_paths(self, tool_input: Mapping[str, Any], context: ToolContext) -> tuple[Write, ...]:
+        directory, _ = self._working_directory(context)
+        return read_writes(str(tool_input.get("command", "")), {**context.environment, "PWD": directory}, directory)
 
     async def close(self) -> None:
         """End what runs in the background."""

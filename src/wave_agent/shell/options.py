@@ -1,0 +1,79 @@
+"""Where options end and operands begin, command by command."""
+
+import re
+from collections.abc import Iterator, Sequence
+
+from msgspec import Struct
+
+from wave_agent.shell.values import Word
+
+
+class Options(Struct, frozen=True):
+    """The options of a command, as far as it matters which of them take the next word."""
+
+    values: str = ""
+    """Letters of short options with a value. All other letters are flags."""
+    longs: tuple[str, ...] = ()
+    """Long options whose value may be the next word."""
+
+
+class Option(Struct, frozen=True):
+    name: str
+    value: Word | None = None
+
+
+def read(words: Sequence[Word], options: Options, *, mixed: bool = False) -> tuple[list[Option], list[Word]]:
+    """Options and operands after the name. `mixed`: options may come after operands as well."""
+    found: list[Option] = []
+    operands: list[Word] = []
+    rest = list(words[1:])
+    while rest:
+        word = rest.pop(0)
+        text = word.text
+        if text == "--":
+            return found, operands + rest
+        if len(text) < 2 or text[0] != "-":
+            operands.append(word)
+            if not mixed:
+                return found, operands + rest
+        elif text.startswith("--"):
+            found.append(_long(word, options, rest))
+        else:
+            found += _short(word, options, rest)
+    return found, operands
+
+
+def _long(word: Word, options: Options, rest: list[Word]) -> Option:
+    name, equals, value = word.text.partition("=")
+    if equals:
+        return Option(name, Word(value, word.static, word.glob and word.glob.partition("=")[2]))
+    takes = any(long.startswith(name) for long in options.longs)
+    return Option(name, rest.pop(0) if takes and rest else None)
+
+
+def _short(word: Word, options: Options, rest: list[Word]) -> Iterator[Option]:
+    for at, letter in enumerate(word.text[1:], 2):
+        if letter not in options.values:
+            yield Option(f"-{letter}")
+            continue
+        attached = word.text[at:]
+        yield Option(f"-{letter}", Word(attached, word.static) if attached else rest.pop(0) if rest else None)
+        return
+
+
+_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=")
+
+
+def without_assignments(words: Sequence[Word]) -> list[Word]:
+    at = 0
+    while at < len(words) and _ASSIGNMENT.match(words[at].text):
+        at += 1
+    return list(words[at:])
+
+
+def value_of(options: Sequence[Option], *names: str) -> Word | None:
+    return next((option.value for option in options if option.name in names and option.value is not None), None)
+
+
+def has(options: Sequence[Option], *names: str) -> bool:
+    return any(option.name in names for option in options)

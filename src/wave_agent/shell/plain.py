@@ -1,0 +1,166 @@
+"""Lines that are nothing but commands in a row: the only ones that a permission can be about, piece by piece.
+
+Two readers that share nothing must agree on the words, the grammar and the standard library's `shlex`: a permission
+must not rest on the mistake of one of them.
+"""
+
+import re
+import shlex
+from typing import TYPE_CHECKING
+
+from wave_agent.shell.grammar import can_parse, parse
+from wave_agent.shell.values import Command
+from wave_agent.shell.words import combinations, source
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+# Expansions, escapes over line ends, comments and characters that readers might take for something else.
+_NEVER = re.compile(r"[`#\r\x00-\x08\x0b-\x1f\x7f]|\\\n|[^\x00-\x7f]\s|\\$")
+_BETWEEN = frozenset({"&&", "||", "|", "|&", ";", "\n"})
+_WORDS = frozenset({"word", "raw_string", "string", "concatenation", "number", "command_name", "string_content"})
+_KEYWORDS = frozenset(
+    [
+        "!",
+        "{",
+        "}",
+        "[",
+        "[[",
+        "]]",
+        "if",
+        "then",
+        "elif",
+        "else",
+        "fi",
+        "for",
+        "while",
+        "until",
+        "do",
+        "done",
+        "case",
+        "esac",
+        "select",
+        "function",
+        "time",
+        "coproc",
+        "in",
+    ]
+)
+_CHANGE_WHAT_FOLLOWS = frozenset(
+    [
+        ".",
+        "source",
+        "eval",
+        "alias",
+        "unalias",
+        "export",
+        "declare",
+        "typeset",
+        "local",
+        "readonly",
+        "set",
+        "shopt",
+        "enable",
+        "hash",
+        "trap",
+        "exec",
+        "builtin",
+        "unset",
+        "read",
+        "mapfile",
+        "readarray",
+        "printf",
+        "getopts",
+        "bind",
+        "complete",
+    ]
+)
+"""Commands after which another one may not be what it is called."""
+
+
+def plain_commands(text: str) -> tuple[Command, ...]:
+    """The commands of the line, or none if it is anything but a row of them."""
+    if not can_parse(text) or _NEVER.search(text):
+        return ()
+    root = parse(text)
+    nodes = None if root.has_error else _row(root)
+    if not nodes:
+        return ()
+    commands = tuple(command for node in nodes for command in [_command(node)] if command is not None)
+    if len(commands) != len(nodes) or _other_reading(text) != [word.text for one in commands for word in one.words]:
+        return ()
+    changes = len(commands) > 1 and any(one.words[0].text in _CHANGE_WHAT_FOLLOWS for one in commands)
+    return () if changes else commands
+
+
+def _row(node: "Node") -> list["Node"] | None:
+    """The simple commands, if there is nothing else between them than what joins commands."""
+    found: list[Node] = []
+    for child in node.children:
+        if child.type == "command":
+            found.append(child)
+        elif child.type in ("list", "pipeline"):
+            inside = _row(child)
+            if inside is None:
+                return None
+            found += inside
+        elif child.type == "redirected_statement" and all(map(_harmless, child.children[1:])):
+            inside = [child.children[0]] if child.children[0].type == "command" else _row(child.children[0])
+            if inside is None:
+                return None
+            found += inside
+        elif child.is_named or child.type not in _BETWEEN:
+            return None
+    return found
+
+
+_HARMLESS = re.compile(r"(?:\d*|&)>>?\s*/dev/null|\d*>&\d|\d*<\s*/dev/null")
+
+
+def _harmless(redirect: "Node") -> bool:
+    return redirect.type == "file_redirect" and _HARMLESS.fullmatch(source(redirect)) is not None
+
+
+def _command(node: "Node") -> Command | None:
+    if any(child.type not in _WORDS for child in node.children) or not _is_literal(node):
+        return None
+    lines, _ = combinations(node.children, {})
+    command = Command(lines[0])
+    name = command.words[0]
+    return None if name.glob is not None or name.text in _KEYWORDS or "=" in name.text else command
+
+
+def _is_literal(node: "Node") -> bool:
+    """No expansion but of wildcards."""
+    return all(
+        (
+            child.type in _WORDS
+            and _is_literal(child)
+            and not (child.type == "word" and re.search("[{}$]", source(child)))
+        )
+        or not child.is_named
+        for child in node.children
+    )
+
+
+def _other_reading(text: str) -> list[str]:
+    """The words without operators, redirections and what these are about."""
+    lexer = shlex.shlex(text, posix=True, punctuation_chars=True)
+    lexer.commenters = ""
+    lexer.wordchars += "~!@%^*+=[]:?,./\\-_{}$"
+    found: list[str] = []
+    try:
+        tokens = list(lexer)
+    except ValueError:
+        return []
+    skip = False
+    for token in tokens:
+        if skip:
+            skip = False
+        elif token and all(character in "<>&|;()" for character in token):
+            skip = ">" in token or "<" in token
+            if skip and found and found[-1].isdigit():
+                found.pop()
+        else:
+            found.append(token)
+    return found

@@ -1,0 +1,336 @@
+"""Reads a line of Bash: every command in it, whether that is all of it, and what it visibly writes to.
+
+The line is not run, and nothing is looked up: what a variable holds is known if the line itself or the caller says so.
+Where a line may do one thing or another, both are taken.
+"""
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from posixpath import join, normpath
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from wave_agent.shell.grammar import DEEPEST, LONGEST, can_parse, is_deep, parse
+from wave_agent.shell.pieces import pieces, redirected
+from wave_agent.shell.plain import plain_commands
+from wave_agent.shell.redirections import Redirections
+from wave_agent.shell.values import Command, Line, Word, Write, escape
+from wave_agent.shell.words import combinations, printed, source, words
+from wave_agent.shell.wrappers import Script, inner
+from wave_agent.shell.writes import Target, targets
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+_MOST_COMMANDS = 3000
+_MOST_SCRIPTS = 60
+_LONGEST_ALTOGETHER = 4 * LONGEST
+_DEEPEST_WRAPPING = 24
+_MOST_VALUES = 16
+_LONGEST_VALUE = 4000
+_NOTHING: Mapping[str, str] = MappingProxyType({})
+
+
+@lru_cache(maxsize=16)  # a call is judged by one rule after the other
+def read_line(text: str) -> Line:
+    """What the line says to somebody who knows no variable and no directory. Never fails, in bounded time."""
+    return _read(text, _NOTHING, None)
+
+
+def read_writes(text: str, variables: Mapping[str, str], directory: str) -> tuple[Write, ...]:
+    """The paths that the line visibly writes to, when it is run with these variables in this directory."""
+    return _read(text, variables, directory).writes
+
+
+def _read(text: str, variables: Mapping[str, str], directory: str | None) -> Line:
+    # A comment does not end with a backslash, everything else does: both readings count.
+    unix = text.replace("\r\n", "\n").rstrip("\r")
+    reader = _Reader(variables, directory)
+    for form in dict.fromkeys((unix, unix.replace("\\\n", ""))):
+        reader.script(form)
+    if not reader.understood:
+        reader.cut(unix)
+    return Line(
+        commands=tuple(dict.fromkeys(reader.commands)),
+        statements=tuple(dict.fromkeys(reader.statements)),
+        understood=reader.understood,
+        parsed=reader.parsed,
+        plain=plain_commands(text) if reader.understood else (),
+        assignments=tuple(sorted(reader.assigned)),
+        writes=tuple(dict.fromkeys(reader.writes)),
+    )
+
+
+class _Reader:
+    """Goes through the tree once, and collects."""
+
+    def __init__(self, variables: Mapping[str, str], directory: str | None) -> None:
+        self.commands: list[Command] = []
+        self.statements: list[str] = []
+        self.writes: list[Write] = []
+        self.assigned: set[str] = set()
+        self.understood = True
+        self.parsed = True
+        self._variables: dict[str, tuple[str, ...]] = {name: (value,) for name, value in variables.items()}
+        self._functions: set[str] = set()
+        self._directories: tuple[str, ...] = ("",) if directory is None else (directory,)
+        self._entered: tuple[str, ...] | None = None
+        """Where a `cd` led that has just been read."""
+        self._scripts = self._length = 0
+        self._depth = 0
+
+    def script(self, text: str, arguments: Sequence[Word] = ()) -> None:
+        """A line, or a text that a command has a shell read."""
+        self._scripts += 1
+        self._length += len(text)
+        too_much = self._scripts > _MOST_SCRIPTS or self._length > _LONGEST_ALTOGETHER or self._depth > DEEPEST
+        if too_much or not can_parse(text):
+            self.understood = self.parsed = False
+            return
+        root = parse(text)
+        if root.has_error or is_deep(root):
+            self.understood = self.parsed = False
+        if is_deep(root):
+            return
+        if arguments:
+            self._set_arguments(arguments)
+        self._collect(root)
+        self._visit(root)
+
+    def _nested(self, text: str, arguments: Sequence[Word] = ()) -> None:
+        self._depth += 4
+        self.script(text, arguments)
+        self._depth -= 4
+
+    def cut(self, text: str) -> None:
+        """What the characters alone say, for a line that was not understood."""
+        for piece in pieces(text):
+            self.commands.append(Command((Word(piece),)))
+            self._add_targets(tuple(map(Word, piece.split()[:_MOST_COMMANDS])))
+        for path in redirected(text):
+            self._write(Target(Word(path)))
+
+    # ------------------------------------------------------------------------------------------------------- variables
+
+    def _collect(self, root: "Node") -> None:
+        """Every value that a variable is given anywhere: a loop may use it before the place where it is set."""
+        waiting, found = [root], list["Node"]()
+        while waiting:
+            node = waiting.pop()
+            found += [node] if node.type in ("variable_assignment", "for_statement", "function_definition") else []
+            waiting += reversed(node.named_children)
+        for node in found[:_MOST_COMMANDS]:
+            name = node.child_by_field_name("variable") or node.child_by_field_name("name")
+            if name is None:
+                continue
+            if node.type == "function_definition":
+                self._functions.add(source(name))
+                continue
+            if node.type == "variable_assignment":
+                self.assigned.add(source(name))
+            for value in node.children_by_field_name("value"):
+                self._assign(source(name), value)
+
+    def _assign(self, name: str, value: "Node") -> None:
+        parts = value.named_children if value.type == "array" else [value]
+        for fields in (fields for part in parts for fields in words(part, self._variables)):
+            if all(word.static for word in fields):
+                self._learn(name, " ".join(word.text for word in fields))
+
+    def _learn(self, name: str, value: str) -> None:
+        known = self._variables.get(name, ())
+        if len(value) > _LONGEST_VALUE:
+            self.understood = False
+        elif value not in known:
+            self._variables[name] = (*known, value)[-_MOST_VALUES:]
+        if name == "IFS":
+            self.understood = False  # words are parted elsewhere than at blanks
+
+    def _set_arguments(self, arguments: Sequence[Word]) -> None:
+        for at, word in enumerate(arguments[:10]):
+            self._learn(str(at), word.text)
+        for name in "@*":
+            self._learn(name, " ".join(word.text for word in arguments[1:]))
+
+    # ------------------------------------------------------------------------------------------------------- statements
+
+    def _visit(self, node: "Node", stdin: Word | None = None, extra: Redirections | None = None) -> None:
+        self._depth += 1
+        if self._depth > DEEPEST or len(self.commands) > _MOST_COMMANDS:
+            self.understood = False
+        elif node.type == "command":
+            self._command(node, stdin, extra or Redirections())
+        elif node.type == "redirected_statement":
+            self._redirected(node, stdin)
+        elif node.type == "pipeline":
+            self._pipeline(node, stdin, extra)
+        elif node.type == "list":
+            self._list(node, stdin, extra)
+        else:
+            self._other(node, stdin, extra or Redirections())
+        self._depth -= 1
+
+    def _other(self, node: "Node", stdin: Word | None, extra: Redirections) -> None:
+        if node.type == "negated_command" and node.named_children:
+            self._visit(node.named_children[-1], stdin, extra)
+        elif node.type in ("subshell", "command_substitution", "process_substitution"):
+            self._redirect(extra)
+            self._elsewhere(node, stdin)
+        else:
+            self._redirect(extra)
+            self._inside(node, stdin)
+
+    def _inside(self, node: "Node", stdin: Word | None = None) -> None:
+        for child in node.named_children:
+            if child.type in ("file_redirect", "herestring_redirect", "heredoc_redirect"):
+                self._redirect(Redirections.of([child], self._variables))
+            self._visit(child, stdin)
+
+    def _elsewhere(self, node: "Node", stdin: Word | None) -> None:
+        """Another process: its directory is its own."""
+        directories = self._directories
+        if node.type == "command_substitution" and (node.text or b"").startswith(b"`") and b"\\" in (node.text or b""):
+            inside = source(node)[1:-1]
+            self._nested(inside.replace("\\`", "`").replace("\\$", "$").replace("\\\\", "\\"))
+        self._inside(node, stdin)
+        self._directories = directories
+
+    def _list(self, node: "Node", stdin: Word | None, extra: Redirections | None) -> None:
+        """The grammar hangs the redirections of the last command on the whole list."""
+        before = self._directories
+        last = node.named_children[-1:]
+        for child in node.children:
+            if not child.is_named:
+                if child.type == "&&" and self._entered is not None:
+                    self._directories = self._entered
+                continue
+            self._entered = None
+            self._visit(child, stdin, extra if [child] == last else None)
+        self._directories = tuple(dict.fromkeys((*before, *self._directories)))
+
+    def _pipeline(self, node: "Node", stdin: Word | None, extra: Redirections | None = None) -> None:
+        self.statements.append(source(node))
+        last = node.named_children[-1:]
+        for stage in node.named_children:
+            self._visit(stage, stdin, extra if [stage] == last else None)
+            stdin = self._output(stage)
+
+    def _output(self, node: "Node") -> Word:
+        """What a stage of a pipeline hands on."""
+        if node.type == "redirected_statement":
+            redirections = Redirections.of(node.children_by_field_name("redirect"), self._variables)
+            body = node.child_by_field_name("body") or node
+            while body.type in ("list", "pipeline") and body.named_children:
+                body = body.named_children[-1]
+            if source(body).strip() == "cat" and redirections.stdin is not None:
+                return redirections.stdin
+            return Word(source(node), static=False) if body is node else self._output(body)
+        if node.type == "command":
+            lines, _ = combinations(_word_nodes(node), self._variables)
+            text = printed(lines[0]) if lines else None
+            if text is not None:
+                return Word(text)
+        inside = [child for child in node.named_children if child.type in ("command", "redirected_statement")]
+        if node.type in ("subshell", "compound_statement") and inside:
+            texts = [self._output(child) for child in inside]
+            return Word("\n".join(text.text for text in texts), static=all(text.static for text in texts))
+        return Word(source(node), static=False)
+
+    def _redirected(self, node: "Node", stdin: Word | None) -> None:
+        self.statements.append(source(node))
+        redirections = Redirections.of(node.children_by_field_name("redirect"), self._variables)
+        body = node.child_by_field_name("body")
+        if body is None:
+            self._redirect(redirections)
+        else:
+            self._visit(body, redirections.stdin or stdin, redirections)
+        for redirect in node.children_by_field_name("redirect"):
+            # What stands behind `<<EOF` on its line is found inside of it.
+            piped = self._output(node) if redirect.type == "heredoc_redirect" else None
+            for child in redirect.named_children:
+                if child.type == "pipeline" and piped is not None:
+                    self._pipeline(child, piped)
+                else:
+                    self._visit(child, piped)
+
+    def _redirect(self, redirections: Redirections) -> None:
+        for target in redirections.written:
+            self._write(Target(target))
+        for text in redirections.substitutions:
+            self._nested(text)
+
+    # --------------------------------------------------------------------------------------------------------- commands
+
+    def _command(self, node: "Node", stdin: Word | None, outer: Redirections) -> None:
+        self.statements.append(source(node))
+        own = Redirections.of([child for child in node.children if child.type.endswith("redirect")], self._variables)
+        self._redirect(own)
+        self._redirect(outer)
+        lines, complete = combinations([*_word_nodes(node), *own.words, *outer.words], self._variables)
+        self.understood &= complete
+        for line in lines:
+            self._found(line, own.stdin or outer.stdin or stdin)
+        for child in node.named_children:
+            self._visit(child)
+
+    def _found(self, found: tuple[Word, ...], stdin: Word | None, level: int = 0) -> None:
+        if not found:
+            return
+        if level > _DEEPEST_WRAPPING or len(self.commands) > _MOST_COMMANDS:
+            self.understood = False
+            return
+        self.commands.append(Command(found))
+        name = found[0]
+        if not name.static or name.glob is not None:
+            self.understood = False
+        if name.text in ("cd", "pushd"):
+            self._enter(found[1:])
+        self._add_targets(found)
+        if name.text in self._functions and found[1:]:
+            self._set_arguments(found)
+            self._found(found[1:], stdin, level + 1)  # the function may run what it is given
+        for one in inner(found, stdin):
+            if not isinstance(one, Script):
+                self._found(one.words, stdin, level + 1)
+            elif one.text.static:
+                self._nested(one.text.text, one.arguments)
+            else:
+                self.understood = False
+
+    def _enter(self, arguments: Sequence[Word]) -> None:
+        operands = [word for word in arguments if not word.text.startswith("-") or word.text == "-"]
+        home = self._variables.get("HOME", ())
+        target = operands[0] if operands else Word(home[0]) if home else None
+        if target is None or not target.static:
+            return
+        self._entered = tuple(normpath(join(directory, target.text)) for directory in self._directories)
+        self._directories = tuple(dict.fromkeys((*self._directories, *self._entered)))[-_MOST_VALUES:]
+        for directory in self._entered:
+            self._learn("PWD", directory)
+
+    # ----------------------------------------------------------------------------------------------------------- writes
+
+    def _add_targets(self, found: Sequence[Word]) -> None:
+        for target in targets(found):
+            self._write(target)
+
+    def _write(self, target: Target) -> None:
+        word = target.word
+        if (not word.static and word.glob is None) or not word.text or len(self.writes) > _MOST_COMMANDS:
+            return
+        pattern = word.pattern
+        home = self._variables.get("HOME", ())
+        if pattern.startswith("~/") and home:
+            pattern = escape(home[0]) + pattern[1:]
+        for directory in self._directories:
+            below = directory if target.below is None else join(directory, target.below.text)
+            self.writes.append(target.write(join(escape(below), pattern)))
+
+
+def _word_nodes(node: "Node") -> list["Node"]:
+    """The words of a command."""
+    return [
+        child
+        for child in node.named_children
+        if not child.type.endswith(("redirect", "assignment")) and child.type not in ("subshell", "comment")
+    ]

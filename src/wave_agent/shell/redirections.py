@@ -1,0 +1,74 @@
+"""Redirections: what is written to, what is read."""
+
+import re
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+
+from wave_agent.shell.values import Word
+from wave_agent.shell.words import Variables, source, words
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+_WRITING = frozenset({">", ">>", ">|", "&>", "&>>", ">&", "<>"})
+_BACKQUOTED = re.compile(r"`([^`]+)`")
+_DESCRIPTOR = re.compile(r"\d*-?")
+
+
+class Redirections(Struct, frozen=True):
+    """Of one command."""
+
+    written: tuple[Word, ...] = ()
+    stdin: Word | None = None
+    """The text of a here-document or here-string."""
+    words: tuple[Any, ...] = ()
+    """What stands behind a redirection on its line, and belongs to the command: nodes."""
+    substitutions: tuple[str, ...] = ()
+    """Commands between backquotes in a here-document, which the grammar does not name."""
+
+    @classmethod
+    def of(cls, nodes: Iterable["Node"], variables: Variables) -> "Redirections":
+        written: list[Word] = []
+        behind: list[Node] = []
+        stdin: Word | None = None
+        substitutions: list[str] = []
+        for node in nodes:
+            if node.type == "file_redirect":
+                targets = node.children_by_field_name("destination")
+                behind += targets[1:]
+                written += _written(node, targets[:1], variables)
+            elif node.type == "herestring_redirect":
+                stdin = _text(node.named_children[-1:], variables)
+            else:
+                behind += node.children_by_field_name("argument")
+                stdin = _document(node)
+                if stdin is not None and not stdin.static:
+                    substitutions += _BACKQUOTED.findall(stdin.text)
+        return cls(tuple(written), stdin, tuple(behind), tuple(substitutions))
+
+
+def _written(node: "Node", targets: list["Node"], variables: Variables) -> list[Word]:
+    operator = next((child.type for child in node.children if not child.is_named), "")
+    if operator not in _WRITING:
+        return []
+    found = [word for target in targets for fields in words(target, variables) for word in fields]
+    return [word for word in found if operator != ">&" or not _DESCRIPTOR.fullmatch(word.text)]
+
+
+def _text(nodes: list["Node"], variables: Variables) -> Word | None:
+    readings = [fields for node in nodes for fields in words(node, variables)]
+    fields = readings[0] if readings else ()
+    return Word(" ".join(word.text for word in fields), static=all(word.static for word in fields))
+
+
+def _document(node: "Node") -> Word | None:
+    """A here-document. With expansions in it the text is not known, unless its delimiter is quoted."""
+    bodies = [child for child in node.named_children if child.type == "heredoc_body"]
+    if not bodies:
+        return None
+    starts = [source(child) for child in node.named_children if child.type == "heredoc_start"]
+    literal = any(character in start for start in starts for character in "'\"\\")
+    text = source(bodies[0])
+    return Word(re.sub(r"(?m)^\t+", "", text), static=literal or ("$" not in text and "`" not in text))

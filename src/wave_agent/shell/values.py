@@ -1,0 +1,82 @@
+"""What a line of Bash says, as values."""
+
+from enum import Enum
+
+from msgspec import Struct
+
+
+class Word(Struct, frozen=True):
+    """One word, as the command would get it."""
+
+    text: str
+    static: bool = True
+    """False: some of it is known only when the line runs; that part stands in `text` as it was written."""
+    glob: str | None = None
+    """The word as a pattern, if it is one. What was quoted stands in brackets: `[*]`."""
+    prints: str | None = None
+    """What can be read from it, if it is a process substitution with a known output."""
+
+    @property
+    def pattern(self) -> str:
+        """The word as a pattern, whether it is one or not."""
+        return escape(self.text) if self.glob is None else self.glob
+
+
+class Reach(Enum):
+    """How far a command that writes to a path reaches."""
+
+    FILE = "the file itself"
+    INSIDE = "files directly in that directory, of any name"
+    TREE = "the path, and all that is below it"
+
+
+class Write(Struct, frozen=True):
+    """A path that a line visibly writes to, moves away or removes."""
+
+    pattern: str
+    """A glob in which `**` spans directories. Without wildcards it is one path; brackets quote: `[*]`."""
+    reach: Reach = Reach.FILE
+    names: tuple[str, ...] = ()
+    """If the path is a directory, it is these in it that are written."""
+
+
+class Command(Struct, frozen=True):
+    """One simple command."""
+
+    words: tuple[Word, ...]
+
+    @property
+    def text(self) -> str:
+        return " ".join(word.text for word in self.words)
+
+    @property
+    def quoted(self) -> str:
+        """The text with blanks inside of words kept apart from those between them."""
+        return " ".join(f"'{word.text}'" if _needs_quotes(word.text) else word.text for word in self.words)
+
+
+class Line(Struct, frozen=True, kw_only=True):
+    """What a line was found to say."""
+
+    commands: tuple[Command, ...]
+    """Every simple command in it, also those inside of others: `sudo x` is `sudo x` and `x`."""
+    statements: tuple[str, ...] = ()
+    """Commands and pipelines as they are written."""
+    understood: bool
+    """False: a part of it cannot be parsed, or runs what only the running line knows. There may be more commands."""
+    parsed: bool = False
+    """It has no syntax that is unknown."""
+    plain: tuple[Command, ...] = ()
+    """Its commands, if the line is nothing but commands in a row, whose every word is as good as literal."""
+    assignments: tuple[str, ...] = ()
+    """Names of the variables that it sets."""
+    writes: tuple[Write, ...] = ()
+
+
+def escape(text: str) -> str:
+    """The pattern that stands for this text alone."""
+    return "".join(f"[{character}]" if character in "*?[" else character for character in text)
+
+
+def _needs_quotes(text: str) -> bool:
+    return not text or any(character.isspace() for character in text)

@@ -1,0 +1,325 @@
+"""Commands that run other commands."""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TypeAlias
+
+from msgspec import Struct
+
+from wave_agent.shell.options import Options, has, read, value_of, without_assignments
+from wave_agent.shell.values import Word
+
+SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ksh", "ash", "mksh", "yash", "rbash", "fish", "csh", "tcsh"})
+
+
+class Tail(Struct, frozen=True):
+    """Words that are run as a command."""
+
+    words: tuple[Word, ...]
+
+
+class Script(Struct, frozen=True):
+    """Text that a shell reads."""
+
+    text: Word
+    arguments: tuple[Word, ...] = ()
+    """`$0`, `$1` and so on."""
+
+
+Inner: TypeAlias = Tail | Script
+
+
+def inner(words: Sequence[Word], stdin: Word | None) -> Iterator[Inner]:
+    """What a command runs, as far as its words tell. `stdin` is what it gets to read."""
+    if not words:
+        return
+    name = words[0].text
+    short = name.rsplit("/", 1)[-1]
+    if short != name:
+        yield Tail((Word(short, words[0].static), *words[1:]))
+    elif short in SHELLS:
+        yield from _shell(words, stdin)
+    elif short in _SPECIAL:
+        yield from _SPECIAL[short](words, stdin)
+    elif short in _PREFIXES:
+        yield from _prefix(words, _PREFIXES[short])
+
+
+# --------------------------------------------------------------------------------- those that put words in front of one
+
+
+class Prefix(Struct, frozen=True):
+    """A command whose last operands are a command."""
+
+    options: Options = Options()
+    skipped: int = 0
+    """Operands in front of the command."""
+    lookups: tuple[str, ...] = ()
+    """Options with which nothing is run."""
+
+
+_SUDO = Options("CDghpRrTtUu", ("--user", "--group", "--host", "--prompt", "--chdir", "--role", "--type", "--chroot"))
+_RUN_AS = Options("cugGsw", ("--command", "--user", "--group", "--shell", "--session-command"))
+_PREFIXES: Mapping[str, Prefix] = {
+    "!": Prefix(),
+    "{": Prefix(),
+    "builtin": Prefix(),
+    "caffeinate": Prefix(Options("tw")),
+    "chroot": Prefix(Options("", ("--userspec", "--groups")), skipped=1),
+    "chrt": Prefix(Options("TPD"), skipped=1),
+    "command": Prefix(lookups=("-v", "-V")),
+    "dbus-run-session": Prefix(),
+    "doas": Prefix(Options("uC")),
+    "env": Prefix(Options("uCS", ("--unset", "--chdir", "--split-string"))),
+    "exec": Prefix(Options("a")),
+    "fakeroot": Prefix(Options("ils")),
+    "faketime": Prefix(Options("f"), skipped=1),
+    "flock": Prefix(Options("wEc", ("--timeout", "--conflict-exit-code", "--command")), skipped=1),
+    "gosu": Prefix(skipped=1),
+    "ionice": Prefix(Options("cnpPu", ("--class", "--classdata"))),
+    "ltrace": Prefix(Options("aAeFlnopsuwx")),
+    "nice": Prefix(Options("n", ("--adjustment",))),
+    "nohup": Prefix(),
+    "nsenter": Prefix(Options("tSG", ("--target", "--setuid", "--setgid"))),
+    "pkexec": Prefix(Options("", ("--user",))),
+    "setsid": Prefix(),
+    "stdbuf": Prefix(Options("ioe", ("--input", "--output", "--error"))),
+    "strace": Prefix(Options("aAbeEIoOpPsSuUX")),
+    "su-exec": Prefix(skipped=1),
+    "sudo": Prefix(_SUDO),
+    "systemd-run": Prefix(Options("HMpEut", ("--unit", "--property", "--setenv", "--uid", "--gid", "--description"))),
+    "taskset": Prefix(skipped=1),
+    "time": Prefix(Options("fo", ("--format", "--output"))),
+    "timeout": Prefix(Options("ks", ("--kill-after", "--signal")), skipped=1),
+    "toybox": Prefix(),
+    "busybox": Prefix(),
+    "unbuffer": Prefix(),
+    "unshare": Prefix(Options("RwSG", ("--root", "--wd", "--setuid", "--setgid"))),
+}
+
+
+def _prefix(words: Sequence[Word], prefix: Prefix) -> Iterator[Inner]:
+    options, operands = read(words, prefix.options)
+    if has(options, *prefix.lookups):
+        return
+    operands = without_assignments(operands)
+    if split := value_of(options, "-S", "--split-string"):
+        yield Script(_joined([split, *operands]))
+    yield from _command(operands[prefix.skipped :])
+
+
+def _command(words: Sequence[Word]) -> Iterator[Inner]:
+    """`flock FILE -c '…'` and `chroot DIR VAR=x …` have something of their own in front."""
+    rest = without_assignments(words)
+    if rest and rest[0].text in ("-c", "--command"):
+        yield from (Script(word) for word in rest[1:2])
+    elif rest and rest[0].text == "--":
+        yield Tail(tuple(rest[1:]))
+    elif rest:
+        yield Tail(tuple(rest))
+
+
+def _joined(words: Iterable[Word]) -> Word:
+    words = list(words)
+    return Word(" ".join(word.text for word in words), static=all(word.static for word in words))
+
+
+# ---------------------------------------------------------------------------------------- those with a way of their own
+
+
+def _shell(words: Sequence[Word], stdin: Word | None) -> Iterator[Inner]:
+    rest, reads_text, reads_stdin = list(words[1:]), False, False
+    while rest and rest[0].text[:1] in ("-", "+") and len(rest[0].text) > 1:
+        option = rest.pop(0).text
+        if option == "--":
+            break
+        short = not option.startswith("--")
+        reads_text |= (short and "c" in option) or option == "--command"
+        reads_stdin |= short and "s" in option
+        if (short and option[-1] in "oO") or option in ("--rcfile", "--init-file"):
+            rest = rest[1:]
+    if reads_text:
+        yield from (Script(text, tuple(rest[1:])) for text in rest[:1])
+    elif reads_stdin or not rest or rest[0].text in ("-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"):
+        yield from (Script(text, (Word("sh"), *rest)) for text in [stdin] if text is not None)
+    else:
+        yield from _file(rest[0])
+
+
+def _file(word: Word) -> Iterator[Inner]:
+    if word.text.startswith("<("):
+        yield Script(word if word.prints is None else Word(word.prints))
+
+
+def _source(words: Sequence[Word], stdin: Word | None) -> Iterator[Inner]:
+    for word in words[1:2]:
+        if word.text in ("/dev/stdin", "/dev/fd/0") and stdin is not None:
+            yield Script(stdin)
+        yield from _file(word)
+
+
+def _eval(words: Sequence[Word], _: Word | None) -> Iterator[Inner]:
+    rest = words[2:] if len(words) > 1 and words[1].text == "--" else words[1:]
+    if rest:
+        yield Script(_joined(rest))
+
+
+def _trap(words: Sequence[Word], _: Word | None) -> Iterator[Inner]:
+    _options, operands = read(words, Options())
+    if len(operands) > 1 and operands[0].text not in ("", "-"):
+        yield Script(operands[0])
+
+
+def _alias(words: Sequence[Word], _: Word | None) -> Iterator[Inner]:
+    for word in words[1:]:
+        _name, equals, value = word.text.partition("=")
+        if equals:
+            yield Script(Word(value, word.static))
+
+
+def _set(words: Sequence[Word], _: Word | None) -> Iterator[Inner]:
+    """`set -- git push; "$@"`"""
+    texts = [word.text for word in words]
+    if "--" in texts:
+        yield Tail(tuple(words[texts.index("--") + 1 :]))
+
+
+def _coproc(words: Sequence[Word], _: Word | None) -> Iterator[Inner]:
+    texts = [word.text for word in words]
+    if "{" in texts:
+        yield Tail(tuple(words[texts.index("{") + 1 :]))
+    else:
+        yield Tail(tuple(words[1:]))
+
+
+def _run_as(words: Sequence[Word], _: Word | None) -> Iterator[Inner]:
+    """`su` and `runuser` find their options anywhere."""
+    options, operands = read(words, _RUN_AS, mixed=True)
+    if text := value_of(options, "-c", "--command", "--session-command"):
+        yield Script(text)
+    elif has(options, "-u", "--user"):
+        yield Tail(tuple(operands))
+    else:
+        yield from (Script(operands[at + 1]) for at, word in enumerate(operands[:-1]) if word.text == "-c")
+
+
+def _with_script_option(words: Sequence[Word], _: Word | None) -> Iterator[Inner]:
+    options, _operands = read(words, Options("cEIOBTmo", ("--command", "--log-out", "--log-io")), mixed=True)
+    if text := value_of(options, "-c", "--command"):
+        yield Script(text)
+
+
+def _watch(words: Sequence[Word], _: Word | None) -> Iterator[Inner]:
+    _options, operands = read(words, Options("nq", ("--interval", "--equexit")))
+    if operands:
+        yield Script(_joined(operands))
+
+
+_SSH = Options("BbcDEeFIiJLlmOoPpQRSWw")
+
+
+def _ssh(words: Sequence[Word], _: Word | None) -> Iterator[Inner]:
+    _options, operands = read(words, _SSH)
+    _more, rest = read(operands, _SSH)
+    if rest:
+        yield Script(_joined(rest))
+
+
+_XARGS = Options("adEILnPs", ("--arg-file", "--delimiter", "--max-lines", "--max-args", "--max-procs", "--max-chars"))
+
+
+def _xargs(words: Sequence[Word], stdin: Word | None) -> Iterator[Inner]:
+    """What it reads becomes words; what cannot be known of it is left out."""
+    options, operands = read(words, _XARGS)
+    if not operands:
+        return
+    given = [Word(text) for text in stdin.text.split()] if stdin is not None and stdin.static else []
+    mark = value_of(options, "-I", "--replace") or (Word("{}") if has(options, "-i", "--replace") else None)
+    if mark is None:
+        yield Tail((*operands, *given))
+        return
+    lines = stdin.text.splitlines()[:_MOST] if stdin is not None and stdin.static else [mark.text]
+    for line in lines:
+        yield Tail(tuple(Word(word.text.replace(mark.text, line), word.static) for word in operands))
+
+
+_MOST = 16
+"""Lines and arguments for which a command is repeated, that are looked at."""
+_PARALLEL = Options(
+    "jJSaINnLPsCdE", ("--jobs", "--sshlogin", "--arg-file", "--colsep", "--joblog", "--results", "--delay")
+)
+
+
+def _parallel(words: Sequence[Word], stdin: Word | None) -> Iterator[Inner]:
+    _, operands = read(words, _PARALLEL)
+    texts = [word.text for word in operands]
+    marks = [at for at, text in enumerate(texts) if re.fullmatch(r"::::?\+?", text)]
+    end = marks[0] if marks else len(texts)
+    template = _joined(operands[:end])
+    lines = stdin.text.splitlines() if stdin is not None and stdin.static else []
+    for given in [*texts[end + 1 :], *lines][:_MOST] or [""]:
+        text = template.text.replace("{}", given) if "{}" in template.text else f"{template.text} {given}".strip()
+        if text:
+            yield Script(Word(text, template.static))
+
+
+def _find(words: Sequence[Word], _: Word | None) -> Iterator[Inner]:
+    texts = [word.text for word in words]
+    start = next((word for word in words[1:] if word.text[:1] not in ("-", "(", "!")), Word("."))
+    named = next((words[at + 1] for at, text in enumerate(texts[:-1]) if text in ("-name", "-iname")), None)
+    place = Word(start.text, start.static, found_pattern(start, named))
+    for at, text in enumerate(texts):
+        if text in ("-exec", "-execdir", "-ok", "-okdir"):
+            end = next((stop for stop in range(at, len(texts)) if texts[stop] in (";", "+")), len(texts))
+            yield Tail(tuple(place if word.text == "{}" else word for word in words[at + 1 : end]))
+
+
+def found_pattern(start: Word, named: Word | None) -> str:
+    """The pattern of what `find START -name NAMED` finds. The name is a pattern there, whether quoted or not."""
+    return start.pattern if named is None else f"{start.pattern.rstrip('/')}/**/{named.text}"
+
+
+GIT = Options("Cc", ("--git-dir", "--work-tree", "--namespace", "--exec-path", "--super-prefix", "--config-env"))
+
+
+def _git(words: Sequence[Word], _: Word | None) -> Iterator[Inner]:
+    """Without the options in front of the subcommand; and what subcommands and aliases run."""
+    options, operands = read(words, GIT)
+    if options and operands:
+        yield Tail((words[0], *operands))
+    texts = [word.text for word in operands]
+    for option in options:
+        alias = re.fullmatch(r"alias\.([^=]+)=(.*)", option.value.text if option.value else "", re.DOTALL)
+        if alias and alias[2].startswith("!"):
+            yield Script(Word(alias[2][1:]))
+        elif alias and texts[:1] == [alias[1]]:
+            yield Tail((words[0], *map(Word, alias[2].split()), *operands[1:]))
+    if texts[:2] == ["submodule", "foreach"]:
+        yield Script(_joined(word for word in operands[2:] if word.text not in ("--recursive", "--quiet")))
+    elif texts[:2] == ["bisect", "run"]:
+        yield Tail(tuple(operands[2:]))
+    elif texts[:1] == ["rebase"]:
+        given, _rest = read(operands, Options("xs", ("--exec", "--onto", "--strategy")), mixed=True)
+        yield from (Script(option.value) for option in given if option.name in ("-x", "--exec") and option.value)
+
+
+_SPECIAL: Mapping[str, Callable[[Sequence[Word], Word | None], Iterator[Inner]]] = {
+    ".": _source,
+    "alias": _alias,
+    "coproc": _coproc,
+    "eval": _eval,
+    "find": _find,
+    "git": _git,
+    "parallel": _parallel,
+    "runuser": _run_as,
+    "script": _with_script_option,
+    "set": _set,
+    "source": _source,
+    "ssh": _ssh,
+    "su": _run_as,
+    "trap": _trap,
+    "watch": _watch,
+    "xargs": _xargs,
+}
+RUN_OTHERS = SHELLS | (frozenset(_SPECIAL) - {"git"}) | frozenset(_PREFIXES)
+"""Commands whose arguments are commands."""
