@@ -77,7 +77,7 @@ class ProtectedPaths(Struct, frozen=True):
         """By the pattern, so that a file that is not there yet counts; and by what is there, through links."""
         directory, rest = _directory(write.pattern)
         for base in dict.fromkeys((directory, os.path.realpath(directory))):
-            expression = re.compile(_expression(f"{escape(base.rstrip('/'))}/{rest}"), re.DOTALL)
+            expression = _compiled(f"{escape(base.rstrip('/'))}/{rest}")
             for one in (*sorted(self.files), *self.directories):
                 steps = one.split("/")
                 above = (
@@ -93,6 +93,7 @@ class ProtectedPaths(Struct, frozen=True):
 
 
 _MOST_MATCHES = 1000
+_NO_PATH = re.compile(r"(?!)")
 _QUOTED = re.compile(r"\[([*?\[])\]")
 
 
@@ -109,8 +110,15 @@ def _directory(pattern: str) -> tuple[str, str]:
 
 
 _GLOB_TOKEN = re.compile(
-    r"(?P<deep>(?<=/)\*\*/)|(?P<start>(?<=/)(?=[*?\[]))?(?:(?P<many>\*+)|(?P<one>\?)|\[(?P<not>[!^]?)(?P<set>\]?[^\]]*)\])"
+    r"(?P<deep>(?<=/)\*\*(?:/|$))|(?P<start>(?<=/)(?=[*?\[]))?(?:(?P<many>\*+)|(?P<one>\?)|\[(?P<not>[!^]?)(?P<set>\]?[^\]]*)\])"
 )
+
+
+def _compiled(pattern: str) -> re.Pattern[str]:
+    try:
+        return re.compile(_expression(pattern), re.DOTALL)
+    except re.error:
+        return _NO_PATH  # a set such as [z-a] has no members
 
 
 def _expression(pattern: str) -> str:
@@ -120,9 +128,9 @@ def _expression(pattern: str) -> str:
         out += re.escape(pattern[at : token.start()])
         at = token.end()
         if token["deep"] is not None:
-            out += "(?:.*/)?"
+            out += "(?:.*/)?" if at < len(pattern) else ".*"
             continue
-        out += "" if token["start"] is None else r"(?!\.)"
+        out += "" if token["start"] is None or token["many"] == "**" else r"(?!\.)"
         if token["set"] is not None:
             members = re.sub(r"[\\\[\]^&~|]", r"\\\g<0>", token["set"])
             out += f"[{'^' if token['not'] else ''}{members}]"

@@ -15,7 +15,7 @@ from wave_agent.shell.pieces import pieces, redirected
 from wave_agent.shell.plain import plain_commands
 from wave_agent.shell.redirections import Redirections
 from wave_agent.shell.values import Command, Line, Word, Write, escape
-from wave_agent.shell.words import combinations, printed, source, words
+from wave_agent.shell.words import ENVIRONMENT, combinations, printed, source, words
 from wave_agent.shell.wrappers import Script, inner
 from wave_agent.shell.writes import Target, targets
 
@@ -39,7 +39,7 @@ def read_line(text: str) -> Line:
 
 def read_writes(text: str, variables: Mapping[str, str], directory: str) -> tuple[Write, ...]:
     """The paths that the line visibly writes to, when it is run with these variables in this directory."""
-    return _read(text, variables, directory).writes
+    return _read(text, {**variables, ENVIRONMENT: ""}, directory).writes
 
 
 def _read(text: str, variables: Mapping[str, str], directory: str | None) -> Line:

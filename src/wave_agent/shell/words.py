@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 Variables: TypeAlias = Mapping[str, tuple[str, ...]]
 """The values that a variable may have, as far as they are known."""
 
+ENVIRONMENT = ""
+"""A name that is among the variables if all of the environment is: one that is not may then be empty as well."""
 MOST_READINGS = 16
 """Of one word or command. Beyond, only the first ones are looked at, and the line does not count as understood."""
 _MOST_BRACES = 64
@@ -116,7 +118,9 @@ def _variable(node: "Node", variables: Variables) -> list[Reading]:
 
 def _values(name: str, node: "Node", variables: Variables) -> list[Reading]:
     known = variables.get(name, ())
-    return [(Segment(value, split=True),) for value in known[:MOST_READINGS]] or [_unknown(node)]
+    found: list[Reading] = [(Segment(value, split=True),) for value in known[:MOST_READINGS]]
+    unset: list[Reading] = [(Segment("", split=True),)] if ENVIRONMENT in variables else []
+    return found or [_unknown(node), *unset]
 
 
 def _unknown(node: "Node") -> Reading:

@@ -275,8 +275,12 @@ def _find(words: Sequence[Word], _: Word | None) -> Iterator[Inner]:
 
 
 def found_pattern(start: Word, named: Word | None) -> str:
-    """The pattern of what `find START -name NAMED` finds. The name is a pattern there, whether quoted or not."""
-    return start.pattern if named is None else f"{start.pattern.rstrip('/')}/**/{named.text}"
+    """The pattern of what `find START -name NAMED` finds. The name is a pattern there, whether quoted or not,
+    and its star also stands for a dot in front."""
+    below = f"{start.pattern.rstrip('/')}/**"
+    if named is None:
+        return below
+    return f"{below}/{named.text.replace('*', '**', 1) if named.text.startswith('*') else named.text}"
 
 
 GIT = Options("Cc", ("--git-dir", "--work-tree", "--namespace", "--exec-path", "--super-prefix", "--config-env"))

@@ -94,7 +94,8 @@ class Bash(Tool):
 
     def written_paths(self, tool_input: Mapping[str, Any], context: ToolContext) -> tuple[Write, ...]:
         directory, _ = self._working_directory(context)
-        return read_writes(str(tool_input.get("command", "")), {**context.environment, "PWD": directory}, directory)
+        variables = {"WAVE_PROJECT_DIR": str(context.project_dir), **context.environment, "PWD": directory}
+        return read_writes(str(tool_input.get("command", "")), variables, directory)
 
     async def close(self) -> None:
         """End what runs in the background."""

@@ -1,0 +1,357 @@
+"""A shell command is no way around the question about a protected path."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from wave_agent import Agent, Allow, Deny, PermissionRequest
+from wave_agent.hooks.config import load_hooks, parse_settings
+from wave_agent.hooks.definitions import Layer
+from wave_agent.protected import ProtectedPaths, protected_paths
+from wave_agent.shell import Reach, Write, read_writes
+from wave_agent.testing import Reply, ScriptedModel, call
+
+SETTINGS = ".wave/settings.json"
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """With settings, a hook's script, a repository and some innocent files."""
+    monkeypatch.setenv("WAVE_HOME", str(tmp_path / "state"))
+    monkeypatch.setenv("HOME", str(tmp_path / "user"))
+    project = tmp_path / "project"
+    for name in (
+        SETTINGS,
+        ".git/config",
+        ".git/hooks/pre-commit",
+        "guard.sh",
+        "evil/settings.json",
+        "src/a.py",
+        "b.txt",
+    ):
+        (project / name).parent.mkdir(parents=True, exist_ok=True)
+        (project / name).write_text(f"{name}\n")
+    (project / SETTINGS).write_text("{}\n")
+    (project / "link").symlink_to(".wave")
+    (tmp_path / "user").mkdir()
+    (tmp_path / "user" / ".bashrc").write_text("# mine\n")
+    (tmp_path / "state").mkdir()
+    return project
+
+
+def guards(project: Path) -> ProtectedPaths:
+    settings = json.dumps({"hooks": {"Stop": [{"hooks": [{"command": "./guard.sh"}]}]}})
+    hooks = load_hooks([parse_settings(settings, Layer.PROJECT, "s")]).hooks
+    return protected_paths(str(project), project.parent / "state", hooks, project.parent / "user")
+
+
+def touched(project: Path, command: str) -> str | None:
+    variables = {
+        "HOME": str(project.parent / "user"),
+        "WAVE_HOME": str(project.parent / "state"),
+        "WAVE_PROJECT_DIR": str(project),
+        "PWD": str(project),
+    }
+    paths = guards(project)
+    found = (paths.touched(write) for write in read_writes(command, variables, str(project)))
+    return next((path for path in found if path is not None), None)
+
+
+ATTACKS = [
+    # redirections
+    "echo x > .wave/settings.json",
+    "echo x >> .wave/settings.json",
+    "echo x >| .wave/settings.json",
+    "echo x &> .wave/settings.json",
+    "echo x &>> .wave/settings.json",
+    "echo x >& .wave/settings.json",
+    "ls nothing 2> .wave/settings.json",
+    "echo x 1<> .wave/settings.json",
+    "> .wave/settings.json",
+    "echo x >.wave/'settings'.json",
+    "echo x > .wave/settings.js\\on",
+    "echo x > ./.wave/../.wave//settings.json",
+    "cat > .wave/settings.json <<EOF\nx\nEOF",
+    "{ echo x; } > .wave/settings.json",
+    "(echo x) > .wave/settings.json",
+    "if true; then echo x; fi > .wave/settings.json",
+    "true && echo x > .wave/settings.json",
+    "echo $(echo x > .wave/settings.json)",
+    "f() { echo x > .wave/settings.json; }; f",
+    "bash -c 'echo x > .wave/settings.json'",
+    "eval 'echo x > .wave/settings.json'",
+    "echo 'echo x > .wave/settings.json' | sh",
+    # where it happens
+    "cd .wave && echo x > settings.json",
+    "cd .wave; echo x > settings.json",
+    "(cd .wave && echo x > settings.json)",
+    "pushd .wave && echo x > settings.json",
+    "cd src && cd ../.wave && echo x > settings.json",
+    "cd src/.. && echo x > .wave/settings.json",
+    "cd nowhere; echo x > .wave/settings.json",
+    "cd link && echo x > settings.json",
+    "echo x > link/settings.json",
+    'echo x > "$PWD/.wave/settings.json"',
+    "echo x > $WAVE_PROJECT_DIR/.wave/settings.json",
+    "f=.wave/settings.json; echo x > $f",
+    "d=.wave; echo x > $d/settings.json",
+    "for f in .wave/settings.json; do echo x > $f; done",
+    "echo x > .wave/{settings,other}.json",
+    "echo x > .wave/$name",
+    "echo x > $nothing.wave/settings.json",
+    'rm -rf "$nothing"/".wave" .wave$nothing',
+    # tools
+    "echo x | tee .wave/settings.json",
+    "echo x | tee -a b.txt .wave/settings.json",
+    "cp b.txt .wave/settings.json",
+    "cp evil/settings.json .wave",
+    "cp evil/settings.json .wave/",
+    "cp -t .wave evil/settings.json",
+    "cp --target-directory=.wave evil/settings.json",
+    "cp -r evil/. .wave",
+    "cp -a evil/* .wave",
+    "mv b.txt .wave/settings.json",
+    "mv evil/settings.json .wave",
+    "mv .wave/settings.json x",
+    "mv .wave x",
+    "install -m 644 b.txt .wave/settings.json",
+    "ln -sf ../b.txt .wave/settings.json",
+    "ln -sf ../evil/settings.json .wave/",
+    "rm .wave/settings.json",
+    "rm -rf .wave",
+    "rm -rf ./.wave/",
+    "rm .wave/*",
+    "rm .wave/*.json",
+    "rm .w*/set*",
+    "rm -rf .w???",
+    "rm -rf .[w]ave",
+    "rm -rf .git",
+    "rm -rf ../project/.wave",
+    "rm -rf ../project",
+    "unlink .wave/settings.json",
+    "touch .wave/settings.local.json",
+    "truncate -s 0 .wave/settings.json",
+    "shred -u .wave/settings.json",
+    "chmod 777 .wave/settings.json",
+    "chmod -R 777 .wave",
+    "chmod +x .git/hooks/pre-push",
+    "dd if=b.txt of=.wave/settings.json",
+    "sed -i s/a/b/ .wave/settings.json",
+    "sed -e s/a/b/ -i.bak .wave/settings.json",
+    "sed -n --in-place p .wave/settings.json",
+    "perl -pi -e s/a/b/ .wave/settings.json",
+    "perl -i -pe s/a/b/ .wave/settings.json",
+    "patch .wave/settings.json < b.txt",
+    "patch -d .wave settings.json b.txt",
+    "rsync -a evil/ .wave/",
+    "rsync evil/settings.json .wave",
+    "tar -xf a.tar -C .wave",
+    "tar xf a.tar .wave/settings.json",
+    "tar xf a.tar --directory=.git/hooks",
+    "unzip a.zip -d .wave",
+    "curl -o .wave/settings.json http://127.0.0.1:9/",
+    "curl -so .wave/settings.json http://127.0.0.1:9/",
+    "cd .wave && curl -O http://127.0.0.1:9/settings.json",
+    "wget -O .wave/settings.json http://127.0.0.1:9/",
+    "wget -P .wave http://127.0.0.1:9/settings.json",
+    "echo x | sponge .wave/settings.json",
+    "ed -s .wave/settings.json <<< q",
+    "ex -s -c q .wave/settings.json",
+    "vim -c wq .wave/settings.json",
+    "find .wave -name '*.json' -delete",
+    "find .wave -type f -delete",
+    "find . -name settings.json -exec rm {} +",
+    "find .wave -exec truncate -s 0 {} \\;",
+    "echo .wave/settings.json | xargs rm",
+    "echo .wave/settings.json | xargs -I{} rm {}",
+    "env A=1 nice rm .wave/settings.json",
+    "busybox rm .wave/settings.json",
+    "/bin/rm .wave/settings.json",
+    # other guards
+    "git config core.hooksPath evil",
+    "git config --add a.b c",
+    "git -C . config a.b c",
+    "git --git-dir=.git config a.b c",
+    "cd src && git -C .. config a.b c",
+    "git config --global a.b c",
+    "git config -f .git/config a.b c",
+    "git remote add x y",
+    "git checkout -- .wave/settings.json",
+    "git restore .wave",
+    "git rm -f .wave/settings.json",
+    "echo x > .git/config",
+    "echo x > .git/hooks/pre-push",
+    "cp evil/settings.json .git/hooks",
+    "mkdir -p .git/hooks/x",
+    "echo x > guard.sh",
+    "rm *.sh",
+    "mv guard.sh b.txt",
+    "echo x >> ~/.bashrc",
+    "echo x >> $HOME/.bashrc",
+    'echo x >> "${HOME}/.profile"',
+    "cd && echo x >> .bashrc",
+    "cd ~ && echo x >> .zshrc",
+    "echo x > $WAVE_HOME/trust.json",
+    "echo x > $WAVE_HOME/settings.json",
+    "rm -rf $WAVE_HOME",
+    # what the grammar does not understand
+    "echo x <> .wave/settings.json",
+    "ls !(a); rm .wave/settings.json",
+    "case $x in a) rm .wave/settings.json ;& esac",
+    "true; if true; then echo x > .wave/settings.json",
+]
+HARMLESS = [
+    "cat .wave/settings.json",
+    "echo x > b.txt",
+    "echo x > .wave/notes.md",
+    "cp .wave/settings.json b.txt",
+    "cp b.txt .",
+    "mv b.txt src",
+    "cp -r src .",
+    "rm -rf src",
+    "rm *.txt",
+    "rm -rf *.md",
+    "touch src/new.py",
+    "mkdir -p .wave",
+    "sed s/a/b/ .wave/settings.json",
+    "sed -n p .wave/settings.json",
+    "perl -pe s/a/b/ .wave/settings.json",
+    "grep x .wave/settings.json 2>&1 >/dev/null",
+    "git config --get a.b",
+    "git config --list",
+    "git config user.name",
+    "git config get a.b",
+    "git config -f b.txt a.b c",
+    "git status",
+    "git remote -v",
+    "tar cf src/a.tar .wave",
+    "tar tf a.tar",
+    "unzip -l a.zip -d .wave",
+    "curl http://127.0.0.1:9/settings.json",
+    "find . -name '*.pyc' -delete",
+    "find . -name '*.pyc' -exec rm {} +",
+    "cd src && echo x > settings.json",
+    "cd /tmp && git config a.b c",
+    "echo x > $unknown",
+    "echo '> .wave/settings.json'",
+    "echo x > .git/info/exclude",
+    "ln -s b.txt c.txt",
+    "dd if=.wave/settings.json",
+    "diff .wave/settings.json <(cat b.txt)",
+    "",
+]
+
+
+@pytest.mark.parametrize("command", ATTACKS)
+def test_these_commands_write_to_a_protected_path(project: Path, command: str) -> None:
+    assert touched(project, command) is not None
+
+
+@pytest.mark.parametrize("command", HARMLESS)
+def test_these_commands_do_not(project: Path, command: str) -> None:
+    assert touched(project, command) is None
+
+
+@pytest.mark.parametrize(
+    "command", ["mv evil .wave", "cp -r evil .wave", "ln -s evil .wave", "ln -sfn evil .wave", "rm -rf .wave"]
+)
+def test_a_directory_that_is_not_there_yet_is_guarded_as_well(project: Path, command: str) -> None:
+    (project / "link").unlink()
+    (project / SETTINGS).unlink()
+    (project / ".wave").rmdir()
+    assert touched(project, command) is not None
+
+
+def test_a_pattern_finds_a_protected_file_through_a_link(project: Path) -> None:
+    assert touched(project, "rm link/*") is not None
+    assert touched(project, "rm li*/settings.json") is not None
+    (project / "notes").symlink_to(SETTINGS)
+    assert touched(project, "truncate -s 0 note?") is not None
+
+
+@pytest.mark.parametrize("pattern", ["\0", "/\0*", "[", "/[", "/a[z-a]", "**", "/**/x", "/[!]", "/[]*", "/[[]*", ""])
+def test_odd_patterns_are_looked_at_without_an_exception(project: Path, pattern: str) -> None:
+    for reach in Reach:
+        found = guards(project).touched(Write(pattern, reach, ("x",)))
+        assert found is None or found
+
+
+def test_the_directory_that_a_worktree_points_to_is_guarded(tmp_path: Path) -> None:
+    main = tmp_path / "main" / ".git"
+    (main / "worktrees" / "w").mkdir(parents=True)
+    (main / "worktrees" / "w" / "commondir").write_text("../..\n")
+    worktree = tmp_path / "w"
+    worktree.mkdir()
+    (worktree / ".git").write_text(f"gitdir: {main}/worktrees/w\n")
+    paths = protected_paths(str(worktree), tmp_path / "state", [], tmp_path / "user")
+    for name in ("config", "hooks/pre-commit", "worktrees/w/config.worktree"):
+        assert paths.find(str(main / name)) is not None
+    assert paths.find(str(main / "index")) is None
+    inside = protected_paths(str(worktree / "deep" / "er"), tmp_path / "state", [], tmp_path / "user")
+    assert inside.find(str(main / "config")) is not None
+
+
+@pytest.mark.parametrize("text", ["gitdir:", "nothing", "gitdir: \0", ""])
+def test_a_pointer_that_leads_nowhere_is_no_error(tmp_path: Path, text: str) -> None:
+    (tmp_path / ".git").write_text(text)
+    assert protected_paths(str(tmp_path), tmp_path / "state", [], tmp_path / "user").find(str(tmp_path / ".git/config"))
+
+
+# ------------------------------------------------------------------------------------------------------- a whole agent
+
+
+async def run(project: Path, commands: list[str], answer: Allow | Deny) -> list[PermissionRequest]:
+    asked: list[PermissionRequest] = []
+
+    def approve(request: PermissionRequest) -> Allow | Deny:
+        asked.append(request)
+        return answer
+
+    model = ScriptedModel([*(Reply(tool_calls=[call("Bash", command=command)]) for command in commands), "ok"])
+    async with await Agent.create(
+        workdir=project,
+        model_client=model,
+        permission_mode="bypassPermissions",
+        can_use_tool=approve,
+        trust=True,
+        settings={"permissions": {"allow": ["Bash"]}, "hooks": {"Stop": ["./guard.sh"]}},
+    ) as agent:
+        await agent.send_message("go")
+    return asked
+
+
+def contents(root: Path) -> dict[str, str | None]:
+    """Every file with its text."""
+    found = (Path(directory) / name for directory, _, names in os.walk(root) for name in names)
+    return {str(path): path.read_text(errors="replace") if path.is_file() else None for path in sorted(found)}
+
+
+async def test_each_attack_is_asked_about_in_a_mode_that_asks_nothing(project: Path) -> None:
+    (project / "guard.sh").write_text("#!/bin/sh\n")
+    (project / "guard.sh").chmod(0o755)
+    before = contents(project), contents(project.parent / "user")
+    asked = await run(project, ATTACKS, Deny("no"))
+    assert [request.tool_input["command"] for request in asked] == ATTACKS
+    assert all("protected path" in request.reason for request in asked)
+    assert (contents(project), contents(project.parent / "user")) == before
+
+
+async def test_what_writes_elsewhere_runs_unasked(project: Path) -> None:
+    asked = await run(
+        project, ["echo x > b.txt", "mkdir -p new && cp b.txt new/", "cat .wave/settings.json"], Deny("no")
+    )
+    assert asked == []
+    assert (project / "new" / "b.txt").read_text() == "x\n"
+
+
+async def test_a_directory_that_an_earlier_command_went_to_counts(project: Path) -> None:
+    asked = await run(project, ["cd .wave", "echo x > settings.json"], Deny("no"))
+    assert [request.tool_input["command"] for request in asked] == ["echo x > settings.json"]
+    assert (project / SETTINGS).read_text() == "{}\n"
+
+
+async def test_whoever_is_asked_can_allow_it(project: Path) -> None:
+    await run(project, ['echo \'{"model": "x"}\' > .wave/settings.json'], Allow())
+    assert (project / SETTINGS).read_text() == '{"model": "x"}\n'
