@@ -19,7 +19,8 @@ PURE := \
 	src/wave_agent/messages.py \
 	src/wave_agent/models/conversion.py \
 	src/wave_agent/permissions.py \
-	src/wave_agent/rules.py
+	src/wave_agent/rules.py \
+	$(wildcard src/wave_agent/shell/*.py)
 
 # The stamps are named after the interpreter, the place of the checkout and the installer: another Python, or a tree
 # that was moved or copied together with its .venv, finds no stamp and gets an environment of its own.

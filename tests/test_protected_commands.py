@@ -60,6 +60,9 @@ def touched(project: Path, command: str) -> str | None:
 
 
 ATTACKS = [
+    "f() { echo x; } > .wave/settings.json; f",
+    "cd .wave && ln -sf ../evil/settings.json",
+    "find . -fprint .wave/settings.json",
     # redirections
     "echo x > .wave/settings.json",
     "echo x >> .wave/settings.json",
@@ -203,6 +206,11 @@ ATTACKS = [
     "true; if true; then echo x > .wave/settings.json",
 ]
 HARMLESS = [
+    "rsync x",
+    "patch < b.txt",
+    "tar",
+    "git",
+    "cp",
     "cat .wave/settings.json",
     "echo x > b.txt",
     "echo x > .wave/notes.md",

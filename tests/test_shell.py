@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from wave_agent.rules import Places, Purpose, parse_rule, permitting
 from wave_agent.shell import read_line, read_writes
+from wave_agent.shell.plain import plain_commands
 
 PLACES = Places("/srv/project", "/home/me")
 
@@ -30,6 +31,26 @@ def permits(rule: str, command: str) -> bool:
 
 # Each of them is run by a real bash, with a `git` that writes down how it was called.
 PROVED = [
+    "eval; git push",
+    "echo x | xargs; git push",
+    "f() { git push; } > log; f",
+    "x=; $x; git push",
+    "$(echo git 2>/dev/null) push",
+    "$(echo -n git) push",
+    "$(printf -- git) push",
+    "$(printf) ; git push",
+    "echo $'\\cA'; git push",
+    "echo {a..c} {a..3} {3..1}; git push",
+    "set -e; git push",
+    "cd $x; git push",
+    "cd; git push",
+    "IFS=,; x=git,push; $x",
+    "((git push); true)",
+    "( (git push) )",
+    "echo $( (git push) )",
+    "x=git\nwhile true; do $x push; break; done",
+    "export A=1 B=2 && git push",
+    "y=1 x=2; git push",
     # lists, groups, compound commands
     "git push",
     "  git push  ",
@@ -268,6 +289,16 @@ PROVED = [
 
 # These need another user, another host, or a program that is not everywhere.
 UNPROVED = [
+    "taskset 1 -- git push",
+    "su me -- -c 'git push'",
+    "alias x; git push",
+    "script log; git push",
+    "watch; git push",
+    "ssh host; git push",
+    "parallel; git push",
+    "nice " * 30 + "git push",
+    "git push; cat <<EOF",
+    "rebase; git -c alias.x=y z; git push",
     "bash -lc 'git push'",
     "sudo git push",
     "sudo -u me git push",
@@ -423,6 +454,9 @@ def test_a_deny_rule_sees_other_commands_too(rule: str, command: str) -> None:
 
 
 INNOCENT = [
+    "bash -- git push",
+    "source git push",
+    ". git push",
     "echo 'git push'",
     'echo "git push"',
     "echo git push",
@@ -615,6 +649,11 @@ def test_an_allow_rule_permits(rule: str, command: str) -> None:
     assert permits(rule, command)
 
 
+def test_a_line_that_one_of_the_two_readers_cannot_read_is_not_plain() -> None:
+    assert plain_commands("ls 'a'") != ()
+    assert plain_commands("ls 'a") == ()
+
+
 def test_several_allow_rules_permit_a_line_together_and_are_named() -> None:
     rules = [parse_rule(text) for text in ("Bash(ls:*)", "Read", "Bash(grep:*)", "Bash(cd *)")]
 
@@ -636,7 +675,7 @@ COMBINATORS = [
     "true && {}",
     "false || {}",
     "x | {}",
-    "({})",
+    "( {} )",
     "{{ {}; }}",
     "echo $({})",
     "if true; then {}; fi",

@@ -82,12 +82,13 @@ def plain_commands(text: str) -> tuple[Command, ...]:
     """The commands of the line, or none if it is anything but a row of them."""
     if not can_parse(text) or _NEVER.search(text):
         return ()
+    other = _other_reading(text)
     root = parse(text)
     nodes = None if root.has_error else _row(root)
     if not nodes:
         return ()
     commands = tuple(command for node in nodes for command in [_command(node)] if command is not None)
-    if len(commands) != len(nodes) or _other_reading(text) != [word.text for one in commands for word in one.words]:
+    if len(commands) != len(nodes) or other != [word.text for one in commands for word in one.words]:
         return ()
     changes = len(commands) > 1 and any(one.words[0].text in _CHANGE_WHAT_FOLLOWS for one in commands)
     return () if changes else commands

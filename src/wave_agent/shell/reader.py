@@ -120,16 +120,18 @@ class _Reader:
             found += [node] if node.type in ("variable_assignment", "for_statement", "function_definition") else []
             waiting += reversed(node.named_children)
         for node in found[:_MOST_COMMANDS]:
-            name = node.child_by_field_name("variable") or node.child_by_field_name("name")
-            if name is None:
-                continue
-            if node.type == "function_definition":
-                self._functions.add(source(name))
-                continue
-            if node.type == "variable_assignment":
-                self.assigned.add(source(name))
-            for value in node.children_by_field_name("value"):
-                self._assign(source(name), value)
+            names = [*node.children_by_field_name("variable"), *node.children_by_field_name("name")]
+            for name in map(source, names):
+                self._define(node, name)
+
+    def _define(self, node: "Node", name: str) -> None:
+        if node.type == "function_definition":
+            self._functions.add(name)
+            return
+        if node.type == "variable_assignment":
+            self.assigned.add(name)
+        for value in node.children_by_field_name("value"):
+            self._assign(name, value)
 
     def _assign(self, name: str, value: "Node") -> None:
         parts = value.named_children if value.type == "array" else [value]

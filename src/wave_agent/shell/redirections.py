@@ -44,7 +44,7 @@ class Redirections(Struct, frozen=True):
             else:
                 behind += node.children_by_field_name("argument")
                 stdin = _document(node)
-                if stdin is not None and not stdin.static:
+                if not stdin.static:
                     substitutions += _BACKQUOTED.findall(stdin.text)
         return cls(tuple(written), stdin, tuple(behind), tuple(substitutions))
 
@@ -63,12 +63,9 @@ def _text(nodes: list["Node"], variables: Variables) -> Word | None:
     return Word(" ".join(word.text for word in fields), static=all(word.static for word in fields))
 
 
-def _document(node: "Node") -> Word | None:
+def _document(node: "Node") -> Word:
     """A here-document. With expansions in it the text is not known, unless its delimiter is quoted."""
-    bodies = [child for child in node.named_children if child.type == "heredoc_body"]
-    if not bodies:
-        return None
     starts = [source(child) for child in node.named_children if child.type == "heredoc_start"]
     literal = any(character in start for start in starts for character in "'\"\\")
-    text = source(bodies[0])
+    text = "".join(source(child) for child in node.named_children if child.type == "heredoc_body")
     return Word(re.sub(r"(?m)^\t+", "", text), static=literal or ("$" not in text and "`" not in text))

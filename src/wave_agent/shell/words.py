@@ -259,7 +259,9 @@ def _fields(reading: Reading, variables: Variables) -> tuple[Word, ...]:
             encoded += segment.text
     if len(held) > _LAST - _FIRST:
         return (Word("".join(segment.text for segment in reading), static=False),)
-    found = (word for text in _expand_braces(encoded) for word in _split(text, held))
+    separators = "".join((" \t\n", *variables.get("IFS", ())))
+    blanks = re.compile(f"[{re.escape(separators)}]+")
+    found = (word for text in _expand_braces(encoded) for word in _split(text, held, blanks))
     return tuple(_word(parts, variables) for parts in found)
 
 
@@ -296,7 +298,7 @@ def _range(first: int, last: int) -> list[int]:
     return list(range(first, last + 1) if first <= last else range(first, last - 1, -1))[:_MOST_BRACES]
 
 
-def _split(text: str, held: list[Segment]) -> Iterator[list[Segment]]:
+def _split(text: str, held: list[Segment], blanks: re.Pattern[str]) -> Iterator[list[Segment]]:
     """Words, each of segments: at blanks in what was expanded without quotes."""
     word: list[Segment] = []
     for piece in re.split(f"({_PRIVATE.pattern})", text):
@@ -304,7 +306,7 @@ def _split(text: str, held: list[Segment]) -> Iterator[list[Segment]]:
         if not segment.split:
             word += [segment] if segment.text or segment.quoted else []
             continue
-        parts = re.split(r"[ \t\n]+", segment.text)
+        parts = blanks.split(segment.text)
         for at, part in enumerate(parts):
             if at and word:
                 yield word

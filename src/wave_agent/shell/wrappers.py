@@ -31,8 +31,6 @@ Inner: TypeAlias = Tail | Script
 
 def inner(words: Sequence[Word], stdin: Word | None) -> Iterator[Inner]:
     """What a command runs, as far as its words tell. `stdin` is what it gets to read."""
-    if not words:
-        return
     name = words[0].text
     short = name.rsplit("/", 1)[-1]
     if short != name:
