@@ -85,6 +85,8 @@ class Agent:
         before = resumed or Resumed()
         self._recorder = Recorder(self._store, session_id=session_id, project_dir=workdir, last_uuid=before.last_uuid)
         self._recording = True
+        self._untold: SessionError | None = None
+        """Why the transcript cannot be written, until a prompt has ended with it."""
         self._messages = MessageManager(before.messages, self._changed, before.compacted)
         self._tools = {tool.name: tool for tool in tools}
         self._model = model
@@ -341,6 +343,13 @@ class Agent:
             self._begin_session(resumed=source == "resume")
         self._tell_changed_settings()
         self._emit(TurnStarted(prompt=text))
+        status = await self._work(turn, text, source) if self._untold is None else Status.ERROR
+        if self._untold is not None:
+            turn.error, self._untold = str(self._untold), None
+            return Status.ERROR
+        return status
+
+    async def _work(self, turn: Turn, text: str, source: str | None) -> Status:
         work = self._running = asyncio.create_task(turn.run(text, session_source=source))
         try:
             await asyncio.wait({work})
@@ -355,30 +364,35 @@ class Agent:
             self._source = None if turn.session_begun else source
             self._close_open_calls()
             self._tell_changed_settings()
-        if work.cancelled():
-            self._messages.add_notice_block("Interrupted.", "info")
+        if work.cancelled() and self._untold is None:
+            with suppress(SessionError):
+                self._messages.add_notice_block("Interrupted.", "info")
             return Status.INTERRUPTED
-        if isinstance(error := work.exception(), SessionError):
-            turn.error = str(error)
-            return Status.ERROR
-        return work.result()
+        return Status.ERROR if work.cancelled() or isinstance(work.exception(), SessionError) else work.result()
+
+    # What is recorded outside of a turn suppresses a `SessionError`: `_record` keeps it, and the prompt ends with it.
 
     def _begin_session(self, *, resumed: bool) -> None:
         if not resumed:
-            self._recorder.start()
+            with suppress(SessionError):
+                self._record(self._recorder.start)
         self._emit(SessionStarted(session_id=self.session_id, transcript_path=self.transcript_path, resumed=resumed))
         for notice in self._notices:
-            self._messages.add_notice_block(notice)
+            with suppress(SessionError):
+                self._messages.add_notice_block(notice)
 
     def _tell_changed_settings(self) -> None:
         for change in self._foundation.snapshot.changes():
-            self._messages.add_notice_block(change)
+            with suppress(SessionError):
+                self._messages.add_notice_block(change)
 
     def _close_open_calls(self) -> None:
         """Every call has a result, also one that was interrupted."""
-        self._messages.drop_unjudged_prompt()
+        with suppress(SessionError):
+            self._messages.drop_unjudged_prompt()
         for block in self._messages.open_calls():
-            self._messages.update_tool_block(block.id, result=INTERRUPTED, success=False, error=INTERRUPTED)
+            with suppress(SessionError):
+                self._messages.update_tool_block(block.id, result=INTERRUPTED, success=False, error=INTERRUPTED)
 
     def _loading(self, loading: bool) -> None:
         if self._callbacks.on_loading_change:
@@ -411,6 +425,7 @@ class Agent:
             return
         try:
             write()
-        except SessionError:
-            self._recording = False
+        except SessionError as error:
+            self._recording, self._untold = False, error
+            self.interrupt()  # an async hook that has ended is recorded beside the turn
             raise

@@ -4,12 +4,14 @@ import asyncio
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, cast
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from wave_agent.errors import SessionError
 from wave_agent.events import Event, HookFinished, HookRun, HookStarted, Notice
 from wave_agent.hooks.definitions import HookDefinition
 from wave_agent.hooks.events import EVENTS, ContextPlace, EventRow, HookEvent, OnFailure
@@ -186,7 +188,11 @@ class HookManager:
             for note in outcome.to_user:
                 self._emit(Notice(content=note.text, level=note.level))
 
-        task = asyncio.create_task(finish())
+        async def finish_unwatched() -> None:
+            with suppress(SessionError):  # nobody waits for this task; whoever failed to record the run tells it
+                await finish()
+
+        task = asyncio.create_task(finish_unwatched())
         self._background.add(task)
         task.add_done_callback(self._background.discard)
 
