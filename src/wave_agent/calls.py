@@ -1,5 +1,6 @@
 """One tool call: PreToolUse hooks, permission, the tool itself, PostToolUse hooks."""
 
+import asyncio
 import os
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
@@ -230,6 +231,7 @@ class CallRunner:
         hidden = self._hooks.watches(HookEvent.POST_TOOL_USE, tool.name)
         context = replace(self._context, hold=True) if hidden else replace(self._context, emit=stream)
         try:
+            await asyncio.sleep(0)  # an interrupt that a callback asked for comes through before anything is done
             result = await tool.run(arguments, context)
         except ToolInputError as error:
             result = ToolResult(content=str(error), success=False, ran=False)
