@@ -26,13 +26,15 @@ class FileRefusedError(Exception):
 
 
 async def uninterrupted(change: Callable[[], _T]) -> _T:
-    """Run a change of a file beside the event loop. A cancellation waits for its end: it is never half done, and never
-    done later."""
+    """Run a change of a file beside the event loop. A cancellation waits for its end, and so does a second one: it is
+    never half done, and never done later."""
     work = asyncio.ensure_future(asyncio.to_thread(change))
     try:
         return await asyncio.shield(work)
     except asyncio.CancelledError:
-        await asyncio.wait([work])
+        while not work.done():
+            with suppress(asyncio.CancelledError):
+                await asyncio.wait([work])
         raise
 
 
