@@ -4,6 +4,7 @@ import asyncio
 import gc
 import os
 from pathlib import Path
+from time import monotonic
 
 import pytest
 
@@ -20,6 +21,8 @@ SETTINGS = """{"hooks": {"PreToolUse": [
              {"command": "sleep 0.01 & true", "name": "parent"}, {"command": "echo '{oops'", "name": "odd"}]},
   {"sequential": true, "hooks": [{"command": "true", "name": "first"}, {"command": "true", "name": "second"}]},
   {"hooks": [{"command": "case $(cat) in *deny-me*) echo caught >&2; exit 2;; esac", "name": "guard"}]}]}}"""
+
+AT_ONCE = (1, 8, 32)
 
 
 def children() -> list[str]:
@@ -39,11 +42,13 @@ def children() -> list[str]:
 @pytest.mark.parametrize(
     ("events", "at_once"),
     [
-        pytest.param(10, 8, id="a tenth of a minute"),
-        *(pytest.param(1000, number, marks=[pytest.mark.soak, pytest.mark.timeout(900)]) for number in (1, 8, 32)),
+        *(pytest.param(100, number, id=f"a tenth, {number} at once") for number in AT_ONCE),
+        *(pytest.param(1000, number, marks=[pytest.mark.soak, pytest.mark.timeout(900)]) for number in AT_ONCE),
     ],
 )
-async def test_no_verdict_is_wrong_and_nothing_is_left(tmp_path: Path, events: int, at_once: int):
+async def test_no_verdict_is_wrong_and_nothing_is_left(
+    tmp_path: Path, events: int, at_once: int, capsys: pytest.CaptureFixture[str]
+):
     config = load_hooks([parse_settings(SETTINGS, Layer.PROJECT, "settings.json")])
     assert config.issues == ()
     session = SessionFacts(
@@ -66,6 +71,7 @@ async def test_no_verdict_is_wrong_and_nothing_is_left(tmp_path: Path, events: i
         if (outcome.decision, outcome.reason) != expected or outcome.failed_open != 2:
             wrong.append(number)
 
+    began = monotonic()
     before, family = len(os.listdir("/proc/self/fd")), children()
     await asyncio.gather(*(one(number) for number in range(events)))
     await manager.close()
@@ -74,3 +80,7 @@ async def test_no_verdict_is_wrong_and_nothing_is_left(tmp_path: Path, events: i
     assert len(manager.journal) == events * 10
     assert len(os.listdir("/proc/self/fd")) <= before
     assert set(children()) <= set(family)
+    with capsys.disabled():
+        if events == 1000:
+            told = "0 wrong verdicts, 0 descriptors and 0 processes left"
+            print(f"\n  10 hooks on {events:,} events, {at_once} at once: {told}, {monotonic() - began:.0f} s")

@@ -1,0 +1,12 @@
+"""A tenth of what `make soak` tries, with the same inputs every time."""
+
+import pytest
+
+from tests.fuzz.properties import PROPERTIES, Property
+
+EXAMPLES = 2_000
+
+
+@pytest.mark.parametrize("holds", PROPERTIES, ids=lambda one: one.name)
+def test_every_input_is_read_or_refused_in_its_own_words(holds: Property):
+    holds.hold(EXAMPLES, derandomize=True)
