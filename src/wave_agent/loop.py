@@ -21,6 +21,7 @@ from wave_agent.messages import Block, MessageManager, ReasoningBlock, TextBlock
 from wave_agent.models.base import Model, ModelRequest, Reasoning, Retry, Text, ToolCall, ToolSpec, Usage
 from wave_agent.models.conversion import convert_messages_for_api
 from wave_agent.models.windows import estimate_tokens
+from wave_agent.strictjson import out_of_range
 from wave_agent.waiting import together_or_none
 
 _ALTERNATE = re.compile(r"roles? must alternate|alternate user/assistant", re.IGNORECASE)
@@ -298,10 +299,11 @@ def _asked(call: ToolCall) -> Asked:
     except (ValueError, RecursionError) as error:
         from wave_agent.models.repair import repair_arguments  # lazy: most arguments are JSON
 
-        repaired = repair_arguments(call.arguments)
-        if repaired is not None:
-            return Asked(call.id, call.name, repaired)
-        return Asked(call.id, call.name, None, f"The arguments of {call.name} are not valid JSON: {error}")
+        parameters = repair_arguments(call.arguments)
+        if parameters is None:
+            return Asked(call.id, call.name, None, f"The arguments of {call.name} are not valid JSON: {error}")
     if not isinstance(parameters, Mapping):
         return Asked(call.id, call.name, None, f"The arguments of {call.name} must be a JSON object.")
+    if out_of_range(parameters):  # it reads as infinity, and hooks would be shown null
+        return Asked(call.id, call.name, None, f"The arguments of {call.name} hold a number that is out of range.")
     return Asked(call.id, call.name, parameters)  # pyright: ignore[reportUnknownArgumentType]
