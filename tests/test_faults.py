@@ -14,7 +14,7 @@ import subprocess
 import sysconfig
 import termios
 from collections.abc import AsyncIterator, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,7 @@ import pytest
 
 from tests.spec.world import World, errors, is_gone, make, notices, records, results_in, tools, transcript
 from tests.waiting import number_in, until
-from wave_agent import Agent, Result
+from wave_agent import Agent, Result, tool
 from wave_agent.events import ToolFinished
 from wave_agent.model_server import Events, RecordedRequest, ServerScript, delta
 from wave_agent.testing import RecordingModelServer, Reply, call
@@ -148,22 +148,20 @@ async def test_an_interrupt_between_two_calls_keeps_the_first_and_does_not_begin
     assert len(world.told_model()) == 2
 
 
-async def test_a_write_that_has_begun_is_whole_and_not_later_however_often_it_is_cancelled(world: Served):
+async def test_a_write_that_has_begun_is_whole_and_not_later_however_often_it_is_interrupted(world: Served):
     (world.project / "f").write_text("old")
     calls = [call("Read", file_path="f"), call("Write", file_path="f", content="new" * 3_000_000)]
     agent = await world.agent_for(Reply(tool_calls=calls))
     turn = asyncio.create_task(agent.send_message("go"))
     await until(lambda: any(world.project.glob(".wave-*.tmp")))
     while not turn.done():
-        turn.cancel()
+        agent.interrupt()
         await asyncio.sleep(0)
     left = {path.name: path.stat().st_size for path in world.project.iterdir()}
 
-    with suppress(asyncio.CancelledError):
-        await turn
-
     assert len(world.asked) == 1
-    assert left in ({"f": 9_000_000}, {"f": 3})
+    assert left == {"f": 9_000_000}
+    assert (await turn).status == "interrupted"
     assert all(block.result is not None for block in tools(agent))
     assert len(saved_results(agent)) == 2
 
@@ -659,15 +657,25 @@ async def test_whatever_a_server_sends_the_turn_ends_and_the_next_one_works(worl
     assert world.asked[-1].body["messages"][-1] == {"role": "user", "content": "again"}
 
 
-async def test_arguments_with_numbers_that_json_cannot_hold_reach_no_tool_as_infinity(world: Served):
+@pytest.mark.parametrize("number", ["1e999", "-1e999"])
+async def test_a_number_that_no_guard_could_be_shown_reaches_no_tool(world: Served, number: str):
+    """JSON has no infinity: a hook would judge null in its place."""
     world.settings({"PreToolUse": [world.hook("guard", "")]})
-    endless = {"name": "Bash", "arguments": '{"command": "touch made.txt", "timeout": 1e999}'}
-    agent = await world.agent_for(
-        Events([delta(tool_calls=[{"index": 0, "id": "c", "function": endless}]), delta("tool_calls")]), "done"
-    )
+    ran: list[float] = []
+
+    @tool
+    def measure(seconds: float) -> str:
+        """Measures."""
+        ran.append(seconds)
+        return "measured"
+
+    asked = {"index": 0, "id": "c", "function": {"name": "measure", "arguments": f'{{"seconds": {number}}}'}}
+    agent = await world.agent_for(Events([delta(tool_calls=[asked]), delta("tool_calls")]), "done", tools=[measure])
 
     result = await agent.send_message("go")
 
-    assert result.status == "completed"
-    assert all("Infinity" not in json.dumps(one.body) for one in world.asked)
-    assert all("Infinity" not in json.dumps(line) for line in transcript(agent))
+    assert "out of range" in world.told_model()[0]
+    assert world.log("guard") == []
+    assert ran == []
+    assert (result.status, [block.success for block in tools(agent)]) == ("completed", [False])
+    assert "out of range" in saved_results(agent)[0]
