@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from itertools import groupby
-from typing import Any
+from typing import Any, cast
 
 from msgspec import Struct
 
@@ -304,6 +304,7 @@ def _asked(call: ToolCall) -> Asked:
             return Asked(call.id, call.name, None, f"The arguments of {call.name} are not valid JSON: {error}")
     if not isinstance(parameters, Mapping):
         return Asked(call.id, call.name, None, f"The arguments of {call.name} must be a JSON object.")
-    if out_of_range(parameters):  # it reads as infinity, and hooks would be shown null
+    found = cast(Mapping[str, Any], parameters)
+    if out_of_range(found):  # it reads as infinity, and hooks would be shown null
         return Asked(call.id, call.name, None, f"The arguments of {call.name} hold a number that is out of range.")
-    return Asked(call.id, call.name, parameters)  # pyright: ignore[reportUnknownArgumentType]
+    return Asked(call.id, call.name, found)
