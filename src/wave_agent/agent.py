@@ -163,7 +163,9 @@ class Agent:
             directories=tuple(
                 os.path.realpath(os.path.join(self._workdir, os.path.expanduser(directory))) for directory in inside
             ),
-            protected=protected_paths(self._workdir, self.home, self.settings.hooks.hooks),
+            protected=protected_paths(
+                self._workdir, self.home, self.settings.hooks.hooks, settings=self._foundation.snapshot.files
+            ),
             approver=approver,
             emit=self._emit,
         )

@@ -25,7 +25,8 @@ def named_files(command: str, args: Sequence[str] | None, project: str) -> tuple
         if position and words[position - 1] == "-m":
             found.update(dict.fromkeys(_module_files(word, project)))
         path = os.path.join(project, os.path.expanduser(_PROJECT.sub(lambda _: project, word)))
-        looks_like_one = "/" in word and not any(blank in word for blank in _BLANKS)
+        one_word = not any(blank in word for blank in _BLANKS)
+        looks_like_one = "/" in word and (one_word or word.startswith(("/", "./", "~/", "$")))
         if "\0" not in path and not os.path.isdir(path) and (looks_like_one or os.path.isfile(path)):
             found[os.path.normpath(path)] = None
     return tuple(found)

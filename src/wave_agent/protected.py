@@ -3,7 +3,6 @@
 import glob
 import os
 import re
-import shlex
 from collections.abc import Iterable
 from itertools import islice
 from pathlib import Path
@@ -11,6 +10,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from wave_agent.hooks.definitions import HookDefinition
+from wave_agent.named_files import named_files
 from wave_agent.shell.values import Reach, Write, escape
 
 PROJECT_FILES = (
@@ -34,7 +34,6 @@ START_UP_FILES = (
     ),
     *(".config/fish/config.fish", ".gitconfig", ".config/git/config"),
 )
-_PROJECT_VARIABLES = ("$WAVE_PROJECT_DIR", "${WAVE_PROJECT_DIR}", "$CLAUDE_PROJECT_DIR", "${CLAUDE_PROJECT_DIR}")
 
 
 class ProtectedPaths(Struct, frozen=True):
@@ -140,15 +139,24 @@ def _expression(pattern: str) -> str:
 
 
 def protected_paths(
-    project: str, state: Path, hooks: Iterable[HookDefinition], home: Path | None = None
+    project: str,
+    state: Path,
+    hooks: Iterable[HookDefinition],
+    home: Path | None = None,
+    *,
+    settings: Iterable[str] = (),
 ) -> ProtectedPaths:
-    """What is protected in this project, whether it exists yet or not. `state` is the agent's own directory."""
+    """What is protected in this project, whether it exists yet or not. `state` is the agent's own directory.
+
+    `settings` are the files that this session's settings came from.
+    """
     git = _git_directories(Path(project))
     files = [os.path.join(project, name) for name in PROJECT_FILES]
     files += [str(directory / name) for directory in git for name in GIT_FILES]
     files += [str(state / name) for name in STATE_FILES]
     files += [str((home or Path.home()) / name) for name in START_UP_FILES]
-    files += [script for hook in hooks for script in _scripts(hook, project)]
+    files += [script for hook in hooks for script in named_files(hook.command, hook.args, project)]
+    files += settings
     directories = [str(directory / name) for directory in git for name in GIT_DIRECTORIES]
     return ProtectedPaths(
         frozenset(form for file in files for form in (os.path.normpath(file), os.path.realpath(file))),
@@ -176,19 +184,3 @@ def _pointer(file: Path, label: str) -> Path | None:
     path = text.removeprefix(label).strip()
     usable = text.startswith(label) and path and "\0" not in path
     return Path(os.path.normpath(file.parent / path)) if usable else None
-
-
-def _scripts(hook: HookDefinition, project: str) -> list[str]:
-    """The files that a hook's command names, as far as one can tell: those there are, and what looks like a path."""
-    try:
-        words = [hook.command, *hook.args] if hook.args is not None else shlex.split(hook.command)
-    except ValueError:
-        words = hook.command.split()
-    found: list[str] = []
-    for word in words:
-        for variable in _PROJECT_VARIABLES:
-            word = word.replace(variable, project)  # noqa: PLW2901 - one variable after another
-        path = os.path.join(project, os.path.expanduser(word))
-        if "\0" not in path and ("/" in word or os.path.isfile(path)) and not os.path.isdir(path):
-            found.append(path)
-    return found

@@ -12,6 +12,10 @@ class Snapshot:
     def __init__(self, files: Iterable[Path] = ()) -> None:
         self._seen = {str(file): file_digest(str(file)) for file in files}
 
+    @property
+    def files(self) -> tuple[str, ...]:
+        return tuple(self._seen)
+
     def changes(self) -> list[str]:
         """What to tell about files that differ from what was last seen: each change once."""
         told: list[str] = []
