@@ -14,7 +14,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
 from typing import IO, Literal, Self, TypeAlias
@@ -24,6 +24,10 @@ Receive: TypeAlias = Callable[[StreamName, bytes], None]
 """Is given what was printed, as it comes, and never nothing."""
 Feed: TypeAlias = Callable[[int], bool]
 """Writes to the descriptor of stdin, which does not block; False when it has no more to write."""
+
+Ledger: TypeAlias = Callable[[], AbstractContextManager[Callable[[int], object]]]
+"""Keeps account of what runs, for whoever has to end it when this program is killed: entered before a process is
+started, told its group's number at once, and left when it has ended."""
 
 _CHUNK = 1 << 16
 """Bytes read at once: what a pipe holds on Linux."""
@@ -70,6 +74,14 @@ def spawn(argv: Sequence[str], *, cwd: str, env: Mapping[str, str], fed: bool = 
         env=env,
         start_new_session=True,
     )
+
+
+def no_ledger() -> AbstractContextManager[Callable[[int], object]]:
+    return nullcontext(_unheard)
+
+
+def _unheard(_: int) -> None:
+    pass
 
 
 def _find(program: str, env: Mapping[str, str], cwd: str) -> str:

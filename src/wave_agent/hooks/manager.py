@@ -3,6 +3,7 @@
 import asyncio
 import hashlib
 import json
+import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -34,6 +35,7 @@ from wave_agent.hooks.verdicts import (
     TellUser,
     Verdict,
 )
+from wave_agent.private import make_private, open_private
 from wave_agent.rules import Places
 from wave_agent.text import TEXT_LIMIT, clip
 
@@ -309,9 +311,9 @@ class HookManager:
         content = text.encode(errors="replace")
         file = self._outputs / f"hook-{hashlib.sha256(content).hexdigest()[:16]}.txt"
         try:
-            self._outputs.mkdir(parents=True, exist_ok=True, mode=0o700)
-            file.touch(mode=0o600)
-            file.write_bytes(content)
+            make_private(self._outputs)
+            with os.fdopen(open_private(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "wb") as kept:
+                kept.write(content)
         except OSError:
             return None  # a full disk must not cost the verdict; the note then names no file
         return str(file)

@@ -12,7 +12,7 @@ from contextlib import suppress
 from weakref import WeakKeyDictionary
 
 from wave_agent.hooks.execution import HookExecutionResult, HookJob
-from wave_agent.processes import Cancellation, Service, StreamName, explain, spawn
+from wave_agent.processes import Cancellation, Ledger, Service, StreamName, explain, no_ledger, spawn
 
 _CAP = 1 << 20
 """Bytes kept of each stream."""
@@ -24,12 +24,19 @@ class ProcessRunner:
     """Runs hooks as processes, a bounded number at once, beside the event loop."""
 
     def __init__(
-        self, *, shell: str | None = None, cap: int = _CAP, at_once: int = _AT_ONCE, use_pidfd: bool = True
+        self,
+        *,
+        shell: str | None = None,
+        cap: int = _CAP,
+        at_once: int = _AT_ONCE,
+        use_pidfd: bool = True,
+        ledger: Ledger = no_ledger,
     ) -> None:
         self._shell = shell or shutil.which("bash") or "/bin/sh"
         self._cap = cap
         self._at_once = at_once
         self._use_pidfd = use_pidfd
+        self._ledger = ledger
         # A semaphore belongs to one event loop, a runner need not.
         self._places: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
 
@@ -61,16 +68,18 @@ class ProcessRunner:
         try:
             if cancel.requested:
                 return HookExecutionResult(cancelled=True)
-            popen = spawn(argv, cwd=job.cwd, env=job.env, fed=True)
-            with Service(
-                popen,
-                cancel,
-                lambda name, data: outputs[name].add(data),
-                feed=_Input(job.stdin).send,
-                use_pidfd=self._use_pidfd,
-            ) as service:
-                service.serve(started + job.timeout)
-                return _result(service, outputs["stdout"], outputs["stderr"], started)
+            with self._ledger() as note:
+                popen = spawn(argv, cwd=job.cwd, env=job.env, fed=True)
+                note(popen.pid)
+                with Service(
+                    popen,
+                    cancel,
+                    lambda name, data: outputs[name].add(data),
+                    feed=_Input(job.stdin).send,
+                    use_pidfd=self._use_pidfd,
+                ) as service:
+                    service.serve(started + job.timeout)
+                    return _result(service, outputs["stdout"], outputs["stderr"], started)
         except Exception as error:
             return HookExecutionResult(error=explain(error, argv[0], job.cwd), duration=_milliseconds_since(started))
         finally:

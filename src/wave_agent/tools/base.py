@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from wave_agent.permissions import Kind
 from wave_agent.shell.values import Write, escape
+from wave_agent.processes import Ledger, no_ledger
 
 
 class ToolResult(Struct, frozen=True, kw_only=True):
@@ -43,6 +44,8 @@ class ToolContext(Struct, frozen=True, kw_only=True):
     """Output as it comes, for the front end."""
     hold: bool = False
     """A hook may still replace the result: nothing of it may reach the disk before `ToolResult.keep`."""
+    ledger: Ledger = no_ledger
+    """For whoever starts a process."""
 
 
 class Tool(ABC):

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from wave_agent.permissions import Kind
 from wave_agent.shell.reader import read_writes
 from wave_agent.shell.values import Write
+from wave_agent.private import make_private
 from wave_agent.text import strip_controls
 from wave_agent.tools.base import Tool, ToolContext, ToolResult
 from wave_agent.tools.output import HeldFile, Output, PrivateFile, Relay
@@ -62,7 +63,7 @@ class Bash(Tool):
             return self._start(call, directory, notes, context)
         cwd_file = context.outputs / f"cwd-{os.urandom(6).hex()}"
         with suppress(OSError):  # Costs the memory of the directory, not the command.
-            context.outputs.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_private(context.outputs)
         file = (HeldFile if context.hold else PrivateFile)(context.outputs, "bash")
         output = Output(file)
         relay = Relay(context.emit)
@@ -78,6 +79,7 @@ class Bash(Tool):
             argv=self._command_line(call.command, cwd_file),
             cwd=directory,
             environment={**context.environment, "PWD": directory},
+            ledger=context.ledger,
             seconds=seconds,
         )
         try:
@@ -106,6 +108,7 @@ class Bash(Tool):
             argv=[self._shell, "-c", call.command],
             cwd=directory,
             environment={**context.environment, "PWD": directory},
+            ledger=context.ledger,
             whole_group=True,
         )
         try:

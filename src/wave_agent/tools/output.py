@@ -9,6 +9,7 @@ from contextlib import suppress
 from io import TextIOWrapper
 from pathlib import Path
 
+from wave_agent.private import make_private, open_private
 from wave_agent.tools.process import StreamName
 
 MODEL_LIMIT = 30_000
@@ -67,8 +68,8 @@ class PrivateFile:
             return
         try:
             if self._file is None:
-                self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-                descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+                make_private(self.path.parent)
+                descriptor = open_private(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
                 self._file = os.fdopen(descriptor, "w", encoding="utf-8", newline="")
             self._file.write(text[: _FILE_LIMIT - self._written])
             self._file.flush()

@@ -15,7 +15,16 @@ from typing import Literal
 
 from msgspec import Struct
 
-from wave_agent.processes import Cancellation, Receive, Service, StreamName, explain_directory, spawn
+from wave_agent.processes import (
+    Cancellation,
+    Ledger,
+    Receive,
+    Service,
+    StreamName,
+    explain_directory,
+    no_ledger,
+    spawn,
+)
 
 __all__ = ["Ending", "Launch", "Process", "Receive", "StreamName"]  # The last two come from below, for the tools.
 
@@ -32,6 +41,7 @@ class Launch(Struct, frozen=True, kw_only=True):
     """It has ended only when nothing in its group lives any more (where the system tells). Otherwise with its leader:
     what that left running is left alone."""
     use_pidfd: bool = True
+    ledger: Ledger = no_ledger
 
 
 class Ending(Struct, frozen=True, kw_only=True):
@@ -114,12 +124,14 @@ def _run(launch: Launch, receive: Receive, cancel: Cancellation) -> Ending:
     if cancel.requested:
         return Ending(cut_short="cancellation")
     started = time.monotonic()
-    popen = spawn(launch.argv, cwd=launch.cwd, env=launch.environment)
-    with Service(popen, cancel, receive, whole_group=launch.whole_group, use_pidfd=launch.use_pidfd) as service:
-        service.serve(started + launch.seconds)
-        status = service.group.status
-        code = status if status is None or status >= 0 else 128 - status
-        return Ending(exit_code=code, cut_short=service.cut_short, error=service.why_unknown("exit code"))
+    with launch.ledger() as note:
+        popen = spawn(launch.argv, cwd=launch.cwd, env=launch.environment)
+        note(popen.pid)
+        with Service(popen, cancel, receive, whole_group=launch.whole_group, use_pidfd=launch.use_pidfd) as service:
+            service.serve(started + launch.seconds)
+            status = service.group.status
+            code = status if status is None or status >= 0 else 128 - status
+            return Ending(exit_code=code, cut_short=service.cut_short, error=service.why_unknown("exit code"))
 
 
 def _explain(error: Exception, launch: Launch) -> str:

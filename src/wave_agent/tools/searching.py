@@ -38,6 +38,7 @@ async def run_search(request: dict[str, Any], context: ToolContext) -> dict[str,
         argv=[sys.executable, "-I", "-S", "-X", "utf8", "-c", _BOOT, _PACKAGES, json.dumps(request)],
         cwd=str(context.project_dir),
         environment=context.environment,
+        ledger=context.ledger,
         seconds=_SECONDS,
     )
     try:

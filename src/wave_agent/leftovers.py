@@ -1,0 +1,296 @@
+"""What an agent that was killed has left running, and its end at the next start.
+
+Hooks and commands have sessions of their own, so a `kill -9` of the agent does not reach them. Each agent therefore
+keeps a file in `WAVE_HOME/running`, locked as long as it lives, with a line for whatever happens to a process:
+
+    {"pid":4711,"transcript":"/home/ada/.wave/projects/…"}      the first line
+    ?3 812345                   process 3 is about to be started, at this time in ticks since boot
+    +3 4800 812346              it runs, as group 4800
+    -3                          it has ended
+
+A file that nobody has locked is that of a dead agent. Numbers of processes are given away again, so a group counts as
+the dead agent's only if its leader was born when the file says so, or if one of it was told the id of the session and
+is not older than the line. Needs /proc: elsewhere nothing is ended.
+"""
+
+import fcntl
+import json
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+
+from wave_agent.private import make_private, open_private
+
+_GRACE = 0.5
+"""Seconds for cleaning up between SIGTERM and SIGKILL."""
+_DEATH = 1.0
+"""Seconds for dying of SIGKILL."""
+_GLANCE = 0.01
+"""Seconds between two looks at groups that have been told to end."""
+_SLACK = 1
+"""Ticks by which the clock that we read and the kernel's note of a birth may differ."""
+_TICKS = os.sysconf("SC_CLK_TCK")
+_STARTING = 5 * _TICKS
+"""Ticks that a start may take. Later ones with the session's id in their environment are somebody's of their own: a
+terminal, say, that a hook has opened."""
+
+
+def holder_of(home: Path, transcript: Path) -> int | None:
+    """The process whose agent has this transcript."""
+    for path in _run_files(home):
+        with suppress(OSError, ValueError, KeyError, TypeError):
+            facts = json.loads(path.read_bytes().splitlines()[0])
+            if facts["transcript"] == str(transcript) and _is_locked(path):
+                return int(facts["pid"])
+    return None
+
+
+class Leftovers:
+    """The run file of one agent, and its look at those of dead ones."""
+
+    def __init__(self, home: Path, transcript: Path) -> None:
+        self._home = home
+        self._transcript = transcript
+        self._path: Path | None = None
+        self._descriptor: int | None = None
+        self._header = 0
+        self._lock = threading.Lock()
+        self._started = 0
+        self._running: set[int] = set()
+
+    def open(self) -> int:
+        """Ends what dead agents have left, and says how many groups that were. Never raises: a disk that takes no
+        file costs this net, not the agent."""
+        if self._descriptor is not None:
+            return 0
+        with suppress(OSError):
+            make_private(self._home / "running")
+            ended = sum(_end_of_dead(path) for path in _run_files(self._home))
+            self._create()
+            return ended
+        return 0
+
+    def entry(self) -> "Entry":
+        """The line of one process: see `processes.Ledger`."""
+        return Entry(self)
+
+    def close(self) -> None:
+        """When nothing runs any more."""
+        if self._descriptor is not None and self._path is not None:
+            with self._lock:
+                descriptor, self._descriptor = self._descriptor, None
+            with suppress(OSError):
+                self._path.unlink()
+            os.close(descriptor)
+
+    def _create(self) -> None:
+        header = json.dumps({"pid": os.getpid(), "transcript": str(self._transcript)}).encode() + b"\n"
+        while self._descriptor is None:
+            path = self._home / "running" / f"{self._transcript.stem}.{os.urandom(6).hex()}"
+            descriptor = open_private(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                os.write(descriptor, header)
+                os.stat(path)  # Before it was locked, somebody may have taken it for a dead agent's.
+            except (BlockingIOError, FileNotFoundError):
+                os.close(descriptor)
+                continue
+            except OSError:
+                os.close(descriptor)
+                raise
+            self._path, self._descriptor, self._header = path, descriptor, len(header)
+
+    def begin(self) -> int:
+        with self._lock:
+            self._started += 1
+            self._running.add(self._started)
+            self._write(b"?%d %d\n" % (self._started, _now()))
+            return self._started
+
+    def note(self, number: int, group: int) -> None:
+        with self._lock:
+            self._write(b"+%d %d %d\n" % (number, group, _now()))
+
+    def end(self, number: int) -> None:
+        with self._lock:
+            self._running.discard(number)
+            self._write(b"-%d\n" % number)
+            if not self._running and self._started % 1024 == 0 and self._descriptor is not None:
+                with suppress(OSError):  # Nothing in it matters now: it need not grow for ever.
+                    os.ftruncate(self._descriptor, self._header)
+
+    def _write(self, line: bytes) -> None:
+        if self._descriptor is not None:
+            with suppress(OSError):
+                os.write(self._descriptor, line)
+
+
+class Entry:
+    """Around the life of one process."""
+
+    __slots__ = ("_file", "_number")
+
+    def __init__(self, file: Leftovers) -> None:
+        self._file = file
+        self._number = 0
+
+    def __enter__(self) -> "Entry":
+        self._number = self._file.begin()
+        return self
+
+    def __call__(self, group: int) -> None:
+        self._file.note(self._number, group)
+
+    def __exit__(self, *_: object) -> None:
+        self._file.end(self._number)
+
+
+def _now() -> int:
+    """Ticks since boot, as /proc counts births."""
+    clock: int | None = getattr(time, "CLOCK_BOOTTIME", None)
+    return 0 if clock is None else int(time.clock_gettime(clock) * _TICKS)
+
+
+def _run_files(home: Path) -> list[Path]:
+    try:
+        return list((home / "running").iterdir())
+    except OSError:
+        return []
+
+
+def _is_locked(path: Path) -> bool:
+    descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
+
+
+# --------------------------------------------------------------------------------------------------- those of the dead
+
+
+class _Left(Struct):
+    """A process that the file says was running."""
+
+    begun: int
+    group: int | None = None
+    noted: int = 0
+
+
+class _Process(Struct, frozen=True):
+    pid: int
+    group: int
+    session: int
+    born: int
+
+
+def _end_of_dead(path: Path) -> int:
+    """Ends what the agent of this file has left, if it is dead; the file goes with it."""
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+    except OSError:
+        return 0
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        session_id, left = _read(path)
+        groups = _still_ours(session_id, left)
+        _end(groups)
+        path.unlink()
+        return len(groups)
+    except OSError:  # It lives, or somebody else is at it.
+        return 0
+    finally:
+        os.close(descriptor)
+
+
+def _read(path: Path) -> tuple[str, list[_Left]]:
+    """What is half written at the end is passed over: its process was noted as about to start before."""
+    header, *lines = path.read_bytes().splitlines() or [b""]
+    running: dict[int, _Left] = {}
+    session_id = ""
+    with suppress(ValueError, KeyError, TypeError):
+        session_id = Path(json.loads(header)["transcript"]).stem
+    for line in lines:
+        with suppress(ValueError, KeyError, IndexError):
+            number, *facts = map(int, line[1:].split())
+            if line.startswith(b"?"):
+                running[number] = _Left(facts[0])
+            elif line.startswith(b"+"):
+                running[number].group, running[number].noted = facts[0], facts[1]
+            elif line.startswith(b"-"):
+                del running[number]
+    return session_id, list(running.values())
+
+
+def _still_ours(session_id: str, left: Sequence[_Left]) -> list[int]:
+    """The groups among those noted that live, and that are surely not somebody else's by now."""
+    # To signal group 0 or 1 would mean something else; our own is no leftover, whatever the file says.
+    not_ours = (0, 1, os.getpgrp())
+    processes = [process for process in _processes() if process.group not in not_ours] if left else []
+    found: set[int] = set()
+    for one in left:
+        for process in processes:
+            group = process.session if one.group is None else one.group
+            if process.group != group or process.born < one.begun - _SLACK:
+                continue
+            is_leader = process.pid == one.group and process.born <= one.noted + _SLACK
+            may_be = one.group is not None or process.born <= one.begun + _STARTING
+            if is_leader or (may_be and _was_told(process.pid, session_id)):
+                found.add(group)
+    return sorted(found)
+
+
+def _processes() -> Iterator[_Process]:
+    """Those that live; none where there is no /proc, or one that counts otherwise than we do."""
+    try:
+        if os.readlink("/proc/self") != str(os.getpid()):
+            return
+        names = [name for name in os.listdir("/proc") if name.isdigit()]
+    except OSError:
+        return
+    for name in names:
+        with suppress(OSError):
+            # The second field is a name in parentheses, which may hold blanks and parentheses of its own.
+            fields: list[Any] = Path(f"/proc/{name}/stat").read_bytes().rpartition(b")")[2].split()
+            if fields[0] not in (b"Z", b"X"):
+                yield _Process(int(name), int(fields[2]), int(fields[3]), int(fields[19]))
+
+
+def _was_told(pid: int, session_id: str) -> bool:
+    """The environment of hooks and commands names their session."""
+    if not session_id:
+        return False
+    try:
+        environment = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+    except OSError:
+        return False
+    return f"WAVE_SESSION_ID={session_id}".encode() in environment
+
+
+def _end(groups: Sequence[int]) -> None:
+    """SIGTERM, a grace, SIGKILL; returns when they are dead."""
+    for number, seconds in ((signal.SIGTERM, _GRACE), (signal.SIGKILL, _DEATH)):
+        end = time.monotonic() + seconds
+        living = [group for group in groups if _signal(group, number)]
+        while living and time.monotonic() < end:
+            time.sleep(_GLANCE)
+            alive = {process.group for process in _processes()}
+            living = [group for group in living if group in alive]
+
+
+def _signal(group: int, number: int) -> bool:
+    try:
+        os.killpg(group, number)
+    except (ProcessLookupError, PermissionError):
+        return False
+    return True
