@@ -9,6 +9,7 @@ BIN := $(VENV)/bin
 
 # Modules without I/O: every branch of theirs can be tested, so every branch has to be.
 PURE := \
+	src/wave_agent/chain.py \
 	src/wave_agent/consequences.py \
 	src/wave_agent/hooks/config.py \
 	src/wave_agent/hooks/definitions.py \
