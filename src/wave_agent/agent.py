@@ -5,6 +5,7 @@ import os
 import uuid
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from time import monotonic
 from types import TracebackType
@@ -37,16 +38,20 @@ from wave_agent.hooks.execution import HookRunner
 from wave_agent.hooks.manager import AGENT_KEYS, Deferred, HookManager, SessionFacts
 from wave_agent.hooks.runner import ProcessRunner
 from wave_agent.hooks.verdicts import Said
+from wave_agent.leftovers import Leftovers, holder_of
 from wave_agent.loop import Parts, Status, Turn
 from wave_agent.messages import BlockAdded, Change, Message, MessageManager, NoticeBlock, ToolUpdated
 from wave_agent.models.base import Model, ToolSpec
 from wave_agent.permissions import PermissionMode
+from wave_agent.private import keep_private
 from wave_agent.prompt import system_prompt as default_system_prompt
 from wave_agent.protected import protected_paths
 from wave_agent.result import Callbacks, Result
-from wave_agent.session import FileSessionStore, Recorder, Resumed, load_session, transcript_file
+from wave_agent.session import Recorder
+from wave_agent.store import FileSessionStore
 from wave_agent.tools.base import Tool, ToolContext
 from wave_agent.tools.registry import builtin_tools
+from wave_agent.transcript import Resumed, transcript_file
 
 INTERRUPTED = "Interrupted before it was done."
 
@@ -68,6 +73,8 @@ class Agent:
         resumed: Resumed | None,
         notices: Sequence[str],
         hook_runner: HookRunner,
+        store: FileSessionStore | None = None,
+        leftovers: Leftovers | None = None,
     ) -> None:
         """For `create`; nothing here touches the network or the disk."""
         settings, workdir, permission_mode = foundation.settings, foundation.project, foundation.mode
@@ -81,12 +88,14 @@ class Agent:
         self._listener: asyncio.Queue[Event | None] | None = None
         self.last_result: Result | None = None
         """What came of the last prompt."""
-        self._store = FileSessionStore(path)
+        self._store = store or FileSessionStore(path)
+        self._leftovers = leftovers or Leftovers(self.home, path)
         before = resumed or Resumed()
-        self._recorder = Recorder(self._store, session_id=session_id, project_dir=workdir, last_uuid=before.last_uuid)
-        self._recording = True
-        self._untold: SessionError | None = None
-        """Why the transcript cannot be written, until a prompt has ended with it."""
+        self._recorder = Recorder(
+            self._store, session_id=session_id, project_dir=workdir, last_uuid=before.last_uuid, link=before.link
+        )
+        self._unwritten: SessionError | None = None
+        """Why something of this turn could not be written."""
         self._messages = MessageManager(before.messages, self._changed, before.compacted)
         self._tools = {tool.name: tool for tool in tools}
         self._model = model
@@ -117,6 +126,7 @@ class Agent:
             fold_user_messages=bool(settings.models.get(model_name, {}).get("foldUserMessages")),
             window=self._window,
         )
+        self._blank = before.blank
         self._source: str | None = "resume" if resumed else "startup"
         """How the session began, until its hooks know."""
         self._begun = False
@@ -155,8 +165,15 @@ class Agent:
             tools=self._tools,
             context=ToolContext(
                 project_dir=Path(self._workdir),
-                environment={**kept, **self.settings.env, **self._foundation.handed_down.variable()},
+                # By the session's id the next agent knows what this one has left running, should it be killed.
+                environment={
+                    **kept,
+                    **self.settings.env,
+                    **self._foundation.handed_down.variable(),
+                    "WAVE_SESSION_ID": self.session_id,
+                },
                 outputs=self._outputs,
+                ledger=self._leftovers.entry,
             ),
             rules=self.settings.rules,
             mode=mode,
@@ -168,6 +185,7 @@ class Agent:
             ),
             approver=approver,
             emit=self._emit,
+            sync=lambda: self._insist(self._store.sync),
         )
 
     @classmethod
@@ -224,18 +242,18 @@ class Agent:
         )
 
     @classmethod
-    def from_options(cls, options: Options) -> Self:
+    def from_options(cls, options: Options, *, store: Callable[..., FileSessionStore] = FileSessionStore) -> Self:
         """The same, for whoever has more to say than `create` takes."""
         foundation = lay_foundation(options, dict(os.environ))
         settings, environment, notices = foundation.settings, foundation.environment, [*foundation.notices]
         project, home = foundation.project, foundation.home
-        session_id = str(uuid.uuid4()) if options.resume is None else options.resume
-        resumed = None if options.resume is None else load_session(transcript_file(home, project, session_id))
-        if resumed is not None and resumed.skipped:
-            notices.append(f"{resumed.skipped} lines of the transcript could not be read and are left out.")
         tools = [*builtin_tools(), *options.tools]
         system = default_system_prompt(project) if options.system_prompt is None else options.system_prompt
-        return cls(
+        session_id = str(uuid.uuid4()) if options.resume is None else options.resume
+        path = transcript_file(home, project, session_id)
+        leftovers = Leftovers(home, path)
+        make = partial(
+            cls,
             foundation=foundation,
             model=options.model_client or model_for(options.base_url, options.api_key, settings, environment),
             model_name=model_name_for(options.model, settings, environment),
@@ -244,10 +262,18 @@ class Agent:
             can_use_tool=options.can_use_tool,
             callbacks=options.callbacks,
             session_id=session_id,
-            resumed=resumed,
-            notices=notices,
-            hook_runner=options.hook_runner or ProcessRunner(),
+            hook_runner=options.hook_runner or ProcessRunner(ledger=leftovers.entry),
+            leftovers=leftovers,
         )
+        kept = store(path, holder=partial(holder_of, home))
+        if options.resume is None:
+            return make(store=kept, resumed=None, notices=notices)
+        resumed = kept.resume()
+        if resumed.skipped:
+            notices.insert(0, f"{resumed.skipped} lines of the transcript could not be read and are left out.")
+        agent = make(store=kept, resumed=resumed, notices=notices)
+        agent._end_leftovers()
+        return agent
 
     # ------------------------------------------------------------------------------------------------------------- use
 
@@ -326,7 +352,13 @@ class Agent:
             for tool in self._tools.values():
                 await tool.close()
             await self._model.close()
+            self._unwritten = None
+            try:
+                self._record(self._store.sync)
+            except SessionError as error:
+                self._emit(Error(content=str(error)))
             self._store.close()
+            self._leftovers.close()
 
     async def __aenter__(self) -> Self:
         return self
@@ -339,19 +371,31 @@ class Agent:
     # ---------------------------------------------------------------------------------------------------------- inside
 
     async def _run(self, turn: Turn, text: str) -> Status:
+        """The turn, and its records where a power cut cannot reach them; or else an error that says why not."""
+        status, self._unwritten = Status.ERROR, None
+        try:
+            status = await self._work(turn, text)
+            self._record(self._store.sync)
+        except SessionError as error:
+            self._unwritten = error
+        except asyncio.CancelledError:
+            with suppress(SessionError):  # nobody is left to hear it
+                self._store.sync()
+            raise
+        if self._unwritten is None:
+            return status
+        turn.error = str(self._unwritten)
+        self._messages.add_error_block(turn.error)
+        return Status.ERROR
+
+    async def _work(self, turn: Turn, text: str) -> Status:
         source = self._source
         if not self._begun:
             self._begun = True
             self._begin_session(resumed=source == "resume")
         self._tell_changed_settings()
+        self._insist(self._store.flush)
         self._emit(TurnStarted(prompt=text))
-        status = await self._work(turn, text, source) if self._untold is None else Status.ERROR
-        if self._untold is not None:
-            turn.error, self._untold = str(self._untold), None
-            return Status.ERROR
-        return status
-
-    async def _work(self, turn: Turn, text: str, source: str | None) -> Status:
         work = self._running = asyncio.create_task(turn.run(text, session_source=source))
         try:
             await asyncio.wait({work})
@@ -364,37 +408,41 @@ class Agent:
         finally:
             self._running = None
             self._source = None if turn.session_begun else source
-            self._close_open_calls()
-            self._tell_changed_settings()
-        if work.cancelled() and self._untold is None:
-            with suppress(SessionError):
-                self._messages.add_notice_block("Interrupted.", "info")
+            with suppress(SessionError):  # noted: see `_record`
+                self._close_open_calls()
+                self._tell_changed_settings()
+        if work.cancelled():
+            self._messages.add_notice_block("Interrupted.", "info")
             return Status.INTERRUPTED
-        return Status.ERROR if work.cancelled() or isinstance(work.exception(), SessionError) else work.result()
+        return work.result()
 
-    # What is recorded outside of a turn suppresses a `SessionError`: `_record` keeps it, and the prompt ends with it.
+    def _end_leftovers(self) -> None:
+        if ended := self._leftovers.open():
+            what = "1 process" if ended == 1 else f"{ended} processes"
+            self._notices.append(f"{what} that an agent had left running when it was killed: ended.")
 
     def _begin_session(self, *, resumed: bool) -> None:
+        with suppress(OSError):  # the store tells it, with the file that it could not make
+            keep_private(self.home / "projects")
+            keep_private(self._outputs.parent)
         if not resumed:
-            with suppress(SessionError):
+            self._end_leftovers()
+        if self._blank:
+            with suppress(SessionError):  # noted: see `_record`
                 self._record(self._recorder.start)
         self._emit(SessionStarted(session_id=self.session_id, transcript_path=self.transcript_path, resumed=resumed))
         for notice in self._notices:
-            with suppress(SessionError):
-                self._messages.add_notice_block(notice)
+            self._messages.add_notice_block(notice)
 
     def _tell_changed_settings(self) -> None:
         for change in self._foundation.snapshot.changes():
-            with suppress(SessionError):
-                self._messages.add_notice_block(change)
+            self._messages.add_notice_block(change)
 
     def _close_open_calls(self) -> None:
         """Every call has a result, also one that was interrupted."""
-        with suppress(SessionError):
-            self._messages.drop_unjudged_prompt()
+        self._messages.drop_unjudged_prompt()
         for block in self._messages.open_calls():
-            with suppress(SessionError):
-                self._messages.update_tool_block(block.id, result=INTERRUPTED, success=False, error=INTERRUPTED)
+            self._messages.update_tool_block(block.id, result=INTERRUPTED, success=False, error=INTERRUPTED)
 
     def _loading(self, loading: bool) -> None:
         if self._callbacks.on_loading_change:
@@ -422,12 +470,17 @@ class Agent:
             self._callbacks.on_messages_change(self.messages)
 
     def _record(self, write: Callable[[], None]) -> None:
-        """A transcript that cannot be written ends the turn; from then on it is not tried again."""
-        if not self._recording:
-            return
+        """A transcript that cannot be written ends the turn, once. The store keeps what it could not write."""
         try:
             write()
         except SessionError as error:
-            self._recording, self._untold = False, error
-            self.interrupt()  # an async hook that has ended is recorded beside the turn
-            raise
+            if self._unwritten is None:
+                self._unwritten = error
+                raise
+
+    def _insist(self, write: Callable[[], None]) -> None:
+        """For what must not go on where anything of this turn is missing, whoever has heard of that: an async hook may
+        have been the first to fail."""
+        self._record(write)
+        if self._unwritten is not None:
+            raise self._unwritten

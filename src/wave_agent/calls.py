@@ -85,8 +85,10 @@ class CallRunner:
         protected: ProtectedPaths,
         approver: Approver | None,
         emit: Callable[[Event], None],
+        sync: Callable[[], None] = lambda: None,
     ) -> None:
-        """`directories` are those that count as inside, real paths."""
+        """`directories` are those that count as inside, real paths. `sync` is called before a tool that changes
+        something: the record of the call is on disk before its effect."""
         self._messages = messages
         self._hooks = hooks
         self._tools = tools
@@ -97,6 +99,7 @@ class CallRunner:
         self._protected = protected
         self._approver = approver
         self._emit = emit
+        self._sync = sync
         self._places = Places(hooks.session.project_dir, hooks.session.home)
 
     def reads_only(self, call: Asked) -> bool:
@@ -230,6 +233,8 @@ class CallRunner:
         # While a hook may still redact the result, nothing of it is shown.
         hidden = self._hooks.watches(HookEvent.POST_TOOL_USE, tool.name)
         context = replace(self._context, hold=True) if hidden else replace(self._context, emit=stream)
+        if tool.kind is not Kind.READS:
+            self._sync()
         try:
             await asyncio.sleep(0)  # an interrupt that a callback asked for comes through before anything is done
             result = await tool.run(arguments, context)

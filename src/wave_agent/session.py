@@ -9,19 +9,14 @@ Lines of `user` and `assistant` are in the dialect that existing hooks parse; wh
 A prompt reaches the disk only when hooks have accepted it.
 """
 
-import json
-import os
-import re
 import uuid
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
-from pathlib import Path
-from typing import Any, Protocol, TypeVar, cast
+from typing import Any, cast
 
 import msgspec
-from msgspec import Struct
 
+from wave_agent.chain import Link, following, seed
 from wave_agent.erasure import ErasedPrompt, without
 from wave_agent.errors import SessionError
 from wave_agent.events import HookRun
@@ -31,11 +26,8 @@ from wave_agent.messages import (
     Change,
     Compacted,
     ErrorBlock,
-    Message,
     MessageAdded,
-    MessageManager,
     NoticeBlock,
-    Origin,
     PromptAccepted,
     PromptAdded,
     PromptRemoved,
@@ -44,79 +36,21 @@ from wave_agent.messages import (
     ToolBlock,
     ToolUpdated,
 )
+from wave_agent.store import FileSessionStore, SessionStore
+from wave_agent.transcript import Record, Resumed, encode, load_session, transcript_file, transcripts
+
+__all__ = [  # Most of them from below: whoever has to do with sessions finds them here.
+    "FileSessionStore",
+    "Record",
+    "Recorder",
+    "Resumed",
+    "SessionStore",
+    "load_session",
+    "transcript_file",
+    "transcripts",
+]
 
 VERSION = 1
-Record = dict[str, Any]
-
-
-class SessionStore(Protocol):
-    """The seam between the agent and the disk."""
-
-    def append(self, record: Record) -> None:
-        """Returns when the record is in the file. Raises `SessionError` if it cannot be."""
-        ...
-
-
-_SESSION_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
-
-
-def transcripts(home: Path, project_dir: str) -> Path:
-    """The directory with the transcripts of a project."""
-    return home / "projects" / re.sub(r"[^A-Za-z0-9]", "-", project_dir)
-
-
-def transcript_file(home: Path, project_dir: str, session_id: str) -> Path:
-    """Where the transcript of a session of this project stands. The id must not be able to leave that place."""
-    if not _SESSION_ID.fullmatch(session_id):
-        raise SessionError(f'"{session_id[:80]}" is not a session id.')
-    return transcripts(home, project_dir) / f"{session_id}.jsonl"
-
-
-def make_private(directory: Path) -> None:
-    """The directory with all parents; those that are new are the user's alone."""
-    if not directory.is_dir():
-        make_private(directory.parent)
-        with suppress(FileExistsError):
-            directory.mkdir(mode=0o700)
-
-
-class FileSessionStore:
-    """One file, private to the user, opened at the first record."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self._descriptor: int | None = None
-
-    def append(self, record: Record) -> None:
-        try:
-            if self._descriptor is None:
-                make_private(self.path.parent)
-                self._descriptor = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
-                self._seal(self._descriptor)
-            line = _encode(record) + b"\n"
-            # One write per record: another reader never sees half a line where the system can help it.
-            if os.write(self._descriptor, line) != len(line):
-                raise OSError("the disk took only a part of the record")
-        except OSError as error:
-            raise SessionError(f"The transcript {self.path} cannot be written: {error}") from error
-
-    def _seal(self, descriptor: int) -> None:
-        """Ends a line that a crash has torn, so that the next record does not become a part of it."""
-        size = os.fstat(descriptor).st_size
-        if size and os.pread(descriptor, 1, size - 1) != b"\n":
-            os.write(descriptor, b"\n")
-
-    def close(self) -> None:
-        if self._descriptor is not None:
-            os.close(self._descriptor)
-            self._descriptor = None
-
-
-def _encode(record: Record) -> bytes:
-    try:
-        return msgspec.json.encode(record)
-    except (UnicodeEncodeError, OverflowError):
-        return json.dumps(record, separators=(",", ":")).encode()
 
 
 class Recorder:
@@ -129,28 +63,37 @@ class Recorder:
         session_id: str,
         project_dir: str,
         last_uuid: str | None = None,
+        link: Link | None = None,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
-        """`last_uuid` is that of the last line when a session is resumed."""
+        """`last_uuid` is that of the last line when a session is resumed, `link` the last one of its journal."""
         self._store = store
         self._session_id = session_id
         self._project_dir = project_dir
         self._parent = last_uuid
+        self._link = link or seed(session_id)
         self._now = now
         self._waiting: list[Record] | None = None
         """Records since a prompt that no hook has judged yet."""
         self._erased: list[ErasedPrompt] = []
         """Prompts that must not reach the disk, also not as quotations of hooks that end late."""
+        self._failure: SessionError | None = None
 
     def start(self, **facts: Any) -> None:
         """The first line."""
         head = {"type": "session", "version": VERSION, "session_id": self._session_id, "cwd": self._project_dir}
-        self._store.append({**head, "timestamp": self._timestamp(), **facts})
+        self._append({**head, "timestamp": self._timestamp(), **facts})
+        self._tell_failure()
 
     def hook_run(self, run: HookRun) -> None:
         self._write({"type": "system", "subtype": "hook_run", **msgspec.to_builtins(run)})
+        self._tell_failure()
 
     def change(self, change: Change) -> None:
+        self._record(change)
+        self._tell_failure()
+
+    def _record(self, change: Change) -> None:
         match change:
             case PromptAdded():
                 self._waiting = []
@@ -197,8 +140,25 @@ class Recorder:
             "sessionId": self._session_id,
             "cwd": self._project_dir,
         }
-        self._store.append({**record, **frame})
+        line = {**record, **frame}
+        if record.get("subtype") == "hook_run":
+            line["run"] = self._link.run + 1
+            self._link = following(self._link, encode(line))
+            line["chain"] = self._link.chain
+        self._append(line)
         self._parent = line_id
+
+    def _append(self, line: Record) -> None:
+        """A store that fails keeps the line, so the lines after it are given to it as well."""
+        try:
+            self._store.append(line)
+        except SessionError as error:
+            self._failure = error
+
+    def _tell_failure(self) -> None:
+        failure, self._failure = self._failure, None
+        if failure is not None:
+            raise failure
 
     def _timestamp(self) -> str:
         return self._now().astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
@@ -272,144 +232,3 @@ def _result_line(block: ToolBlock) -> Record:
     if block.origin is not None:
         line["origins"] = [msgspec.to_builtins(block.origin)]
     return line
-
-
-# ------------------------------------------------------------------------------------------------------------- loading
-
-
-class Resumed(Struct, frozen=True, kw_only=True):
-    """A session as its transcript tells it."""
-
-    messages: tuple[Message, ...] = ()
-    hooks: tuple[HookRun, ...] = ()
-    deferred: tuple[tuple[str, str, str], ...] = ()
-    """Context that still waits for a prompt: event, hook, text."""
-    last_uuid: str | None = None
-    compacted: Compacted | None = None
-    skipped: int = 0
-    """Lines that could not be read."""
-
-
-def load_session(path: Path) -> Resumed:
-    """Reads what can be read; a torn or foreign line is skipped and counted."""
-    try:
-        lines = path.read_bytes().splitlines()
-    except FileNotFoundError:
-        raise SessionError(f"There is no session {path.stem} in this project.") from None
-    except OSError as error:
-        raise SessionError(f"The transcript {path} cannot be read: {error}") from error
-    loader = _Loader()
-    for line in lines:
-        try:
-            loader.line(_decode(line))
-        except (msgspec.MsgspecError, KeyError, TypeError, ValueError, AttributeError, RecursionError):
-            loader.skipped += bool(line.strip())
-    return loader.result()
-
-
-def _decode(line: bytes) -> Record:
-    try:
-        return cast(Record, msgspec.json.decode(line))
-    except msgspec.DecodeError:  # an escaped lone surrogate: unusual, but ours
-        return cast(Record, json.loads(line))
-
-
-class _Loader:
-    def __init__(self) -> None:
-        self.manager = MessageManager()
-        self.hooks: list[HookRun] = []
-        self.waiting: list[HookRun] = []
-        self.void: set[int | None] = set()
-        """Occasions whose prompt was erased: their context is not kept."""
-        self.last_uuid: str | None = None
-        self.compacted: Compacted | None = None
-        self.skipped = 0
-
-    def line(self, record: Record) -> None:
-        kind = record["type"]
-        if kind == "user":
-            self.user(record)
-        elif kind == "assistant":
-            self.manager.add_assistant_message(
-                *[_sound(block) for block in _assistant_blocks(record["message"]["content"])]
-            )
-        elif kind == "system":
-            self.system(record)
-        if isinstance(name := record.get("uuid"), str):
-            self.last_uuid = name
-
-    def user(self, record: Record) -> None:
-        content = record["message"]["content"]
-        origins = [msgspec.convert(origin, Origin | None) for origin in record.get("origins", [])]
-        if isinstance(content, list) and content and cast(Record, content[0]).get("type") == "tool_result":
-            result = cast(Record, content[0])
-            origin = origins[0] if origins else None
-            success = not result.get("is_error", False)
-            text = result["content"]
-            self.manager.update_tool_block(
-                result["tool_use_id"],
-                result=text if isinstance(text, str) else json.dumps(text),
-                success=success,
-                error=record.get("error"),
-                origin=origin,
-            )
-            return
-        source = record.get("source", "user")
-        parts = cast(list[Record], content)
-        texts: list[str] = [content] if isinstance(content, str) else [part["text"] for part in parts]
-        padded = [*origins, *[None] * len(texts)]
-        self.manager.add_user_message(*[_sound(TextBlock(text, source, padded[at])) for at, text in enumerate(texts)])
-        if source == "user":
-            self.waiting.clear()
-
-    def system(self, record: Record) -> None:
-        subtype = record["subtype"]
-        if subtype == "error":
-            self.manager.add_error_block(_sound(ErrorBlock(record["content"])).content)
-        elif subtype == "notice":
-            notice = _sound(NoticeBlock(record["content"], record.get("level", "warning")))
-            self.manager.add_notice_block(notice.content, notice.level)
-        elif subtype == "hook_run":
-            run = msgspec.convert(record, HookRun)
-            self.hooks.append(run)
-            if run.deferred:
-                self.waiting.append(run)
-        elif subtype == "prompt_blocked":
-            self.void.add(record.get("occasion"))
-        elif subtype == "compact":
-            found = _sound(Compacted(record["summary"], record["upto"]))
-            self.compacted = Compacted(found.summary, max(0, min(found.upto, len(self.manager.messages))))
-
-    def result(self) -> Resumed:
-        # The order of the configuration, not that in which the hooks ended.
-        kept = [run for run in self.waiting if run.occasion not in self.void]
-        waiting = sorted(kept, key=lambda run: (run.occasion, run.position))
-        return Resumed(
-            messages=tuple(self.manager.messages),
-            hooks=tuple(self.hooks),
-            deferred=tuple((run.event, run.name, text) for run in waiting for text in run.deferred),
-            last_uuid=self.last_uuid,
-            compacted=self.compacted,
-            skipped=self.skipped,
-        )
-
-
-Value = TypeVar("Value", bound=Struct)
-
-
-def _sound(value: Value) -> Value:
-    """The value, checked as if it had been read: a line can hold anything. Raises `msgspec.ValidationError`."""
-    return msgspec.convert(msgspec.to_builtins(value), type(value))
-
-
-def _assistant_blocks(content: Any) -> Iterator[Block]:
-    if isinstance(content, str):
-        yield TextBlock(content, "model")
-        return
-    for part in content:
-        if part["type"] == "text":
-            yield TextBlock(part["text"], "model")
-        elif part["type"] == "thinking":
-            yield ReasoningBlock(part["thinking"])
-        elif part["type"] == "tool_use":
-            yield ToolBlock(part["id"], part["name"], part["input"])

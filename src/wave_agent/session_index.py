@@ -5,14 +5,17 @@ import shutil
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
 from msgspec import Struct
 
 from wave_agent.errors import SessionError
+from wave_agent.leftovers import holder_of
 from wave_agent.messages import ErrorBlock, Message, NoticeBlock, ReasoningBlock, TextBlock, ToolBlock
-from wave_agent.session import transcript_file, transcripts
+from wave_agent.store import FileSessionStore
+from wave_agent.transcript import is_session_id, transcript_file, transcripts
 
 
 class SessionSummary(Struct, frozen=True, kw_only=True):
@@ -37,7 +40,8 @@ class SessionSummary(Struct, frozen=True, kw_only=True):
 
 def list_sessions(home: Path, project_dir: str) -> list[SessionSummary]:
     """The latest first."""
-    found = [_summary(path) for path in transcripts(home, project_dir).glob("*.jsonl")]
+    files = transcripts(home, project_dir).glob("*.jsonl")
+    found = [_summary(path) for path in files if is_session_id(path.stem)]
     return sorted(filter(None, found), key=lambda session: session.modified, reverse=True)
 
 
@@ -63,11 +67,17 @@ def find_session(home: Path, project_dir: str, prefix: str) -> Path:
 
 
 def delete_session(path: Path) -> None:
-    """The transcript, and the outputs that were too long for it."""
+    """The transcript, and the outputs that were too long for it. Raises `SessionError` while an agent has it."""
+    store = FileSessionStore(path, holder=partial(holder_of, path.parents[2]))
     try:
+        store.open(resumed=True)
         path.unlink()
+    except SessionError as error:
+        raise SessionError(f"The session {path.stem} cannot be deleted: {error}") from error
     except OSError as error:
         raise SessionError(f"The session {path.stem} cannot be deleted: {error.strerror}") from error
+    finally:
+        store.close()
     shutil.rmtree(path.with_suffix(""), ignore_errors=True)
 
 
