@@ -30,7 +30,7 @@ COMMANDS: Mapping[str, CommandSource] = {
     "demo": CommandSource("wave_agent.cli.demo:demo", "See hooks at work, without a key or a network"),
     "doctor": CommandSource("wave_agent.cli.doctor:doctor", "Check settings, hooks, endpoint and model"),
     "hooks": CommandSource("wave_agent.cli.hooks:hooks", "Look after hooks"),
-    "sessions": CommandSource("wave_agent.cli.sessions:sessions", "List, show, export and delete sessions"),
+    "sessions": CommandSource("wave_agent.cli.sessions:sessions", "List, show, verify, export and delete sessions"),
 }
 
 

@@ -4,13 +4,16 @@ import json
 import os
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import click
+from msgspec.structs import replace
 
 from wave_agent.assembly import find_places
-from wave_agent.session import load_session
-from wave_agent.session_index import as_markdown, delete_session, find_session, list_sessions
+from wave_agent.chain import Finding, Report, check
+from wave_agent.session_index import as_markdown, delete_session, find_session, latest_session, list_sessions
 from wave_agent.text import clip, strip_controls
+from wave_agent.transcript import load_session, read_lines
 
 in_project = click.option("--cwd", metavar="DIR", help="The project, instead of the current directory.")
 as_json = click.option("--json", "as_json", is_flag=True, help="For programs.")
@@ -21,7 +24,7 @@ as_json = click.option("--json", "as_json", is_flag=True, help="For programs.")
 @as_json
 @click.pass_context
 def sessions(ctx: click.Context, cwd: str | None, as_json: bool) -> int:
-    """List, show, export and delete sessions
+    """List, show, verify, export and delete sessions
 
     Without a command: the sessions of this project, the latest first. An id may be cut short as long as it is the only
     one that begins so.
@@ -77,6 +80,35 @@ def export(cwd: str | None, session_id: str, output: str | None) -> int:
 
 
 @sessions.command()
+@click.argument("session_id", metavar="[ID]", required=False)
+@click.option("--all", "everything", is_flag=True, help="All sessions of this project.")
+@click.option("--head", metavar="HEX", help="The chain must have been here: a head that was noted earlier.")
+@as_json
+@click.pass_obj
+def verify(cwd: str | None, session_id: str | None, everything: bool, head: str | None, as_json: bool) -> int:
+    """Check that the journal of hook runs is as it was written.
+
+    Without an ID: the latest session. Exit status: 0 nothing found, 1 something does not fit, 2 usage.
+    """
+    if everything and (session_id or head):
+        raise click.UsageError("--all takes neither an ID nor --head.")
+    project, home = find_places(cwd, os.environ)
+    paths = [session.path for session in list_sessions(home, project)] if everything else []
+    if not everything:
+        paths = [find_session(home, project, session_id or latest_session(home, project))]
+    reports = {path: _verified(path, head) for path in paths}
+    if as_json:
+        click.echo(json.dumps([_report(path, report) for path, report in reports.items()]))
+        return int(any(report.findings for report in reports.values()))
+    for path, report in reports.items():
+        for finding in report.findings:
+            click.echo(strip_controls(f"{path}:{finding.line}: {finding.kind}: {finding.message}"))
+        found = f"{len(report.findings)} findings" if report.findings else "fine"
+        click.echo(f"{path.stem}  {found}; {report.head.run} hook runs, head {report.head.chain}")
+    return int(any(report.findings for report in reports.values()))
+
+
+@sessions.command()
 @click.argument("session_ids", metavar="ID...", nargs=-1, required=True)
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @click.pass_obj
@@ -88,6 +120,27 @@ def delete(cwd: str | None, session_ids: tuple[str, ...], yes: bool) -> int:
             delete_session(path)
             click.echo(f"Deleted {path.stem}.")
     return 0
+
+
+def _verified(path: Path, head: str | None) -> Report:
+    lines = read_lines(path)
+    report = check(lines, path.stem)
+    if head is None or head in (report.head.chain, *report.chains):
+        return report
+    gone = Finding(len(lines), "removed record", f"the chain never was at {head}: it was cut off, or written anew")
+    return replace(report, findings=(*report.findings, gone))
+
+
+def _report(path: Path, report: Report) -> dict[str, Any]:
+    return {
+        "session_id": path.stem,
+        "transcript_path": str(path),
+        "hook_runs": report.head.run,
+        "head": report.head.chain,
+        "findings": [
+            {"line": finding.line, "kind": finding.kind, "message": finding.message} for finding in report.findings
+        ],
+    }
 
 
 def _find(cwd: str | None, session_id: str) -> Path:
