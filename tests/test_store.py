@@ -20,7 +20,7 @@ from wave_agent.assembly import Options
 from wave_agent.errors import SessionError
 from wave_agent.events import Error, Event
 from wave_agent.models.scripted import Reply, ScriptedModel, call
-from wave_agent.private import make_private, open_private
+from wave_agent.private import keep_private, make_private, open_private
 from wave_agent.result import Callbacks
 from wave_agent.session import FileSessionStore, load_session, transcript_file
 from wave_agent.tools.custom import tool
@@ -61,24 +61,43 @@ def test_the_file_and_every_directory_that_had_to_be_made_are_private(tmp_path: 
     assert [oct(mode(directory)) for directory in list(path.parents)[:3]] == ["0o700"] * 3
 
 
-def test_a_file_and_a_directory_that_were_open_to_others_are_closed_to_them(tmp_path: Path) -> None:
+def test_a_file_that_was_open_to_others_is_closed_to_them(tmp_path: Path) -> None:
     path = stored(tmp_path / "here" / "s.jsonl")
     path.chmod(0o644)
-    path.parent.chmod(0o755)
-    stored(path)
-    assert (mode(path), mode(path.parent)) == (0o600, 0o700)
+    assert mode(stored(path)) == 0o600
 
 
-def test_a_directory_above_keeps_its_mode(tmp_path: Path) -> None:
+def test_a_directory_that_was_there_keeps_its_mode_whatever_is_stored_in_it(tmp_path: Path) -> None:
+    """It may be anybody's: only the agent knows which directories are its own."""
     (tmp_path / "home").mkdir()
     (tmp_path / "home").chmod(0o755)
+    stored(tmp_path / "home" / "s.jsonl")
     stored(tmp_path / "home" / "here" / "s.jsonl")
     assert mode(tmp_path / "home") == 0o755
 
 
+async def test_directories_of_the_agents_own_that_were_open_to_others_are_closed_to_them(
+    tmp_path: Path, home: Path
+) -> None:
+    options: dict[str, Any] = {"workdir": tmp_path / "project", "resume": None}
+    own: list[Path] = []
+    for _ in range(2):  # begun and resumed
+        async with await Agent.create(model_client=ScriptedModel(["Hello."]), **options) as agent:
+            await agent.send_message("hi")
+        own = [home / "running", home / "projects", Path(agent.transcript_path).parent]
+        assert {oct(mode(directory)) for directory in own} == {"0o700"}
+        for directory in (home, *own):
+            directory.chmod(0o755)
+        options["resume"] = agent.session_id
+    async with await Agent.create(model_client=ScriptedModel(["Hello."]), **options) as agent:
+        await agent.send_message("hi")
+    assert {oct(mode(directory)) for directory in own} == {"0o700"}
+    assert mode(home) == 0o755, "that one may hold what others are to read"
+
+
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may change everything")
 def test_what_belongs_to_somebody_else_stays_as_it_is() -> None:
-    make_private(Path("/usr"))
+    keep_private(Path("/usr"))
     os.close(open_private(Path("/etc/passwd"), os.O_RDONLY))
     assert mode(Path("/usr")) == 0o755
 

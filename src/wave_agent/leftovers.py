@@ -26,7 +26,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from wave_agent.private import make_private, open_private
+from wave_agent.private import keep_private, open_private
 
 _GRACE = 0.5
 """Seconds for cleaning up between SIGTERM and SIGKILL."""
@@ -71,7 +71,7 @@ class Leftovers:
         if self._descriptor is not None:
             return 0
         with suppress(OSError):
-            make_private(self._home / "running")
+            keep_private(self._home / "running")
             ended = sum(_end_of_dead(path) for path in _run_files(self._home))
             self._create()
             return ended

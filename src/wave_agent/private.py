@@ -1,4 +1,4 @@
-"""Directories and files that are the user's alone, whatever the umask and whoever made them first."""
+"""Directories and files that are the user's alone, whatever the umask."""
 
 import os
 import stat
@@ -10,20 +10,21 @@ _FILE = 0o600
 
 
 def make_private(directory: Path) -> None:
-    """The directory, its owner's alone, also where it was there before; parents that are missing are made the same."""
+    """The directory with all parents. Those that are new are their owner's alone; one that is there stays as it is."""
     if not directory.is_dir():
-        _make(directory)
-    elif stat.S_IMODE(directory.stat().st_mode) & 0o077:
+        make_private(directory.parent)
+        with suppress(FileExistsError):
+            directory.mkdir(mode=_DIRECTORY)
+            directory.chmod(_DIRECTORY)  # A umask takes bits away from mkdir, not from chmod.
+
+
+def keep_private(directory: Path) -> None:
+    """The same, and one that is there is closed to others. Only for directories that nobody but the agent fills, never
+    for whatever a path may happen to lead to."""
+    make_private(directory)
+    if stat.S_IMODE(directory.stat().st_mode) & 0o077:
         with suppress(PermissionError):  # Somebody else's: theirs to open and to close.
             directory.chmod(_DIRECTORY)
-
-
-def _make(directory: Path) -> None:
-    if not directory.parent.is_dir():
-        _make(directory.parent)
-    with suppress(FileExistsError):
-        directory.mkdir(mode=_DIRECTORY)
-        directory.chmod(_DIRECTORY)  # A umask takes bits away from mkdir, not from chmod.
 
 
 def open_private(path: Path, flags: int) -> int:
