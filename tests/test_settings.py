@@ -201,7 +201,7 @@ def test_comments_and_the_schema_are_no_unknown_keys() -> None:
 def test_every_documented_key_is_known() -> None:
     assert set(KEYS) == {
         *("hooks", "env", "permissions", "model", "baseUrl", "models", "maxStopBlocks", "strictHooks", "compat"),
-        *("httpHooks", "allowManagedHooksOnly", "cleanupPeriodDays", "$schema"),
+        *("httpHooks", "allowManagedHooksOnly", "cleanupPeriodDays", "sandbox", "$schema"),
     }
 
 

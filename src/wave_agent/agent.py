@@ -19,6 +19,8 @@ from wave_agent.assembly import (
     lay_foundation,
     model_for,
     model_name_for,
+    real_directories,
+    sandbox_for,
 )
 from wave_agent.calls import Approver, CallRunner
 from wave_agent.compaction import Compactor
@@ -47,6 +49,7 @@ from wave_agent.private import keep_private
 from wave_agent.prompt import system_prompt as default_system_prompt
 from wave_agent.protected import protected_paths
 from wave_agent.result import Callbacks, Result
+from wave_agent.sandbox import Sandbox
 from wave_agent.session import Recorder
 from wave_agent.store import FileSessionStore
 from wave_agent.tools.base import Tool, ToolContext
@@ -75,6 +78,7 @@ class Agent:
         hook_runner: HookRunner,
         store: FileSessionStore | None = None,
         leftovers: Leftovers | None = None,
+        sandbox: Sandbox | None = None,
     ) -> None:
         """For `create`; nothing here touches the network or the disk."""
         settings, workdir, permission_mode = foundation.settings, foundation.project, foundation.mode
@@ -101,6 +105,7 @@ class Agent:
         self._model = model
         self._workdir = workdir
         self._environment = foundation.environment
+        self._sandbox = sandbox
         self._outputs = path.with_suffix("")
         self._hooks = self._make_hooks(hook_runner, before)
         calls = self._make_calls(permission_mode, can_use_tool)
@@ -174,18 +179,18 @@ class Agent:
                 },
                 outputs=self._outputs,
                 ledger=self._leftovers.entry,
+                sandbox=self._sandbox,
             ),
             rules=self.settings.rules,
             mode=mode,
-            directories=tuple(
-                os.path.realpath(os.path.join(self._workdir, os.path.expanduser(directory))) for directory in inside
-            ),
+            directories=real_directories(self._workdir, inside),
             protected=protected_paths(
                 self._workdir, self.home, self.settings.hooks.hooks, settings=self._foundation.snapshot.files
             ),
             approver=approver,
             emit=self._emit,
             sync=lambda: self._insist(self._store.sync),
+            border=self._sandbox.refusal if self._sandbox else lambda _: None,
         )
 
     @classmethod
@@ -252,18 +257,21 @@ class Agent:
         session_id = str(uuid.uuid4()) if options.resume is None else options.resume
         path = transcript_file(home, project, session_id)
         leftovers = Leftovers(home, path)
+        sandbox = sandbox_for(foundation, session_id) if foundation.sandbox else None
+        parts = (system, options.append_system_prompt, sandbox.description if sandbox else "")
         make = partial(
             cls,
             foundation=foundation,
             model=options.model_client or model_for(options.base_url, options.api_key, settings, environment),
             model_name=model_name_for(options.model, settings, environment),
             tools=list({tool.name: tool for tool in tools}.values()),
-            system_prompt="\n\n".join(part for part in (system, options.append_system_prompt) if part),
+            system_prompt="\n\n".join(filter(None, parts)),
             can_use_tool=options.can_use_tool,
             callbacks=options.callbacks,
             session_id=session_id,
             hook_runner=options.hook_runner or ProcessRunner(ledger=leftovers.entry),
             leftovers=leftovers,
+            sandbox=sandbox,
         )
         kept = store(path, holder=partial(holder_of, home))
         if options.resume is None:
@@ -351,6 +359,8 @@ class Agent:
             await self._hooks.close()
             for tool in self._tools.values():
                 await tool.close()
+            if self._sandbox is not None:
+                self._sandbox.close()
             await self._model.close()
             self._unwritten = None
             try:

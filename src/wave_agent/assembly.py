@@ -17,11 +17,14 @@ from wave_agent.models.base import Model, ModelRequest
 from wave_agent.models.windows import Window
 from wave_agent.nesting import Inheritance, inherited, restricted
 from wave_agent.permissions import NOT_LOOSER, PermissionMode
+from wave_agent.protected import protected_paths
 from wave_agent.result import Callbacks
+from wave_agent.sandbox import Sandbox
 from wave_agent.settings import MANAGED_FILE, OF_THE_PROJECT, Settings, merge_settings, settings_files
 from wave_agent.snapshot import Snapshot
 from wave_agent.sources import Choice, Gathered, Overlay, Trust, gather_settings, read_overlay
 from wave_agent.tools.base import Tool
+from wave_agent.transcript import transcript_file
 from wave_agent.trust import ProjectTrust, Record, rest_digest
 
 
@@ -48,6 +51,8 @@ class Options(Struct, frozen=True, kw_only=True):
     project_hooks: bool = True
     """False: the project's own hooks are left out, whether trusted or not."""
     managed_file: Path = MANAGED_FILE
+    sandbox: bool = False
+    """Commands are confined. `SandboxError` where that cannot be had."""
     max_turns: int | None = None
     resume: str | None = None
     model_client: Model | None = None
@@ -76,6 +81,7 @@ class Foundation(Struct, frozen=True, kw_only=True):
     max_turns: int | None
     handed_down: Inheritance
     """What holds for agents that its tools start."""
+    sandbox: bool = False
     trust: ProjectTrust = ProjectTrust()
     snapshot: Snapshot = Snapshot()
     notices: tuple[str, ...] = ()
@@ -108,6 +114,8 @@ def lay_foundation(options: Options, environment: Mapping[str, str]) -> Foundati
         max_turns=limit if above is None else above.restricted_turns(limit),
         notices=(*notices, *gathered.notices, *told, *map(str, settings.issues)),
         handed_down=_handed_down(options, choice, gathered, settings, mode=mode, home=home, project=project),
+        # Below a sandbox everything runs in it already, and cannot make one of its own.
+        sandbox=options.sandbox and (above is None or not above.sandbox),
         snapshot=Snapshot(files),
     )
 
@@ -164,13 +172,14 @@ def _handed_down(
         mode=mode,
         home=str(home),
         project=project,
-        directories=tuple(os.path.realpath(os.path.join(project, os.path.expanduser(one))) for one in directories),
+        directories=real_directories(project, directories),
         max_turns=options.max_turns,
         overlays=tuple(choice.overlays),
         deny=tuple(rule.text for rule in settings.rules.deny),
         ask=tuple(rule.text for rule in settings.rules.ask),
         strict=settings.strict_hooks,
         project_hooks=choice.project_hooks,
+        sandbox=options.sandbox,
         record=Record(
             hooks=gathered.trust.record,
             settings={os.path.relpath(source.name, project): rest_digest(source) for source in theirs},
@@ -218,6 +227,25 @@ def model_name_for(asked: str | None, settings: Settings, environment: Mapping[s
     if "model" in settings.managed:
         return settings.model or ""
     return asked or environment.get("WAVE_MODEL") or settings.model or ""
+
+
+def real_directories(project: str, directories: Sequence[str]) -> tuple[str, ...]:
+    """Directories as settings write them, as absolute paths without links."""
+    return tuple(os.path.realpath(os.path.join(project, os.path.expanduser(directory))) for directory in directories)
+
+
+def sandbox_for(foundation: Foundation, session_id: str) -> Sandbox:
+    """Raises `SandboxError` where none can be had."""
+    project, home, settings = foundation.project, foundation.home, foundation.settings
+    return Sandbox.open(
+        project=project,
+        directories=real_directories(project, settings.additional_directories),
+        protected=protected_paths(project, home, settings.hooks.hooks, settings=foundation.snapshot.files),
+        state=home,
+        outputs=transcript_file(home, project, session_id).with_suffix(""),
+        network=settings.sandbox_network,
+        environment=foundation.environment,
+    )
 
 
 class WindowFinder:

@@ -86,9 +86,11 @@ class CallRunner:
         approver: Approver | None,
         emit: Callable[[Event], None],
         sync: Callable[[], None] = lambda: None,
+        border: Callable[[str], str | None] = lambda _: None,
     ) -> None:
         """`directories` are those that count as inside, real paths. `sync` is called before a tool that changes
-        something: the record of the call is on disk before its effect."""
+        something: the record of the call is on disk before its effect. `border` says why a path must not be written,
+        whatever anybody permits."""
         self._messages = messages
         self._hooks = hooks
         self._tools = tools
@@ -100,6 +102,7 @@ class CallRunner:
         self._approver = approver
         self._emit = emit
         self._sync = sync
+        self._border = border
         self._places = Places(hooks.session.project_dir, hooks.session.home)
 
     def reads_only(self, call: Asked) -> bool:
@@ -154,6 +157,10 @@ class CallRunner:
             arguments = tool.parse(tool_input)
         except ToolInputError as error:
             self._finish(call, ToolResult(content=_blame(str(error), judged), success=False), error=str(error))
+            return None
+        written = tool.paths(tool_input) if tool.kind is Kind.EDITS else ()
+        if beyond := next((why for path in written if (why := self._border(path)) is not None), None):
+            self._finish(call, ToolResult(content=beyond, success=False), error=DENIED)
             return None
         subject = self._subject(tool, tool_input)
         permission = decide(subject, self._mode, self._rules, judged, self._places)

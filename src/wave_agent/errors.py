@@ -4,6 +4,7 @@ WaveError                   anything that a message can explain; the command lin
 ├── SettingsError           settings that cannot be used: starting with them would lose a guard
 ├── UntrustedHooksError     the project has hooks that nobody has trusted yet; it lists them
 ├── ModelError              the model did not answer, with the server's own message
+├── SandboxError            `--sandbox` was asked for, and cannot be had here
 ├── SessionError            a session cannot be found, read or written
 └── AgentClosedError        the agent was used after `close()`
 """
@@ -51,6 +52,10 @@ class ModelError(WaveError):
 
 class SessionError(WaveError):
     """A session cannot be found, read or written."""
+
+
+class SandboxError(WaveError):
+    """Commands cannot be confined on this machine. Nothing was run unconfined instead."""
 
 
 class AgentClosedError(WaveError):

@@ -43,6 +43,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     cleanup_days: int = 30
     managed: frozenset[str] = frozenset()
     """The names of the fields above that managed settings have set: neither flag nor environment overrides them."""
+    sandbox_network: bool = False
     issues: tuple[Issue, ...] = ()
 
     def require_usable(self) -> None:
@@ -254,11 +255,12 @@ VALUES = (
     Value("compat", "claude", "compat_claude", _flag, "read, but nothing uses it yet"),
     Value("httpHooks", "hosts", "http_hosts", _texts, "read, but nothing uses it yet"),
     Value("httpHooks", "env", "http_env", _texts, "read, but nothing uses it yet"),
+    Value("sandbox", "network", "sandbox_network", _flag, "with `--sandbox`: commands can reach the network"),
     Value("permissions", "defaultMode", "default_mode", _mode, "the permission mode; `--permission-mode` comes first"),
     Value("permissions", "additionalDirectories", "additional_directories", _texts,
           "directories that count to the project", adds_up=True),
 )  # fmt: skip
-_SECTIONS = ("permissions", "compat", "httpHooks", "env", "models")
+_SECTIONS = ("permissions", "compat", "httpHooks", "sandbox", "env", "models")
 _FREE = ("env", "models")
 """Sections whose keys are names that the user chooses."""
 _RULES = ("deny", "ask", "allow")

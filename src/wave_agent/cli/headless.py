@@ -57,6 +57,7 @@ class Flags(Struct, frozen=True, kw_only=True):
     trust_ref: str | None = None
     no_project_hooks: bool = False
     strict_hooks: bool = False
+    sandbox: bool = False
     resume: str | None = None
     go_on: bool = False
     """Resume the latest session."""
@@ -118,6 +119,7 @@ def options(flags: Flags, screen: "Screen") -> Options:
         trust=flags.trust,
         trust_ref=flags.trust_ref,
         project_hooks=not flags.no_project_hooks,
+        sandbox=flags.sandbox,
         max_turns=flags.max_turns,
         resume=resume,
     )

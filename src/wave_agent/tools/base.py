@@ -12,6 +12,7 @@ from msgspec import Struct
 from wave_agent.permissions import Kind
 from wave_agent.shell.values import Write, escape
 from wave_agent.processes import Ledger, no_ledger
+from wave_agent.sandbox import Sandbox
 
 
 class ToolResult(Struct, frozen=True, kw_only=True):
@@ -46,6 +47,8 @@ class ToolContext(Struct, frozen=True, kw_only=True):
     """A hook may still replace the result: nothing of it may reach the disk before `ToolResult.keep`."""
     ledger: Ledger = no_ledger
     """For whoever starts a process."""
+    sandbox: Sandbox | None = None
+    """What commands are confined by, if anything."""
 
 
 class Tool(ABC):

@@ -83,7 +83,7 @@ class Bash(Tool):
             seconds=seconds,
         )
         try:
-            ending = await Process(launch, receive, finish).run()
+            ending = await Process(_confined(launch, context, cwd_file), receive, finish).run()
             notes += self._follow(cwd_file, directory)
         except (OSError, RuntimeError) as error:
             ending = Ending(error=f"The command cannot be started: {error}")
@@ -112,7 +112,7 @@ class Bash(Tool):
             whole_group=True,
         )
         try:
-            shell = self._shells.start(call.command, launch, context.outputs)
+            shell = self._shells.start(call.command, _confined(launch, context), context.outputs)
         except (OSError, RuntimeError) as error:
             return ToolResult(content=f"The command cannot be started: {error}", success=False, ran=False)
         started = f"Started in the background as {shell.name}: BashOutput tells what it prints, KillShell ends it."
@@ -156,6 +156,21 @@ class Bash(Tool):
         return [f"[The working directory is now {after}]"]
 
 
+def _confined(launch: Launch, context: ToolContext, *files: Path) -> Launch:
+    """The same in the sandbox, if there is one. `files` are ours, and the command has to write them."""
+    sandbox = context.sandbox
+    if sandbox is None:
+        return launch
+    for file in files:
+        file.touch(mode=0o600)  # only what exists can be mounted
+    return replace(
+        launch,
+        argv=sandbox.command(launch.argv, launch.environment, cwd=launch.cwd, writable=[str(file) for file in files]),
+        environment=sandbox.outside(launch.environment),
+        complaint=sandbox.watch(),
+    )
+
+
 def _result(output: Output, ending: Ending, seconds: float, notes: list[str]) -> ToolResult:
     printed = output.take()
     if ending.error and ending.exit_code is None and ending.cut_short is None and not printed:
@@ -166,14 +181,14 @@ def _result(output: Output, ending: Ending, seconds: float, notes: list[str]) ->
             f"[Timed out after {seconds:g} s: the command and everything it started were ended. Raise `timeout` (at "
             f"most {_LONGEST_TIMEOUT} ms), or use run_in_background]"
         )
-    elif ending.error:
+    if ending.error:
         notes.append(f"[{ending.error}]")
-    elif ending.exit_code:
+    elif ending.exit_code and not timed_out:
         notes.append(f"[exit code {ending.exit_code}]")
     shown = strip_controls(printed).strip("\n")
     return ToolResult(
         content="\n".join([shown or "(no output)", *notes]) if notes or not shown else shown,
-        success=ending.exit_code == 0 and not timed_out,
+        success=ending.exit_code == 0 and not timed_out and ending.error is None,
         response={
             "stdout": output.stream("stdout"),
             "stderr": output.stream("stderr"),

@@ -42,6 +42,8 @@ class Launch(Struct, frozen=True, kw_only=True):
     what that left running is left alone."""
     use_pidfd: bool = True
     ledger: Ledger = no_ledger
+    complaint: Callable[[], str] = str
+    """Asked when it has ended: what it did that must not be, or nothing."""
 
 
 class Ending(Struct, frozen=True, kw_only=True):
@@ -52,7 +54,7 @@ class Ending(Struct, frozen=True, kw_only=True):
     cut_short: Literal["timeout", "cancellation"] | None = None
     """Why the group was killed."""
     error: str | None = None
-    """Why it could not be started, or why the exit code is unknown."""
+    """Why it could not be started, why the exit code is unknown, or what it must not have done."""
 
 
 class Process:
@@ -132,6 +134,13 @@ def _run(launch: Launch, receive: Receive, cancel: Cancellation) -> Ending:
             status = service.group.status
             code = status if status is None or status >= 0 else 128 - status
             return Ending(exit_code=code, cut_short=service.cut_short, error=service.why_unknown("exit code"))
+    popen = spawn(launch.argv, cwd=launch.cwd, env=launch.environment)
+    with Service(popen, cancel, receive, whole_group=launch.whole_group, use_pidfd=launch.use_pidfd) as service:
+        service.serve(started + launch.seconds)
+        status = service.group.status
+        code = status if status is None or status >= 0 else 128 - status
+        error = launch.complaint() or service.why_unknown("exit code")
+        return Ending(exit_code=code, cut_short=service.cut_short, error=error)
 
 
 def _explain(error: Exception, launch: Launch) -> str:

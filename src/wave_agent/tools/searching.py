@@ -31,7 +31,10 @@ def search_root(path: str, context: ToolContext, *, only_directory: bool = False
 
 async def run_search(request: dict[str, Any], context: ToolContext) -> dict[str, Any]:
     """The answer of `search`. Raises `ToolInputError` and `FileRefusedError`."""
+    sandbox = context.sandbox
     rg = shutil.which("rg", path=context.environment.get("PATH", os.defpath))
+    if rg is not None and sandbox is not None and sandbox.may_have_changed(rg):
+        rg = None  # a search runs outside, and does without what a command may have put there
     request = {**request, "project": str(context.project_dir), "rg": rg}
     received: dict[StreamName, bytearray] = {"stdout": bytearray(), "stderr": bytearray()}
     launch = Launch(
@@ -39,6 +42,7 @@ async def run_search(request: dict[str, Any], context: ToolContext) -> dict[str,
         cwd=str(context.project_dir),
         environment=context.environment,
         ledger=context.ledger,
+        environment=context.environment if sandbox is None else sandbox.outside(context.environment),
         seconds=_SECONDS,
     )
     try:

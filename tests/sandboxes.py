@@ -1,0 +1,37 @@
+"""Sandboxes for tests, on machines that can have them."""
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pytest
+
+from wave_agent.errors import SandboxError
+from wave_agent.hooks.definitions import HookDefinition
+from wave_agent.protected import protected_paths
+from wave_agent.sandbox import Sandbox
+
+
+def open_sandbox(
+    project: Path,
+    state: Path,
+    *,
+    directories: Sequence[Path] = (),
+    hooks: Sequence[HookDefinition] = (),
+    network: bool = False,
+    home: Path | None = None,
+    environment: Mapping[str, str] | None = None,
+) -> Sandbox:
+    """A real one; the test is skipped where there is none to be had."""
+    try:
+        return Sandbox.open(
+            project=str(project),
+            directories=[str(directory) for directory in directories],
+            protected=protected_paths(str(project), state, hooks, home),
+            state=state,
+            outputs=state / "projects" / "this" / "session",
+            network=network,
+            environment=environment or os.environ,
+        )
+    except SandboxError as error:
+        pytest.skip(f"no sandbox on this machine: {error}")
