@@ -16,6 +16,7 @@ from wave_agent.models.base import Model, ModelRequest, Text, ToolCall, ToolSpec
 from wave_agent.models.probe import Probe, advice
 from wave_agent.settings import Settings, merge_settings
 from wave_agent.sources import Choice, gather_settings
+from wave_agent.text import strip_controls
 
 PATIENCE = 60.0
 PING = ToolSpec(
@@ -51,7 +52,7 @@ def doctor(cwd: str | None, model: str | None, base_url: str | None, as_json: bo
 
 def _show(finding: Finding) -> None:
     mark = {"ok": "ok", "warning": "!!", "failed": "NO", "skipped": "--"}[finding.status]
-    click.echo(f"{mark}  {finding.check:<12} {finding.detail}")
+    click.echo(f"{mark}  {finding.check:<12} {strip_controls(finding.detail)}")
 
 
 def _silent(_: Finding) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from wave_agent.errors import WaveError
+from wave_agent.text import strip_controls
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -156,7 +157,7 @@ def run(group: click.Group, arguments: Sequence[str]) -> int:
     except BrokenPipeError:
         return FAILED  # whoever read the output has gone
     except (WaveError, OSError) as error:
-        click.echo(f"wave: {error}", err=True)
+        click.echo(f"wave: {strip_controls(str(error))}", err=True)
         return FAILED
     return status if isinstance(status, int) else 0
 

@@ -53,7 +53,7 @@ def show(cwd: str | None, session_id: str, as_json: bool) -> int:
     path = _find(cwd, session_id)
     resumed = load_session(path)
     if as_json:
-        click.echo(json.dumps([message.to_dict() for message in resumed.messages], ensure_ascii=False))
+        click.echo(json.dumps([message.to_dict() for message in resumed.messages]))
     else:
         click.echo(strip_controls(as_markdown(resumed.messages, f"Session {path.stem}")), nl=False)
     if resumed.skipped:
@@ -68,7 +68,7 @@ def show(cwd: str | None, session_id: str, as_json: bool) -> int:
 def export(cwd: str | None, session_id: str, output: str | None) -> int:
     """Write the conversation as Markdown."""
     path = _find(cwd, session_id)
-    text = as_markdown(load_session(path).messages, f"Session {path.stem}")
+    text = strip_controls(as_markdown(load_session(path).messages, f"Session {path.stem}"))
     if output is None:
         click.echo(text, nl=False)
         return 0

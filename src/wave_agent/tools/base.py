@@ -93,6 +93,9 @@ class Tool(ABC):
 
     def parse(self, tool_input: Mapping[str, Any]) -> Any:
         """Raises `ToolInputError` that names the field."""
+        for field in self.path_fields:
+            if "\0" in str(tool_input.get(field, "")):
+                raise ToolInputError(f"{self.name}: invalid input: a path cannot hold a NUL character - at `$.{field}`")
         try:
             return msgspec.convert(dict(tool_input), self.Input, strict=False)
         except msgspec.ValidationError as error:
