@@ -24,6 +24,7 @@ from wave_agent.assembly import (
 )
 from wave_agent.calls import Approver, CallRunner
 from wave_agent.compaction import Compactor
+from wave_agent.credentials import without_credentials
 from wave_agent.errors import AgentClosedError, SessionError
 from wave_agent.events import (
     Error,
@@ -37,7 +38,7 @@ from wave_agent.events import (
     TurnStarted,
 )
 from wave_agent.hooks.execution import HookRunner
-from wave_agent.hooks.manager import AGENT_KEYS, Deferred, HookManager, SessionFacts
+from wave_agent.hooks.manager import Deferred, HookManager, SessionFacts
 from wave_agent.hooks.runner import ProcessRunner
 from wave_agent.hooks.verdicts import Said
 from wave_agent.leftovers import Leftovers, holder_of
@@ -161,7 +162,6 @@ class Agent:
         )
 
     def _make_calls(self, mode: PermissionMode, approver: Approver | None) -> CallRunner:
-        kept = {key: value for key, value in self._environment.items() if key not in AGENT_KEYS}
         # The model is told where the whole of a long output stands, so it may read there.
         inside = (self._workdir, *self.settings.additional_directories, str(self._outputs))
         return CallRunner(
@@ -172,7 +172,7 @@ class Agent:
                 project_dir=Path(self._workdir),
                 # By the session's id the next agent knows what this one has left running, should it be killed.
                 environment={
-                    **kept,
+                    **without_credentials(self._environment),
                     **self.settings.env,
                     **self._foundation.handed_down.variable(),
                     "WAVE_SESSION_ID": self.session_id,

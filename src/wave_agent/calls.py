@@ -31,6 +31,7 @@ from wave_agent.permissions import (
 )
 from wave_agent.protected import ProtectedPaths
 from wave_agent.rules import Places
+from wave_agent.text import strip_controls
 from wave_agent.tools.base import Tool, ToolContext, ToolInputError, ToolResult
 from wave_agent.tools.registry import find_tool
 
@@ -249,7 +250,7 @@ class CallRunner:
             result = ToolResult(content=str(error), success=False, ran=False)
         except (Exception, SystemExit) as error:  # a tool's bug is the call's result, not the end of the agent
             result = ToolResult(
-                content=f"{tool.name} failed: {type(error).__name__}: {error}", success=False, ran=False
+                content=strip_controls(f"{tool.name} failed: {type(error).__name__}: {error}"), success=False, ran=False
             )
         if not result.ran:
             self._finish(call, result, error=result.content)

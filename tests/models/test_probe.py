@@ -3,6 +3,7 @@
 import asyncio
 import json
 import threading
+from base64 import b64encode
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any
@@ -17,11 +18,18 @@ class Server:
     def __init__(self) -> None:
         self.seen: list[tuple[str, str, str | None]] = []
         self.answers: dict[str, Any] = {}
+        self.redirects: dict[str, str] = {}
         server = self
 
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
                 server.seen.append((self.command, self.path, self.headers.get("Authorization")))
+                if place := server.redirects.get(self.path):
+                    self.send_response(302)
+                    self.send_header("Location", place)
+                    self.send_header("Content-Length", "0")
+                    self.end_headers()
+                    return
                 found = server.answers.get(self.path)
                 body = json.dumps(found).encode()
                 self.send_response(404 if found is None else 200)
@@ -82,3 +90,25 @@ def test_near_is_this_machine_or_its_own_network(host: str, near: bool):
 
 async def test_advice_names_a_local_server_or_the_demo():
     assert "wave" in (await asyncio.to_thread(advice)).lower()
+
+
+async def test_a_key_is_not_sent_along_where_the_server_sends_us(server: Server):
+    elsewhere = Server()
+    thread = threading.Thread(target=elsewhere.http.serve_forever)
+    thread.start()
+    elsewhere.answers["/v1/models"] = {"data": []}
+    server.redirects["/v1/models"] = f"{elsewhere.url}/v1/models"
+    try:
+        await Probe("secret-key")("GET", f"{server.url}/v1/models", None, 5)
+    finally:
+        elsewhere.http.shutdown()
+        thread.join()
+        elsewhere.http.server_close()
+    assert server.seen == [("GET", "/v1/models", "Bearer secret-key")]
+    assert elsewhere.seen == [("GET", "/v1/models", None)]
+
+
+async def test_user_and_password_of_the_url_are_sent_as_a_header(server: Server):
+    server.answers["/v1/models"] = {"data": []}
+    await Probe(None)("GET", f"{server.url.replace('//', '//me:p%20w@')}/v1/models", None, 5)
+    assert server.seen == [("GET", "/v1/models", f"Basic {b64encode(b'me:p w').decode()}")]

@@ -5,11 +5,13 @@ import json
 import os
 import shutil
 from collections.abc import AsyncIterator, Callable
+from http.client import HTTPException
 from typing import Any, NamedTuple, cast
 
 import click
 
 from wave_agent.assembly import find_places, model_for
+from wave_agent.credentials import without_userinfo
 from wave_agent.errors import ModelError, SettingsError, WaveError
 from wave_agent.hooks.definitions import HookDefinition
 from wave_agent.models.base import Model, ModelRequest, Text, ToolCall, ToolSpec
@@ -109,14 +111,14 @@ async def _endpoint(model: str | None, base_url: str | None, settings: Settings)
     if url is None and key is None:
         yield Finding("endpoint", "failed", f"none is set: set WAVE_BASE_URL and WAVE_MODEL. {advice()}")
         return
+    url = url or "https://api.openai.com/v1"
+    shown = without_userinfo(url)
     try:
-        status, listing = await Probe(key)(
-            "GET", f"{(url or 'https://api.openai.com/v1').rstrip('/')}/models", None, 10
-        )
+        status, listing = await Probe(key)("GET", f"{url.rstrip('/')}/models", None, 10)
         names = [str(row["id"]) for row in cast(list[dict[str, Any]], listing["data"])]
-        yield Finding("endpoint", "ok", f"{url} answers {status}{_some(names)}")
-    except (OSError, ValueError, TypeError, KeyError) as error:
-        yield Finding("endpoint", "warning", f"{url} does not list its models: {error}")
+        yield Finding("endpoint", "ok", f"{shown} answers {status}{_some(names)}")
+    except (OSError, ValueError, TypeError, KeyError, HTTPException) as error:
+        yield Finding("endpoint", "warning", f"{shown} does not list its models: {error}")
     if not name:
         yield Finding("model", "failed", "none is named: set WAVE_MODEL, or use --model")
         return

@@ -13,6 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from wave_agent.errors import SessionError
+from wave_agent.credentials import without_credentials
 from wave_agent.events import Event, HookFinished, HookRun, HookStarted, Notice
 from wave_agent.hooks.definitions import HookDefinition
 from wave_agent.hooks.events import EVENTS, ContextPlace, EventRow, HookEvent, OnFailure
@@ -39,8 +40,6 @@ from wave_agent.private import make_private, open_private
 from wave_agent.rules import Places
 from wave_agent.text import TEXT_LIMIT, clip
 
-AGENT_KEYS = ("WAVE_API_KEY", "OPENAI_API_KEY")
-"""The agent's own credentials: hooks never get them."""
 ARGUMENT_LIMIT = 100 * 1024
 """Bytes of one argument; the system takes 128 KiB."""
 ASYNC_GRACE = 5.0
@@ -106,7 +105,7 @@ class HookManager:
         self._max_stop_blocks = max_stop_blocks
         self._places = Places(session.project_dir, session.home)
         self._background: set[asyncio.Task[None]] = set()
-        kept = {key: value for key, value in environment.items() if key not in AGENT_KEYS}
+        kept = without_credentials(environment)
         for per_event in ("HOOK_EVENT", "HOOK_TOOL_NAME"):
             kept.pop(per_event, None)
         self._environment = {

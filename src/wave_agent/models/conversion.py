@@ -10,7 +10,12 @@ import msgspec
 from wave_agent.messages import Message, Origin, TextBlock, ToolBlock
 from wave_agent.text import strip_controls
 
-_TAG = re.compile(r"<(?=\s*/?\s*hook)", re.IGNORECASE)
+# Possessive: whoever writes a tag with a thousand blanks in it must not make us try them all again and again.
+_TAG = re.compile(r"<(?=\s*+/?+\s*+hook)", re.IGNORECASE)
+_GAP = "[\\s\u200b-\u200f\u2060-\u2064\ufeff]*+"
+"""White space and what nobody sees."""
+_FORGED = re.compile(f"<(?={_GAP}/?+{_GAP}{_GAP.join('hook')}(?![\\w.:-]))", re.IGNORECASE)
+"""Our own tag and nothing else: `<HookForm>` in a source file has to stay what `Edit` will find there."""
 NO_RESULT = "This call was interrupted and has no result."
 
 
@@ -48,7 +53,7 @@ def _user(message: Message) -> list[dict[str, Any]]:
 
 
 def _assistant(message: Message) -> list[dict[str, Any]]:
-    text = message.text
+    text = _for_model(message.text, None)
     calls = [block for block in message.blocks if isinstance(block, ToolBlock)]
     if not calls:
         return [{"role": "assistant", "content": text}] if text else []
@@ -61,6 +66,7 @@ def _call(block: ToolBlock) -> dict[str, Any]:
         arguments = msgspec.json.encode(block.parameters).decode()  # numbers that JSON does not have become null
     except (UnicodeEncodeError, OverflowError):
         arguments = json.dumps(block.parameters, separators=(",", ":"))
+    arguments = _FORGED.sub("\\\\u003c", arguments)  # the same to whoever parses it
     return {"id": block.id, "type": "function", "function": {"name": block.name, "arguments": arguments}}
 
 
@@ -76,9 +82,12 @@ def _text(block: TextBlock) -> str:
 
 
 def _for_model(text: str, origin: Origin | None) -> str:
-    """A hook's text says where it comes from, so that the model does not take it for the user's or the tool's."""
+    """A hook's text says where it comes from, so that the model does not take it for the user's or the tool's.
+
+    Nobody else's text can say so.
+    """
     if origin is None:
-        return text
-    name = strip_controls(origin.hook).replace('"', "'")
+        return _FORGED.sub("&lt;", text)
+    name = _TAG.sub("&lt;", " ".join(strip_controls(origin.hook).replace('"', "'").split()))
     inside = _TAG.sub("&lt;", strip_controls(text))  # a text cannot end its own wrapping
     return f'<hook event="{origin.event}" name="{name}">\n{inside}\n</hook>'

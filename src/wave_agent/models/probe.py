@@ -8,6 +8,9 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
+from wave_agent.credentials import without_userinfo
+from wave_agent.models.routes import basic_authorization
+
 MAX_ANSWER = 4 << 20
 LOCAL_SERVERS = {11434: "Ollama", 8000: "vLLM", 8080: "llama.cpp", 1234: "LM Studio"}
 
@@ -28,10 +31,11 @@ class Probe:
         from urllib.request import Request, urlopen  # lazy: half a megabyte of modules for one question
 
         headers = {"Content-Type": "application/json", "User-Agent": "wave-agent"}
-        if self._key:
-            headers["Authorization"] = f"Bearer {self._key}"
         data = None if body is None else json.dumps(body).encode()
-        request = Request(url, data=data, headers=headers, method=method)
+        request = Request(without_userinfo(url), data=data, headers=headers, method=method)
+        if authorization := f"Bearer {self._key}" if self._key else basic_authorization(urlsplit(url)):
+            # Whereto ever the server sends us: the key is for this one.
+            request.add_unredirected_header("Authorization", authorization)
         with urlopen(request, timeout=seconds) as answer:
             return answer.status, json.loads(answer.read(MAX_ANSWER))
 

@@ -8,6 +8,7 @@ from urllib.parse import SplitResult, quote, unquote, urlsplit
 
 from msgspec import Struct
 
+from wave_agent.credentials import without_userinfo
 from wave_agent.errors import ModelError
 
 _PORTS = {"http": 80, "https": 443}
@@ -56,7 +57,7 @@ def chat_endpoint(base_url: str) -> Endpoint:
     except ValueError:
         place, parts = None, urlsplit("")
     if place is None or any(ord(character) <= 32 for character in url):
-        raise ModelError(f'"{_without_userinfo(url)}" is no base URL: it looks like https://api.example.com/v1')
+        raise ModelError(f'"{without_userinfo(url)}" is no base URL: it looks like https://api.example.com/v1')
     path = parts.path.rstrip("/").removesuffix("/chat/completions")
     target = f"{path}/chat/completions" + (f"?{parts.query}" if parts.query else "")
     return Endpoint(place, quote(target, safe=_PLAIN), place.origin + path)
@@ -77,7 +78,7 @@ def proxy_for(place: Place, environment: Mapping[str, str]) -> Place | None:
     except ValueError:
         proxy = None
     if proxy is None:
-        shown = _without_userinfo(url)
+        shown = without_userinfo(url)
         raise ModelError(f'{name} is "{shown}"; only http:// and https:// proxies are supported. Change or unset it.')
     return proxy
 
@@ -110,17 +111,16 @@ def _place(parts: SplitResult) -> Place | None:
         return None
     host = parts.hostname if ":" in parts.hostname else parts.hostname.encode("idna").decode()
     port = parts.port or _PORTS[parts.scheme]
+    password = None if parts.username is None else unquote(parts.password or "")
+    return Place(parts.scheme, host, port, basic_authorization(parts), password)
+
+
+def basic_authorization(parts: SplitResult) -> str | None:
+    """The header that the user and the password of a URL make."""
     if parts.username is None:
-        return Place(parts.scheme, host, port)
+        return None
     user, password = unquote(parts.username), unquote(parts.password or "")
-    basic = b64encode(f"{user}:{password}".encode()).decode()
-    return Place(parts.scheme, host, port, f"Basic {basic}", password)
-
-
-def _without_userinfo(url: str) -> str:
-    scheme, separator, rest = url.rpartition("://")
-    authority, slash, path = rest.partition("/")
-    return f"{scheme}{separator}{authority.rpartition('@')[2]}{slash}{path}"
+    return f"Basic {b64encode(f'{user}:{password}'.encode()).decode()}"
 
 
 def _excepted(place: Place, no_proxy: str) -> bool:

@@ -8,6 +8,7 @@ from typing import Any, get_type_hints, overload
 import msgspec
 
 from wave_agent.permissions import Kind
+from wave_agent.text import strip_controls
 from wave_agent.tools.base import Tool, ToolContext, ToolResult
 
 
@@ -31,9 +32,9 @@ class FunctionTool(Tool):
         else:
             answer = await asyncio.to_thread(_called, self.function, values)
         if isinstance(answer, ToolResult):
-            return answer
+            return msgspec.structs.replace(answer, content=strip_controls(answer.content))
         text = "" if answer is None else answer if isinstance(answer, str) else msgspec.json.encode(answer).decode()
-        return ToolResult(content=text)
+        return ToolResult(content=strip_controls(text))
 
 
 def _called(function: Callable[..., Any], values: dict[str, Any]) -> Any:
