@@ -428,3 +428,29 @@ async def test_a_tool_with_the_name_of_a_built_in_one_takes_its_place(workdir: P
     found = await called(workdir, bash, command="ls")
     assert found.block.result == "would run ls"
     assert found.spec["Bash"].description == "Not a shell."
+
+
+@pytest.mark.parametrize("as_result", [True, False])
+async def test_terminal_escapes_of_a_function_do_not_reach_the_model(tmp_path: Path, as_result: bool) -> None:
+    @tool(reads_only=True)
+    def coloured() -> Any:
+        """Print in colour."""
+        text = "\x1b[31mred\x1b[0m\u202e"
+        return ToolResult(content=text) if as_result else text
+
+    model = ScriptedModel([Reply(tool_calls=[call("coloured")]), "done"])
+    async with await Agent.create(workdir=tmp_path, tools=[coloured], model_client=model) as agent:
+        await agent.send_message("go")
+    assert model.requests[-1].messages[-1]["content"] == "red"
+
+
+async def test_nor_do_those_of_its_failure(tmp_path: Path) -> None:
+    @tool(reads_only=True)
+    def failing() -> str:
+        """Fail in colour."""
+        raise ValueError("\x1b[31mred")
+
+    model = ScriptedModel([Reply(tool_calls=[call("failing")]), "done"])
+    async with await Agent.create(workdir=tmp_path, tools=[failing], model_client=model) as agent:
+        await agent.send_message("go")
+    assert model.requests[-1].messages[-1]["content"] == "failing failed: ValueError: red"

@@ -8,7 +8,7 @@ import pytest
 
 from tests.tools.session import Session
 from wave_agent.permissions import Kind
-from wave_agent.tools.base import ToolInputError
+from wave_agent.tools.base import Tool, ToolInputError
 from wave_agent.tools.registry import builtin_tools, find_tool
 
 INPUTS = {
@@ -71,3 +71,10 @@ def test_importing_them_loads_nothing_heavy() -> None:
     )
     loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
     assert not set(loaded) & {"difflib", "inspect", "dataclasses", "tempfile", "httpcore", "textual", "tree_sitter"}
+
+
+@pytest.mark.parametrize("tool", [tool for tool in builtin_tools() if tool.path_fields], ids=lambda tool: tool.name)
+def test_a_path_with_a_nul_is_told_to_the_model(tool: Tool) -> None:
+    for field in tool.path_fields:
+        with pytest.raises(ToolInputError, match=rf"NUL.*{field}"):
+            tool.parse({field: "a\0b"})
