@@ -214,6 +214,8 @@ class Sandbox:
         if self._private is not None:
             shutil.rmtree(self._private, ignore_errors=True)
             self._private = None
+            with suppress(OSError):  # There are outputs in it.
+                self._outputs.rmdir()
 
     # ---------------------------------------------------------------------------------------------------------- inside
 
@@ -265,7 +267,9 @@ class Sandbox:
         )
 
     def _is_usable(self, directory: str) -> bool:
-        """It is there, and adding it gives nothing away that is protected."""
+        """It is there, is no link that has come into its place, and adding it gives nothing away that is protected."""
+        if os.path.realpath(directory) != directory:
+            return False
         if directory == self._project:
             return True
         inside = self._protected.find(directory) is not None or directory in self._protected.directories
@@ -273,14 +277,18 @@ class Sandbox:
         return os.path.isdir(directory) and not inside and not state
 
     def _private_directory(self) -> str:
+        """Among what commands cannot write: they would put a link in its place, and the next mount would follow it."""
         if self._private is None:
-            import tempfile  # lazy: once a session
-
-            self._private = tempfile.mkdtemp(prefix="wave-sandbox-")
+            _make_private(self._outputs)
+            private = self._outputs / f"tmp-{os.urandom(4).hex()}"
+            private.mkdir(mode=0o700)
+            self._private = str(private)
         return self._private
 
     def _survey(self) -> "_Survey":
         survey = _Survey()
+        for inner in self._directories:
+            survey.pin([base for base in self._directories if _is_below(inner, base) and inner != base], inner)
         closed = self._protected.directories
         for path in sorted({*self._protected.files, *closed}):
             if any(_is_below(path, directory) and path != directory for directory in closed):
@@ -293,7 +301,7 @@ class Sandbox:
     def _put_right(self, path: str, was: str | None) -> str:
         moved = ""
         if os.path.lexists(path):
-            self._outputs.mkdir(mode=0o700, parents=True, exist_ok=True)
+            _make_private(self._outputs)
             moved = str(self._outputs / f"moved-{os.urandom(4).hex()}-{os.path.basename(path)}")
             shutil.move(path, moved)
         if was is not None:
@@ -312,6 +320,11 @@ class _Survey:
         """Absent, and an empty directory there is no harm: it can be made, mounted and removed again."""
         self.open: dict[str, None] = {}
         """Nothing can be mounted there."""
+
+    def pin(self, bases: Sequence[str], path: str) -> None:
+        """A writable directory in another one: nobody is to put something else in the place of what leads there."""
+        while bases and (path := os.path.dirname(path)) not in bases:
+            self.pinned[path] = None
 
     def add(self, base: str, path: str, *, is_directory: bool) -> None:
         """Follows the path from the writable directory on, up to the first part that decides."""
@@ -357,6 +370,13 @@ def _sockets() -> Iterable[str]:
 
 def _is_for_the_loader(name: str) -> bool:
     return name in LOADER_VARIABLES or name.startswith("LD_")
+
+
+def _make_private(directory: Path) -> None:
+    """The directory with all parents; those that are new are the user's alone."""
+    if not directory.is_dir():
+        _make_private(directory.parent)
+        directory.mkdir(mode=0o700, exist_ok=True)
 
 
 def _seen(path: str) -> str | None:

@@ -6,7 +6,6 @@ import shutil
 import signal
 import socket
 import stat
-import tempfile
 from collections.abc import AsyncGenerator, Callable
 from pathlib import Path
 from typing import Any
@@ -105,7 +104,7 @@ class TestWriting:
         shown = await confined.bash(f"cat /tmp/{name} /var/tmp/{name}; echo $TMPDIR")
         assert shown.content == "hello\nhello\n/tmp"
         assert not Path(f"/tmp/{name}").exists()
-        (place,) = Path(tempfile.gettempdir()).glob(f"wave-sandbox-*/{name}")
+        (place,) = confined.outputs.glob(f"tmp-*/{name}")
         assert stat.S_IMODE(place.parent.stat().st_mode) == 0o700
         await confined.close()
         assert not place.parent.exists()
@@ -118,6 +117,29 @@ class TestWriting:
             assert note.read_text() == "shared\n"
         finally:
             note.unlink(missing_ok=True)
+
+    async def test_a_link_in_the_place_of_an_added_directory_is_not_followed(self, make: Make, tmp_path: Path) -> None:
+        """Nor can one get there while a directory around it can be written as well."""
+        around, added = tmp_path / "around", tmp_path / "around" / "deep" / "added"
+        added.mkdir(parents=True)
+        (tmp_path / "victims").mkdir()
+        confined = make(directories=[around, added])
+        await confined.bash(
+            f"cd {around}; rm -rf deep/added; mv deep away; mkdir deep; ln -s {tmp_path}/victims deep/added; >ok"
+        )
+        assert (around / "ok").exists()
+        assert added.is_dir()
+        assert not added.is_symlink()
+        shutil.rmtree(added)
+        added.symlink_to(tmp_path / "victims")
+        await confined.bash(f"echo gotcha > {added}/file; echo gotcha > {tmp_path}/victims/file")
+        assert os.listdir(tmp_path / "victims") == []
+
+    async def test_nothing_that_is_mounted_comes_from_where_a_command_can_write(self, make: Make) -> None:
+        confined = make()
+        confined.environment["TMPDIR"] = str(confined.project)
+        await confined.bash("true")
+        assert sorted(os.listdir(confined.project)) == [".claude", ".codex", ".wave"]
 
     async def test_the_state_of_the_agent_is_neither_written_nor_read(self, make: Make) -> None:
         confined = make()
@@ -147,7 +169,7 @@ class TestWriting:
     async def test_the_whole_of_a_long_output_can_be_read_where_it_is_said_to_be(self, make: Make) -> None:
         confined = make()
         await confined.bash("seq 1 20000")
-        (file,) = confined.outputs.iterdir()
+        (file,) = confined.outputs.glob("*.txt")
         assert stat.S_IMODE(file.stat().st_mode) == 0o600
         result = await confined.bash(f"tail -n 1 {file}; echo more >> {file}")
         assert result.content.startswith("20000\n")
@@ -321,7 +343,8 @@ class TestWhatStaysAsItIs:
         await confined.bash("cd sub")
         assert (await confined.bash("pwd; cd /usr; exit 3")).content.startswith(f"{confined.project}/sub\n")
         assert (await confined.bash("pwd")).content == "/usr"
-        assert os.listdir(confined.outputs) == []
+        await confined.close()
+        assert not confined.outputs.exists()
 
     async def test_a_command_can_clean_up_at_a_timeout(self, make: Make) -> None:
         confined = make()
