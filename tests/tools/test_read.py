@@ -164,9 +164,8 @@ async def test_a_file_without_permission_is_told(session: Session) -> None:
     assert "Permission denied" in (await session.call("Read", file_path="a.txt")).content
 
 
-@pytest.mark.parametrize("path", ["a\0b", "x" * 5000])
-async def test_a_name_that_cannot_be_one_is_told(session: Session, path: str) -> None:
-    assert not (await session.call("Read", file_path=path)).ran
+async def test_a_name_that_cannot_be_one_is_told(session: Session) -> None:
+    assert not (await session.call("Read", file_path="x" * 5000)).ran
 
 
 @pytest.mark.parametrize(
@@ -174,6 +173,7 @@ async def test_a_name_that_cannot_be_one_is_told(session: Session, path: str) ->
     [
         ({}, "file_path"),
         ({"file_path": ""}, "file_path"),
+        ({"file_path": "a\0b"}, "file_path"),
         ({"file_path": "a", "offset": -1}, "offset"),
         ({"file_path": "a", "limit": 0}, "limit"),
         ({"file_path": "a", "line": 3}, "line"),
