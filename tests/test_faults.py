@@ -548,7 +548,7 @@ async def test_a_full_disk_leaves_the_old_file_whole_and_costs_only_the_copy_of_
 # -------------------------------------------------------------------------------------------- no process can be started
 
 CROWDED = """
-import asyncio, json, os, resource, sys
+import asyncio, json, resource, sys, threading
 from wave_agent import Agent
 from wave_agent.events import ToolStarted
 
@@ -559,7 +559,7 @@ def limit(number):
 
 def heard(event):
     if isinstance(event, ToolStarted):
-        limit(len(os.listdir("/proc/self/task")) + spare if event.parameters["todos"] == [] else None)
+        limit(threading.active_count() + spare if event.parameters["todos"] == [] else None)
 
 async def main():
     async with await Agent.create(workdir=project, base_url=url, model="m", trust=True,
@@ -576,10 +576,11 @@ def as_somebody_else(world: Served) -> list[str]:
     """The limit does not count for root. Somebody else may still read where this Python is installed."""
     if shutil.which("setpriv") is None:
         pytest.skip("needs setpriv, or an ordinary user")
+    somebody = 50_000 + os.getpid() % 10_000  # nobody else's: all processes of a user count together
     for path in (world.home, world.project, *world.project.rglob("*")):
-        os.chown(path, 54321, 54321)
+        os.chown(path, somebody, somebody)
     may_read = ("--inh-caps=+dac_read_search", "--ambient-caps=+dac_read_search")
-    return ["setpriv", "--reuid=54321", "--regid=54321", "--clear-groups", *may_read]
+    return ["setpriv", f"--reuid={somebody}", f"--regid={somebody}", "--clear-groups", *may_read]
 
 
 @needs_proc
@@ -592,8 +593,9 @@ async def test_where_no_process_can_be_started_a_guard_denies_or_its_failure_is_
         pytest.skip("other processes of this user would count too")
     world.settings({"PreToolUse": [world.hook("guard", "", onFailure=on_failure)]})
     other = as_somebody_else(world) if os.getuid() == 0 else []
-    calls = [call("TodoWrite", todos=[]), call("TodoWrite", todos=[{"content": "x", "status": "pending"}])]
-    with RecordingModelServer.in_thread([Reply(tool_calls=calls), "done"]) as server:
+    crowded, alone = [], [{"content": "x", "status": "pending"}]
+    calls = [Reply(tool_calls=[call("TodoWrite", todos=todos)]) for todos in (crowded, alone)]
+    with RecordingModelServer.in_thread([*calls, "done"]) as server:
         done = await asyncio.to_thread(
             subprocess.run,
             [*other, Path(WAVE).with_name("python"), "-c", CROWDED, server.base_url, world.project, str(spare)],
@@ -603,13 +605,14 @@ async def test_where_no_process_can_be_started_a_guard_denies_or_its_failure_is_
         )
 
     assert done.stderr == ""
-    first, _ = [one["content"] for one in server.requests[1].body["messages"] if one["role"] == "tool"]
+    first, _ = [one["content"] for one in server.requests[2].body["messages"] if one["role"] == "tool"]
     assert ("cannot be started" in first) is (on_failure == "block")
     assert len(world.log("guard")) == 1  # that of the second call: the agent works again
     found = json.loads(done.stdout)
     assert (found["status"], found["failures"]) == ("completed", ["spawn", None])
     assert found["let_through"] == (on_failure == "continue")
     assert "cannot be started" in found["messages"]
+    assert ("Resource temporarily unavailable" if spare else "start new thread") in found["messages"]
     assert [line["failure"] for line in lines_on_disk(world) if line.get("subtype") == "hook_run"] == ["spawn", None]
 
 
