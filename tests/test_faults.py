@@ -203,15 +203,17 @@ async def test_without_descriptors_a_guard_denies_or_its_failure_is_counted_and_
 
     result = await agent.send_message("go")
 
+    # Without a single one nobody can tell whether the project's hook is still what was trusted.
+    let_through = on_failure == "continue" and spare > 0
     denied = "too many open files" in world.told_model(1)[0].lower()
-    assert denied is (on_failure == "block")
+    assert denied is not let_through
     assert len(world.log("guard")) == 1  # that of the second call: the agent works again
     assert world.exists()
     assert result.status == "completed"
     assert [run.failure for run in result.hooks] == ["spawn", None]
-    assert sum(run.let_through for run in result.hooks) == (on_failure == "continue")
+    assert sum(run.let_through for run in result.hooks) == let_through
     assert any("too many open files" in text.lower() for text in [*errors(agent), *notices(agent)])
-    assert [run["let_through"] for run in records(agent, "hook_run")] == [on_failure == "continue", False]
+    assert [run["let_through"] for run in records(agent, "hook_run")] == [let_through, False]
 
 
 async def test_without_descriptors_a_command_fails_as_a_result_and_the_next_one_runs(world: Served):
@@ -230,6 +232,7 @@ async def test_without_descriptors_a_command_fails_as_a_result_and_the_next_one_
 
     result = await agent.send_message("go")
 
+    assert result.status == "completed", result.error
     assert "open files" in world.told_model(1)[0]
     assert (world.exists("first"), world.exists("second")) == (False, True)
     assert not list(world.project.glob(".wave-*"))
@@ -269,7 +272,7 @@ async def test_a_command_that_is_too_long_is_a_result_with_advice(world: Served)
 
 
 @pytest.mark.parametrize("on_failure", ["block", "continue"])
-async def test_a_project_that_is_gone_before_a_hook_denies_or_is_counted_and_told(world: Served, on_failure: str):
+async def test_a_project_that_is_gone_before_a_hook_denies(world: Served, on_failure: str):
     world.settings({"PreToolUse": [world.hook("guard", "", onFailure=on_failure)]})
 
     def vanish(_: RecordedRequest) -> Reply:
@@ -280,11 +283,11 @@ async def test_a_project_that_is_gone_before_a_hook_denies_or_is_counted_and_tol
 
     result = await agent.send_message("go")
 
-    assert all("does not exist" in text for text in world.told_model()[on_failure == "continue" :])
+    assert all("does not exist" in text for text in world.told_model())
     assert not world.project.exists()
     assert result.status == "completed"
     assert [run.failure for run in result.hooks] == ["spawn", "spawn"]
-    assert sum(run.let_through for run in result.hooks) == (2 if on_failure == "continue" else 0)
+    assert not any(run.let_through for run in result.hooks)
     assert len(saved_results(agent)) == 2
 
 
@@ -347,7 +350,7 @@ async def test_a_guard_that_deletes_itself_denies_to_the_end_and_then_fails_clos
     assert len(world.log("guard")) == 1
     assert (world.exists("a"), world.exists("b")) == (False, False)
     assert [run.outcome for run in result.hooks] == ["deny", "failure"], second
-    assert [run["failure"] for run in records(agent, "hook_run")] == [None, "exit"]
+    assert [run["failure"] for run in records(agent, "hook_run")] == [None, "spawn"]
 
 
 STRANGE = {
@@ -449,6 +452,7 @@ FULL = """
 import asyncio, gc, json, os, resource, sys
 from pathlib import Path
 from wave_agent import Agent
+from wave_agent.session import load_session
 from wave_agent.testing import Reply, ScriptedModel, call
 
 project, shape = Path(sys.argv[1]), sys.argv[2]
@@ -480,6 +484,7 @@ async def once(size):
         "told": [result.error for result in results if result.error],
         "open": sum(getattr(block, "result", "") is None for block in blocks),
         "size": os.path.getsize(agent.transcript_path),
+        "skipped": load_session(Path(agent.transcript_path)).skipped,
         "limit": size,
     }
 
@@ -494,7 +499,7 @@ asyncio.run(main())
 
 
 @pytest.mark.parametrize("shape", ["plain", "async", "interrupted"])
-async def test_wherever_the_disk_is_full_one_prompt_ends_with_the_error_and_no_call_stays_open(
+async def test_wherever_the_disk_is_full_prompts_end_with_the_error_and_what_was_said_is_written_later(
     world: Served, shape: str
 ):
     done = await asyncio.to_thread(
@@ -511,8 +516,10 @@ async def test_wherever_the_disk_is_full_one_prompt_ends_with_the_error_and_no_c
     for one in cut:
         assert one["open"] == 0
         assert one["statuses"].count("error") == len(one["told"])
-        # An async hook may end after the last prompt, when nobody is there to be told.
-        assert len(one["told"]) == (one["size"] == one["limit"]) or (shape == "async" and not one["told"])
+        begun = one["statuses"].index("error") if one["told"] else 3
+        assert set(one["statuses"][begun:]) <= {"error"}  # nothing runs that cannot be recorded
+        assert one["told"] or one["size"] <= one["limit"] or shape == "async"
+        assert one["skipped"] == 0  # what did not fit was written when there was room again
         assert all("cannot be written" in text for text in one["told"])
 
 

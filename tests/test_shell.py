@@ -5,6 +5,7 @@ import re
 import shlex
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 from time import perf_counter
 
@@ -845,3 +846,17 @@ def test_a_line_that_is_too_long_for_the_grammar_is_still_searched() -> None:
     assert restricts("git push:*", "true; " * 50_000 + "git push")
     assert restricts("git push:*", "(" * 10_000 + "git push" + ")" * 10_000)
     assert not permits("true:*", "true; " * 50_000)
+
+
+def test_where_the_grammar_cannot_be_loaded_a_line_is_not_understood_and_restrictions_still_hold() -> None:
+    script = """
+import os, resource, sys
+from wave_agent.rules import Places, Purpose, parse_rule
+rule, places = parse_rule("Bash(git push:*)"), Places("/p", "/h")
+soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+resource.setrlimit(resource.RLIMIT_NOFILE, (os.dup(0), hard))
+line = {"command": "true && git push"}
+print(rule.matches("Bash", line, places), rule.matches("Bash", {"command": "git push"}, places, Purpose.PERMIT))
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("True False\n", "")

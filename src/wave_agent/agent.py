@@ -174,7 +174,7 @@ class Agent:
                 environment={
                     **without_credentials(self._environment),
                     **self.settings.env,
-                    **self._foundation.handed_down.variable(),
+                    **(self._foundation.handed_down.variable() if self._foundation.handed_down else {}),
                     "WAVE_SESSION_ID": self.session_id,
                 },
                 outputs=self._outputs,
@@ -418,9 +418,8 @@ class Agent:
         finally:
             self._running = None
             self._source = None if turn.session_begun else source
-            with suppress(SessionError):  # noted: see `_record`
-                self._close_open_calls()
-                self._tell_changed_settings()
+            self._close_open_calls()
+            self._tell_changed_settings()
         if work.cancelled():
             self._messages.add_notice_block("Interrupted.", "info")
             return Status.INTERRUPTED
@@ -446,13 +445,16 @@ class Agent:
 
     def _tell_changed_settings(self) -> None:
         for change in self._foundation.snapshot.changes():
-            self._messages.add_notice_block(change)
+            with suppress(SessionError):  # noted: see `_record`
+                self._messages.add_notice_block(change)
 
     def _close_open_calls(self) -> None:
-        """Every call has a result, also one that was interrupted."""
-        self._messages.drop_unjudged_prompt()
+        """Every call has a result, also one that was interrupted, and also where nothing can be written any more."""
+        with suppress(SessionError):  # noted: see `_record`
+            self._messages.drop_unjudged_prompt()
         for block in self._messages.open_calls():
-            self._messages.update_tool_block(block.id, result=INTERRUPTED, success=False, error=INTERRUPTED)
+            with suppress(SessionError):
+                self._messages.update_tool_block(block.id, result=INTERRUPTED, success=False, error=INTERRUPTED)
 
     def _loading(self, loading: bool) -> None:
         if self._callbacks.on_loading_change:

@@ -79,7 +79,7 @@ class Foundation(Struct, frozen=True, kw_only=True):
     settings: Settings
     mode: PermissionMode
     max_turns: int | None
-    handed_down: Inheritance
+    handed_down: Inheritance | None = None
     """What holds for agents that its tools start."""
     sandbox: bool = False
     trust: ProjectTrust = ProjectTrust()
@@ -100,24 +100,21 @@ def lay_foundation(options: Options, environment: Mapping[str, str]) -> Foundati
     settings.require_usable()
     mode, told = mode_for(options.permission_mode, settings, above)
     limit = limit_for(options.max_turns)
-    files = [
-        *settings_files(home, project).values(),
-        *(Path(file) for file in choice.overlays if isinstance(file, str)),
-    ]
-    return Foundation(
+    named = [*(one for one in choice.overlays if not isinstance(one, Mapping)), choice.added_managed]
+    base = Foundation(
         project=project,
         home=home,
         environment=environment,
         settings=settings,
-        trust=gathered.trust,
         mode=mode,
         max_turns=limit if above is None else above.restricted_turns(limit),
-        notices=(*notices, *gathered.notices, *told, *map(str, settings.issues)),
-        handed_down=_handed_down(options, choice, gathered, settings, mode=mode, home=home, project=project),
         # Below a sandbox everything runs in it already, and cannot make one of its own.
-        sandbox=options.sandbox and (above is None or not above.sandbox),
-        snapshot=Snapshot(files),
+        sandbox=options.sandbox and not (above and above.sandbox),
+        trust=gathered.trust,
+        snapshot=Snapshot([*settings_files(home, project).values(), *(Path(file) for file in named if file)]),
+        notices=(*notices, *gathered.notices, *told, *map(str, settings.issues)),
     )
+    return replace(base, handed_down=_handed_down(base, choice, gathered, sandbox=bool(above and above.sandbox)))
 
 
 def _choice(
@@ -155,31 +152,23 @@ def _choice(
     ), [told] if refused else []
 
 
-def _handed_down(
-    options: Options,
-    choice: Choice,
-    gathered: Gathered,
-    settings: Settings,
-    *,
-    mode: PermissionMode,
-    home: Path,
-    project: str,
-) -> Inheritance:
+def _handed_down(base: Foundation, choice: Choice, gathered: Gathered, *, sandbox: bool) -> Inheritance:
+    """`sandbox`: this agent runs in one itself."""
+    settings, project = base.settings, base.project
     theirs = [source for source in gathered.sources if source.layer in OF_THE_PROJECT]
-    directories = (project, *settings.additional_directories)
-    in_code = [hook for hook in settings.hooks.hooks if hook.layer is Layer.CODE]
+    in_code = any(hook.layer is Layer.CODE for hook in settings.hooks.hooks)
     return Inheritance(
-        mode=mode,
-        home=str(home),
+        mode=base.mode,
+        home=str(base.home),
         project=project,
-        directories=real_directories(project, directories),
-        max_turns=options.max_turns,
+        directories=real_directories(project, (project, *settings.additional_directories)),
+        max_turns=base.max_turns,
         overlays=tuple(choice.overlays),
         deny=tuple(rule.text for rule in settings.rules.deny),
         ask=tuple(rule.text for rule in settings.rules.ask),
         strict=settings.strict_hooks,
         project_hooks=choice.project_hooks,
-        sandbox=options.sandbox,
+        sandbox=base.sandbox or sandbox,
         record=Record(
             hooks=gathered.trust.record,
             settings={os.path.relpath(source.name, project): rest_digest(source) for source in theirs},

@@ -98,9 +98,7 @@ class FileSessionStore:
             return
         try:
             _to_disk(self._descriptor)
-            if not self._named:
-                _name_to_disk(self.path.parent)
-                self._named = True
+            self._named = self._named or _name_to_disk(self.path.parent)
         except OSError as error:
             raise self._failure(error) from error
         self._unsynced = False
@@ -160,11 +158,15 @@ def _to_disk(descriptor: int) -> None:
     getattr(os, "fdatasync", os.fsync)(descriptor)
 
 
-def _name_to_disk(directory: Path) -> None:
-    """A new file's name belongs to its directory."""
-    descriptor = os.open(directory, os.O_RDONLY | os.O_CLOEXEC)
+def _name_to_disk(directory: Path) -> bool:
+    """A new file's name belongs to its directory. False if that has to be tried again."""
+    try:
+        descriptor = os.open(directory, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:  # No descriptor is left. The records themselves are safe.
+        return False
     try:
         with suppress(OSError):  # Some file systems cannot, and need not.
             os.fsync(descriptor)
     finally:
         os.close(descriptor)
+    return True

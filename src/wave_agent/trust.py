@@ -22,6 +22,8 @@ from wave_agent.hooks.definitions import HookDefinition
 from wave_agent.named_files import named_files
 from wave_agent.settings import RESTRICTIONS, require_sound_owner
 
+UNREADABLE = "cannot be read: "
+
 Digest = Callable[[str], str | None]
 """The digest of a file's content, by absolute path; None if there is no such file."""
 
@@ -77,12 +79,14 @@ def record_of(sources: Sequence[SettingsSource], project: str, digest: Digest) -
 
 
 def file_digest(path: str) -> str | None:
-    """Of what is in the file now."""
+    """Of what is in the file now. What cannot be read has no digest that any file has."""
     try:
         with open(path, "rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
-    except (OSError, ValueError):
+    except (FileNotFoundError, NotADirectoryError, ValueError):
         return None
+    except OSError as error:
+        return f"{UNREADABLE}{error.strerror}"
 
 
 def rest_digest(source: SettingsSource) -> str:
@@ -150,12 +154,21 @@ class ProjectTrust:
         now = {name: file_digest(os.path.join(self._project, name)) for name in pinned.files}
         if now == pinned.files:
             return None
+        changed = {name: digest for name, digest in now.items() if digest != pinned.files[name]}
+        for name, digest in changed.items():
+            if digest is not None and digest.startswith(UNREADABLE):
+                return f"not run: whether {name} is still what was trusted is not known, it {digest}"
         current = replace(pinned, files=now)
-        if self._look_again().why_not(current) is None:
+        try:
+            agreed = self._look_again().why_not(current) is None
+        except SettingsError as error:
+            return f"not run: {error}"
+        if agreed:
             self._pinned[_place(hook)] = current
             return None
-        changed = ", ".join(name for name, digest in now.items() if digest != pinned.files[name])
-        return f"not run: {changed} has changed since it was trusted. Look at it, then: wave hooks trust"
+        gone = [name for name, digest in changed.items() if digest is None]
+        what = f"{', '.join(gone)} does not exist any more" if gone else f"{', '.join(changed)} has changed"
+        return f"not run: {what} since it was trusted. Look at it, then: wave hooks trust"
 
 
 def _place(hook: HookDefinition) -> tuple[Any, ...]:

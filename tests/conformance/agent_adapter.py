@@ -23,7 +23,6 @@ from wave_agent.hooks.runner import ProcessRunner
 from wave_agent.messages import ErrorBlock, NoticeBlock
 from wave_agent.models.base import ModelRequest
 from wave_agent.models.scripted import Reply, ScriptedModel, call
-from wave_agent.nesting import Inheritance
 from wave_agent.permissions import Allow, Deny, Kind, PermissionMode, PermissionRequest, Rules
 from wave_agent.result import Callbacks, Result
 from wave_agent.rules import parse_rule
@@ -146,7 +145,6 @@ def _agent(
         settings=replace(settings, rules=Rules(**parsed)),
         mode=mode,
         max_turns=12,
-        handed_down=Inheritance(mode=mode, home=str(home), project=project, directories=(project,)),
     )
     return Agent(
         foundation=foundation,

@@ -12,8 +12,8 @@ from typing import Any, cast
 from msgspec import Struct
 from msgspec.structs import replace
 
-from wave_agent.errors import SessionError
 from wave_agent.credentials import without_credentials
+from wave_agent.errors import SessionError
 from wave_agent.events import Event, HookFinished, HookRun, HookStarted, Notice
 from wave_agent.hooks.definitions import HookDefinition
 from wave_agent.hooks.events import EVENTS, ContextPlace, EventRow, HookEvent, OnFailure

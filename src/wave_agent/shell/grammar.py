@@ -26,10 +26,15 @@ def _language() -> Any:
 
 
 def can_parse(text: str) -> bool:
-    """Whether a tree is to be had in a moment."""
-    return len(text) <= LONGEST and all(
-        abs(text.count(opening) - text.count(closing)) <= _LOPSIDED for opening, closing in ("()", "{}")
-    )
+    """Whether a tree is to be had, and in a moment."""
+    lopsided = any(abs(text.count(opening) - text.count(closing)) > _LOPSIDED for opening, closing in ("()", "{}"))
+    if len(text) > LONGEST or lopsided:
+        return False
+    try:
+        _language()
+    except (ImportError, OSError):  # no descriptor is left to load it: then the line is not understood
+        return False
+    return True
 
 
 def parse(text: str) -> "Node":

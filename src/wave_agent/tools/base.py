@@ -10,9 +10,9 @@ import msgspec
 from msgspec import Struct
 
 from wave_agent.permissions import Kind
-from wave_agent.shell.values import Write, escape
 from wave_agent.processes import Ledger, no_ledger
 from wave_agent.sandbox import Sandbox
+from wave_agent.shell.values import Write, escape
 
 
 class ToolResult(Struct, frozen=True, kw_only=True):

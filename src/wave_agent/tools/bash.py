@@ -12,9 +12,9 @@ from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from wave_agent.permissions import Kind
+from wave_agent.private import make_private
 from wave_agent.shell.reader import read_writes
 from wave_agent.shell.values import Write
-from wave_agent.private import make_private
 from wave_agent.text import strip_controls
 from wave_agent.tools.base import Tool, ToolContext, ToolResult
 from wave_agent.tools.output import HeldFile, Output, PrivateFile, Relay

@@ -40,7 +40,6 @@ async def run_search(request: dict[str, Any], context: ToolContext) -> dict[str,
     launch = Launch(
         argv=[sys.executable, "-I", "-S", "-X", "utf8", "-c", _BOOT, _PACKAGES, json.dumps(request)],
         cwd=str(context.project_dir),
-        environment=context.environment,
         ledger=context.ledger,
         environment=context.environment if sandbox is None else sandbox.outside(context.environment),
         seconds=_SECONDS,
