@@ -406,3 +406,14 @@ def test_links_are_looked_for_in_prose_only() -> None:
 
 def test_headings_are_anchors_and_comments_in_code_are_none() -> None:
     assert anchors_of("# What a `run` means\n```bash\n# no\n```\n## [Fields](x)\n") == {"what-a-run-means", "fields"}
+
+
+def test_every_threat_is_shown_by_tests_that_there_are() -> None:
+    threats = (ROOT / "docs" / "security.md").read_text().partition("## Threats")[2]
+    rows = [row for row in threats.splitlines() if row.startswith("| ")][2:]
+    sources = [file.read_text() for file in (ROOT / "tests").rglob("test_*.py")]
+    for row in rows:
+        named = re.findall(r"`(test_\w+)`", row)
+        assert named, row
+        for name in named:
+            assert any(f"def {name}(" in source for source in sources), name
