@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from wave_agent.hooks.definitions import LAYERS
-from wave_agent.hooks.events import COMMON_STDIN, EVENTS, Audience, Decision, Flow
-from wave_agent.hooks.reader import FIELDS, Home
+from wave_agent.hooks.events import COMMON_STDIN, EVENTS, NEVER_HERE, Audience, Decision, EventRow, Flow
+from wave_agent.hooks.reader import TABLE, Field, Home
 from wave_agent.hooks.semantics import RULES, ExitClass, Stdout
 from wave_agent.permissions import MODE_ALLOWS, Kind, PermissionMode
 from wave_agent.settings import VALUES, Settings
@@ -23,6 +23,7 @@ FLOW_WORDS = {
     Flow.ERASE_PROMPT: "the model is not called and the prompt is erased; the reason goes to the user alone",
     Flow.SKIP_TOOL: "the tool does not run; the model sees the reason and goes on",
     Flow.FEEDBACK: "the tool has run; the reason goes to the model as a message",
+    Flow.REFUSE_CALL: "the call is refused; the reason goes to the user, the model gets the hook's `message`",
     Flow.SKIP_COMPACTION: "nothing is summarised; the reason goes to the user",
     Flow.KEEP_WORKING: "the turn does not end; the reason goes to the model, which goes on",
 }
@@ -63,14 +64,20 @@ def verdicts() -> str:
 
 def fields() -> str:
     rows = []
-    for field in FIELDS.values():
-        takers = [row.event for row in EVENTS.values() if field.name in row.specific]
-        place = {Home.TOP: "top level", Home.EITHER: "either place"}.get(field.home, "`hookSpecificOutput`")
+    for field in TABLE:
+        takers = [row.event for row in EVENTS.values() if _takes(row, field)]
+        place = {Home.TOP: "top level", Home.EITHER: "either place"}.get(field.home, code(field.home))
         kind = {bool: "boolean", str: "string", dict: "object"}[field.type]
         rows.append(
             [code(field.name), kind, place, code(*takers) if 0 < len(takers) < len(EVENTS) else "all", field.meaning]
         )
     return table(["field", "type", "place", "events", "meaning"], rows)
+
+
+def _takes(row: EventRow, field: Field) -> bool:
+    if field.home is Home.ANSWER:
+        return bool(row.behavior_words)
+    return field.name in row.specific and field.home is not Home.TOP
 
 
 def words() -> str:

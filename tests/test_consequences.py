@@ -7,6 +7,7 @@ import pytest
 
 from wave_agent.consequences import (
     BLOCKED,
+    DENIED,
     STOPPED,
     ErasePrompt,
     GiveResult,
@@ -34,6 +35,7 @@ from wave_agent.hooks.verdicts import (
     Reading,
     Role,
     Said,
+    TellRefused,
     TellUser,
     ToUser,
     Verdict,
@@ -59,6 +61,8 @@ PROMPT, PRE, POST, STOP, START, PRE_COMPACT, POST_COMPACT = (
     HookEvent.PRE_COMPACT,
     HookEvent.POST_COMPACT,
 )
+REQUEST, FAILED, END = HookEvent.PERMISSION_REQUEST, HookEvent.POST_TOOL_USE_FAILURE, HookEvent.SESSION_END
+UNHEARD = (HookEvent.NOTIFICATION, HookEvent.STOP_FAILURE, HookEvent.CONFIG_CHANGE)
 NOW, LATER = When.NOW, When.AFTER_RESULTS
 SAYS: dict[Decision, tuple[Effect, ...]] = {
     Decision.NONE: (),
@@ -129,6 +133,22 @@ TABLE: dict[tuple[HookEvent, Decision], tuple[Operation, ...]] = {
     (POST_COMPACT, Decision.ASK): (),
     (POST_COMPACT, Decision.BLOCK): (warning("never"),),
     (POST_COMPACT, Decision.STOP): (warning("enough"),),
+    (REQUEST, Decision.NONE): (),
+    (REQUEST, Decision.ALLOW): (warning("fine"),),
+    (REQUEST, Decision.ASK): (),
+    (REQUEST, Decision.BLOCK): (GiveResult("id", DENIED, DENIED, None), warning("never")),
+    (REQUEST, Decision.STOP): (STOPPED_CALL, warning("enough")),
+    (FAILED, Decision.NONE): (),
+    (FAILED, Decision.ALLOW): (warning("fine"),),
+    (FAILED, Decision.ASK): (TellModel((hook_text(FAILED, "sure?"),), LATER),),
+    (FAILED, Decision.BLOCK): (TellModel((hook_text(FAILED, "never"),), LATER),),
+    (FAILED, Decision.STOP): (warning("enough"),),
+    (END, Decision.NONE): (),
+    (END, Decision.ALLOW): (warning("fine"),),
+    (END, Decision.ASK): (),
+    (END, Decision.BLOCK): (warning("never"),),
+    (END, Decision.STOP): (warning("enough"),),
+    **{(event, decision): () for event in UNHEARD for decision in Decision},
 }
 
 
@@ -149,7 +169,7 @@ def test_every_flow_has_consequences_on_every_event(flow: Flow) -> None:
         assert isinstance(consequences(made, tool_id="id"), tuple)
 
 
-CONTEXT_TIMES = {PROMPT: NOW, START: NOW, PRE: LATER, POST: LATER}
+CONTEXT_TIMES = {PROMPT: NOW, START: NOW, PRE: LATER, POST: LATER, FAILED: LATER}
 
 
 @pytest.mark.parametrize(("event", "decision"), TABLE, ids=lambda part: part.name)
@@ -209,11 +229,27 @@ def test_a_stop_beside_a_block_still_erases_the_prompt_and_tells_both() -> None:
     assert consequences(made) == (ErasePrompt("never"), TellError("never"), warning("enough"))
 
 
-@pytest.mark.parametrize("event", [event for event in HookEvent if event is not PROMPT])
+@pytest.mark.parametrize("event", [event for event in HookEvent if event not in (PROMPT, *UNHEARD)])
 def test_a_block_that_a_stop_has_beaten_is_told_to_the_user_and_not_to_the_model(event: HookEvent) -> None:
     operations = consequences(outcome(event, [Block("never")], [EndTurn("enough")]), tool_id="id")
     assert [one for one in operations if isinstance(one, TellNotice)] == [warning("enough"), warning("never")]
     assert not [one for one in operations if isinstance(one, TellModel)]
+
+
+def test_a_refused_call_gives_the_model_what_the_hooks_want_it_to_know_and_the_user_their_reasons() -> None:
+    made = outcome(REQUEST, [Block("by policy"), TellRefused("Ask first.")], [Block("late"), TellRefused("Not now.")])
+    assert consequences(made, tool_id="id") == (
+        GiveResult("id", "Ask first.\nNot now.", DENIED, Origin(REQUEST, "one, two")),
+        warning("by policy"),
+        warning("late"),
+    )
+    assert made.for_model() == ("Ask first.\nNot now.",)
+
+
+def test_a_refusal_that_also_ends_the_turn_still_tells_the_model() -> None:
+    made = outcome(REQUEST, [EndTurn("enough"), Block("never"), TellRefused("Ask first.")])
+    result, *_ = consequences(made, tool_id="id")
+    assert result == GiveResult("id", "Ask first.", STOPPED, Origin(REQUEST, "one"))
 
 
 def test_the_question_itself_shows_why_a_hook_asks() -> None:
@@ -375,4 +411,4 @@ def test_a_message_that_must_wait_for_the_results_is_the_only_thing_that_waits()
     for event, decision in TABLE:
         made = outcome(event, [*SAYS[decision], AddContext("context"), TellUser("note")])
         waiting = [one for one in consequences(made, tool_id="id") if one.when is When.AFTER_RESULTS]
-        assert all(isinstance(one, TellModel) and event in (PRE, POST) for one in waiting)
+        assert all(isinstance(one, TellModel) and event in (PRE, POST, FAILED) for one in waiting)

@@ -11,6 +11,7 @@ from wave_agent.hooks.verdicts import Outcome, Said
 from wave_agent.messages import MessageManager, Origin, TextBlock
 
 BLOCKED = "Hook blocked tool execution"
+DENIED = "Permission denied"
 STOPPED = "Not run: a hook ended the turn."
 
 
@@ -82,13 +83,22 @@ def _refusals(outcome: Outcome) -> tuple[Said, ...]:
 def _end(outcome: Outcome, tool_id: str) -> tuple[Operation, ...]:
     if outcome.prompt_erased:
         return _erase(outcome, tool_id)
-    if outcome.row.flow[Decision.BLOCK] is Flow.SKIP_TOOL:
-        return (GiveResult(tool_id, STOPPED, STOPPED, None),)
+    if outcome.row.flow[Decision.BLOCK] in _GIVES_RESULT:
+        return (GiveResult(tool_id, outcome.refusal or STOPPED, STOPPED, _refusers(outcome)),)
     return ()
 
 
 def _skip(outcome: Outcome, tool_id: str) -> tuple[Operation, ...]:
     return (GiveResult(tool_id, outcome.reason, BLOCKED, _origin(outcome)),)
+
+
+def _refuse(outcome: Outcome, tool_id: str) -> tuple[Operation, ...]:
+    """The model learns what the hooks want it to know; their reasons are for the user."""
+    return (GiveResult(tool_id, outcome.refusal or DENIED, DENIED, _refusers(outcome)),)
+
+
+_GIVES_RESULT = frozenset({Flow.SKIP_TOOL, Flow.REFUSE_CALL})
+"""What a block does on events before a tool runs: the call then has its result."""
 
 
 def _feedback(when: When) -> Callable[[Outcome, str], tuple[Operation, ...]]:
@@ -104,6 +114,7 @@ _FLOW: Mapping[Flow, Callable[[Outcome, str], tuple[Operation, ...]]] = {
     Flow.CONFIRM: _nothing,
     Flow.ERASE_PROMPT: _erase,
     Flow.SKIP_TOOL: _skip,
+    Flow.REFUSE_CALL: _refuse,
     Flow.FEEDBACK: _feedback(When.AFTER_RESULTS),
     Flow.KEEP_WORKING: _feedback(When.NOW),
     Flow.SKIP_COMPACTION: _nothing,
@@ -146,8 +157,15 @@ def _for_user(outcome: Outcome) -> tuple[Operation, ...]:
 
 
 def _origin(outcome: Outcome) -> Origin:
-    names = dict.fromkeys(said.hook for said in outcome.reasons.get(outcome.decision, ()))
-    return Origin(outcome.event, ", ".join(names))
+    return _named(outcome, outcome.reasons.get(outcome.decision, ()))
+
+
+def _refusers(outcome: Outcome) -> Origin | None:
+    return _named(outcome, outcome.refusals) if outcome.refusals else None
+
+
+def _named(outcome: Outcome, said: Iterable[Said]) -> Origin:
+    return Origin(outcome.event, ", ".join(dict.fromkeys(one.hook for one in said)))
 
 
 def perform(operations: Iterable[Operation], messages: MessageManager) -> None:

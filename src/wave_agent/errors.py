@@ -9,7 +9,7 @@ WaveError                   anything that a message can explain; the command lin
 └── AgentClosedError        the agent was used after `close()`
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 
 class WaveError(Exception):
@@ -41,6 +41,17 @@ class UntrustedHooksError(WaveError):
         self.hooks = tuple(hooks)
 
 
+FAILURE_KINDS: Mapping[str, frozenset[int]] = {
+    "authentication_failed": frozenset({401, 403, 407}),
+    "billing_error": frozenset({402}),
+    "rate_limit": frozenset({429}),
+    "invalid_request": frozenset({400, 404, 405, 413, 422}),
+    "server_error": frozenset(range(500, 600)),
+    "unknown": frozenset(),
+}
+"""What a model's failure is called where a program wants one word for it, by HTTP status."""
+
+
 class ModelError(WaveError):
     """The model did not answer."""
 
@@ -48,6 +59,11 @@ class ModelError(WaveError):
         """`status` is the HTTP status, where there was one."""
         super().__init__(message)
         self.status = status
+
+    @property
+    def kind(self) -> str:
+        """One of `FAILURE_KINDS`."""
+        return next((kind for kind, statuses in FAILURE_KINDS.items() if self.status in statuses), "unknown")
 
 
 class SessionError(WaveError):

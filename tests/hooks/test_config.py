@@ -386,7 +386,7 @@ def test_blocking_on_failure_where_nothing_can_be_blocked_is_told() -> None:
 
 def test_a_rewrite_phase_where_nothing_is_rewritten_is_refused() -> None:
     issue = the_issue(load({"PostToolUse": [{"phase": "rewrite", "hooks": ["x"]}]}))
-    assert issue.message == '"rewrite" is for PreToolUse only'
+    assert issue.message == '"rewrite" is for PreToolUse, PermissionRequest only'
     assert issue.path == ("hooks", "PostToolUse", 0, "phase")
 
 

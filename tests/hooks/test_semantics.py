@@ -58,6 +58,10 @@ def specific(**fields: Any) -> dict[str, Any]:
 # ------------------------------------------------------------------------------------------------------ whole tables
 
 
+UNHEARD = (HookEvent.NOTIFICATION, HookEvent.STOP_FAILURE, HookEvent.CONFIG_CHANGE)
+NOTHING_TO_DECIDE = (*UNHEARD, HookEvent.SESSION_END)
+
+
 def test_every_kind_of_stdout_with_every_exit_code_is_decided():
     assert set(RULES) == set(product(Stdout, ExitClass))
 
@@ -67,7 +71,7 @@ def test_every_event_has_a_row_and_every_decision_a_flow(event: HookEvent):
     row = EVENTS[event]
     assert row.event is event
     assert set(row.flow) == set(Decision)
-    assert row.flow[Decision.STOP] is Flow.END_TURN
+    assert row.flow[Decision.STOP] is (Flow.PROCEED if event in NOTHING_TO_DECIDE else Flow.END_TURN)
     assert {"block", "deny", "approve", "allow"} <= set(row.decision_words)
     assert row.decision_words["block"] is row.decision_words["deny"] is Decision.BLOCK
     assert row.permission_words["deny"] is Decision.BLOCK
@@ -85,8 +89,9 @@ def test_every_outcome_of_every_event_says_what_the_agent_does(event: HookEvent,
     outcome = merge(event, [Reading(position=0, name="guard", verdict=Verdict((effects[decision],)))])
     assert outcome.decision is decision
     assert outcome.flow is EVENTS[event].flow[decision]
-    # Whatever is said reaches somebody.
-    assert "x" in [*outcome.for_model(), *(note.text for note in outcome.for_user())]
+    # Whatever is said reaches somebody, unless a decision has no meaning at all on the event.
+    heard = "x" in [*outcome.for_model(), *(note.text for note in outcome.for_user())]
+    assert heard == (decision is Decision.NONE or event not in UNHEARD)
 
 
 def test_the_flow_of_a_block_is_the_events_own():
@@ -98,6 +103,9 @@ def test_the_flow_of_a_block_is_the_events_own():
         START: Flow.PROCEED,
         HookEvent.PRE_COMPACT: Flow.SKIP_COMPACTION,
         HookEvent.POST_COMPACT: Flow.PROCEED,
+        HookEvent.PERMISSION_REQUEST: Flow.REFUSE_CALL,
+        HookEvent.POST_TOOL_USE_FAILURE: Flow.FEEDBACK,
+        **dict.fromkeys(NOTHING_TO_DECIDE, Flow.PROCEED),
     }
 
 
@@ -445,7 +453,7 @@ def test_failures_that_cannot_block_are_counted_as_let_through(event: HookEvent)
     assert (lenient.decision, lenient.failed_open) == (Decision.NONE, 1)
     assert lenient.for_user() == (ToUser("hook0", "broke", "error"),)
     strict = merge(event, [reading(0, Failure(FailureKind.EXIT, "broke", blocks=True))])
-    cannot_block = event in (START, HookEvent.POST_COMPACT)
+    cannot_block = event in (START, HookEvent.POST_COMPACT, *NOTHING_TO_DECIDE)
     assert strict.failed_open == cannot_block
     assert strict.blocked == (not cannot_block)
     assert strict.only_failures_block == (not cannot_block)

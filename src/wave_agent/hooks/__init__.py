@@ -9,6 +9,8 @@ if TYPE_CHECKING:
         ask,
         context,
         deny,
+        grant,
+        refuse,
         replace_output,
         rewrite,
         stop,
@@ -19,10 +21,8 @@ if TYPE_CHECKING:
     from wave_agent.hooks.manager import HookManager
 
 _HOME = {
-    **dict.fromkeys(
-        ("Answer", "HookCall", "allow", "ask", "context", "deny", "replace_output", "rewrite", "stop", "tell"),
-        "authoring",
-    ),
+    **dict.fromkeys(("Answer", "HookCall", "allow", "ask", "context", "deny", "grant", "refuse"), "authoring"),
+    **dict.fromkeys(("replace_output", "rewrite", "stop", "tell"), "authoring"),
     "HookEvent": "events",
     "HookExecutionResult": "execution",
     "HookManager": "manager",
@@ -38,6 +38,8 @@ __all__ = [
     "ask",
     "context",
     "deny",
+    "grant",
+    "refuse",
     "replace_output",
     "rewrite",
     "stop",

@@ -69,6 +69,31 @@ class HookCall:
         return self.payload.get("tool_response") or {}
 
     @property
+    def error(self) -> str:
+        """Why a tool could not do its work, or what kind of failure ended the turn; empty on other events."""
+        return self.payload.get("error", "")
+
+    @property
+    def message(self) -> str:
+        """What the user is told by a notification; empty on other events."""
+        return self.payload.get("message", "")
+
+    @property
+    def target(self) -> str:
+        """What happened in one word: how a session began or ended, what started a summary, which notification."""
+        fields = ("notification_type", "trigger", "source", "reason")
+        return next((self.payload[field] for field in fields if field in self.payload), "")
+
+    @property
+    def suggestions(self) -> "list[str]":
+        """Rules that would answer a question about a permission for good; empty on other events."""
+        return list(self.payload.get("permission_suggestions") or ())
+
+    @property
+    def is_interrupt(self) -> bool:
+        return bool(self.payload.get("is_interrupt"))
+
+    @property
     def stop_hook_active(self) -> bool:
         return bool(self.payload.get("stop_hook_active"))
 
@@ -110,6 +135,17 @@ def ask(reason: str) -> Answer:
 def allow(reason: str = "") -> Answer:
     """Let the tool call run without a question. Cannot lift a rule that denies or asks."""
     return Answer(decision="allow", reason=reason)
+
+
+def grant(**fields: "Any") -> Answer:
+    """On PermissionRequest: yes, with these fields of the tool's input set."""
+    answer: dict[str, Any] = {"behavior": "allow", **({"updatedInput": fields} if fields else {})}
+    return Answer(hookSpecificOutput={"decision": answer})
+
+
+def refuse(message: str, *, interrupt: bool = False) -> Answer:
+    """On PermissionRequest: no; the model is told why. `interrupt` ends the whole turn as well."""
+    return Answer(hookSpecificOutput={"decision": {"behavior": "deny", "message": message, "interrupt": interrupt}})
 
 
 def stop(reason: str) -> Answer:

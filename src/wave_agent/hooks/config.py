@@ -15,7 +15,7 @@ from msgspec.structs import asdict, replace
 
 from wave_agent.errors import SettingsError
 from wave_agent.hooks.definitions import LAYERS, HookDefinition, Issue, Layer, Mode, Phase
-from wave_agent.hooks.events import EVENTS, EventRow, FailureBlock, HookEvent, OnFailure
+from wave_agent.hooks.events import EVENTS, NEVER_HERE, EventRow, FailureBlock, HookEvent, OnFailure
 from wave_agent.hooks.matcher import EVERYTHING, KNOWN_TOOLS, Form, Matcher, MatcherError, parse_matcher
 from wave_agent.rules import Rule, RuleError, parse_rule
 from wave_agent.strictjson import Document, Path, StrictJSONError, parse_document, type_name
@@ -164,7 +164,9 @@ class _Loader:
         path: Path = ("hooks", key)
         if key.startswith("//"):
             return
-        if key not in EVENTS:
+        if key in NEVER_HERE:
+            self.warn(path, f"never happens here, so its hooks do not run: {NEVER_HERE[key]}")
+        elif key not in EVENTS:
             known = [event.value for event in EVENTS]
             self.report(path, f'unknown event "{key}"{did_you_mean(key, known)}; known are {", ".join(known)}', groups)
         elif not isinstance(groups, list):
@@ -311,6 +313,8 @@ class _Loader:
             self.warn(path, f"{value} is read as milliseconds: {seconds:g} s; write seconds")
         if seconds > MAX_TIMEOUT:
             self.warn(path, f"{seconds:g} s is more than the limit; {MAX_TIMEOUT:g} s are used")
+        if row.deadline is not None and seconds > row.deadline:
+            self.warn(path, f"the hooks of {row.event} have {row.deadline:g} s together; {seconds:g} s is more")
         return min(seconds, MAX_TIMEOUT)
 
     def condition(self, group: _Group, entry: Mapping[str, Any], path: Path) -> Rule | None:

@@ -9,6 +9,8 @@ from types import MappingProxyType
 
 from msgspec import Struct
 
+from wave_agent.errors import FAILURE_KINDS
+
 
 class HookEvent(StrEnum):
     """When a hook runs."""
@@ -20,6 +22,22 @@ class HookEvent(StrEnum):
     SESSION_START = "SessionStart"
     PRE_COMPACT = "PreCompact"
     POST_COMPACT = "PostCompact"
+    PERMISSION_REQUEST = "PermissionRequest"
+    POST_TOOL_USE_FAILURE = "PostToolUseFailure"
+    NOTIFICATION = "Notification"
+    STOP_FAILURE = "StopFailure"
+    CONFIG_CHANGE = "ConfigChange"
+    SESSION_END = "SessionEnd"
+
+
+NEVER_HERE: Mapping[str, str] = MappingProxyType({
+    "SubagentStart": "this agent has no subagents",
+    "SubagentStop": "this agent has no subagents",
+    "WorktreeCreate": "this agent makes no worktrees",
+    "WorktreeRemove": "this agent makes no worktrees",
+    "CwdChanged": "the directory of a session stays the same",
+})  # fmt: skip
+"""Events of other agents that cannot happen in this one. Settings may name them; their hooks wait for nothing."""
 
 
 class Decision(IntEnum):
@@ -40,6 +58,7 @@ class Flow(StrEnum):
     CONFIRM = "confirm"
     ERASE_PROMPT = "erase_prompt"
     SKIP_TOOL = "skip_tool"
+    REFUSE_CALL = "refuse_call"
     FEEDBACK = "feedback"
     KEEP_WORKING = "keep_working"
     SKIP_COMPACTION = "skip_compaction"
@@ -49,6 +68,7 @@ class Flow(StrEnum):
 class Audience(StrEnum):
     MODEL = "model"
     USER = "user"
+    NOBODY = "nobody"
 
 
 class ContextPlace(StrEnum):
@@ -81,6 +101,13 @@ class StdinField(Struct, frozen=True):
     meaning: str
 
 
+_NAME = frozenset({"hookEventName"})
+_BLOCK_WORDS: Mapping[str, Decision] = MappingProxyType({
+    "block": Decision.BLOCK, "deny": Decision.BLOCK, "approve": Decision.NONE, "allow": Decision.NONE,
+})  # fmt: skip
+_MISPLACED_PERMISSION: Mapping[str, Decision] = MappingProxyType({"deny": Decision.BLOCK, "allow": Decision.NONE})
+
+
 class EventRow(Struct, frozen=True, kw_only=True):
     """Everything that is particular to one event."""
 
@@ -88,7 +115,7 @@ class EventRow(Struct, frozen=True, kw_only=True):
     when: str
     target: str | None
     """The stdin field that a matcher is compared with."""
-    timeout: float
+    timeout: float = 60
     """Seconds, unless the hook says otherwise."""
     stdin: tuple[StdinField, ...]
     aliases: Mapping[str, str] = {}
@@ -97,14 +124,18 @@ class EventRow(Struct, frozen=True, kw_only=True):
     """Paths into stdin: the values that a command which is one bare path gets as arguments."""
     text_is_context: bool = False
     """Plain stdout of a successful run is context for the model."""
-    context: ContextPlace
-    specific: frozenset[str]
+    context: ContextPlace = ContextPlace.NOWHERE
+    specific: frozenset[str] = _NAME
     """Fields of `hookSpecificOutput` that mean something here."""
-    decision_words: Mapping[str, Decision]
-    permission_words: Mapping[str, Decision]
-    unreadable: Decision | None
+    decision_words: Mapping[str, Decision] = _BLOCK_WORDS
+    permission_words: Mapping[str, Decision] = _MISPLACED_PERMISSION
+    behavior_words: Mapping[str, Decision] = {}
+    """What `behavior` can be in a `decision` that is an object."""
+    decides_with: str = 'a top-level "decision": did you mean {"decision": "block"}?'
+    """What to tell a hook that decides in the form of another event."""
+    unreadable: Decision | None = None
     """What a decision that cannot be read counts as. None: a failure."""
-    block_word: str
+    block_word: str = "block"
     """What the journal calls a block."""
     block_needs_reason: bool = False
     block_counter: str | None = None
@@ -112,11 +143,15 @@ class EventRow(Struct, frozen=True, kw_only=True):
     reason_reader: Audience
     """Who gets the reason of a block."""
     flow: Mapping[Decision, Flow]
-    failure_block: FailureBlock
-    function_on_failure: OnFailure
+    failure_block: FailureBlock = FailureBlock.NEVER
+    function_on_failure: OnFailure = OnFailure.CONTINUE
     """The default for Python functions given in code."""
     has_rewrites: bool = False
     """Hooks can change the input: rewrite phase, composition, second look."""
+    waited: bool = True
+    """False: nothing depends on the hooks, so they are started and nobody waits for them."""
+    deadline: float | None = None
+    """Seconds that all hooks have together, whatever each of them says."""
 
     @property
     def has_tool(self) -> bool:
@@ -136,9 +171,7 @@ _TOOL_STDIN = (
     StdinField("tool_use_id", "string", "the call's id"),
 )
 _COMPACT_STDIN = StdinField("trigger", "string", "`auto` when the window is nearly full, `manual` when the user asked")
-_BLOCK_WORDS = {"block": Decision.BLOCK, "deny": Decision.BLOCK, "approve": Decision.NONE, "allow": Decision.NONE}
-_MISPLACED_PERMISSION = {"deny": Decision.BLOCK, "allow": Decision.NONE}
-_CONTEXT = frozenset({"additionalContext", "hookEventName"})
+_CONTEXT = _NAME | {"additionalContext"}
 
 
 def _flow(block: Flow, proceed: Flow = Flow.PROCEED, ask: Flow | None = None) -> Mapping[Decision, Flow]:
@@ -150,6 +183,10 @@ def _flow(block: Flow, proceed: Flow = Flow.PROCEED, ask: Flow | None = None) ->
         Decision.BLOCK: block,
         Decision.STOP: Flow.END_TURN,
     })  # fmt: skip
+
+
+_IGNORED: Mapping[Decision, Flow] = MappingProxyType(dict.fromkeys(Decision, Flow.PROCEED))
+"""Where there is nothing left to decide, not even whether the turn ends."""
 
 
 _ROWS = (
@@ -167,10 +204,6 @@ _ROWS = (
         text_is_context=True,
         context=ContextPlace.AFTER_PROMPT,
         specific=_CONTEXT,
-        decision_words=_BLOCK_WORDS,
-        permission_words=_MISPLACED_PERMISSION,
-        unreadable=None,
-        block_word="block",
         reason_reader=Audience.USER,
         flow=_flow(Flow.ERASE_PROMPT),
         failure_block=FailureBlock.ALWAYS,
@@ -180,7 +213,6 @@ _ROWS = (
         event=HookEvent.PRE_TOOL_USE,
         when="the model has called a tool, before it runs",
         target="tool_name",
-        timeout=60,
         stdin=(
             *_TOOL_STDIN,
             StdinField("original_tool_input", "object", "only on a second look: the input before hooks rewrote it"),
@@ -212,14 +244,9 @@ _ROWS = (
         arguments=(("tool_name",), ("tool_response", "content")),
         context=ContextPlace.AFTER_RESULTS,
         specific=_CONTEXT | {"updatedToolOutput"},
-        decision_words=_BLOCK_WORDS,
-        permission_words=_MISPLACED_PERMISSION,
-        unreadable=None,
-        block_word="block",
         reason_reader=Audience.MODEL,
         flow=_flow(Flow.FEEDBACK),
         failure_block=FailureBlock.ALWAYS,
-        function_on_failure=OnFailure.CONTINUE,
     ),
     EventRow(
         event=HookEvent.STOP,
@@ -235,22 +262,16 @@ _ROWS = (
         ),
         context=ContextPlace.NEXT_PROMPT,
         specific=_CONTEXT,
-        decision_words=_BLOCK_WORDS,
-        permission_words=_MISPLACED_PERMISSION,
-        unreadable=None,
-        block_word="block",
         block_needs_reason=True,
         block_counter="stop_block_count",
         reason_reader=Audience.MODEL,
         flow=_flow(Flow.KEEP_WORKING),
         failure_block=FailureBlock.ONCE,
-        function_on_failure=OnFailure.CONTINUE,
     ),
     EventRow(
         event=HookEvent.SESSION_START,
         when="a session begins or is resumed, before its first prompt",
         target="source",
-        timeout=60,
         stdin=(
             StdinField("source", "string", "`startup`, `resume`, `clear` or `compact`"),
             StdinField("model", "string", "the model's name"),
@@ -258,20 +279,13 @@ _ROWS = (
         text_is_context=True,
         context=ContextPlace.BEFORE_PROMPT,
         specific=_CONTEXT,
-        decision_words=_BLOCK_WORDS,
-        permission_words=_MISPLACED_PERMISSION,
-        unreadable=None,
-        block_word="block",
         reason_reader=Audience.USER,
         flow=_flow(Flow.PROCEED),
-        failure_block=FailureBlock.NEVER,
-        function_on_failure=OnFailure.CONTINUE,
     ),
     EventRow(
         event=HookEvent.PRE_COMPACT,
         when="older turns are about to be summarised",
         target="trigger",
-        timeout=60,
         stdin=(
             _COMPACT_STDIN,
             StdinField("custom_instructions", "string", "what the user wants the summary to keep"),
@@ -281,31 +295,109 @@ _ROWS = (
         text_is_context=True,
         context=ContextPlace.SUMMARY,
         specific=_CONTEXT,
-        decision_words=_BLOCK_WORDS,
-        permission_words=_MISPLACED_PERMISSION,
-        unreadable=None,
-        block_word="block",
         reason_reader=Audience.USER,
         flow=_flow(Flow.SKIP_COMPACTION),
         failure_block=FailureBlock.ALWAYS,
-        function_on_failure=OnFailure.CONTINUE,
     ),
     EventRow(
         event=HookEvent.POST_COMPACT,
         when="older turns have been summarised",
         target="trigger",
-        timeout=60,
         stdin=(_COMPACT_STDIN, StdinField("compact_summary", "string", "the summary")),
-        context=ContextPlace.NOWHERE,
-        specific=frozenset({"hookEventName"}),
-        decision_words=_BLOCK_WORDS,
-        permission_words=_MISPLACED_PERMISSION,
-        unreadable=None,
-        block_word="block",
         reason_reader=Audience.USER,
         flow=_flow(Flow.PROCEED),
-        failure_block=FailureBlock.NEVER,
-        function_on_failure=OnFailure.CONTINUE,
+    ),
+    EventRow(
+        event=HookEvent.PERMISSION_REQUEST,
+        when="a question about a tool call is about to be put, before anybody is asked",
+        target="tool_name",
+        stdin=(
+            *_TOOL_STDIN,
+            StdinField("permission_suggestions", "array", "rules that would answer the question for good"),
+            StdinField("original_tool_input", "object", "only on a second look: the input before hooks rewrote it"),
+        ),
+        specific=_NAME | {"decision"},
+        behavior_words={"allow": Decision.ALLOW, "deny": Decision.BLOCK},
+        decides_with='an object hookSpecificOutput.decision, such as {"behavior": "deny"}',
+        unreadable=Decision.ASK,
+        block_word="deny",
+        reason_reader=Audience.USER,
+        flow={
+            **_flow(Flow.REFUSE_CALL, proceed=Flow.JUDGE, ask=Flow.CONFIRM),
+            Decision.NONE: Flow.CONFIRM,  # silence leaves the question to be put
+        },
+        failure_block=FailureBlock.ALWAYS,
+        has_rewrites=True,
+    ),
+    EventRow(
+        event=HookEvent.POST_TOOL_USE_FAILURE,
+        when="a tool could not do its work, before the model sees why",
+        target="tool_name",
+        timeout=600,
+        stdin=(
+            *_TOOL_STDIN,
+            StdinField("error", "string", "why not, as the model reads it"),
+            StdinField("is_interrupt", "boolean", "the turn was interrupted while the tool ran"),
+        ),
+        context=ContextPlace.AFTER_RESULTS,
+        specific=_CONTEXT,
+        reason_reader=Audience.MODEL,
+        flow=_flow(Flow.FEEDBACK),
+        failure_block=FailureBlock.ALWAYS,
+    ),
+    EventRow(
+        event=HookEvent.NOTIFICATION,
+        when="the user is wanted",
+        target="notification_type",
+        stdin=(
+            StdinField("message", "string", "what the user is told"),
+            StdinField("title", "string", "a heading for it"),
+            StdinField("notification_type", "string", "`permission_prompt`, `idle_prompt`, or a front end's own word"),
+        ),
+        reason_reader=Audience.NOBODY,
+        flow=_IGNORED,
+        waited=False,
+    ),
+    EventRow(
+        event=HookEvent.STOP_FAILURE,
+        when="the turn ends because the model did not answer",
+        target="error",
+        stdin=(
+            StdinField("error", "string", "the kind: " + ", ".join(f"`{kind}`" for kind in FAILURE_KINDS)),
+            StdinField("error_details", "string", "what the user is told"),
+        ),
+        reason_reader=Audience.NOBODY,
+        flow=_IGNORED,
+    ),
+    EventRow(
+        event=HookEvent.CONFIG_CHANGE,
+        when="a settings file has changed on disk; this session does not take it over",
+        target="source",
+        stdin=(
+            StdinField(
+                "source",
+                "string",
+                "`policy_settings`, `user_settings`, `project_settings`, `local_settings` or `other_settings`",
+            ),
+            StdinField("file_path", "string", "the file"),
+        ),
+        reason_reader=Audience.NOBODY,
+        flow=_IGNORED,
+        waited=False,
+    ),
+    EventRow(
+        event=HookEvent.SESSION_END,
+        when="the session ends",
+        target="reason",
+        timeout=1.5,
+        stdin=(
+            StdinField("reason", "string", "`clear`, `resume`, `logout`, `prompt_input_exit` or `other`"),
+            StdinField("end_source", "string", "the same"),
+        ),
+        aliases={"end_source": "reason"},
+        reason_reader=Audience.USER,
+        flow=_IGNORED,
+        deadline=1.5,
     ),
 )
 

@@ -4,9 +4,10 @@ import asyncio
 import hashlib
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from time import monotonic
 from typing import Any, cast
 
 from msgspec import Struct
@@ -102,6 +103,8 @@ class HookManager:
         self._occasions = max((run.occasion for run in journal), default=0)
         self._void: set[int] = set()
         """Occasions whose prompt was erased."""
+        self._unwaited: set[int] = set()
+        """Occasions that went on without their hooks."""
         self._max_stop_blocks = max_stop_blocks
         self._places = Places(session.project_dir, session.home)
         self._background: set[asyncio.Task[None]] = set()
@@ -124,10 +127,12 @@ class HookManager:
         permission_mode: str = "default",
         tool: ToolFacts | None = None,
         failure_block_spent: bool = False,
+        waited: bool = True,
     ) -> Outcome:
         """Runs every hook that applies and says what they mean together.
 
-        `facts` are the event's own stdin fields. Cancelling kills the hooks that run and waits for them.
+        `facts` are the event's own stdin fields. Cancelling kills the hooks that run and waits for them. Without
+        `waited` they are started, and what they say counts as what an async hook says.
         """
         common = {
             "session_id": self.session.session_id,
@@ -141,7 +146,12 @@ class HookManager:
         self._occasions += 1
         occasion = Occasion(self, row, tool or ToolFacts(), number=self._occasions, spent=failure_block_spent)
         payload = {**common, **aliases, **facts}
-        outcome = self._clipped(await occasion.run([hook for hook in self.hooks if hook.event is event], payload))
+        hooks = [hook for hook in self.hooks if hook.event is event]
+        if not (row.waited and waited):
+            self._unwaited.add(occasion.number)
+            self._behind(self._unheard(occasion, hooks, payload))
+            return Outcome(event=event)
+        outcome = self._clipped(await occasion.run(hooks, payload))
         if row.context is ContextPlace.NEXT_PROMPT:
             self._defer(outcome, occasion.number)
         if outcome.prompt_erased:  # async hooks saw it too: what they add to it must not reach the model either
@@ -153,11 +163,13 @@ class HookManager:
 
     async def close(self) -> None:
         """Gives async hooks a last moment, then ends them."""
-        if self._background:
-            _, late = await asyncio.wait(self._background, timeout=self._async_grace)
-            for task in late:
-                task.cancel()
-            await asyncio.gather(*late, return_exceptions=True)
+        ends = monotonic() + self._async_grace
+        while self._background and (left := ends - monotonic()) > 0:  # one that ends may have started another
+            await asyncio.wait(self._background, timeout=left)
+        late = tuple(self._background)
+        for task in late:
+            task.cancel()
+        await asyncio.gather(*late, return_exceptions=True)
 
     def watches(self, event: HookEvent, target: str) -> bool:
         """Some hook whose verdict will be waited for may apply to this event and target."""
@@ -183,19 +195,29 @@ class HookManager:
 
         async def finish() -> None:
             verdict = await self.execute(hook, stage, look, spent=True)
-            outcome = self._clipped(merge(hook.event, [reading_of(hook, verdict, look)]))
-            if stage.occasion not in self._void:
-                self._defer(outcome, stage.occasion)
-            for note in outcome.to_user:
-                self._emit(Notice(content=note.text, level=note.level))
+            self._heard_late(merge(hook.event, [reading_of(hook, verdict, look)]), stage.occasion)
 
-        async def finish_unwatched() -> None:
+        self._behind(finish())
+
+    async def _unheard(self, occasion: Occasion, hooks: Sequence[HookDefinition], payload: Mapping[str, Any]) -> None:
+        self._heard_late(await occasion.run(hooks, payload), occasion.number)
+
+    def _behind(self, work: Coroutine[Any, Any, None]) -> None:
+        async def unwatched() -> None:
             with suppress(SessionError):  # nobody waits for this task; whoever failed to record the run tells it
-                await finish()
+                await work
 
-        task = asyncio.create_task(finish_unwatched())
+        task = asyncio.create_task(unwatched())
         self._background.add(task)
         task.add_done_callback(self._background.discard)
+
+    def _heard_late(self, outcome: Outcome, occasion: int) -> None:
+        """Nobody has waited for this: its context comes with the next prompt, its messages are notices."""
+        outcome = self._clipped(outcome)
+        if occasion not in self._void:
+            self._defer(outcome, occasion)
+        for note in outcome.to_user:
+            self._emit(Notice(content=note.text, level=note.level))
 
     async def execute(self, hook: HookDefinition, stage: Stage, look: int, *, spent: bool) -> Verdict:
         """One run, journalled. `spent`: a failure cannot block any more."""
@@ -208,8 +230,10 @@ class HookManager:
         try:
             if refused is not None:
                 result = HookExecutionResult(error=refused)
+            elif stage.seconds(hook.timeout) == 0:  # those before it have used up the time of all
+                result = HookExecutionResult(timed_out=True)
             elif hook.function is not None:
-                result = await call_function(hook.function, stage.stdin, hook.timeout)
+                result = await call_function(hook.function, stage.stdin, stage.seconds(hook.timeout))
             else:
                 result = await self._runner.run(self._job(hook, row, stage))
         except asyncio.CancelledError:
@@ -223,7 +247,8 @@ class HookManager:
             verdict = replace(verdict, effects=(*verdict.effects, told))
         failure = verdict.failure
         blocks = failure is not None and failure_blocks(row, failure, spent=spent)
-        let_through = failure is not None and role_of(hook) is Role.ENFORCE and not blocks
+        counts = role_of(hook) is Role.ENFORCE and stage.occasion not in self._unwaited
+        let_through = failure is not None and counts and not blocks
         self._record(hook, stage, look, result, verdict, let_through=let_through)
         return verdict
 
@@ -238,7 +263,7 @@ class HookManager:
             stdin=stage.stdin,
             env=environment,
             cwd=self.session.project_dir,
-            timeout=hook.timeout,
+            timeout=stage.seconds(hook.timeout),
         )
 
     def _record(
@@ -273,12 +298,19 @@ class HookManager:
             before=before,
             after=None if before is None or changes is None else rewrite(before, changes, stage.tool.nullable),
             original_sha256=None if verdict.replacement is None else _digest(payload),
-            deferred=_deferred(hook, row, verdict),
+            deferred=self._later(hook, stage, verdict),
             occasion=stage.occasion,
             position=hook.position,
         )
         self.journal.append(run)
         self._emit(HookFinished(run=run))
+
+    def _later(self, hook: HookDefinition, stage: Stage, verdict: Verdict) -> tuple[str, ...]:
+        """Context of this run that only the next prompt will bring to the model."""
+        late = hook.is_async or stage.occasion in self._unwaited
+        if not (late or EVENTS[hook.event].context is ContextPlace.NEXT_PROMPT) or role_of(hook) is Role.SHADOW:
+            return ()
+        return tuple(effect.text for effect in verdict.effects if isinstance(effect, AddContext))
 
     def _clipped(self, outcome: Outcome) -> Outcome:
         """The outcome with its texts cut to what a reader is given; the whole goes into a file.
@@ -286,7 +318,8 @@ class HookManager:
         Not for a prompt that was erased: a text may quote it, and it must not reach the disk.
         """
         said = [one.text for texts in outcome.reasons.values() for one in texts]
-        texts = [*said, *(one.text for one in outcome.contexts), *(note.text for note in outcome.to_user)]
+        said += [one.text for one in (*outcome.contexts, *outcome.refusals)]
+        texts = [*said, *(note.text for note in outcome.to_user)]
         if all(len(text) <= TEXT_LIMIT for text in texts):
             return outcome
         keep = not outcome.prompt_erased
@@ -301,6 +334,7 @@ class HookManager:
             outcome,
             reasons={decision: cut(texts) for decision, texts in outcome.reasons.items()},
             contexts=cut(outcome.contexts),
+            refusals=cut(outcome.refusals),
             to_user=tuple(replace(note, text=short(note.text)) for note in outcome.to_user),
         )
 
@@ -331,14 +365,6 @@ def _reason(verdict: Verdict) -> str:
     """For the journal: why the run came out as it did."""
     said = [effect for effect in verdict.effects if isinstance(effect, Block | Ask | Allow | EndTurn | Failure)]
     return "\n".join(text for effect in said if (text := _text_of(effect)))
-
-
-def _deferred(hook: HookDefinition, row: EventRow, verdict: Verdict) -> tuple[str, ...]:
-    """Context of this run that only the next prompt will bring to the model."""
-    waits = hook.is_async or row.context is ContextPlace.NEXT_PROMPT
-    if not waits or role_of(hook) is Role.SHADOW:
-        return ()
-    return tuple(effect.text for effect in verdict.effects if isinstance(effect, AddContext))
 
 
 def _is_cut(payload: Mapping[str, Any], path: tuple[str, ...]) -> bool:

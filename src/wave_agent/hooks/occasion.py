@@ -10,6 +10,7 @@ So no rewritten input runs unseen by a guard, in at most two rounds.
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import groupby
+from time import monotonic
 from typing import Any, Protocol
 
 import msgspec
@@ -37,12 +38,14 @@ class ToolFacts(Struct, frozen=True, kw_only=True):
 class Stage:
     """What a hook gets to see; encoded once for all hooks that see the same."""
 
-    __slots__ = ("_stdin", "occasion", "payload", "tool")
+    __slots__ = ("_stdin", "ends", "occasion", "payload", "tool")
 
-    def __init__(self, payload: Mapping[str, Any], tool: ToolFacts, occasion: int) -> None:
+    def __init__(self, payload: Mapping[str, Any], tool: ToolFacts, occasion: int, ends: float | None = None) -> None:
+        """`ends` is when the time of all hooks together is up, on the clock of `monotonic`."""
         self.payload = payload
         self.tool = tool
         self.occasion = occasion
+        self.ends = ends
         self._stdin: bytes | None = None
 
     @property
@@ -56,7 +59,11 @@ class Stage:
         return self.payload.get("tool_input") or {}
 
     def showing(self, **fields: Any) -> "Stage":
-        return Stage({**self.payload, **fields}, self.tool, self.occasion)
+        return Stage({**self.payload, **fields}, self.tool, self.occasion, self.ends)
+
+    def seconds(self, wanted: float) -> float:
+        """How long a hook may take that wants so many seconds."""
+        return wanted if self.ends is None else max(0.0, min(wanted, self.ends - monotonic()))
 
     def after(self, verdict: Verdict) -> "Stage":
         """What the next hook of a strand sees."""
@@ -133,7 +140,8 @@ class Occasion:
     async def run(self, hooks: Sequence[HookDefinition], payload: Mapping[str, Any]) -> Outcome:
         first = [hook for hook in hooks if hook.phase is Phase.REWRITE]
         rest = [hook for hook in hooks if hook.phase is not Phase.REWRITE]
-        stage = Stage(payload, self.tool, self.number)
+        ends = None if self.row.deadline is None else monotonic() + self.row.deadline
+        stage = Stage(payload, self.tool, self.number, ends)
         self.original = stage.tool_input
         if first:
             stage = await self.strand(first, stage, look=1)

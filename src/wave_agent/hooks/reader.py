@@ -24,6 +24,7 @@ class Home(StrEnum):
     TOP = "top level"
     SPECIFIC = SPECIFIC
     EITHER = "either"
+    ANSWER = f"{SPECIFIC}.decision"
 
 
 class Field(Struct, frozen=True, kw_only=True):
@@ -66,6 +67,23 @@ FIELDS: Mapping[str, Field] = {
         Field(name="additionalContext", type=str, home=Home.EITHER, meaning="added to the model's context"),
     )
 }  # fmt: skip
+ANSWER = Field(
+    name="decision", type=dict, home=Home.SPECIFIC, decides=True,
+    meaning="the answer to the question, an object with the fields below",
+)  # fmt: skip
+"""A decision that is an object, on events that take one."""
+ANSWER_FIELDS: Mapping[str, Field] = {
+    field.name: field
+    for field in (
+        Field(name="behavior", type=str, home=Home.ANSWER, decides=True, meaning='`"allow"` or `"deny"`'),
+        Field(name="updatedInput", type=dict, home=Home.ANSWER, decides=True,
+              meaning="goes with an allow: fields to set in the input, which is then judged anew"),
+        Field(name="message", type=str, home=Home.ANSWER, meaning="goes with a deny: what the model is told"),
+        Field(name="interrupt", type=bool, home=Home.ANSWER, decides=True,
+              meaning="goes with a deny: `true` ends the whole turn as well"),
+    )
+}  # fmt: skip
+TABLE = (*FIELDS.values(), ANSWER, *ANSWER_FIELDS.values())
 
 
 class Stated(Struct, frozen=True):
@@ -86,6 +104,8 @@ class HookOutput(Struct, frozen=True, kw_only=True):
     contexts: tuple[str, ...] = ()
     updated_input: Mapping[str, Any] | None = None
     updated_tool_output: str | None = None
+    message: str = ""
+    """What the model is told of a call that is refused."""
     system_message: str = ""
     suppress_output: bool = False
     problems: tuple[str, ...] = ()
@@ -112,13 +132,23 @@ def read_output(row: EventRow, output: Mapping[str, Any]) -> HookOutput:
     reading = _Reading(row, output)
     for place, fields in ((Home.TOP, output), (Home.SPECIFIC, reading.specific)):
         for key, value in fields.items():
-            if value is not None and (field := FIELDS.get(key)) is not None:
+            if value is not None and (field := _row(row, key, value, place)) is not None:
                 reading.field(field, value, place)
     return reading.result()
 
 
+def _row(row: EventRow, key: str, value: Any, place: Home) -> Field | None:
+    """The row that speaks of this key. Where a decision is an object, a word in its place is still read as a word."""
+    is_answer = key == ANSWER.name and key in row.specific
+    if is_answer and (isinstance(value, dict) or (place is Home.SPECIFIC and not isinstance(value, str))):
+        return ANSWER
+    return FIELDS.get(key)
+
+
 _REASONS: Mapping[str, tuple[str, ...]] = {
     "continue": ("stopReason",),
+    "behavior": ("reason", "message"),
+    "interrupt": ("stopReason", "reason", "message"),
     "permissionDecision": ("permissionDecisionReason", "reason"),
 }
 """Where the reason of a decision stands, where it is not the usual one."""
@@ -146,6 +176,8 @@ class _Reading:
         if not isinstance(value, field.type):
             wrong = f"{_shown(field, place)} must be {_wanted(field.type)}, not {_show(value)}"
             (self.unreadable if field.decides else self.problems).append(wrong)
+        elif field is ANSWER:
+            self.answer(value, place)
         elif field.decides:
             self.decision(field, value, place)
         elif field.free:
@@ -177,6 +209,50 @@ class _Reading:
             self.problems.append(f"{_shown(field, place)} was ignored: {misplaced}")
         elif decision is not Decision.NONE:
             self.decisions.append((field.name, decision))
+        elif self.row.behavior_words and field.name == ANSWER.name:
+            self.problems.append(f"{_shown(field, place)} {_show(value)} was ignored: {_form(self.row)}")
+
+    def answer(self, answer: Mapping[str, Any], place: Home) -> None:
+        """A decision that is an object: an allow holds only if all that it says can be read."""
+        said = self.parts(answer)
+        word = said.get("behavior")
+        decision = None if word is None else self.row.behavior_words.get(word)
+        if decision is None and (word is not None or answer.get("behavior") is None):
+            known = self.row.behavior_words
+            shown = f"{_show(word)} cannot be read{did_you_mean(word, known)}" if word else "is missing"
+            self.unreadable.append(f"{Home.ANSWER}.behavior {shown}; known are {', '.join(known)}")
+        if said.get("interrupt"):
+            self.decisions.append(("interrupt", Decision.STOP))
+        misplaced = _misplaced(self.row.event, ANSWER, place, self.right_event)
+        restricts = decision is Decision.BLOCK or bool(said.get("interrupt"))
+        if misplaced:
+            effect = "was honoured, but" if restricts else "was ignored:"
+            self.problems.append(f"{_shown(ANSWER, place)} {effect} {misplaced}")
+        if decision is not None and (restricts or not misplaced):
+            self.decisions.append(("behavior", decision))
+        for name, fits in (("message", restricts), ("updatedInput", not restricts and not misplaced)):
+            if name in said and fits:
+                self.taken[name] = said[name]
+            elif name in said and not misplaced:
+                self.problems.append(f"{Home.ANSWER}.{name} was ignored: it does not go with {_show(word)}")
+        if message := self.taken.get("message", "").strip():
+            self.texts["message"] = message
+
+    def parts(self, answer: Mapping[str, Any]) -> dict[str, Any]:
+        """The fields of the object that can be read."""
+        found: dict[str, Any] = {}
+        for name, field in ANSWER_FIELDS.items():
+            value = answer.get(name)
+            told = self.unreadable if field.decides else self.problems
+            if value is None:
+                continue
+            if not isinstance(value, field.type):
+                told.append(f"{field.home}.{name} must be {_wanted(field.type)}, not {_show(value)}")
+            elif isinstance(value, dict) and out_of_range(cast(dict[str, Any], value)):
+                told.append(f"{field.home}.{name} holds a number that is out of range")
+            else:
+                found[name] = value
+        return found
 
     def meaning(self, field: Field, value: Any) -> Decision | None:
         """None: this value cannot be read here."""
@@ -198,6 +274,7 @@ class _Reading:
             contexts=tuple(dict.fromkeys(self.contexts)),
             updated_input=self.taken.get("updatedInput"),
             updated_tool_output=self.taken.get("updatedToolOutput"),
+            message=self.texts.get("message", ""),
             system_message=self.taken.get("systemMessage", "").strip(),
             suppress_output=self.taken.get("suppressOutput", False),
             problems=tuple(self.problems),
@@ -209,15 +286,21 @@ def _misplaced(event: HookEvent, field: Field, place: Home, right_event: bool) -
     """What is wrong with finding the field here, and where it belongs; empty if nothing is."""
     if field.home is not Home.TOP and field.name not in EVENTS[event].specific:
         if field.decides:
-            return f'{event} takes a top-level "decision": did you mean {{"decision": "block"}}?'
+            return _form(EVENTS[event])
         return f"{event} does not take it"
     if place is Home.SPECIFIC and not right_event:
         return f'hookEventName must be "{event}" here'
+    if field.home is Home.TOP and place is Home.SPECIFIC and field.name in EVENTS[event].specific:
+        return _form(EVENTS[event])
     if field.home is Home.TOP and place is Home.SPECIFIC:
         return f"it belongs at the top level: did you mean {field.name}?"
     if field.home is Home.SPECIFIC and place is Home.TOP:
         return f"it belongs into {SPECIFIC}: did you mean {SPECIFIC}.{field.name}?"
     return ""
+
+
+def _form(row: EventRow) -> str:
+    return f"{row.event} takes {row.decides_with}"
 
 
 def _shown(field: Field, place: Home) -> str:

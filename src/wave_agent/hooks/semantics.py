@@ -36,6 +36,7 @@ from wave_agent.hooks.verdicts import (
     Rewrite,
     Role,
     Said,
+    TellRefused,
     TellUser,
     ToUser,
     Verdict,
@@ -123,6 +124,8 @@ class _Run(Struct, frozen=True):
             effects.append(Rewrite(output.updated_input))
         if output.updated_tool_output is not None:
             effects.append(ReplaceOutput(output.updated_tool_output))
+        if output.message:
+            effects.append(TellRefused(output.message))
         return tuple(effects)
 
 
@@ -315,7 +318,7 @@ def _classify(row: EventRow, name: str, text: str, *, cut: bool) -> tuple[Stdout
 
 
 _COUNTS: Mapping[Role, tuple[type, ...]] = {
-    Role.ENFORCE: (Block, Ask, Allow, EndTurn, ReplaceOutput, AddContext, TellUser, Failure),
+    Role.ENFORCE: (Block, Ask, Allow, EndTurn, ReplaceOutput, AddContext, TellRefused, TellUser, Failure),
     Role.SHADOW: (),
     Role.ASYNC: (AddContext, TellUser),
 }
@@ -342,6 +345,7 @@ def merge(event: HookEvent, readings: Iterable[Reading], *, failure_block_spent:
         blocked=Decision.BLOCK in tally.reasons,
         reasons={stated: tuple(said) for stated, said in tally.reasons.items()},
         contexts=tuple(tally.contexts),
+        refusals=tuple(tally.refusals),
         to_user=tuple(tally.notes),
         replacement=replacement,
         replaced_by=replaced_by,
@@ -358,6 +362,7 @@ class _Tally:
         self.spent = spent
         self.reasons: dict[Decision, dict[Said, None]] = {}
         self.contexts: dict[Said, None] = {}
+        self.refusals: dict[Said, None] = {}
         self.notes: dict[ToUser, None] = {}
         self.failed_open = 0
         self.wanted_block = False
@@ -374,6 +379,8 @@ class _Tally:
             self.notes[ToUser(reading.name, effect.text)] = None
         elif isinstance(effect, AddContext):
             self.contexts[Said(reading.name, effect.text)] = None
+        elif isinstance(effect, TellRefused):
+            self.refusals[Said(reading.name, effect.text)] = None
         elif isinstance(effect, (EndTurn, Block, Ask, Allow)) and (
             reading.allow_counts or not isinstance(effect, Allow)
         ):

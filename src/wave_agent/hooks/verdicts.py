@@ -47,6 +47,12 @@ class AddContext(Struct, frozen=True):
     text: str
 
 
+class TellRefused(Struct, frozen=True):
+    """What the model is told of a call that is refused, where the reason of a block is not for it."""
+
+    text: str
+
+
 class TellUser(Struct, frozen=True):
     """For the user alone: what a hook wants to say, or what is wrong with what it said."""
 
@@ -61,7 +67,7 @@ class Failure(Struct, frozen=True):
     blocks: bool
 
 
-Effect = Block | Ask | Allow | EndTurn | Rewrite | ReplaceOutput | AddContext | TellUser | Failure
+Effect = Block | Ask | Allow | EndTurn | Rewrite | ReplaceOutput | AddContext | TellRefused | TellUser | Failure
 
 DECISION_OF: Mapping[type, Decision] = {
     EndTurn: Decision.STOP, Block: Decision.BLOCK, Ask: Decision.ASK, Allow: Decision.ALLOW,
@@ -155,6 +161,8 @@ class Outcome(Struct, frozen=True, kw_only=True):
     """Some hook blocked, also where a stop beats it."""
     reasons: Mapping[Decision, tuple[Said, ...]] = {}
     contexts: tuple[Said, ...] = ()
+    refusals: tuple[Said, ...] = ()
+    """What the model is told of a call that is refused."""
     to_user: tuple[ToUser, ...] = ()
     replacement: str | None = None
     """What takes the place of the tool's result."""
@@ -192,7 +200,12 @@ class Outcome(Struct, frozen=True, kw_only=True):
     def for_model(self) -> tuple[str, ...]:
         """Every text that reaches the model because of this event, verbatim."""
         told = self.decision is Decision.BLOCK and self.row.reason_reader is Audience.MODEL
-        return (*((self.reason,) if told else ()), *(said.text for said in self.model_contexts))
+        reasons = (self.reason,) if told else (self.refusal,) if self.refusal else ()
+        return (*reasons, *(said.text for said in self.model_contexts))
+
+    @property
+    def refusal(self) -> str:
+        return "\n".join(said.text for said in self.refusals)
 
     def for_user(self) -> tuple[ToUser, ...]:
         """Every text for the user alone."""
@@ -201,6 +214,8 @@ class Outcome(Struct, frozen=True, kw_only=True):
             shown.append(self.decision)
         if self.decision is Decision.STOP:
             shown.append(Decision.BLOCK)  # what a stop has beaten is not lost
+        if self.row.reason_reader is Audience.NOBODY:
+            shown.clear()
         told = {(note.hook, note.text) for note in self.to_user}
         reasons = [ToUser(said.hook, said.text) for decision in shown for said in self.reasons.get(decision, ())]
         return (*(note for note in reasons if note.text and (note.hook, note.text) not in told), *self.to_user)
