@@ -179,7 +179,27 @@ def test_every_reason_to_ask_is_given_and_none_of_them_to_the_model() -> None:
         answer=Answer.ASK,
         by="protected path /srv/project/.git/config; rule Edit; hook asker",
         for_user="/srv/project/.git/config is a protected path\nthe rule Edit asks\nare you sure?",
+        needs_person=True,
     )
+
+
+@pytest.mark.parametrize(
+    ("protected", "rule", "hooks", "needs_person"),
+    [
+        ("/srv/project/.git/config", False, (), True),
+        (None, True, (), True),
+        (None, True, ("ask",), True),
+        (None, False, ("ask",), False),
+        (None, False, (), False),
+    ],
+)
+def test_only_a_protected_path_and_an_ask_rule_put_a_question_that_no_hook_may_answer(
+    protected: str | None, rule: bool, hooks: tuple[str, ...], needs_person: bool
+) -> None:
+    rules = rules_that("ask", tool="Edit") if rule else Rules()
+    call = call_of(Kind.EDITS, protected=protected)
+    given = decide(call, PermissionMode.DEFAULT, rules, hooks_that_say(*hooks), PLACES)
+    assert (given.answer, given.needs_person) == (Answer.ASK, needs_person)
 
 
 def test_a_question_in_dont_ask_is_a_deny_whose_reason_stays_with_the_user() -> None:

@@ -22,8 +22,9 @@ from wave_agent.assembly import (
     real_directories,
     sandbox_for,
 )
-from wave_agent.calls import Approver, CallRunner
+from wave_agent.calls import INTERRUPTED, Approver, CallRunner
 from wave_agent.compaction import Compactor
+from wave_agent.consequences import consequences, perform
 from wave_agent.credentials import without_credentials
 from wave_agent.errors import AgentClosedError, SessionError
 from wave_agent.events import (
@@ -37,6 +38,7 @@ from wave_agent.events import (
     TurnEnded,
     TurnStarted,
 )
+from wave_agent.hooks.events import HookEvent
 from wave_agent.hooks.execution import HookRunner
 from wave_agent.hooks.manager import Deferred, HookManager, SessionFacts
 from wave_agent.hooks.runner import ProcessRunner
@@ -56,8 +58,6 @@ from wave_agent.store import FileSessionStore
 from wave_agent.tools.base import Tool, ToolContext
 from wave_agent.tools.registry import builtin_tools
 from wave_agent.transcript import Resumed, transcript_file
-
-INTERRUPTED = "Interrupted before it was done."
 
 
 class Agent:
@@ -348,14 +348,24 @@ class Agent:
         if self._running is not None:
             self._running.cancel()
 
-    async def close(self) -> None:
-        """Interrupts what runs, gives async hooks a last moment, and lets go of everything."""
+    async def notify(self, notification_type: str, message: str, title: str = "") -> None:
+        """Lets the hooks of Notification know that the user is wanted: `idle_prompt`, say. Nobody waits for them."""
+        if self._begun and not self._closed:
+            facts = {"message": message, "title": title, "notification_type": notification_type}
+            await self._hooks.run(HookEvent.NOTIFICATION, facts, permission_mode=self._parts.permission_mode)
+
+    async def close(self, reason: str = "other") -> None:
+        """Interrupts what runs, gives async hooks a last moment, and lets go of everything.
+
+        `reason` is for the hooks of SessionEnd: `clear`, `resume`, `logout`, `prompt_input_exit` or `other`.
+        """
         if self._closed:
             return
         self._closed = True
         self.interrupt()
         async with self._turn_lock:
             await self._window.close()
+            await self._end_session(reason)
             await self._hooks.close()
             for tool in self._tools.values():
                 await tool.close()
@@ -403,7 +413,7 @@ class Agent:
         if not self._begun:
             self._begun = True
             self._begin_session(resumed=source == "resume")
-        self._tell_changed_settings()
+        await self._tell_changed_settings()
         self._insist(self._store.flush)
         self._emit(TurnStarted(prompt=text))
         work = self._running = asyncio.create_task(turn.run(text, session_source=source))
@@ -419,7 +429,7 @@ class Agent:
             self._running = None
             self._source = None if turn.session_begun else source
             self._close_open_calls()
-            self._tell_changed_settings()
+            await self._tell_changed_settings()
         if work.cancelled():
             self._messages.add_notice_block("Interrupted.", "info")
             return Status.INTERRUPTED
@@ -443,10 +453,21 @@ class Agent:
         for notice in self._notices:
             self._messages.add_notice_block(notice)
 
-    def _tell_changed_settings(self) -> None:
+    async def _tell_changed_settings(self) -> None:
         for change in self._foundation.snapshot.changes():
             with suppress(SessionError):  # noted: see `_record`
-                self._messages.add_notice_block(change)
+                self._messages.add_notice_block(change.told)
+                facts = {"source": change.source, "file_path": change.file}
+                await self._hooks.run(HookEvent.CONFIG_CHANGE, facts, permission_mode=self._parts.permission_mode)
+
+    async def _end_session(self, reason: str) -> None:
+        if not self._begun:
+            return
+        with suppress(SessionError):  # a transcript that cannot be written must not keep anything open
+            ended = await self._hooks.run(
+                HookEvent.SESSION_END, {"reason": reason}, permission_mode=self._parts.permission_mode
+            )
+            perform(consequences(ended), self._messages)
 
     def _close_open_calls(self) -> None:
         """Every call has a result, also one that was interrupted, and also where nothing can be written any more."""

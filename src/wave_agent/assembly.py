@@ -100,6 +100,7 @@ def lay_foundation(options: Options, environment: Mapping[str, str]) -> Foundati
     settings.require_usable()
     mode, told = mode_for(options.permission_mode, settings, above)
     limit = limit_for(options.max_turns)
+    by_layer = settings_files(home, project)
     named = [*(one for one in choice.overlays if not isinstance(one, Mapping)), choice.added_managed]
     base = Foundation(
         project=project,
@@ -111,10 +112,22 @@ def lay_foundation(options: Options, environment: Mapping[str, str]) -> Foundati
         # Below a sandbox everything runs in it already, and cannot make one of its own.
         sandbox=options.sandbox and not (above and above.sandbox),
         trust=gathered.trust,
-        snapshot=Snapshot([*settings_files(home, project).values(), *(Path(file) for file in named if file)]),
+        snapshot=Snapshot(
+            [*by_layer.values(), *(Path(file) for file in named if file)],
+            {str(file): _SOURCES[layer] for layer, file in by_layer.items()},
+        ),
         notices=(*notices, *gathered.notices, *told, *map(str, settings.issues)),
     )
     return replace(base, handed_down=_handed_down(base, choice, gathered, sandbox=bool(above and above.sandbox)))
+
+
+_SOURCES: Mapping[str, str] = {
+    Layer.MANAGED: "policy_settings",
+    Layer.USER: "user_settings",
+    Layer.PROJECT: "project_settings",
+    Layer.LOCAL: "local_settings",
+}
+"""What hooks of ConfigChange know the files by."""
 
 
 def _choice(

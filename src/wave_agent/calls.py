@@ -1,16 +1,17 @@
-"""One tool call: PreToolUse hooks, permission, the tool itself, PostToolUse hooks."""
+"""One tool call: PreToolUse hooks, permission, the tool itself, the hooks after it."""
 
 import asyncio
 import os
 from collections.abc import Awaitable, Callable, Mapping
+from enum import IntEnum
 from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from wave_agent.consequences import STOPPED, Operation, When, consequences, perform
+from wave_agent.consequences import DENIED, STOPPED, Operation, When, consequences, perform
 from wave_agent.events import Event, PermissionRequested, ToolOutput, ToolStarted
-from wave_agent.hooks.events import Flow, HookEvent
+from wave_agent.hooks.events import Decision, Flow, HookEvent
 from wave_agent.hooks.manager import HookManager
 from wave_agent.hooks.occasion import ToolFacts
 from wave_agent.hooks.verdicts import Outcome
@@ -35,7 +36,7 @@ from wave_agent.text import strip_controls
 from wave_agent.tools.base import Tool, ToolContext, ToolInputError, ToolResult
 from wave_agent.tools.registry import find_tool
 
-DENIED = "Permission denied"
+INTERRUPTED = "Interrupted before it was done."
 
 Approver = Callable[[PermissionRequest], Allow | Deny | Awaitable[Allow | Deny]]
 
@@ -68,6 +69,15 @@ class _Changed(Struct, frozen=True):
     """Whoever was asked wants another input."""
 
     tool_input: Mapping[str, Any]
+    answered: "Answered"
+
+
+class Answered(IntEnum):
+    """Who has answered the question whether a call may run."""
+
+    NOBODY = 0
+    HOOK = 1
+    PERSON = 2
 
 
 class CallRunner:
@@ -123,22 +133,19 @@ class CallRunner:
             return self._refuse(call, str(error))
         if call.parameters is None:
             return self._refuse(call, call.problem)
-        tool_input, later, answered = tool.normalise(call.parameters, self._places.project), (), False
+        tool_input, later, answered = tool.normalise(call.parameters, self._places.project), (), Answered.NOBODY
         while True:
             judged = await self._before(call, tool, tool_input)
             later = (*later, *self._apply(judged, call))
             if judged.flow in (Flow.SKIP_TOOL, Flow.END_TURN):
                 return CallEnd(later, ends_turn=judged.flow is Flow.END_TURN)
-            permitted = await self._permit(call, tool, judged, answered=answered)
+            permitted = await self._permit(call, tool, judged, answered)
             if not isinstance(permitted, _Changed):
                 break
             # No input runs unseen: guards and rules judge what whoever was asked has put in its place.
-            tool_input, answered = tool.normalise(permitted.tool_input, self._places.project), True
-        result = None if permitted is None else await self._execute(call, tool, permitted.arguments)
-        if permitted is None or result is None:
-            return CallEnd(later)
-        after = await self._after(call, self._facts(call, permitted.tool_input), result)
-        return CallEnd((*later, *after.later), after.ends_turn)
+            tool_input, answered = tool.normalise(permitted.tool_input, self._places.project), permitted.answered
+        end = permitted if isinstance(permitted, CallEnd) else await self._use(call, tool, permitted)
+        return CallEnd((*later, *end.later), end.ends_turn)
 
     def _refuse(self, call: Asked, problem: str) -> CallEnd:
         self._finish(call, ToolResult(content=problem, success=False), error=problem)
@@ -147,36 +154,63 @@ class CallRunner:
     # ------------------------------------------------------------------------------------------------------ permission
 
     async def _permit(
-        self, call: Asked, tool: Tool, judged: Outcome, *, answered: bool
-    ) -> "_Permitted | _Changed | None":
-        """Validates, judges and asks. None if the tool must not run; the call then has its result.
+        self, call: Asked, tool: Tool, judged: Outcome, answered: Answered
+    ) -> _Permitted | _Changed | CallEnd:
+        """Validates, judges and asks. An end if the tool must not run; the call then has its result.
 
-        `answered`: the question was put already, and the input is the answer.
+        `answered`: by whom the question was answered already, with this input as the answer.
         """
         tool_input: Mapping[str, Any] = judged.tool_input or {}
         try:
             arguments = tool.parse(tool_input)
         except ToolInputError as error:
-            self._finish(call, ToolResult(content=_blame(str(error), judged), success=False), error=str(error))
-            return None
+            wrong = ToolResult(content=_blame(str(error), judged), success=False, ran=False)
+            return await self._failed(call, self._facts(call, tool_input), wrong, str(error))
         written = tool.paths(tool_input) if tool.kind is Kind.EDITS else ()
         if beyond := next((why for path in written if (why := self._border(path)) is not None), None):
             self._finish(call, ToolResult(content=beyond, success=False), error=DENIED)
-            return None
+            return CallEnd()
         subject = self._subject(tool, tool_input)
         permission = decide(subject, self._mode, self._rules, judged, self._places)
-        if permission.answer is Answer.ASK and not answered:
-            answer = await self._ask(call, subject, permission)
-            if isinstance(answer, Deny):
-                permission = Permission(answer=Answer.DENY, by="user", for_model=answer.message)
-            elif answer.updated_input is not None:
-                return _Changed(answer.updated_input)
         if permission.answer is Answer.DENY:
             if permission.for_user:
                 self._messages.add_notice_block(f"{tool.name} was not run: {permission.for_user}")
-            self._finish(call, ToolResult(content=permission.for_model or DENIED, success=False), error=DENIED)
-            return None
-        return _Permitted(tool_input, arguments)
+            return self._deny(call, permission.for_model)
+        needed = Answered.PERSON if permission.needs_person else Answered.HOOK
+        permitted = _Permitted(tool_input, arguments)
+        if permission.answer is Answer.ALLOW or answered >= needed:
+            return permitted
+        if answered is Answered.NOBODY:
+            hooks = await self._ask_hooks(call, tool, subject)
+            later = self._apply(hooks, call)
+            if hooks.flow in (Flow.REFUSE_CALL, Flow.END_TURN):
+                return CallEnd(later, ends_turn=hooks.flow is Flow.END_TURN)
+            if hooks.flow is Flow.JUDGE and (hooks.rewritten_by or not permission.needs_person):
+                return _Changed(hooks.tool_input or {}, Answered.HOOK) if hooks.rewritten_by else permitted
+            told = [permission.for_user, *(said.text for said in hooks.reasons.get(Decision.ASK, ()))]
+            permission = replace(permission, for_user="\n".join(told))
+        return await self._ask_person(call, subject, permission, permitted)
+
+    async def _ask_person(
+        self, call: Asked, subject: Call, question: Permission, permitted: _Permitted
+    ) -> _Permitted | _Changed | CallEnd:
+        answer = await self._ask(call, subject, question)
+        if isinstance(answer, Deny):
+            return self._deny(call, answer.message)
+        return permitted if answer.updated_input is None else _Changed(answer.updated_input, Answered.PERSON)
+
+    def _deny(self, call: Asked, message: str) -> CallEnd:
+        self._finish(call, ToolResult(content=message or DENIED, success=False), error=DENIED)
+        return CallEnd()
+
+    async def _ask_hooks(self, call: Asked, tool: Tool, subject: Call) -> Outcome:
+        facts = self._facts(call, subject.tool_input)
+        return await self._hooks.run(
+            HookEvent.PERMISSION_REQUEST,
+            {**facts, "permission_suggestions": suggestions(subject)},
+            permission_mode=self._mode.value,
+            tool=self._tool_facts(tool),
+        )
 
     async def _before(self, call: Asked, tool: Tool, tool_input: Mapping[str, Any]) -> Outcome:
         return await self._hooks.run(
@@ -197,6 +231,15 @@ class CallRunner:
                 f"{subject.tool} was not run, as nobody could be asked: {question.for_user}"
             )
             return Deny(unanswered(question).for_model)
+        await self._hooks.run(
+            HookEvent.NOTIFICATION,
+            {
+                "message": f"Your permission is needed to use {subject.tool}: {question.for_user}",
+                "title": "Permission needed",
+                "notification_type": "permission_prompt",
+            },
+            permission_mode=self._mode.value,
+        )
         request = PermissionRequest(
             tool_name=subject.tool,
             tool_input=subject.tool_input,
@@ -232,8 +275,13 @@ class CallRunner:
 
     # ------------------------------------------------------------------------------------------------- running the tool
 
-    async def _execute(self, call: Asked, tool: Tool, arguments: Any) -> ToolResult | None:
-        """None if the tool could not do its work; the call then has its result."""
+    async def _use(self, call: Asked, tool: Tool, permitted: _Permitted) -> CallEnd:
+        facts = self._facts(call, permitted.tool_input)
+        result = await self._execute(call, tool, permitted.arguments, facts)
+        return await (self._after(call, facts, result) if result.ran else self._failed(call, facts, result))
+
+    async def _execute(self, call: Asked, tool: Tool, arguments: Any, facts: dict[str, Any]) -> ToolResult:
+        """What came of it, also where the tool could not do its work."""
 
         def stream(text: str) -> None:
             self._emit(ToolOutput(id=call.id, text=text))
@@ -245,17 +293,29 @@ class CallRunner:
             self._sync()
         try:
             await asyncio.sleep(0)  # an interrupt that a callback asked for comes through before anything is done
-            result = await tool.run(arguments, context)
+            return await tool.run(arguments, context)
         except ToolInputError as error:
-            result = ToolResult(content=str(error), success=False, ran=False)
+            return ToolResult(content=str(error), success=False, ran=False)
         except (Exception, SystemExit) as error:  # a tool's bug is the call's result, not the end of the agent
-            result = ToolResult(
-                content=strip_controls(f"{tool.name} failed: {type(error).__name__}: {error}"), success=False, ran=False
-            )
-        if not result.ran:
-            self._finish(call, result, error=result.content)
-            return None
-        return result
+            what = strip_controls(f"{tool.name} failed: {type(error).__name__}: {error}")
+            return ToolResult(content=what, success=False, ran=False)
+        except asyncio.CancelledError:  # the turn is over, so hooks hear of it and nobody waits for them
+            await self._tell_failure(facts, INTERRUPTED, is_interrupt=True)
+            raise
+
+    async def _failed(self, call: Asked, facts: dict[str, Any], result: ToolResult, error: str = "") -> CallEnd:
+        """The tool could not do its work."""
+        self._finish(call, result, error=error or result.content)
+        outcome = await self._tell_failure(facts, result.content)
+        return CallEnd(self._apply(outcome, call), ends_turn=outcome.flow is Flow.END_TURN)
+
+    async def _tell_failure(self, facts: dict[str, Any], error: str, *, is_interrupt: bool = False) -> Outcome:
+        return await self._hooks.run(
+            HookEvent.POST_TOOL_USE_FAILURE,
+            {**facts, "error": error, "is_interrupt": is_interrupt},
+            permission_mode=self._mode.value,
+            waited=not is_interrupt,
+        )
 
     async def _after(self, call: Asked, facts: dict[str, Any], result: ToolResult) -> CallEnd:
         response = {"success": result.success, "content": result.content, **result.response}

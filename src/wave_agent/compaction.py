@@ -2,9 +2,12 @@
 
 from collections.abc import Sequence
 
+from msgspec import Struct
+
 from wave_agent.consequences import consequences, perform
 from wave_agent.hooks.events import Flow, HookEvent
 from wave_agent.hooks.manager import HookManager
+from wave_agent.hooks.verdicts import Outcome
 from wave_agent.messages import Message, MessageManager, ToolBlock
 from wave_agent.models.base import Model, ModelRequest, Text, Usage
 from wave_agent.models.conversion import convert_messages_for_api
@@ -46,6 +49,14 @@ def cut_at(messages: Sequence[Message], window: int, first: int) -> int:
     return at
 
 
+class Compaction(Struct, frozen=True):
+    """What came of it."""
+
+    done: bool = False
+    ends_turn: bool = False
+    """A hook ended the turn."""
+
+
 class Compactor:
     """Summarises, with the model itself."""
 
@@ -59,34 +70,31 @@ class Compactor:
         self._permission_mode = permission_mode
         self.usage = Usage()
 
-    async def compact(self, window: int, trigger: str = "auto", instructions: str = "") -> bool:
-        """False if there is nothing to summarise or a hook was against it. Raises `ModelError`."""
+    async def compact(self, window: int, trigger: str = "auto", instructions: str = "") -> Compaction:
+        """Does nothing if there is nothing to summarise or a hook is against it. Raises `ModelError`."""
         upto = cut_at(self._messages.messages, window, self._messages.compacted_upto)
         if upto <= self._messages.compacted_upto:
-            return False
-        before = await self._hooks.run(
-            HookEvent.PRE_COMPACT,
-            {"trigger": trigger, "custom_instructions": instructions},
-            permission_mode=self._permission_mode,
-        )
-        perform(consequences(before), self._messages)
+            return Compaction()
+        before = await self._fire(HookEvent.PRE_COMPACT, trigger=trigger, custom_instructions=instructions)
         if before.flow in (Flow.SKIP_COMPACTION, Flow.END_TURN):
-            return False
+            return Compaction(ends_turn=before.flow is Flow.END_TURN)
         wishes = [instructions, *(said.text for said in before.contexts)]
         summary = await self._summary(upto, "\n\n".join(wish for wish in wishes if wish))
         if not summary:
-            return False
+            return Compaction()
         self._messages.compact(summary, upto)
         self._messages.add_notice_block(
             "The conversation was long; its older part was summarised for the model.", "info"
         )
-        after = await self._hooks.run(
-            HookEvent.POST_COMPACT,
-            {"trigger": trigger, "compact_summary": summary},
-            permission_mode=self._permission_mode,
-        )
-        perform(consequences(after), self._messages)
-        return True
+        told = await self._fire(HookEvent.POST_COMPACT, trigger=trigger, compact_summary=summary)
+        # What hooks told the model when the session began may be among what was left out.
+        begun = await self._fire(HookEvent.SESSION_START, source="compact", model=self._model_name)
+        return Compaction(done=True, ends_turn=Flow.END_TURN in (told.flow, begun.flow))
+
+    async def _fire(self, event: HookEvent, **facts: str) -> Outcome:
+        outcome = await self._hooks.run(event, facts, permission_mode=self._permission_mode)
+        perform(consequences(outcome), self._messages)
+        return outcome
 
     async def _summary(self, upto: int, wishes: str) -> str:
         kept = len(self._messages.messages) - upto

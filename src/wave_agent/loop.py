@@ -10,7 +10,7 @@ from typing import Any, cast
 from msgspec import Struct
 
 from wave_agent.calls import Asked, CallEnd, CallRunner
-from wave_agent.compaction import FULL, Compactor, tokens_of
+from wave_agent.compaction import FULL, Compaction, Compactor, tokens_of
 from wave_agent.consequences import Operation, consequences, context_blocks, perform
 from wave_agent.errors import ModelError
 from wave_agent.events import Event, Notice, ReasoningDelta, TextDelta
@@ -103,13 +103,20 @@ class Turn:
         limit = self._parts.max_turns
         while limit is None or self.requests < limit:
             try:
-                await self._make_room()
+                if await self._make_room():
+                    return Status.STOPPED
                 calls = await self._ask_model()
             except ModelError as error:
-                if self._folds_after(error) or await self._made_room_after(error):
+                if self._folds_after(error):
+                    continue
+                room = await self._make_room_after(error)
+                if room.ends_turn:
+                    return Status.STOPPED
+                if room.done:
                     continue
                 self.error = str(error)
                 self._parts.messages.add_error_block(self.error)
+                await self._fire(HookEvent.STOP_FAILURE, error=error.kind, error_details=self.error)
                 return Status.ERROR
             if calls:
                 if await self._run_batch(calls):
@@ -122,15 +129,19 @@ class Turn:
 
     # ------------------------------------------------------------------------------------------------------------ room
 
-    async def _make_room(self) -> None:
-        """Has older turns summarised when the window is nearly full."""
+    async def _make_room(self) -> bool:
+        """Has older turns summarised when the window is nearly full. True: a hook ended the turn."""
         window = self._parts.window()
         if window is None:
-            return
+            return False
         overhead = estimate_tokens(self._parts.system) + self._tools_size
         used = max(self._used, tokens_of(self._parts.messages.for_model, overhead))
-        if used > FULL * window and await self._parts.compactor.compact(window):
+        if used <= FULL * window:
+            return False
+        room = await self._parts.compactor.compact(window)
+        if room.done:
             self._used = 0
+        return room.ends_turn
 
     def _folds_after(self, error: ModelError) -> bool:
         """A template that wants user and assistant to take turns gets user messages folded, from now on."""
@@ -140,18 +151,18 @@ class Turn:
         self.requests -= 1
         return True
 
-    async def _made_room_after(self, error: ModelError) -> bool:
+    async def _make_room_after(self, error: ModelError) -> Compaction:
         """A server that says that the conversation is too long gets a shorter one, once."""
         if self._overflowed or not _TOO_LONG.search(str(error)):
-            return False
+            return Compaction()
         self._overflowed = True
         size = tokens_of(self._parts.messages.for_model)
         try:
-            shorter = await self._parts.compactor.compact(min(self._parts.window() or size, size))
+            room = await self._parts.compactor.compact(min(self._parts.window() or size, size))
         except ModelError:
-            return False
-        self.requests -= shorter  # the request that was too long has been made again
-        return shorter
+            return Compaction()
+        self.requests -= room.done  # the request that was too long is made again
+        return room
 
     # ----------------------------------------------------------------------------------------------------------- model
 

@@ -83,6 +83,8 @@ class Permission(Struct, frozen=True, kw_only=True):
     """Why a call was denied."""
     for_user: str = ""
     """Why it is asked or was allowed."""
+    needs_person: bool = False
+    """A question that no hook may answer with an allow."""
 
 
 class PermissionRequest(Struct, frozen=True, kw_only=True):
@@ -205,7 +207,12 @@ def _ask(case: _Case) -> Permission | None:
         why.append((_hooks(case.hooks, Decision.ASK), "\n".join(said.text for said in asks)))
     if not why:
         return None
-    return Permission(answer=Answer.ASK, by="; ".join(by for by, _ in why), for_user="\n".join(text for _, text in why))
+    return Permission(
+        answer=Answer.ASK,
+        by="; ".join(by for by, _ in why),
+        for_user="\n".join(text for _, text in why),
+        needs_person=case.call.protected is not None or rule is not None,
+    )
 
 
 def _hook_allow(case: _Case) -> Permission | None:
