@@ -16,9 +16,9 @@ from msgspec.structs import replace
 from tests.conformance.wave_adapter import KINDS, load
 from wave_agent.agent import Agent
 from wave_agent.assembly import Foundation
-from wave_agent.errors import SettingsError
+from wave_agent.errors import ModelError, SettingsError
 from wave_agent.events import Event, Notice
-from wave_agent.hooks.events import EVENTS
+from wave_agent.hooks.events import EVENTS, Decision, Flow, HookEvent
 from wave_agent.hooks.runner import ProcessRunner
 from wave_agent.messages import ErrorBlock, NoticeBlock
 from wave_agent.models.base import ModelRequest
@@ -27,7 +27,8 @@ from wave_agent.permissions import Allow, Deny, Kind, PermissionMode, Permission
 from wave_agent.result import Callbacks, Result
 from wave_agent.rules import parse_rule
 from wave_agent.settings import Settings
-from wave_agent.tools.base import Tool, ToolContext, ToolResult
+from wave_agent.snapshot import Snapshot
+from wave_agent.tools.base import Tool, ToolContext, ToolInputError, ToolResult
 
 HOOK_TEXT = re.compile(r'<hook event="[^"]*" name="[^"]*">\n(.*?)\n</hook>', re.DOTALL)
 BY_MODE = "needs your consent"
@@ -46,6 +47,7 @@ class RecordingTool(Tool):
     def __init__(self, response: Mapping[str, Any], nullable: list[str]) -> None:
         self.response = response
         self.nulls = frozenset(nullable)
+        self.error: str | None = None
         self.inputs: list[Mapping[str, Any]] = []
 
     def parse(self, tool_input: Mapping[str, Any]) -> Any:
@@ -55,6 +57,8 @@ class RecordingTool(Tool):
         return self.nulls
 
     async def run(self, arguments: Any, context: ToolContext) -> ToolResult:
+        if self.error is not None:
+            raise ToolInputError(self.error)
         self.inputs.append(arguments)
         own = {key: value for key, value in self.response.items() if key not in ("success", "content")}
         return ToolResult(
@@ -68,7 +72,8 @@ def drivable(case: Mapping[str, Any]) -> bool:
     set_up = (case["event"] == "Stop" and payload) or payload.get("source", "startup") != "startup"
     whole = [layer["raw"] for layer in case["layers"].values() if isinstance(layer, dict) and "raw" in layer]
     others = any(set(raw.get("hooks") or {}) & set(EVENTS) - {case["event"]} for raw in whole)
-    return not (set_up or others or case.get("options", {}).get("stop_failure_spent"))
+    unreachable = case["event"] in ("PreCompact", "PostCompact") or case.get("options", {}).get("stop_failure_spent")
+    return not (set_up or others or unreachable)
 
 
 async def observe(request: dict[str, Any]) -> dict[str, Any]:
@@ -82,32 +87,36 @@ async def observe(request: dict[str, Any]) -> dict[str, Any]:
     name = payload.get("tool_name", "Bash")
     kind = type(name, (RecordingTool,), {"name": name, "kind": KINDS.get(name, Kind.ACTS)})
     tool = kind(payload.get("tool_response", {}), options.get("nullable", []))
+    tool.error = payload.get("error") if event == "PostToolUseFailure" else None
     questions: list[PermissionRequest] = []
 
     async def approve(question: PermissionRequest) -> Allow | Deny:
         questions.append(question)
         return Allow()
 
-    calls = [call(name, **payload["tool_input"])] if "tool_name" in payload else []
-    model = ScriptedModel([*([Reply(tool_calls=calls)] if calls else []), *["done"] * 30])
+    asks = event == "Notification"  # a question to the user is what they are notified of
+    calls = [call(name, **payload.get("tool_input", {}))] if "tool_name" in payload or asks else []
+    fails = [ModelError(payload["error_details"], status=429)] if event == "StopFailure" else []
+    model = ScriptedModel([*([Reply(tool_calls=calls)] if calls else []), *fails, *["done"] * 30])
     heard: list[str] = []
     async with _agent(request, settings, model, tool, approve, heard) as agent:
+        if event == "ConfigChange":
+            changing(request).write_text("{}")
         result = await agent.send_message(payload.get("prompt", "hello"))
         # A Stop hook that always blocks is run again and again: the first continuation shows what it said.
         asked = model.requests[: 2 if event == "Stop" else None]
     texts = _hook_texts(asked[-1], results=event != "PostToolUse") if asked else []
     runs = sorted(agent.hook_runs, key=lambda run: (run.occasion, run.position))
     waits = [text for run in runs if run.mode == "enforce" for text in run.deferred]
-    blocks = [block for message in result.messages for block in message.blocks]
+    blocks = [block for message in agent.messages for block in message.blocks]
+    reasons = [line for question in questions for line in question.reason.splitlines() if BY_MODE not in line]
     return {
         "refused": False,
         "issues": [str(issue) for issue in settings.issues],
         "flow": _flow(event, result, questions, tool),
         "prompt_erased": not any(message.role == "user" for message in result.messages),
         "model": [*texts, *dict.fromkeys(waits)],
-        "user": [block.content for block in blocks if isinstance(block, ErrorBlock | NoticeBlock)]
-        + [question.reason for question in questions if BY_MODE not in question.reason]
-        + heard,
+        "user": [block.content for block in blocks if isinstance(block, ErrorBlock | NoticeBlock)] + reasons + heard,
         "input": tool.inputs[0] if tool.inputs else None,
         "permission": "ask" if questions else "allow" if tool.inputs else "deny",
         "failed_open": result.hooks_failed_open,
@@ -122,6 +131,10 @@ def comparable(case: Mapping[str, Any], observed: Mapping[str, Any]) -> dict[str
         hidden |= {"flow", "user", "user_not", "model"}
     if observed.get("input") is None:
         hidden |= {"input"}
+    if case["event"] in ("StopFailure", "ConfigChange"):  # what happened is told as well
+        hidden |= {"user_not"}
+    if expect.get("flow") == "stop":  # no request follows that could show it
+        hidden |= {"model_has"}
     if case["event"] == "Stop":
         hidden |= {"failed_open", "user_not", "model_not"}
     return {**case, "expect": {key: value for key, value in expect.items() if key not in hidden}}
@@ -145,6 +158,7 @@ def _agent(
         settings=replace(settings, rules=Rules(**parsed)),
         mode=mode,
         max_turns=12,
+        snapshot=Snapshot([changing(request)], {str(changing(request)): request["payload"].get("source", "")}),
     )
     return Agent(
         foundation=foundation,
@@ -161,6 +175,11 @@ def _agent(
     )
 
 
+def changing(request: dict[str, Any]) -> Path:
+    """The settings file that changes while the agent works."""
+    return Path(request["project_dir"]) / "changing.json"
+
+
 def _hook_texts(request: ModelRequest, *, results: bool) -> list[str]:
     """What hooks say to the model in this request; with or without results of calls."""
     messages = [message for message in request.messages if results or message["role"] != "tool"]
@@ -170,10 +189,13 @@ def _hook_texts(request: ModelRequest, *, results: bool) -> list[str]:
 def _flow(event: str, result: Result, questions: list[PermissionRequest], tool: RecordingTool) -> str:
     if result.status == "stopped":
         return "stop"
+    if event == "PermissionRequest":
+        return "ask" if questions else "allow" if tool.inputs else "block"
     if event == "PreToolUse":
         if any(BY_MODE not in question.reason for question in questions):
             return "ask"
         return "proceed" if questions else "allow" if tool.inputs else "block"
     enforced = [run for run in result.hooks if run.mode == "enforce" and not run.is_async]
     blocked = any(run.outcome == "block" or (run.outcome == "failure" and not run.let_through) for run in enforced)
-    return "block" if blocked and event != "SessionStart" else "proceed"
+    blocks = EVENTS[HookEvent(event)].flow[Decision.BLOCK] is not Flow.PROCEED
+    return "block" if blocked and blocks else "proceed"

@@ -24,7 +24,15 @@ PAYLOADS: dict[str, Case] = {
     "PreToolUse": TOOL,
     "PostToolUse": {**TOOL, "tool_response": {"success": True, "content": "done"}},
     "Stop": {"stop_hook_active": False, "stop_block_count": 0, "last_assistant_message": "bye"},
-    "SessionStart": {"source": "startup"},
+    "SessionStart": {"source": "startup", "model": "scripted"},
+    "PermissionRequest": {**TOOL, "permission_suggestions": ["Bash(ls)"]},
+    "PostToolUseFailure": {**TOOL, "error": "no such file", "is_interrupt": False},
+    "Notification": {"message": "Look.", "title": "Permission needed", "notification_type": "permission_prompt"},
+    "StopFailure": {"error": "rate_limit", "error_details": "Too many requests."},
+    "SessionEnd": {"reason": "other"},
+    "ConfigChange": {"source": "project_settings", "file_path": "/srv/project/.wave/settings.json"},
+    "PreCompact": {"trigger": "auto", "custom_instructions": ""},
+    "PostCompact": {"trigger": "auto", "compact_summary": "short"},
 }
 REQUIRED = {"name", "shows", "event", "layers", "expect"}
 EXACT = ("flow", "prompt_erased", "model", "input", "output", "permission", "failed_open", "refused")
