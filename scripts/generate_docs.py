@@ -22,7 +22,7 @@ FLOW_WORDS = {
     Flow.PROCEED: "nothing can be blocked here; the reason goes to the user",
     Flow.ERASE_PROMPT: "the model is not called and the prompt is erased; the reason goes to the user alone",
     Flow.SKIP_TOOL: "the tool does not run; the model sees the reason and goes on",
-    Flow.FEEDBACK: "the tool has run; the reason goes to the model as a message",
+    Flow.FEEDBACK: "nothing is undone; the reason goes to the model as a message",
     Flow.REFUSE_CALL: "the call is refused; the reason goes to the user, the model gets the hook's `message`",
     Flow.SKIP_COMPACTION: "nothing is summarised; the reason goes to the user",
     Flow.KEEP_WORKING: "the turn does not end; the reason goes to the model, which goes on",
@@ -45,7 +45,7 @@ def events() -> str:
             row.when,
             code(row.target) if row.target else "–",
             f"{row.timeout:g} s",
-            FLOW_WORDS[row.flow[Decision.BLOCK]],
+            "ignored" if row.reason_reader is Audience.NOBODY else FLOW_WORDS[row.flow[Decision.BLOCK]],
             row.context,
         ]
         for row in EVENTS.values()
@@ -83,16 +83,30 @@ def _takes(row: EventRow, field: Field) -> bool:
 def words() -> str:
     """What each decision word means on each event."""
     names = {Decision.NONE: "no opinion", None: "cannot be read"}
-    rows = []
-    for field, pick in (("decision", "decision_words"), ("permissionDecision", "permission_words")):
-        for word in ("block", "deny", "ask", "approve", "allow"):
-            cells = []
-            for row in EVENTS.values():
-                found = getattr(row, pick).get(word)
-                said = row.block_word if found is Decision.BLOCK else found.name.lower() if found else ""
-                cells.append(names.get(found, said))
-            rows.append([f"`{field}: {word}`", *cells])
-    return table(["", *(code(event) for event in EVENTS)], rows)
+    fields = (
+        ("decision", "decision_words"),
+        ("permissionDecision", "permission_words"),
+        ("behavior", "behavior_words"),
+    )
+    asked = [(field, pick, word) for field, pick in fields for word in ("block", "deny", "ask", "approve", "allow")]
+    columns: dict[tuple[str, ...], list[str]] = {}
+    for row in EVENTS.values():
+        found = [getattr(row, pick).get(word) for _, pick, word in asked]
+        said = [row.block_word if one is Decision.BLOCK else one.name.lower() if one else "" for one in found]
+        cells = tuple(names.get(one, word) for one, word in zip(found, said, strict=True))
+        columns.setdefault(cells, []).append(row.event)
+    most = max(columns.values(), key=len)
+    heads = ["all others" if events is most else code(*events) for events in columns.values()]
+    order = sorted(range(len(heads)), key=lambda at: heads[at] == "all others")
+    rows = [
+        [f"`{field}: {word}`", *(list(columns)[column][at] for column in order)]
+        for at, (field, _, word) in enumerate(asked)
+    ]
+    return table(["", *(heads[column] for column in order)], rows)
+
+
+def absent() -> str:
+    return table(["event", "because"], [[code(event), why] for event, why in NEVER_HERE.items()])
 
 
 def stdin() -> str:
@@ -105,9 +119,11 @@ def stdin() -> str:
 
 def arguments() -> str:
     rows = [
-        [code(row.event), ", ".join(code(".".join(path)) for path in row.arguments) or "none"]
+        [code(row.event), ", ".join(code(".".join(path)) for path in row.arguments)]
         for row in EVENTS.values()
+        if row.arguments
     ]
+    rows.append(["all others", "none"])
     return table(["event", "arguments"], rows)
 
 
@@ -116,7 +132,7 @@ def failures() -> str:
         [
             code(row.event),
             row.failure_block,
-            "the user" if row.reason_reader is Audience.USER else "the model, and the user",
+            "the model, and the user" if row.reason_reader is Audience.MODEL else "the user",
             code(row.function_on_failure),
         ]
         for row in EVENTS.values()
@@ -163,7 +179,7 @@ def settings() -> str:
 
 PARTS: dict[str, Callable[[], str]] = {
     part.__name__: part
-    for part in (events, verdicts, fields, words, stdin, arguments, failures, layers, modes, settings)
+    for part in (events, absent, verdicts, fields, words, stdin, arguments, failures, layers, modes, settings)
 }
 PART = re.compile(r"(<!-- generated: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 

@@ -119,6 +119,23 @@ def test_a_signal_interrupts_and_leaves_a_session_that_goes_on(project: Project,
     assert roles == ["system", "user", "assistant", "tool", "user"]
 
 
+@pytest.mark.parametrize("number", [None, signal.SIGINT, signal.SIGTERM])
+def test_the_session_ends_for_hooks_however_the_command_does(project: Project, number: signal.Signals | None):
+    project.settings({"hooks": {"SessionEnd": [{"hooks": ["cat > ended.json", "sleep 60"]}]}})
+    sleep = Reply(tool_calls=[call("Bash", command="touch started; exec sleep 600")])
+    with serving("done" if number is None else sleep) as server:
+        process = project.command(
+            "-p", "go", "--trust", "--permission-mode", "bypassPermissions", "--output-format", "json", server=server
+        )
+        if number is not None:
+            wait_for(project.directory / "started")
+            process.send_signal(number)
+        out, _ = process.communicate(timeout=30)  # the other hook wants more than it gets
+    assert json.loads(out)["status"] == ("completed" if number is None else "interrupted")
+    ended = json.loads((project.directory / "ended.json").read_text())
+    assert (ended["hook_event_name"], ended["reason"]) == ("SessionEnd", "other")
+
+
 def test_a_second_ctrl_c_ends_at_once(project: Project):
     stubborn = 'trap "touch heard" TERM; trap "" INT; touch started; while :; do sleep 0.05; done'
     with serving(Reply(tool_calls=[call("Bash", command=stubborn)])) as server:

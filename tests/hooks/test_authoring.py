@@ -15,15 +15,27 @@ from wave_agent.hooks.authoring import (
     ask,
     context,
     deny,
+    grant,
+    refuse,
     replace_output,
     rewrite,
     stop,
     tell,
 )
-from wave_agent.hooks.events import HookEvent, OnFailure
+from wave_agent.hooks.events import EVENTS, ContextPlace, HookEvent, OnFailure
 from wave_agent.hooks.execution import HookExecutionResult
 from wave_agent.hooks.semantics import read
-from wave_agent.hooks.verdicts import AddContext, Allow, Ask, Block, EndTurn, ReplaceOutput, Rewrite, TellUser
+from wave_agent.hooks.verdicts import (
+    AddContext,
+    Allow,
+    Ask,
+    Block,
+    EndTurn,
+    ReplaceOutput,
+    Rewrite,
+    TellRefused,
+    TellUser,
+)
 
 COMMON = {
     "session_id": "s-1",
@@ -101,7 +113,11 @@ def meaning(answer: dict[str, Any], event: HookEvent) -> tuple[object, ...]:
         (allow("fine"), HookEvent.PRE_TOOL_USE, Allow("fine")),
         (allow(), HookEvent.PRE_TOOL_USE, Allow("")),
         *((stop("enough"), event, EndTurn("enough")) for event in HookEvent),
-        *((context("note"), event, AddContext("note")) for event in HookEvent if event is not HookEvent.POST_COMPACT),
+        *(
+            (context("note"), row.event, AddContext("note"))
+            for row in EVENTS.values()
+            if row.context is not ContextPlace.NOWHERE
+        ),
         (rewrite(command="ls", timeout=None), HookEvent.PRE_TOOL_USE, Rewrite({"command": "ls", "timeout": None})),
         (replace_output("[redacted]"), HookEvent.POST_TOOL_USE, ReplaceOutput("[redacted]")),
         *((tell("look"), event, TellUser("look")) for event in HookEvent),
@@ -157,3 +173,37 @@ def test_the_hooks_package_offers_every_answer() -> None:
     assert set(made_here) <= set(hooks.__all__)
     for name in made_here:
         assert getattr(hooks, name) is getattr(authoring, name)
+
+
+# ----------------------------------------------------------------------------------------------------- the other events
+
+
+def test_the_fields_of_other_events_have_names() -> None:
+    assert HookCall({**COMMON, "error": "no such file", "is_interrupt": True}).error == "no such file"
+    assert HookCall({**COMMON, "is_interrupt": True}).is_interrupt is True
+    assert HookCall({**COMMON, "message": "Look."}).message == "Look."
+    assert HookCall({**COMMON, "permission_suggestions": ["Bash(ls)"]}).suggestions == ["Bash(ls)"]
+
+
+@pytest.mark.parametrize("field", ["notification_type", "trigger", "source", "reason"])
+def test_what_happened_in_one_word(field: str) -> None:
+    assert HookCall({**COMMON, field: "auto"}).target == "auto"
+
+
+def test_they_are_empty_where_they_mean_nothing() -> None:
+    call = HookCall(COMMON)
+    assert (call.error, call.message, call.target, call.suggestions, call.is_interrupt) == ("", "", "", [], False)
+
+
+@pytest.mark.parametrize(
+    ("answer", "effects"),
+    [
+        (grant(), (Allow(),)),
+        (grant(command="ls"), (Rewrite({"command": "ls"}), Allow())),
+        (refuse("no"), (TellRefused("no"), Block("no"))),
+        (refuse("no", interrupt=True), (TellRefused("no"), EndTurn("no"), Block("no"))),
+    ],
+)
+def test_answers_to_a_question(answer: Answer, effects: tuple[Any, ...]) -> None:
+    result = HookExecutionResult(exit_code=0, stdout=json.dumps(answer))
+    assert read(HookEvent.PERMISSION_REQUEST, result, name="guard").effects == effects

@@ -18,7 +18,7 @@ from wave_agent.hooks.config import (
     short_name,
 )
 from wave_agent.hooks.definitions import HookDefinition, Issue, Layer, Mode, Phase
-from wave_agent.hooks.events import HookEvent, OnFailure
+from wave_agent.hooks.events import NEVER_HERE, HookEvent, OnFailure
 from wave_agent.rules import Places
 from wave_agent.strictjson import Document
 
@@ -382,6 +382,21 @@ def test_blocking_on_failure_where_nothing_can_be_blocked_is_told() -> None:
     config = load({"SessionStart": [{"hooks": [{"command": "x", "onFailure": "block"}]}]})
     assert warnings_of(config) == ["nothing can be blocked on SessionStart; a failure is told"]
     assert config.hooks[0].on_failure is OnFailure.CONTINUE
+
+
+@pytest.mark.parametrize("event", NEVER_HERE)
+@pytest.mark.parametrize("groups", [[{"hooks": [{"command": "x", "onFailure": "block"}]}], ["x"], 5, None])
+def test_an_event_that_only_other_agents_have_is_told_and_nothing_of_it_is_kept(event: str, groups: Any) -> None:
+    config = load({event: groups, "Stop": ["y"]})
+    assert [hook.command for hook in config.hooks] == ["y"]
+    assert warnings_of(config) == [f"never happens here, so its hooks do not run: {NEVER_HERE[event]}"]
+    config.require_usable()
+
+
+def test_a_timeout_beyond_what_all_hooks_of_an_event_have_together_is_told() -> None:
+    config = load({"SessionEnd": [{"hooks": [{"command": "x", "timeout": 30}, {"command": "y"}]}]})
+    assert warnings_of(config) == ["the hooks of SessionEnd have 1.5 s together; 30 s is more"]
+    assert [hook.timeout for hook in config.hooks] == [30, 1.5]
 
 
 def test_a_rewrite_phase_where_nothing_is_rewritten_is_refused() -> None:
