@@ -65,19 +65,21 @@ class _Permitted(Struct, frozen=True):
     arguments: Any
 
 
-class _Changed(Struct, frozen=True):
-    """Whoever was asked wants another input."""
-
-    tool_input: Mapping[str, Any]
-    answered: "Answered"
-
-
 class Answered(IntEnum):
     """Who has answered the question whether a call may run."""
 
     NOBODY = 0
     HOOK = 1
     PERSON = 2
+
+
+class _Changed(Struct, frozen=True):
+    """Whoever was asked wants another input."""
+
+    tool_input: Mapping[str, Any]
+    answered: Answered
+    rewritten_by: Mapping[str, str] = {}
+    """Which hook set each field."""
 
 
 class CallRunner:
@@ -133,17 +135,18 @@ class CallRunner:
             return self._refuse(call, str(error))
         if call.parameters is None:
             return self._refuse(call, call.problem)
-        tool_input, later, answered = tool.normalise(call.parameters, self._places.project), (), Answered.NOBODY
+        changed, later = _Changed(call.parameters, Answered.NOBODY), ()
         while True:
-            judged = await self._before(call, tool, tool_input)
+            judged = await self._before(call, tool, tool.normalise(changed.tool_input, self._places.project))
             later = (*later, *self._apply(judged, call))
             if judged.flow in (Flow.SKIP_TOOL, Flow.END_TURN):
                 return CallEnd(later, ends_turn=judged.flow is Flow.END_TURN)
-            permitted = await self._permit(call, tool, judged, answered)
+            judged = replace(judged, rewritten_by={**changed.rewritten_by, **judged.rewritten_by})
+            permitted = await self._permit(call, tool, judged, changed.answered)
             if not isinstance(permitted, _Changed):
                 break
             # No input runs unseen: guards and rules judge what whoever was asked has put in its place.
-            tool_input, answered = tool.normalise(permitted.tool_input, self._places.project), permitted.answered
+            changed = permitted
         end = permitted if isinstance(permitted, CallEnd) else await self._use(call, tool, permitted)
         return CallEnd((*later, *end.later), end.ends_turn)
 
@@ -186,7 +189,8 @@ class CallRunner:
             if hooks.flow in (Flow.REFUSE_CALL, Flow.END_TURN):
                 return CallEnd(later, ends_turn=hooks.flow is Flow.END_TURN)
             if hooks.flow is Flow.JUDGE and (hooks.rewritten_by or not permission.needs_person):
-                return _Changed(hooks.tool_input or {}, Answered.HOOK) if hooks.rewritten_by else permitted
+                changed = _Changed(hooks.tool_input or {}, Answered.HOOK, hooks.rewritten_by)
+                return changed if hooks.rewritten_by else permitted
             told = [permission.for_user, *(said.text for said in hooks.reasons.get(Decision.ASK, ()))]
             permission = replace(permission, for_user="\n".join(told))
         return await self._ask_person(call, subject, permission, permitted)

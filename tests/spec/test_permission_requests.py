@@ -268,6 +268,15 @@ async def test_a_guard_and_a_rule_still_deny_what_a_hook_has_put_in_place(world:
     assert not world.exists("other.txt")
 
 
+async def test_an_input_that_a_hook_has_broken_does_not_run_and_the_hook_is_named(world: World) -> None:
+    world.settings({EVENT: [world.says("yes", answer(behavior="allow", updatedInput={"command": None}))]})
+
+    agent = await run(world)
+
+    assert not world.exists()
+    assert "command by hook yes" in (tools(agent)[0].result or "")
+
+
 async def test_a_changed_input_that_an_ask_rule_speaks_of_goes_to_a_person(world: World) -> None:
     person = Person(Allow({"command": "touch third.txt"}))
     changed = answer(behavior="allow", updatedInput={"command": "touch other.txt"})

@@ -131,7 +131,8 @@ async def test_matcher_shadow_and_timeout(world: World) -> None:
 
 
 async def test_the_context_of_an_async_hook_comes_with_the_next_prompt(world: World) -> None:
-    world.settings({EVENT: [world.says("failed", {"additionalContext": "It was moved."}, **{"async": True})]})
+    fields: dict[str, Any] = {"async": True}
+    world.settings({EVENT: [world.says("failed", {"additionalContext": "It was moved."}, **fields)]})
     agent = await world.agent([Reply(tool_calls=[MISSING]), "done", "again"])
     await agent.send_message("one")
     await until(lambda: bool(agent.hook_runs))
@@ -158,3 +159,21 @@ async def test_an_interrupted_tool_is_told_without_anybody_waiting(world: World)
     assert result.status == "interrupted"
     assert [(one.tool, one.is_interrupt) for one in seen] == [("Bash", True)]
     assert seen[0].error == tools(agent)[0].result
+
+
+async def test_what_a_hook_says_of_an_interrupted_tool_comes_with_the_next_prompt_also_after_a_resume(
+    world: World,
+) -> None:
+    world.settings({EVENT: [world.says("failed", {"additionalContext": "It was half done."})]})
+    agent = await world.agent([Reply(tool_calls=[call("Bash", command="touch started; exec sleep 600")])])
+    turn = asyncio.create_task(agent.send_message("go"))
+    await until((world.project / "started").exists)
+    agent.interrupt()
+    await turn
+    await agent.close()
+
+    again = await world.agent(["again"], resume=agent.session_id)
+    await again.send_message("And now?")
+
+    assert world.request(0)[-1]["content"] == wrapped(EVENT, "failed", "It was half done.")
+    assert not any(run.let_through for run in again.hook_runs)
