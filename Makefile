@@ -11,6 +11,7 @@ BIN := $(VENV)/bin
 PURE := \
 	src/wave_agent/chain.py \
 	src/wave_agent/consequences.py \
+	src/wave_agent/hooks/breakage.py \
 	src/wave_agent/hooks/config.py \
 	src/wave_agent/hooks/definitions.py \
 	src/wave_agent/hooks/matcher.py \
@@ -21,6 +22,7 @@ PURE := \
 	src/wave_agent/models/conversion.py \
 	src/wave_agent/permissions.py \
 	src/wave_agent/rules.py \
+	src/wave_agent/splicing.py \
 	$(wildcard src/wave_agent/shell/*.py)
 
 # The stamps are named after the interpreter, the place of the checkout and the installer: another Python, or a tree

@@ -42,6 +42,7 @@ from wave_agent.hooks.events import HookEvent
 from wave_agent.hooks.execution import HookRunner
 from wave_agent.hooks.manager import Deferred, HookManager, SessionFacts
 from wave_agent.hooks.runner import ProcessRunner
+from wave_agent.hooks.variables import SessionVariables
 from wave_agent.hooks.verdicts import Said
 from wave_agent.leftovers import Leftovers, holder_of
 from wave_agent.loop import Parts, Status, Turn
@@ -87,6 +88,7 @@ class Agent:
         self.session_id = session_id
         self.settings = settings
         self.home = foundation.home
+        self.project = foundation.project
         self._foundation = foundation
         self.transcript_path = str(path)
         self._callbacks = callbacks
@@ -108,6 +110,7 @@ class Agent:
         self._environment = foundation.environment
         self._sandbox = sandbox
         self._outputs = path.with_suffix("")
+        self._variables = self._make_variables()
         self._hooks = self._make_hooks(hook_runner, before)
         calls = self._make_calls(permission_mode, can_use_tool)
         self._window = WindowFinder(model, model_name, settings, self._messages.add_notice_block)
@@ -141,6 +144,12 @@ class Agent:
         self._running: asyncio.Task[Status] | None = None
         self._closed = False
 
+    def _make_variables(self) -> SessionVariables:
+        handed_down = self._foundation.handed_down
+        # By the session's id the next agent knows what this one has left running, should it be killed.
+        fixed = {**(handed_down.variable() if handed_down else {}), "WAVE_SESSION_ID": self.session_id}
+        return SessionVariables({**without_credentials(self._environment), **self.settings.env}, fixed=fixed)
+
     def _make_hooks(self, runner: HookRunner, before: Resumed) -> HookManager:
         return HookManager(
             self.settings.hooks.hooks,
@@ -157,6 +166,7 @@ class Agent:
             on_event=self._emit,
             outputs=self._outputs,
             why_refused=self._foundation.trust.problem,
+            variables=self._variables,
             journal=before.hooks,
             deferred=[Deferred(event, Said(hook, text)) for event, hook, text in before.deferred],
         )
@@ -170,13 +180,7 @@ class Agent:
             tools=self._tools,
             context=ToolContext(
                 project_dir=Path(self._workdir),
-                # By the session's id the next agent knows what this one has left running, should it be killed.
-                environment={
-                    **without_credentials(self._environment),
-                    **self.settings.env,
-                    **(self._foundation.handed_down.variable() if self._foundation.handed_down else {}),
-                    "WAVE_SESSION_ID": self.session_id,
-                },
+                environment=self._variables,
                 outputs=self._outputs,
                 ledger=self._leftovers.entry,
                 sandbox=self._sandbox,
@@ -289,6 +293,11 @@ class Agent:
     def messages(self) -> list[Message]:
         """The whole conversation, blocks for the user alone included."""
         return self._messages.messages
+
+    @property
+    def unused_hooks(self) -> tuple[str, ...]:
+        """The project's hooks for other agents, if nobody has said yet whether they count."""
+        return self._foundation.unused_hooks
 
     @property
     def hook_runs(self) -> list[HookRun]:

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from wave_agent.calls import Approver
 from wave_agent.errors import ModelError, SettingsError
+from wave_agent.foreign import claude_home
 from wave_agent.hooks.definitions import Layer
 from wave_agent.hooks.execution import HookRunner
 from wave_agent.models.base import Model, ModelRequest
@@ -50,6 +51,8 @@ class Options(Struct, frozen=True, kw_only=True):
     """Trust exactly what this git ref holds."""
     project_hooks: bool = True
     """False: the project's own hooks are left out, whether trusted or not."""
+    plugins: Sequence[str | os.PathLike[str]] = ()
+    """Directories of plugins whose hooks run as well."""
     managed_file: Path = MANAGED_FILE
     sandbox: bool = False
     """Commands are confined. `SandboxError` where that cannot be had."""
@@ -85,6 +88,8 @@ class Foundation(Struct, frozen=True, kw_only=True):
     trust: ProjectTrust = ProjectTrust()
     snapshot: Snapshot = Snapshot()
     notices: tuple[str, ...] = ()
+    unused_hooks: tuple[str, ...] = ()
+    """The project's hooks for other agents, if nobody has said yet whether they count."""
 
 
 def lay_foundation(options: Options, environment: Mapping[str, str]) -> Foundation:
@@ -101,7 +106,6 @@ def lay_foundation(options: Options, environment: Mapping[str, str]) -> Foundati
     mode, told = mode_for(options.permission_mode, settings, above)
     limit = limit_for(options.max_turns)
     by_layer = settings_files(home, project)
-    named = [*(one for one in choice.overlays if not isinstance(one, Mapping)), choice.added_managed]
     base = Foundation(
         project=project,
         home=home,
@@ -113,10 +117,11 @@ def lay_foundation(options: Options, environment: Mapping[str, str]) -> Foundati
         sandbox=options.sandbox and not (above and above.sandbox),
         trust=gathered.trust,
         snapshot=Snapshot(
-            [*by_layer.values(), *(Path(file) for file in named if file)],
+            gathered.files,
             {str(file): _SOURCES[layer] for layer, file in by_layer.items()},
         ),
         notices=(*notices, *gathered.notices, *told, *map(str, settings.issues)),
+        unused_hooks=gathered.unused,
     )
     return replace(base, handed_down=_handed_down(base, choice, gathered, sandbox=bool(above and above.sandbox)))
 
@@ -143,6 +148,8 @@ def _choice(
         project_hooks=options.project_hooks,
         managed_file=options.managed_file,
         added_managed=environment.get("WAVE_MANAGED_SETTINGS") or None,
+        plugins=[os.path.abspath(directory) for directory in options.plugins],
+        claude_home=claude_home(environment),
     )
     if above is None:
         return choice, []
@@ -150,6 +157,7 @@ def _choice(
     kept, dropped = restricted([read_overlay(one) for one in choice.overlays])
     refused = [*dict.fromkeys(dropped)]
     refused += ["trust"] if choice.trust or choice.trust_ref else []
+    refused += ["plugins"] if choice.plugins else []
     refused += ["no project hooks"] if above.project_hooks and not choice.project_hooks else []
     inherited_rules = {"permissions": {"deny": [*above.deny], "ask": [*above.ask]}, "strictHooks": above.strict}
     told = f"This agent was started by another one, whose limits hold. Ignored: {', '.join(refused)}."
@@ -162,6 +170,8 @@ def _choice(
         record=above.record if project == above.project else None,
         project_hooks=above.project_hooks,
         added_managed=above.added_managed or choice.added_managed,
+        plugins=above.plugins,
+        claude_home=Path(above.claude_home) if above.claude_home else choice.claude_home,
     ), [told] if refused else []
 
 
@@ -187,6 +197,8 @@ def _handed_down(base: Foundation, choice: Choice, gathered: Gathered, *, sandbo
             settings={os.path.relpath(source.name, project): rest_digest(source) for source in theirs},
         ),
         added_managed=choice.added_managed,
+        plugins=tuple(choice.plugins),
+        claude_home=str(choice.claude_home or ""),
         hidden="hooks in code, which cannot be handed down" if in_code else "",
     )
 

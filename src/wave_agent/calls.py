@@ -322,7 +322,8 @@ class CallRunner:
         )
 
     async def _after(self, call: Asked, facts: dict[str, Any], result: ToolResult) -> CallEnd:
-        response = {"success": result.success, "content": result.content, **result.response}
+        failed = {} if result.success else {"error": result.content}
+        response = {"success": result.success, "content": result.content, **failed, **result.response}
         outcome = await self._hooks.run(
             HookEvent.POST_TOOL_USE, {**facts, "tool_response": response}, permission_mode=self._mode.value
         )

@@ -4,9 +4,11 @@ import hashlib
 import os
 import shutil
 import subprocess
+from contextlib import suppress
 from pathlib import Path
 
 from wave_agent.errors import SettingsError
+from wave_agent.foreign import PROJECT_FILES, as_foreign
 from wave_agent.hooks.config import SettingsSource, parse_settings
 from wave_agent.settings import OF_THE_PROJECT, settings_files
 from wave_agent.trust import Record, record_of
@@ -26,6 +28,13 @@ def record_at(ref: str, project: str) -> Record:
             sources.append(parse_settings(content.decode(errors="replace"), layer, str(file)))
         except SettingsError as error:
             raise SettingsError(f"At {ref}: {error}") from None
+    for name, layer in PROJECT_FILES.items():
+        content = tree.read(os.path.join(project, name))
+        # Whether they count is not known here. One that cannot be read is not trusted, and told if it does.
+        with suppress(SettingsError):
+            if content is not None:
+                text = content.decode(errors="replace")
+                sources.append(as_foreign(parse_settings(text, layer, os.path.join(project, name))))
     return record_of(sources, project, tree.digest)
 
 

@@ -10,15 +10,20 @@ _PROJECT = re.compile(
 )
 _COMPUTED_PROJECT = re.compile(r"\$\(\s*(?:git\s+rev-parse\s+--show-toplevel|pwd)(?:\s+2>\s*/dev/null)?\s*\)")
 """Common ways to write the project's directory."""
+_PLUGIN = re.compile(r"\$(?:CLAUDE_PLUGIN_ROOT\b|\{CLAUDE_PLUGIN_ROOT\})")
 _BLANKS = " \t\n"
 _PUNCTUATION = "();<>|&\n"
 
 
-def named_files(command: str, args: Sequence[str] | None, project: str) -> tuple[str, ...]:
+def named_files(
+    command: str, args: Sequence[str] | None, project: str, *, plugin_root: str = ""
+) -> tuple[str, ...]:
     """Absolute paths: what exists as a file, and what looks like a path and may come to exist.
 
     What the command only writes to is left out: a log that grows is not what runs.
     """
+    if plugin_root:
+        command = _PLUGIN.sub(lambda _: shlex.quote(plugin_root), command)
     words = [command, *args] if args is not None else list(_read_words(command))
     found: dict[str, None] = {}
     for position, word in enumerate(words):

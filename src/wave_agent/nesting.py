@@ -44,6 +44,9 @@ class Inheritance(Struct, frozen=True, kw_only=True, omit_defaults=True):
     record: Record = Record()
     """What is trusted in the project."""
     added_managed: str | None = None
+    plugins: tuple[str, ...] = ()
+    claude_home: str = ""
+    """Where the user keeps settings for other agents."""
     hidden: str = ""
     """What cannot be handed down. An agent that would have to do without it does not start."""
 

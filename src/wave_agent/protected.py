@@ -155,7 +155,8 @@ def protected_paths(
     files += [str(directory / name) for directory in git for name in GIT_FILES]
     files += [str(state / name) for name in STATE_FILES]
     files += [str((home or Path.home()) / name) for name in START_UP_FILES]
-    files += [script for hook in hooks for script in named_files(hook.command, hook.args, project)]
+    for hook in hooks:
+        files += named_files(hook.command, hook.args, project, plugin_root=hook.plugin_root)
     files += settings
     directories = [str(directory / name) for directory in git for name in GIT_DIRECTORIES]
     return ProtectedPaths(

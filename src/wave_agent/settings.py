@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from wave_agent.errors import SettingsError
 from wave_agent.hooks.config import HookConfig, SettingsSource, load_hooks, parse_settings
@@ -56,10 +57,7 @@ class Settings(Struct, frozen=True, kw_only=True):
 def merge_settings(sources: Iterable[SettingsSource], *, strict: bool = False) -> Settings:
     """Never raises: what is wrong is in the issues. `strict` is `--strict-hooks`."""
     ordered = sorted(sources, key=lambda source: LAYERS.index(source.layer))
-    # What is managed is laid on last, so that nothing overrides it.
-    layered = _Merge()
-    for source in sorted(ordered, key=lambda source: source.layer is Layer.MANAGED):
-        layered.add(source)
+    layered = _layered(ordered)
     strict = strict or layered.values.get("strict_hooks", False)
     counted = ordered
     if layered.values.get("managed_hooks_only"):
@@ -76,6 +74,20 @@ def merge_settings(sources: Iterable[SettingsSource], *, strict: bool = False) -
         rules=rules,
         issues=(*hooks.issues, *layered.issues),
     )
+
+
+def wants_foreign(sources: Iterable[SettingsSource]) -> bool | None:
+    """Whether these settings have hooks of other agents read. None: they do not say."""
+    stated = [source for source in sources if "compat" in source.document.value]
+    return _layered(sorted(stated, key=lambda source: LAYERS.index(source.layer))).values.get("compat_claude")
+
+
+def _layered(ordered: Iterable[SettingsSource]) -> "_Merge":
+    """What is managed is laid on last, so that nothing overrides it."""
+    layered = _Merge()
+    for source in sorted(ordered, key=lambda source: source.layer is Layer.MANAGED):
+        layered.add(source)
+    return layered
 
 
 DEFAULT_SOURCES = (Layer.MANAGED, Layer.USER, Layer.PROJECT, Layer.LOCAL)
@@ -141,7 +153,7 @@ def require_sound_owner(descriptor: int, file: Path) -> None:
 
 def without_hooks(source: SettingsSource) -> SettingsSource:
     settings = {key: value for key, value in source.document.value.items() if key != "hooks"}
-    return SettingsSource(source.layer, source.name, Document(settings, source.document.lines))
+    return replace(source, document=Document(settings, source.document.lines))
 
 
 RESTRICTIONS = ("deny", "ask")
@@ -164,7 +176,7 @@ def only_restrictions(source: SettingsSource, *, keep_hooks: bool = False) -> tu
         kept["hooks"] = settings["hooks"]
     dropped = [key for key in settings if key not in (*kept, "$schema") and not key.startswith("//")]
     dropped += [f"permissions.{key}" for key in rules if key not in RESTRICTIONS]
-    return SettingsSource(source.layer, source.name, Document(kept, source.document.lines)), tuple(dropped)
+    return replace(source, document=Document(kept, source.document.lines)), tuple(dropped)
 
 
 class _WrongError(Exception):
@@ -252,7 +264,8 @@ VALUES = (
     Value("", "allowManagedHooksOnly", "managed_hooks_only", _flag, "no hook but managed ones runs", managed_only=True),
     Value("", "cleanupPeriodDays", "cleanup_days", _count,
           "sessions that nobody has touched for so many days are forgotten; 0 keeps all"),
-    Value("compat", "claude", "compat_claude", _flag, "read, but nothing uses it yet"),
+    Value("compat", "claude", "compat_claude", _flag,
+          "hooks and rules in `.claude/` and `.codex/` count where they stand: see [compat.md](compat.md)"),
     Value("httpHooks", "hosts", "http_hosts", _texts, "read, but nothing uses it yet"),
     Value("httpHooks", "env", "http_env", _texts, "read, but nothing uses it yet"),
     Value("sandbox", "network", "sandbox_network", _flag, "with `--sandbox`: commands can reach the network"),

@@ -4,14 +4,16 @@ named, and those in code."""
 import inspect
 import os
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from wave_agent.errors import SettingsError, UntrustedHooksError
-from wave_agent.hooks.config import SettingsSource, hooks_in_code
+from wave_agent.foreign import PLUGIN_FILE, claude_home, foreign_files, look_at_foreign, read_foreign, read_plugin
+from wave_agent.hooks.config import SettingsSource, hooks_in_code, load_hooks
 from wave_agent.hooks.definitions import HookDefinition, Layer
 from wave_agent.permissions import PermissionMode
 from wave_agent.settings import (
@@ -23,6 +25,7 @@ from wave_agent.settings import (
     read_managed,
     read_source,
     settings_files,
+    wants_foreign,
     without_hooks,
 )
 from wave_agent.strictjson import Document
@@ -39,6 +42,10 @@ class Gathered(Struct, frozen=True):
     sources: tuple[SettingsSource, ...]
     notices: tuple[str, ...]
     trust: ProjectTrust
+    files: tuple[Path, ...] = ()
+    """Where settings may stand that count."""
+    unused: tuple[str, ...] = ()
+    """The project's hooks for other agents, if nobody has said yet whether they count."""
 
 
 class Choice(Struct, frozen=True, kw_only=True):
@@ -59,6 +66,10 @@ class Choice(Struct, frozen=True, kw_only=True):
     managed_file: Path = MANAGED_FILE
     added_managed: str | None = None
     """One more managed file."""
+    plugins: Sequence[str] = ()
+    """Directories of plugins that the user named."""
+    claude_home: Path | None = None
+    """Where the user keeps settings for other agents; None: the usual place."""
 
 
 def gather_settings(home: Path, project: str, choice: Choice | None = None) -> Gathered:
@@ -67,27 +78,64 @@ def gather_settings(home: Path, project: str, choice: Choice | None = None) -> G
     managed = read_managed(choice.managed_file, choice.added_managed)
     wanted = DEFAULT_SOURCES if choice.layers is None else tuple(map(_layer, choice.layers))
     files = settings_files(home, project)
-    found = {layer: read_source(layer, files[layer]) for layer in wanted if layer is not Layer.MANAGED}
-    sources = [*managed, *(source for source in found.values() if source is not None)]
     store = TrustStore(home)
-    if Layer.USER in found and (allowed := store.read(project).allow):
+    found = [read_source(layer, files[layer]) for layer in wanted if layer is not Layer.MANAGED]
+    sources = [*managed, *(source for source in found if source is not None), *map(read_overlay, choice.overlays)]
+    if Layer.USER in wanted and (allowed := store.read(project).allow):
         document = Document({"permissions": {"allow": list(allowed)}}, {})
         sources.append(SettingsSource(Layer.USER, str(store.file), document))
+    elsewhere = [
+        one for one in foreign_files(project, choice.claude_home or claude_home(os.environ)) if one[0] in wanted
+    ]
+    foreign = wants_foreign(source for source in sources if _may_say(source, project, store, choice))
+    if foreign:
+        sources += read_foreign(elsewhere, files.values())
     theirs = [source for source in sources if source.layer in OF_THE_PROJECT]
-    if not choice.project_hooks or merge_settings(managed).managed_hooks_only:
-        theirs = [without_hooks(source) for source in theirs]
-    judged = _judge(theirs, project, store, choice)
+    with_hooks = choice.project_hooks and not merge_settings(managed).managed_hooks_only
+    judged = _judge(theirs if with_hooks else [without_hooks(source) for source in theirs], project, store, choice)
+    plugins, notices = _plugins(choice.plugins)
     sources = [source for source in sources if source.layer not in OF_THE_PROJECT]
-    sources += [*judged.sources, *map(read_overlay, choice.overlays)]
-    if choice.hooks is not None:
-        sources.append(hooks_in_code(choice.hooks))
-    return Gathered(tuple(sources), judged.notices, judged.trust)
+    sources += [*judged.sources, *plugins, *([] if choice.hooks is None else [hooks_in_code(choice.hooks)])]
+    named = [Path(one) for one in choice.overlays if not isinstance(one, Mapping)]
+    more = [*named, *(file for _, file in elsewhere if foreign), *(Path(source.name) for source in plugins)]
+    return Gathered(
+        tuple(sources),
+        (*judged.notices, *notices),
+        judged.trust,
+        files=(*files.values(), *more),
+        unused=_unused(elsewhere, files.values()) if with_hooks and foreign is None else (),
+    )
+
+
+def _plugins(directories: Iterable[str]) -> tuple[list[SettingsSource], list[str]]:
+    """Their hooks, and what to tell of those that have none."""
+    found = [(directory, read_plugin(directory)) for directory in directories]
+    empty = [f"{directory} has no {PLUGIN_FILE}: nothing of it is used." for directory, source in found if not source]
+    return [source for _, source in found if source is not None], empty
+
+
+def _unused(elsewhere: Iterable[tuple[Layer, Path]], known: Iterable[Path]) -> tuple[str, ...]:
+    """The hooks that the project has for other agents, described."""
+    found = look_at_foreign([one for one in elsewhere if one[0] in OF_THE_PROJECT], known)
+    return tuple(strip_controls(describe(hook)) for hook in load_hooks(found).hooks)
+
+
+def _may_say(source: SettingsSource, project: str, store: TrustStore, choice: Choice) -> bool:
+    """Whether this file can have hooks of other agents read: the user's can, a project's if it is trusted."""
+    if source.layer not in OF_THE_PROJECT or "compat" not in source.document.value or choice.trust is not False:
+        return True  # a function that decides is asked for those hooks too
+    return _record(project, store, choice).covers(source, project)
 
 
 def project_settings(home: Path, project: str) -> list[SettingsSource]:
-    """The project's own settings as they are, trusted or not."""
+    """The project's own settings as they are, trusted or not. With those for other agents, if they would count."""
     files = settings_files(home, project)
-    return [source for layer in OF_THE_PROJECT if (source := read_source(layer, files[layer])) is not None]
+    own = [source for layer in OF_THE_PROJECT if (source := read_source(layer, files[layer])) is not None]
+    others = [read_source(layer, files[layer]) for layer in (Layer.MANAGED, Layer.USER)]
+    if wants_foreign([*own, *(source for source in others if source is not None)]):
+        elsewhere = [one for one in foreign_files(project, home) if one[0] in OF_THE_PROJECT]
+        own += read_foreign(elsewhere, files.values())
+    return own
 
 
 def _judge(theirs: list[SettingsSource], project: str, store: TrustStore, choice: Choice) -> Gathered:
@@ -154,7 +202,7 @@ def _without_bypass(source: SettingsSource) -> tuple[SettingsSource, tuple[str, 
         return source, ()
     kept = {**settings, "permissions": {key: value for key, value in rules.items() if key != "defaultMode"}}
     document = Document(kept, source.document.lines)
-    return SettingsSource(source.layer, source.name, document), (f"permissions.defaultMode {PermissionMode.BYPASS}",)
+    return replace(source, document=document), (f"permissions.defaultMode {PermissionMode.BYPASS}",)
 
 
 def describe(hook: HookDefinition) -> str:

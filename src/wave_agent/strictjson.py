@@ -143,6 +143,13 @@ def parse_document(text: str) -> Document:
     return _Scanner(text.removeprefix("\ufeff")).document()
 
 
+def find_spans(text: str) -> dict[Path, tuple[int, int]]:
+    """Where each value begins and ends in a text without a byte order mark. Raises `StrictJSONError`."""
+    scanner = _Scanner(text)
+    scanner.document()
+    return scanner.spans
+
+
 _space = re.compile(r"[ \t\r\n]*")
 
 
@@ -153,6 +160,7 @@ class _Scanner:
         self.text = text
         self.at = 0
         self.lines: dict[Path, int] = {}
+        self.spans: dict[Path, tuple[int, int]] = {}
 
     def document(self) -> Document:
         value = self.value(())
@@ -173,6 +181,7 @@ class _Scanner:
 
     def value(self, path: Path) -> Any:
         first = self.skip_space()
+        start = self.at
         self.lines[path] = self.text.count("\n", 0, self.at) + 1
         if first in ("{", "[") and len(path) >= MAX_DEPTH:
             raise self.problem(f"nested deeper than {MAX_DEPTH}")
@@ -182,6 +191,7 @@ class _Scanner:
             value = self.items(path)
         else:
             value = self.scalar()
+        self.spans[path] = (start, self.at)
         self.skip_space()
         return value
 

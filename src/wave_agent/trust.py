@@ -46,6 +46,8 @@ class Record(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Settings file, relative to the project → digest of what it says beside hooks and restrictions."""
     allow: tuple[str, ...] = ()
     """Rules that the user gave as an answer for always."""
+    told: bool = False
+    """The user knows that the project has hooks for other agents."""
 
     def why_not(self, candidate: Candidate) -> str | None:
         """Why this hook is not trusted; None if it is."""
@@ -64,7 +66,7 @@ def candidates(sources: Iterable[SettingsSource], project: str, digest: Digest) 
     """The hooks in these settings that would run."""
     by_name = {source.name: source for source in sources}
     return tuple(
-        Candidate(hook, _fingerprint(hook, by_name[hook.source]), dict(_named(hook, project, digest)))
+        Candidate(hook, fingerprint(hook, by_name[hook.source]), dict(_named(hook, project, digest)))
         for hook in load_hooks(by_name.values()).hooks
         if hook.enabled
     )
@@ -99,14 +101,19 @@ def rest_digest(source: SettingsSource) -> str:
     return _digest_of({key: rest[key] for key in rest if key not in ("hooks", "$schema") and key[:2] != "//"})
 
 
-def _fingerprint(hook: HookDefinition, source: SettingsSource) -> str:
+def fingerprint(hook: HookDefinition, source: SettingsSource) -> str:
     """Of the entry as it is written, with its event and what its group says. Where it stands does not matter."""
     entry: Any = _at(source.document.value, hook.path)
     group: Any = _at(source.document.value, hook.path[:3]) if len(hook.path) > 3 else {}
     around = {key: value for key, value in group.items() if key != "hooks"}
+    return entry_digest(hook.event.value, around, entry)
+
+
+def entry_digest(event: str, around: Mapping[str, Any], entry: Any) -> str:
+    """Of a hook as it is written, with what its group says. Whether it is switched off makes no other hook of it."""
     if isinstance(entry, Mapping):
         entry = {key: value for key, value in cast(Mapping[str, Any], entry).items() if key != "enabled"}
-    return _digest_of([hook.event.value, around, entry])
+    return _digest_of([event, around, entry])
 
 
 def _at(value: Any, path: Sequence[str | int]) -> Any:
@@ -120,7 +127,7 @@ def _digest_of(value: Any) -> str:
 
 
 def _named(hook: HookDefinition, project: str, digest: Digest) -> Iterator[tuple[str, str | None]]:
-    for path in named_files(hook.command, hook.args, project):
+    for path in named_files(hook.command, hook.args, project, plugin_root=hook.plugin_root):
         relative = _relative(path, project)
         if not relative.startswith("../"):
             yield relative, digest(path)
@@ -189,7 +196,7 @@ class TrustStore:
         """From now on exactly this; rules that the user allowed for always stay."""
         with self._changing() as projects:
             before = projects.get(project, Record())
-            projects[project] = replace(record, allow=before.allow)
+            projects[project] = replace(record, allow=before.allow, told=before.told)
 
     def revoke(self, project: str) -> bool:
         """Forgets the project, its rules included. False if there was nothing to forget."""
@@ -201,6 +208,15 @@ class TrustStore:
         with self._changing() as projects:
             before = projects.get(project, Record())
             projects[project] = replace(before, allow=tuple(dict.fromkeys((*before.allow, rule))))
+
+    def remember_told(self, project: str) -> bool:
+        """The user knows now that the project has hooks for other agents. False if that was known."""
+        before = self.read(project)
+        if before.told:
+            return False
+        with self._changing() as projects:
+            projects[project] = replace(projects.get(project, Record()), told=True)
+        return True
 
     def _load(self) -> dict[str, Record]:
         try:

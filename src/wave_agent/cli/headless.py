@@ -6,7 +6,7 @@ import os
 import select
 import signal
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, TextIO
 
@@ -15,13 +15,14 @@ from msgspec import Struct
 
 from wave_agent.agent import Agent
 from wave_agent.assembly import Options, Overlay, find_places
-from wave_agent.errors import WaveError
+from wave_agent.errors import SettingsError, WaveError
 from wave_agent.events import Error, Event, HookFinished, Notice, PermissionRequested, ToolStarted, event_to_dict
 from wave_agent.loop import Status
 from wave_agent.processes import kill_children
 from wave_agent.result import Callbacks, Result
 from wave_agent.session_index import forget_old_sessions, latest_session
 from wave_agent.text import strip_controls
+from wave_agent.trust import TrustStore
 
 EXIT: Mapping[str, int] = {
     Status.COMPLETED: 0,
@@ -36,6 +37,12 @@ TERMINATED = 143
 HUNG_UP = 129
 PATIENCE = 1.0
 """Seconds to wait for something on a stdin that may never have anything."""
+
+
+UNUSED_HOOKS = """This project has hooks for other agents, which do not run here:
+{hooks}
+To have them run where they stand, set {{"compat": {{"claude": true}}}} in your settings; to copy them, run
+wave hooks import; false leaves them alone. This is told once."""
 
 
 class Flags(Struct, frozen=True, kw_only=True):
@@ -58,6 +65,7 @@ class Flags(Struct, frozen=True, kw_only=True):
     no_project_hooks: bool = False
     strict_hooks: bool = False
     sandbox: bool = False
+    plugins: Sequence[str] = ()
     resume: str | None = None
     go_on: bool = False
     """Resume the latest session."""
@@ -83,6 +91,7 @@ async def _run(flags: Flags, screen: "Screen") -> int:
     if notice:
         screen.tell(notice)
     agent = Agent.from_options(options(flags, screen))
+    tell_unused_hooks(agent, screen.tell)
     interruption = Interruption(agent)
     screen.on_closed = agent.interrupt
     async with agent:
@@ -90,6 +99,18 @@ async def _run(flags: Flags, screen: "Screen") -> int:
         await asyncio.to_thread(forget_old_sessions, agent.home, agent.settings.cleanup_days)
     screen.finish(result)
     return interruption.status or EXIT[result.status]
+
+
+def tell_unused_hooks(agent: Agent, tell: Callable[[str], None]) -> None:
+    """Once in a project: it has hooks for other agents, which do not run."""
+    if not agent.unused_hooks:
+        return
+    try:
+        is_news = TrustStore(agent.home).remember_told(agent.project)
+    except SettingsError:  # cannot be remembered: then it is told again
+        is_news = True
+    if is_news:
+        tell(UNUSED_HOOKS.format(hooks="\n".join(f"  {hook}" for hook in agent.unused_hooks)))
 
 
 def options(flags: Flags, screen: "Screen") -> Options:
@@ -120,6 +141,7 @@ def options(flags: Flags, screen: "Screen") -> Options:
         trust_ref=flags.trust_ref,
         project_hooks=not flags.no_project_hooks,
         sandbox=flags.sandbox,
+        plugins=flags.plugins,
         max_turns=flags.max_turns,
         resume=resume,
     )

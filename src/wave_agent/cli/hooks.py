@@ -5,6 +5,7 @@ import click
 from wave_agent.cli.main import CommandSource, LazyGroup
 
 COMMANDS = {
+    "import": CommandSource("wave_agent.cli.hooks_import:import_hooks", "Copy hooks written for other agents"),
     "trust": CommandSource("wave_agent.cli.hooks_trust:trust", "Look at a project's hooks and trust them"),
 }
 

@@ -116,6 +116,9 @@ def load(source: CommandSource) -> click.Command:
 @click.option("--trust", is_flag=True, help="Trust the project's hooks for this run. Nothing is stored.")
 @click.option("--trust-ref", metavar="REF", help="Trust exactly what this git ref holds, such as origin/main.")
 @click.option("--no-project-hooks", is_flag=True, help="Leave the project's own hooks out.")
+@click.option(
+    "--plugin-dir", "plugins", multiple=True, metavar="DIR", help="Run the hooks of this plugin (hooks/hooks.json) too."
+)
 @click.option("--strict-hooks", is_flag=True, help="No hook may fail open: every failure blocks.")
 @click.option("--sandbox", is_flag=True, help="Confine commands: writes stay in the project, no network (Linux).")
 @click.option("-c", "--continue", "go_on", is_flag=True, help="Go on with the latest session of this project.")

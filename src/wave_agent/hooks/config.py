@@ -31,6 +31,10 @@ class SettingsSource(Struct, frozen=True):
     layer: Layer
     name: str
     document: Document
+    foreign: bool = False
+    """Written for another agent."""
+    plugin_root: str = ""
+    """The directory of the plugin that they belong to."""
 
 
 class HookConfig(Struct, frozen=True):
@@ -115,8 +119,16 @@ class _Group(Struct, frozen=True):
 _GROUP_KEYS = ("matcher", "sequential", "phase", "hooks")
 _HOOK_KEYS = (
     *("type", "command", "args", "function", "timeout", "async", "onFailure", "mode", "enabled", "name"),
-    *("statusMessage", "if"),
+    *("statusMessage", "if", "once"),
 )
+EVENTS_ELSEWHERE = (
+    *("ConfigChange", "CwdChanged", "Elicitation", "ElicitationResult", "FileChanged", "InstructionsLoaded"),
+    *("Notification", "PermissionDenied", "PermissionRequest", "PostToolUseFailure", "SessionEnd", "Setup"),
+    *("StopFailure", "SubagentStart", "SubagentStop", "TaskCompleted", "TaskCreated", "TeammateIdle"),
+    *("WorktreeCreate", "WorktreeRemove"),
+)
+"""Events that files written for other agents name. What of them there is here stands in `EVENTS`."""
+_PLUGIN_ROOT = re.compile(r"\$\{CLAUDE_PLUGIN_ROOT\}")
 
 
 class _Loader:
@@ -166,6 +178,8 @@ class _Loader:
             return
         if key in NEVER_HERE:
             self.warn(path, f"never happens here, so its hooks do not run: {NEVER_HERE[key]}")
+        elif key not in EVENTS and self.source.foreign and key in EVENTS_ELSEWHERE:
+            self.warn(path, f"this agent has no event {key}; these hooks do not run")
         elif key not in EVENTS:
             known = [event.value for event in EVENTS]
             self.report(path, f'unknown event "{key}"{did_you_mean(key, known)}; known are {", ".join(known)}', groups)
@@ -252,8 +266,10 @@ class _Loader:
         if path != group.path:  # a group of one has been looked at as a whole
             self.warn_misspelt(entry, path, _HOOK_KEYS)
         function = entry.get("function")
-        command = _command(entry, path)
+        command = self.rooted(_command(entry, path), in_shell=entry.get("args") is None)
         args = _args(entry, path)
+        if args is not None:
+            args = tuple(self.rooted(one, in_shell=False) for one in args)
         is_async = _flag(entry, "async", path, default=False)
         stated = _choice(entry, "onFailure", path, OnFailure)
         self.refuse_impossible(group, path, is_async=is_async, stated=stated)
@@ -278,7 +294,18 @@ class _Loader:
             mode=_choice(entry, "mode", path, Mode) or Mode.ENFORCE,
             enabled=_flag(entry, "enabled", path, default=True),
             status_message=_text(entry, "statusMessage", path),
+            once=_flag(entry, "once", path, default=False),
+            foreign=self.source.foreign,
+            plugin_root=self.source.plugin_root,
         )
+
+    def rooted(self, text: str, *, in_shell: bool) -> str:
+        """A plugin's command with its directory put in. A path that means something to a shell is left to the shell,
+        which has it as a variable."""
+        root = self.source.plugin_root
+        if not root or (in_shell and shlex.quote(root) != root):
+            return text
+        return _PLUGIN_ROOT.sub(lambda _: root, text)
 
     def refuse_impossible(self, group: _Group, path: Path, *, is_async: bool, stated: OnFailure | None) -> None:
         if is_async and stated is OnFailure.BLOCK:

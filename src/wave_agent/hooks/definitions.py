@@ -17,6 +17,11 @@ from wave_agent.text import strip_controls
 _BARE_PATH = re.compile(r"[^\s\"'`$\\;|&<>()\[\]{}*?!#=^]*/[^\s\"'`$\\;|&<>()\[\]{}*?!#=^]*")
 
 
+def is_bare_path(command: str) -> bool:
+    """The command is one path, without anything that means something to a shell."""
+    return _BARE_PATH.fullmatch(command) is not None
+
+
 class Layer(StrEnum):
     """Where a setting comes from, in configuration order."""
 
@@ -83,11 +88,17 @@ class HookDefinition(Struct, frozen=True, kw_only=True):
     mode: Mode
     enabled: bool
     status_message: str
+    once: bool = False
+    """Runs the first time that it applies in a session, and not again."""
+    foreign: bool = False
+    """Written for another agent, and read where it stands."""
+    plugin_root: str = ""
+    """The directory of the plugin that it belongs to."""
 
     @property
     def gets_arguments(self) -> bool:
-        """A command that is one bare path is given the event's main values as arguments."""
-        return self.args is None and _BARE_PATH.fullmatch(self.command) is not None
+        """A command that is one bare path is given the event's main values as arguments; a foreign one expects none."""
+        return self.args is None and not self.foreign and is_bare_path(self.command)
 
     def why_not(self, payload: Mapping[str, Any], places: Places) -> str | None:
         """Why this hook does not apply to an event with this payload; None if it does."""

@@ -146,6 +146,8 @@ class EventRow(Struct, frozen=True, kw_only=True):
     failure_block: FailureBlock = FailureBlock.NEVER
     function_on_failure: OnFailure = OnFailure.CONTINUE
     """The default for Python functions given in code."""
+    has_variables: bool = False
+    """Hooks can set variables for the commands of the session."""
     has_rewrites: bool = False
     """Hooks can change the input: rewrite phase, composition, second look."""
     waited: bool = True
@@ -240,7 +242,10 @@ _ROWS = (
             StdinField(
                 "tool_response", "object", "the result: at least `success` and `content`, and the tool's own fields"
             ),
+            StdinField("tool_result", "object", "the same"),
+            StdinField("tool_output", "object", "the same"),
         ),
+        aliases={"tool_result": "tool_response", "tool_output": "tool_response"},
         arguments=(("tool_name",), ("tool_response", "content")),
         context=ContextPlace.AFTER_RESULTS,
         specific=_CONTEXT | {"updatedToolOutput"},
@@ -276,6 +281,7 @@ _ROWS = (
             StdinField("source", "string", "`startup`, `resume`, `clear` or `compact`"),
             StdinField("model", "string", "the model's name"),
         ),
+        has_variables=True,
         text_is_context=True,
         context=ContextPlace.BEFORE_PROMPT,
         specific=_CONTEXT,

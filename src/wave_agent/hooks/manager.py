@@ -22,6 +22,7 @@ from wave_agent.hooks.execution import HookExecutionResult, HookJob, HookRunner
 from wave_agent.hooks.functions import call_function
 from wave_agent.hooks.occasion import Occasion, Stage, ToolFacts, reading_of, role_of
 from wave_agent.hooks.semantics import failure_blocks, limited, merge, read, rewrite
+from wave_agent.hooks.variables import FILE_VARIABLE, ExportFile, SessionVariables, exported
 from wave_agent.hooks.verdicts import (
     AddContext,
     Allow,
@@ -35,6 +36,7 @@ from wave_agent.hooks.verdicts import (
     Role,
     Said,
     TellUser,
+    ToUser,
     Verdict,
 )
 from wave_agent.private import make_private, open_private
@@ -79,6 +81,7 @@ class HookManager:
         on_event: Callable[[Event], None] = lambda _: None,
         outputs: Path | None = None,
         why_refused: Callable[[HookDefinition], str | None] = lambda _: None,
+        variables: SessionVariables | None = None,
         async_grace: float = ASYNC_GRACE,
         journal: Sequence[HookRun] = (),
         deferred: Sequence[Deferred] = (),
@@ -87,6 +90,8 @@ class HookManager:
 
         `why_refused` is asked before each run, and says why this hook must not be run now. Then it is a failure that
         blocks, whatever the hook says about failures: it has not been heard.
+
+        `variables` takes what hooks export for the commands of the session.
 
         `journal` and `deferred` are those of a session that goes on.
         """
@@ -101,6 +106,12 @@ class HookManager:
         self._why_refused = why_refused
         self._async_grace = async_grace
         self._occasions = max((run.occasion for run in journal), default=0)
+        self._ran_before = {(run.event, run.layer, run.name, run.command) for run in journal}
+        self._ran: dict[int, int] = {}
+        """By position: the occasion on which a hook first ran."""
+        self._variables = variables
+        self._export_files: dict[int, str] = {}
+        """Where the hooks of an occasion can write variables."""
         self._void: set[int] = set()
         """Occasions whose prompt was erased."""
         self._unwaited: set[int] = set()
@@ -109,14 +120,15 @@ class HookManager:
         self._places = Places(session.project_dir, session.home)
         self._background: set[asyncio.Task[None]] = set()
         kept = without_credentials(environment)
-        for per_event in ("HOOK_EVENT", "HOOK_TOOL_NAME"):
-            kept.pop(per_event, None)
+        for not_for_all in ("HOOK_EVENT", "HOOK_TOOL_NAME", FILE_VARIABLE, "CLAUDE_PLUGIN_ROOT"):
+            kept.pop(not_for_all, None)
         self._environment = {
             **kept,
             **(settings_env or {}),
             "WAVE_PROJECT_DIR": session.project_dir,
             "CLAUDE_PROJECT_DIR": session.project_dir,
             "WAVE_SESSION_ID": session.session_id,
+            "CLAUDE_SESSION_ID": session.session_id,
         }
 
     async def run(
@@ -142,16 +154,14 @@ class HookManager:
             "permission_mode": permission_mode,
         }
         row = EVENTS[event]
-        aliases = {alias: facts[field] for alias, field in row.aliases.items() if field in facts}
         self._occasions += 1
         occasion = Occasion(self, row, tool or ToolFacts(), number=self._occasions, spent=failure_block_spent)
-        payload = {**common, **aliases, **facts}
-        hooks = [hook for hook in self.hooks if hook.event is event]
+        payload = {**common, **facts}
         if not (row.waited and waited):
             self._unwaited.add(occasion.number)
-            self._behind(self._unheard(occasion, hooks, payload))
+            self._behind(self._unheard(occasion, payload))
             return Outcome(event=event)
-        outcome = self._clipped(await occasion.run(hooks, payload))
+        outcome = self._clipped(await self._run_all(occasion, payload))
         if row.context is ContextPlace.NEXT_PROMPT:
             self._defer(outcome, occasion.number)
         if outcome.prompt_erased:  # async hooks saw it too: what they add to it must not reach the model either
@@ -160,6 +170,32 @@ class HookManager:
         if row.block_counter is not None:
             return limited(outcome, facts.get(row.block_counter, 0), self._max_stop_blocks)
         return outcome
+
+    async def _run_all(self, occasion: Occasion, payload: Mapping[str, Any]) -> Outcome:
+        hooks = [hook for hook in self.hooks if hook.event is occasion.row.event]
+        takes_variables = occasion.row.has_variables and self._variables is not None
+        if not (hooks and takes_variables and self._outputs is not None):
+            return await occasion.run(hooks, payload)
+        try:
+            file = ExportFile(self._outputs)
+        except OSError as error:
+            outcome = await occasion.run(hooks, payload)
+            return _telling(outcome, f"hooks can set no variables: {error}")
+        self._export_files[occasion.number] = file.path
+        try:
+            outcome = await occasion.run(hooks, payload)
+            return outcome if file.is_empty else _telling(outcome, await self._take_exports(file))
+        finally:
+            del self._export_files[occasion.number]
+            file.remove()
+
+    async def _take_exports(self, file: ExportFile) -> str:
+        """What is wrong with them, if anything."""
+        result = await self._runner.run(file.job(self._environment, self.session.project_dir))
+        found, problem = exported(result, self._environment)
+        if self._variables is not None:
+            self._variables.add(found)
+        return problem
 
     async def close(self) -> None:
         """Gives async hooks a last moment, then ends them."""
@@ -188,10 +224,19 @@ class HookManager:
     # ------------------------------------------------------------------------------------------------------- one run
 
     def applies(self, hook: HookDefinition, stage: Stage) -> bool:
-        return hook.why_not(stage.payload, self._places) is None
+        return not self._is_over(hook, stage) and hook.why_not(stage.payload, self._places) is None
+
+    def _is_over(self, hook: HookDefinition, stage: Stage) -> bool:
+        """It runs once, and has run. On the occasion itself it may be wanted for a second look."""
+        if not hook.once:
+            return False
+        known_as = (hook.event.value, hook.layer.value, hook.name, hook.shown_command)
+        return known_as in self._ran_before or self._ran.get(hook.position, stage.occasion) != stage.occasion
 
     def start(self, hook: HookDefinition, stage: Stage, look: int) -> None:
         """Starts an async hook: its context comes with the next prompt, its messages as notices, no decision counts."""
+
+        self._ran.setdefault(hook.position, stage.occasion)
 
         async def finish() -> None:
             verdict = await self.execute(hook, stage, look, spent=True)
@@ -199,8 +244,8 @@ class HookManager:
 
         self._behind(finish())
 
-    async def _unheard(self, occasion: Occasion, hooks: Sequence[HookDefinition], payload: Mapping[str, Any]) -> None:
-        self._heard_late(await occasion.run(hooks, payload), occasion.number)
+    async def _unheard(self, occasion: Occasion, payload: Mapping[str, Any]) -> None:
+        self._heard_late(await self._run_all(occasion, payload), occasion.number)
 
     def _behind(self, work: Coroutine[Any, Any, None]) -> None:
         async def unwatched() -> None:
@@ -222,6 +267,7 @@ class HookManager:
     async def execute(self, hook: HookDefinition, stage: Stage, look: int, *, spent: bool) -> Verdict:
         """One run, journalled. `spent`: a failure cannot block any more."""
         row = EVENTS[hook.event]
+        self._ran.setdefault(hook.position, stage.occasion)
         call_id = stage.payload.get("tool_use_id")
         self._emit(
             HookStarted(event=row.event.value, name=hook.name, tool_use_id=call_id, status_message=hook.status_message)
@@ -256,6 +302,10 @@ class HookManager:
         environment = {**self._environment, "HOOK_EVENT": row.event.value}
         if row.has_tool:
             environment["HOOK_TOOL_NAME"] = str(stage.payload.get("tool_name", ""))
+        if hook.plugin_root:
+            environment["CLAUDE_PLUGIN_ROOT"] = hook.plugin_root
+        if file := self._export_files.get(stage.occasion):
+            environment[FILE_VARIABLE] = file
         return HookJob(
             command=hook.command,
             args=hook.args,
@@ -350,6 +400,10 @@ class HookManager:
         except OSError:
             return None  # a full disk must not cost the verdict; the note then names no file
         return str(file)
+
+
+def _telling(outcome: Outcome, problem: str) -> Outcome:
+    return replace(outcome, to_user=(*outcome.to_user, ToUser("", problem))) if problem else outcome
 
 
 def _text_of(effect: Effect) -> str:

@@ -10,7 +10,8 @@ from wave_agent.text import compile_strictly
 
 KNOWN_TOOLS = (
     *("Bash", "BashOutput", "KillShell", "Read", "Write", "Edit", "MultiEdit", "NotebookEdit", "Glob", "Grep"),
-    *("TodoWrite", "WebFetch", "WebSearch", "Task", "Agent", "Skill"),
+    *("TodoWrite", "WebFetch", "WebSearch", "Task", "Agent", "Skill", "LS", "NotebookRead", "TodoRead", "KillBash"),
+    *("ExitPlanMode", "EnterPlanMode", "AskUserQuestion", "SlashCommand", "TaskOutput", "TaskStop", "ToolSearch"),
 )
 """Names that settings files use. A matcher may name others; these are known not to be the start of an expression."""
 

@@ -38,11 +38,22 @@ class ToolFacts(Struct, frozen=True, kw_only=True):
 class Stage:
     """What a hook gets to see; encoded once for all hooks that see the same."""
 
-    __slots__ = ("_stdin", "ends", "occasion", "payload", "tool")
+    __slots__ = ("_stdin", "aliases", "ends", "occasion", "payload", "tool")
 
-    def __init__(self, payload: Mapping[str, Any], tool: ToolFacts, occasion: int, ends: float | None = None) -> None:
-        """`ends` is when the time of all hooks together is up, on the clock of `monotonic`."""
-        self.payload = payload
+    def __init__(
+        self,
+        payload: Mapping[str, Any],
+        tool: ToolFacts,
+        occasion: int,
+        *,
+        ends: float | None = None,
+        aliases: Mapping[str, str] | None = None,
+    ) -> None:
+        """`ends` is when the time of all hooks together is up, on the clock of `monotonic`. `aliases` are fields that
+        repeat another one: they change with it."""
+        self.aliases = aliases or {}
+        repeated = {alias: payload[field] for alias, field in self.aliases.items() if field in payload}
+        self.payload = {**payload, **repeated}
         self.tool = tool
         self.occasion = occasion
         self.ends = ends
@@ -59,7 +70,7 @@ class Stage:
         return self.payload.get("tool_input") or {}
 
     def showing(self, **fields: Any) -> "Stage":
-        return Stage({**self.payload, **fields}, self.tool, self.occasion, self.ends)
+        return Stage({**self.payload, **fields}, self.tool, self.occasion, ends=self.ends, aliases=self.aliases)
 
     def seconds(self, wanted: float) -> float:
         """How long a hook may take that wants so many seconds."""
@@ -141,7 +152,7 @@ class Occasion:
         first = [hook for hook in hooks if hook.phase is Phase.REWRITE]
         rest = [hook for hook in hooks if hook.phase is not Phase.REWRITE]
         ends = None if self.row.deadline is None else monotonic() + self.row.deadline
-        stage = Stage(payload, self.tool, self.number, ends)
+        stage = Stage(payload, self.tool, self.number, ends=ends, aliases=self.row.aliases)
         self.original = stage.tool_input
         if first:
             stage = await self.strand(first, stage, look=1)

@@ -16,6 +16,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
+from wave_agent.hooks.breakage import breakage
 from wave_agent.hooks.events import EVENTS, Decision, EventRow, FailureBlock, HookEvent, OnFailure
 from wave_agent.hooks.execution import HookExecutionResult
 from wave_agent.hooks.reader import HookOutput, knows, read_output, unknown_keys
@@ -116,6 +117,14 @@ class _Run(Struct, frozen=True):
         return Block(self.output.reason or self.result.stderr or f"Blocked by hook {self.name}")
 
     @property
+    def blocked(self) -> tuple[Effect, ...]:
+        """Exit 2, and what the user is told if it looks like an accident."""
+        looks = None if self.output.reason else breakage(self.result.stderr)
+        if looks is None:
+            return (self.block,)
+        return (TellUser(f"hook {self.name} blocked, but the hook itself looks broken: {looks}"), self.block)
+
+    @property
     def fields(self) -> tuple[Effect, ...]:
         """All that the JSON says beside its decision."""
         output = self.output
@@ -136,7 +145,7 @@ def _nothing(_: _Run) -> tuple[Effect, ...]:
 
 def _exit_blocks(run: _Run) -> tuple[Effect, ...]:
     """**Block**, with the JSON's `reason`, else stderr, else `Blocked by hook NAME`."""
-    return (*run.fields, run.block)
+    return (*run.fields, *run.blocked)
 
 
 def _exit_failed(run: _Run) -> tuple[Effect, ...]:
@@ -209,7 +218,7 @@ def _malformed(run: _Run) -> tuple[Effect, ...]:
 
 def _malformed_blocks(run: _Run) -> tuple[Effect, ...]:
     """The user is told; **block**."""
-    return (TellUser(run.problem), run.block)
+    return (TellUser(run.problem), *run.blocked)
 
 
 def _malformed_failed(run: _Run) -> tuple[Effect, ...]:

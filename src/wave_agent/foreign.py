@@ -1,0 +1,127 @@
+"""Hooks that a project or a user already has for other agents, read where they stand.
+
+Of such a file count its hooks, its permission rules and, once it is trusted, its variables. Everything else in it is
+another program's business.
+"""
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, cast
+
+from msgspec.structs import replace
+
+from wave_agent.errors import SettingsError
+from wave_agent.hooks.config import EVENTS_ELSEWHERE, SettingsSource
+from wave_agent.hooks.definitions import Layer
+from wave_agent.hooks.events import EVENTS
+from wave_agent.rules import RuleError, parse_rule
+from wave_agent.settings import RESTRICTIONS, read_source
+from wave_agent.strictjson import Document
+from wave_agent.strictjson import Path as Place
+
+PROJECT_FILES: Mapping[str, Layer] = {
+    ".claude/settings.json": Layer.PROJECT,
+    ".codex/hooks.json": Layer.PROJECT,
+    ".claude/settings.local.json": Layer.LOCAL,
+}
+PLUGIN_FILE = "hooks/hooks.json"
+TAKEN = ("hooks", "permissions", "env")
+RULES = (*RESTRICTIONS, "allow")
+_TOOL_WITH_PATTERN = re.compile(r"\s*(\w+)\(.*\)\s*", re.DOTALL)
+
+
+def claude_home(environment: Mapping[str, str]) -> Path:
+    """Where the user keeps settings for all projects."""
+    return Path(environment.get("CLAUDE_CONFIG_DIR") or Path.home() / ".claude").absolute()
+
+
+def foreign_files(project: str, user_directory: Path) -> list[tuple[Layer, Path]]:
+    """The user's first, so that what is the user's own is not taken for a project's."""
+    of_the_project = [(layer, Path(project) / name) for name, layer in PROJECT_FILES.items()]
+    return [(Layer.USER, user_directory / "settings.json"), *of_the_project]
+
+
+def read_foreign(files: Iterable[tuple[Layer, Path]], known: Iterable[Path]) -> Iterator[SettingsSource]:
+    """What stands in these files. One that is the same as a `known` one by another name is left out.
+
+    Raises `SettingsError`.
+    """
+    seen = {os.path.realpath(file) for file in known}
+    for layer, file in files:
+        real = os.path.realpath(file)
+        source = read_source(layer, file) if real not in seen else None
+        seen.add(real)
+        if source is not None:
+            yield as_foreign(source)
+
+
+def look_at_foreign(files: Iterable[tuple[Layer, Path]], known: Iterable[Path]) -> Iterator[SettingsSource]:
+    """The same of files that do not count: what is wrong with one of them is nobody's concern."""
+    known = list(known)
+    for one in files:
+        try:
+            yield from read_foreign([one], known)
+        except SettingsError:
+            continue
+
+
+def read_plugin(directory: str) -> SettingsSource | None:
+    """The hooks of a plugin; None if it has none. Raises `SettingsError`."""
+    if not os.path.isdir(directory):
+        raise SettingsError(f"There is no plugin directory {directory}.")
+    root = os.path.abspath(directory)
+    source = read_source(Layer.FLAG, Path(root) / PLUGIN_FILE)
+    if source is None:
+        return None
+    taken = as_foreign(source)
+    hooks = {"hooks": taken.document.value.get("hooks", {})}
+    return replace(taken, plugin_root=root, document=Document(hooks, taken.document.lines))
+
+
+def as_foreign(source: SettingsSource) -> SettingsSource:
+    """What counts of a file that was written for another agent."""
+    document = _with_hooks(source.document)
+    settings = cast(Mapping[str, Any], document.value)
+    kept = {key: settings[key] for key in TAKEN if key in settings}
+    rules: Any = kept.get("permissions")
+    if isinstance(rules, Mapping):
+        given = cast(Mapping[str, Any], rules)
+        kept["permissions"] = {kind: _readable(kind, given[kind]) for kind in RULES if kind in given}
+    return replace(source, document=Document(kept, document.lines), foreign=True)
+
+
+def _with_hooks(document: Document) -> Document:
+    """`hooks.json` files may be the bare map of events."""
+    found = cast(Mapping[str, Any], document.value)
+    if "hooks" in found or not any(key in EVENTS or key in EVENTS_ELSEWHERE for key in found):
+        return document
+    events = {key: found[key] for key in found if isinstance(found[key], list)}
+    lines: dict[Place, int] = {("hooks", *place): line for place, line in document.lines.items()}
+    return Document({"hooks": events}, {(): 1, **lines})
+
+
+def _readable(kind: str, rules: Any) -> Any:
+    """Of a pattern for a tool that takes none here, such as `WebFetch(domain:…)`, a restriction becomes one of every
+    call of the tool, and a permission none at all."""
+    if not isinstance(rules, list):
+        return rules
+    texts = [(rule, _tool_without_patterns(rule)) for rule in cast(list[Any], rules)]
+    return [tool or rule for rule, tool in texts if tool is None or kind in RESTRICTIONS]
+
+
+def _tool_without_patterns(rule: Any) -> str | None:
+    """The tool of this rule, if the rule has a pattern and the tool takes none."""
+    shape = _TOOL_WITH_PATTERN.fullmatch(rule) if isinstance(rule, str) else None
+    if shape is None or _is_rule(rule) or _is_rule(f"{shape[1]}(x)"):
+        return None
+    return shape[1]
+
+
+def _is_rule(text: str) -> bool:
+    try:
+        parse_rule(text)
+    except RuleError:
+        return False
+    return True
