@@ -1,0 +1,3 @@
+#!/bin/sh
+# Never looks at its input.
+date -u +%s > "$CLAUDE_PROJECT_DIR/last-run"

@@ -1,0 +1,3 @@
+#!/bin/bash
+echo "Today's branch: feature/waves"
+echo "Open tickets: 3"
