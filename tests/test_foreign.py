@@ -2,12 +2,15 @@
 
 import json
 import os
+import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from wave_agent import Agent, NoticeBlock, SettingsError, UntrustedHooksError
+from wave_agent.assembly import Options, lay_foundation
 from wave_agent.foreign import as_foreign
 from wave_agent.hooks.config import parse_settings
 from wave_agent.hooks.definitions import Layer
@@ -58,7 +61,7 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Checkout:
     return Checkout(tmp_path)
 
 
-# ----------------------------------------------------------------------------------------------------- which files count
+# ---------------------------------------------------------------------------------------------------- which files count
 
 
 def test_every_file_counts_in_the_order_of_the_layers(checkout: Checkout) -> None:
@@ -220,13 +223,28 @@ def test_the_user_has_the_last_word_over_a_trusted_project(checkout: Checkout) -
     assert checkout.commands(trust=True, overlays=[OFF]) == []
 
 
+def test_trust_in_a_git_ref_covers_foreign_hooks(checkout: Checkout) -> None:
+    if shutil.which("git") is None:
+        pytest.skip("git is not installed")
+    checkout.write(".claude/settings.json", hooks("true"))
+    checkout.write(".codex/hooks.json", "{broken at the ref")
+    name = ("-c", "user.name=x", "-c", "user.email=x@example.org")
+    for words in (("init", "-q", "-b", "main"), ("add", "-A"), (*name, "commit", "-qm", "x")):
+        subprocess.run(["git", *words], cwd=checkout.project, check=True)
+    (checkout.project / ".codex" / "hooks.json").unlink()
+    assert checkout.commands(overlays=[ON], trust_ref="main") == ["true"]
+    checkout.write(".claude/settings.json", hooks("curl evil"))
+    with pytest.raises(UntrustedHooksError, match="curl evil"):
+        checkout.gather(overlays=[ON], trust_ref="main")
+
+
 def test_managed_settings_alone_keep_foreign_hooks_out(checkout: Checkout) -> None:
     managed = checkout.write("../etc/settings.json", {"allowManagedHooksOnly": True, **ON})
     checkout.write(".claude/settings.json", hooks("true"))
     assert checkout.commands(managed_file=managed) == []
 
 
-# ------------------------------------------------------------------------------------------------------ being told of it
+# ----------------------------------------------------------------------------------------------------- being told of it
 
 
 def test_hooks_that_nobody_has_decided_about_are_named(checkout: Checkout) -> None:
@@ -303,6 +321,18 @@ async def test_a_change_of_a_foreign_file_is_told_and_does_not_count(checkout: C
         file.write_text(json.dumps(hooks("false")))
         await agent.send_message("hi")
         assert f"{file} has changed" in await notices(agent)
+
+
+def test_an_agent_below_another_keeps_its_plugins_and_gets_no_others(checkout: Checkout, tmp_path: Path) -> None:
+    above = plugin(tmp_path / "above", hooks("guard"))
+    own = plugin(tmp_path / "own", hooks("mine"))
+    environment = {"WAVE_HOME": str(checkout.home), "CLAUDE_CONFIG_DIR": str(checkout.claude)}
+    outer = lay_foundation(Options(workdir=checkout.project, plugins=[above]), environment)
+    below = {**environment, **outer.handed_down.variable(), "CLAUDE_CONFIG_DIR": "/elsewhere"}
+    inner = lay_foundation(Options(workdir=checkout.project, plugins=[own]), below)
+    assert [hook.command for hook in inner.settings.hooks.hooks] == ["guard"]
+    assert "Ignored: plugins." in inner.notices[0]
+    assert inner.handed_down.claude_home == str(checkout.claude)
 
 
 async def test_a_write_to_a_foreign_settings_file_asks_in_every_mode(checkout: Checkout) -> None:

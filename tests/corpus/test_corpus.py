@@ -1,7 +1,7 @@
 """Hooks as people have them, run unchanged by a whole agent.
 
-`hooks/` and `plugins/` hold real scripts in the shapes that are found in the wild, `cases.json` how they are wired, what
-happens, and what has to come of it: the runs in the journal, what the model and the user get to see, what is on disk.
+`hooks/` and `plugins/` hold real scripts in the shapes that are found in the wild, `cases.json` how they are wired,
+what happens, and what has to come of it: the runs in the journal, what model and user get to see, what is on disk.
 """
 
 import itertools
@@ -71,9 +71,8 @@ class World:
             plugins=[HERE / "plugins" / name for name in self.case.get("plugins", [])],
         )
         async with Agent.from_options(options) as agent:
-            for prompt in self.case.get("prompts", ["Go."]):
-                result = await agent.send_message(prompt)
-        return agent, result
+            results = [await agent.send_message(prompt) for prompt in self.case.get("prompts", ["Go."])]
+        return agent, results[-1]
 
     def seen_by_the_model(self) -> str:
         return "\n".join(

@@ -120,6 +120,9 @@ async def test_the_environment_names_project_session_event_and_tool_and_holds_no
             "OPENAI_API_KEY": "secret",
             "OTHER": "1",
             "HOOK_TOOL_NAME": "stale",
+            "CLAUDE_PLUGIN_ROOT": "stale",
+            "CLAUDE_ENV_FILE": "stale",
+            "CLAUDE_CONFIG_DIR": "kept",
         },
         settings_env={"OTHER": "2", "EXTRA": "x", "WAVE_PROJECT_DIR": "/elsewhere"},
     )
@@ -138,7 +141,8 @@ async def test_the_environment_names_project_session_event_and_tool_and_holds_no
         "2",
         "x",
     )
-    assert "secret" not in seen.values()
+    assert not {"secret", "stale"} & set(seen.values())
+    assert (seen["CLAUDE_SESSION_ID"], seen["CLAUDE_CONFIG_DIR"]) == ("s-1", "kept")
     assert "HOOK_TOOL_NAME" not in (world.project / "stop.env").read_text()
 
 
@@ -272,6 +276,7 @@ async def test_a_sequential_group_after_the_tool_passes_the_replaced_result_on(w
     response = {"success": False, "content": "secret", "stdout": "secret"}
     outcome = await manager.run(HookEvent.POST_TOOL_USE, {**BASH, "tool_response": response})
     assert outcome.replacement == "two"
+    assert "secret" not in (world.project / "seen.json").read_text()  # nor under another name
     assert json.loads((world.project / "seen.json").read_text())["tool_response"] == {
         "success": False,
         "content": "one",
