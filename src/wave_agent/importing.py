@@ -34,12 +34,13 @@ class Plan(Struct, frozen=True):
     left_out: tuple[str, ...] = ()
 
 
-def find_importable(place: Path) -> list[Path]:
-    """The files with hooks for other agents in a directory: a project, a plugin, or a directory of settings."""
+def find_importable(place: Path, *, any_kind: bool = True) -> list[Path]:
+    """The files with hooks for other agents in a project or, of `any_kind`, in a plugin or a directory of settings."""
     if place.is_file():
         return [place]
-    shared = [name for name, layer in PROJECT_FILES.items() if layer is Layer.PROJECT]
-    return [file for name in (*shared, PLUGIN_FILE, "settings.json") if (file := place / name).is_file()]
+    names = [name for name, layer in PROJECT_FILES.items() if layer is Layer.PROJECT]
+    names += [PLUGIN_FILE, "settings.json"] if any_kind else []
+    return [file for name in names if (file := place / name).is_file()]
 
 
 def plan_import(files: Sequence[Path], before: str, target: str) -> Plan:
@@ -156,7 +157,8 @@ def _others(raw: SettingsSource, source: SettingsSource) -> Iterator[str]:
     for key, value in cast(Mapping[str, Any], raw.document.value).items():
         if key in ("hooks", "$schema") or key.startswith("//"):
             continue
-        inner = [f"permissions.{kind}" for kind in cast(Mapping[str, Any], value)] if key == "permissions" else [key]
+        has_rules = key == "permissions" and isinstance(value, Mapping)
+        inner = [f"permissions.{kind}" for kind in cast(Mapping[str, Any], value)] if has_rules else [key]
         for place in inner:
             if place.removeprefix("permissions.") not in RESTRICTIONS:
                 yield f"{name}: {place}: {_NOT_COPIED.get(place, 'a setting of another agent')}"

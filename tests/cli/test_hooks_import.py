@@ -150,6 +150,22 @@ def test_settings_that_cannot_take_it_are_told_and_left_alone(project: Project, 
     assert (done.returncode, told in done.stderr, file.read_text()) == (1, True, mine)
 
 
+def test_a_place_that_cannot_be_written_is_told(project: Project) -> None:
+    write(project, ".claude/settings.json", {**THEIRS, "permissions": "odd"})
+    write(project, ".wave", "a file")
+    done = project.wave("hooks", "import", "--yes")
+    assert (done.returncode, "a part of its path is a file" in done.stderr, "Traceback" in done.stderr) == (
+        *(1, True, False),
+    )
+
+
+def test_files_of_other_programs_in_the_project_are_not_taken_for_hooks(project: Project) -> None:
+    write(project, "settings.json", THEIRS)
+    write(project, "hooks/hooks.json", {"Stop": [{"command": "true"}]})
+    done = project.wave("hooks", "import", "--dry-run")
+    assert (done.returncode, "has no hooks for other agents" in done.stdout) == (1, True)
+
+
 @pytest.mark.parametrize(("typed", "status"), [("y\n", 0), ("n\n", 1)])
 def test_in_a_terminal_the_user_decides(project: Project, typed: str, status: int) -> None:
     write(project, ".claude/settings.json", THEIRS)

@@ -12,7 +12,7 @@ from wave_agent.assembly import find_places
 from wave_agent.errors import SettingsError
 from wave_agent.importing import Plan, find_importable, plan_import
 from wave_agent.text import strip_controls
-from wave_agent.tools.files import replace
+from wave_agent.tools.files import FileRefusedError, replace
 from wave_agent.trust import TrustStore
 
 LOCAL = "settings.local.json"
@@ -41,7 +41,7 @@ def import_hooks(origin: str | None, yes: bool, dry_run: bool, cwd: str | None) 
     place = Path(project if origin is None else os.path.abspath(origin))
     if not place.exists():
         raise click.UsageError(f"There is nothing at {place}.")
-    files = find_importable(place)
+    files = find_importable(place, any_kind=origin is not None)
     if not files:
         click.echo(f"{place} has no hooks for other agents.")
         return 1
@@ -66,8 +66,10 @@ def _decide(plan: Plan, target: Path, home: Path, project: str, *, yes: bool) ->
         if not click.confirm(f"Write this to {target}?"):
             click.echo("Nothing has changed.")
             return 1
-    target.parent.mkdir(exist_ok=True)
-    replace(str(target), plan.text.encode())
+    try:
+        replace(str(target), plan.text.encode())
+    except FileRefusedError as refusal:
+        raise SettingsError(str(refusal)) from None
     TrustStore(home).remember_told(project)
     click.echo(f"Written to {target}. They run once you trust them: wave hooks trust")
     click.echo('With {"compat": {"claude": true}} they would run twice: once from each file.')
@@ -77,7 +79,7 @@ def _decide(plan: Plan, target: Path, home: Path, project: str, *, yes: bool) ->
 def _read(target: Path) -> str:
     try:
         return target.read_bytes().decode().removeprefix("\ufeff")
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return ""
     except (OSError, UnicodeDecodeError) as error:
         raise SettingsError(f"{target} cannot be read: {error}") from None
