@@ -15,9 +15,7 @@ _BLANKS = " \t\n"
 _PUNCTUATION = "();<>|&\n"
 
 
-def named_files(
-    command: str, args: Sequence[str] | None, project: str, *, plugin_root: str = ""
-) -> tuple[str, ...]:
+def named_files(command: str, args: Sequence[str] | None, project: str, *, plugin_root: str = "") -> tuple[str, ...]:
     """Absolute paths: what exists as a file, and what looks like a path and may come to exist.
 
     What the command only writes to is left out: a log that grows is not what runs.
