@@ -141,6 +141,12 @@ def test_only_hooks_rules_and_variables_of_a_foreign_file_count(checkout: Checko
     assert settings.env == {"A": "1"}
 
 
+def test_rules_that_are_no_list_are_told_as_broken(checkout: Checkout) -> None:
+    checkout.write(".claude/settings.json", {"permissions": {"deny": "Bash"}})
+    with pytest.raises(SettingsError, match="must be a list of rules"):
+        checkout.settings(overlays=[ON], trust=True).require_usable()
+
+
 def test_untrusted_it_can_only_restrict(checkout: Checkout) -> None:
     rules = {"deny": ["Read(.env)"], "allow": ["Bash(ls:*)"]}
     checkout.write(".claude/settings.json", {"env": {"A": "1"}, "permissions": rules})
@@ -169,6 +175,19 @@ def test_an_event_that_only_other_agents_have_is_told_and_stops_nothing(checkout
     settings = checkout.settings(overlays=[{**ON, "strictHooks": strict}], trust=True)
     settings.require_usable()
     assert "this agent has no event WorktreeCreate" in str(settings.issues[0])
+
+
+@pytest.mark.parametrize(
+    ("matcher", "told"),
+    [
+        ("MultiEdit|NotebookEdit|Task|WebFetch|WebSearch|Agent|Skill|LS|ExitPlanMode|TodoRead|KillBash", []),
+        ("Bsh", ['no built-in tool is called "Bsh" (did you mean "Bash"?)']),
+    ],
+)
+def test_tools_of_other_agents_are_no_misspelling(checkout: Checkout, matcher: str, told: list[str]) -> None:
+    groups = [{"matcher": matcher, "hooks": [{"command": "true"}]}]
+    checkout.write(".claude/settings.json", {"hooks": {"PreToolUse": groups}})
+    assert [issue.message for issue in checkout.settings(overlays=[ON], trust=True).issues] == told
 
 
 def test_a_misspelt_event_is_a_broken_entry_there_too(checkout: Checkout) -> None:
