@@ -347,10 +347,12 @@ def test_an_agent_below_another_keeps_its_plugins_and_gets_no_others(checkout: C
     own = plugin(tmp_path / "own", hooks("mine"))
     environment = {"WAVE_HOME": str(checkout.home), "CLAUDE_CONFIG_DIR": str(checkout.claude)}
     outer = lay_foundation(Options(workdir=checkout.project, plugins=[above]), environment)
+    assert outer.handed_down is not None
     below = {**environment, **outer.handed_down.variable(), "CLAUDE_CONFIG_DIR": "/elsewhere"}
     inner = lay_foundation(Options(workdir=checkout.project, plugins=[own]), below)
     assert [hook.command for hook in inner.settings.hooks.hooks] == ["guard"]
     assert "Ignored: plugins." in inner.notices[0]
+    assert inner.handed_down is not None
     assert inner.handed_down.claude_home == str(checkout.claude)
 
 

@@ -96,7 +96,7 @@ def gather_settings(home: Path, project: str, choice: Choice | None = None) -> G
     plugins, notices = _plugins(choice.plugins)
     sources = [source for source in sources if source.layer not in OF_THE_PROJECT]
     sources += [*judged.sources, *plugins, *([] if choice.hooks is None else [hooks_in_code(choice.hooks)])]
-    named = [Path(one) for one in choice.overlays if not isinstance(one, Mapping)]
+    named = [Path(one) for one in (*choice.overlays, choice.added_managed) if one and not isinstance(one, Mapping)]
     more = [*named, *(file for _, file in elsewhere if foreign), *(Path(source.name) for source in plugins)]
     return Gathered(
         tuple(sources),
