@@ -102,6 +102,7 @@ def test_importing_the_package_loads_nothing_heavy_even_counting_what_the_interp
     [
         "from wave_agent.hooks import deny",
         "from wave_agent.hooks import Answer, HookCall, allow, ask, context, deny, replace_output, rewrite, stop, tell",
+        "from wave_agent.hooks import HookCall, deny, hook",
         "from wave_agent import WaveError, SettingsError",
     ],
 )

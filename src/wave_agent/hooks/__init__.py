@@ -19,17 +19,21 @@ if TYPE_CHECKING:
     from wave_agent.hooks.events import HookEvent
     from wave_agent.hooks.execution import HookExecutionResult
     from wave_agent.hooks.manager import HookManager
+    from wave_agent.hooks.script import Hook, hook
 
 _HOME = {
     **dict.fromkeys(("Answer", "HookCall", "allow", "ask", "context", "deny", "grant", "refuse"), "authoring"),
     **dict.fromkeys(("replace_output", "rewrite", "stop", "tell"), "authoring"),
+    "Hook": "script",
     "HookEvent": "events",
     "HookExecutionResult": "execution",
     "HookManager": "manager",
+    "hook": "script",
 }
 
 __all__ = [
     "Answer",
+    "Hook",
     "HookCall",
     "HookEvent",
     "HookExecutionResult",
@@ -39,6 +43,7 @@ __all__ = [
     "context",
     "deny",
     "grant",
+    "hook",
     "refuse",
     "replace_output",
     "rewrite",

@@ -11,6 +11,7 @@ from typing import Any
 
 from wave_agent.hooks.authoring import HookCall
 from wave_agent.hooks.execution import HookExecutionResult
+from wave_agent.hooks.script import encoded
 
 FAILED = 1
 """The exit code that an exception amounts to: a failure, never a block of its own."""
@@ -95,17 +96,10 @@ def _in_thread(function: Callable[..., Any], call: HookCall) -> Awaitable[Any]:
 
 
 def _result(answer: Any, duration: float) -> HookExecutionResult:
-    if answer is None:
-        return HookExecutionResult(exit_code=0, duration=duration)
-    if not isinstance(answer, dict):
-        problem = f"a hook function returns None, a dict or an answer, not {type(answer).__name__}"
-        return HookExecutionResult(exit_code=FAILED, stderr=problem, duration=duration)
     try:
-        text = json.dumps(answer, allow_nan=False)
-    except Exception as error:  # a subclass of dict can raise whatever it likes
-        problem = f"the hook function returned something that is not JSON: {error}"
-        return HookExecutionResult(exit_code=FAILED, stderr=problem, duration=duration)
-    return HookExecutionResult(exit_code=0, stdout=text, duration=duration)
+        return HookExecutionResult(exit_code=0, stdout=encoded(answer), duration=duration)
+    except TypeError as error:
+        return HookExecutionResult(exit_code=FAILED, stderr=str(error), duration=duration)
 
 
 def _describe(error: BaseException) -> str:

@@ -1,0 +1,166 @@
+"""`@hook`: a function that is a hook, called in the process of an agent or run as the script that it stands in.
+
+Imports as little as a script that reads the JSON itself.
+"""
+
+import os
+import sys
+
+from wave_agent.hooks.authoring import HookCall
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, NoReturn
+
+FAILED = 1
+
+
+class Hook:
+    """A function that is a hook: called in the process of an agent, or as the script that it stands in.
+
+    Make one with `@hook`.
+    """
+
+    def __init__(self, function: "Callable[[HookCall], Any]") -> None:
+        self.__wrapped__ = function
+        self.__name__: str = getattr(function, "__name__", type(function).__name__)
+        self.__doc__ = function.__doc__
+        self.used = False
+        """It was called, or run as a script."""
+
+    def __call__(self, call: HookCall) -> "Any":
+        self.used = True
+        return self.__wrapped__(call)
+
+    def main(self) -> "NoReturn":
+        """Runs this hook as the command of this process: the event from stdin, the answer to stdout, then exit.
+
+        Exit status 0 with the answer; 1 with a traceback on stderr if there is none, which is a failure of the hook
+        and never an opinion.
+        """
+        self.used = True
+        raise SystemExit(run(self.__wrapped__))
+
+
+def hook(function: "Callable[[HookCall], Any]") -> Hook:
+    """Makes a function a hook. It takes a `HookCall` and returns an answer such as `deny("…")`, or None.
+
+    A script ends with `if __name__ == "__main__": guard.main()`.
+    """
+    made = Hook(function)
+    if getattr(function, "__module__", "") == "__main__":
+        _expect_main()
+    return made
+
+
+def run(function: "Callable[[HookCall], Any]") -> int:
+    """One event from stdin, one answer to stdout. Returns the exit status; raises nothing."""
+    try:
+        answers = os.dup(1)
+        # What the function and its children print must not mix with the answer: text before a deny would hide it.
+        os.dup2(2, 1)
+        text = encoded(_called(function, _event()))
+        sys.stdout.flush()
+        _write(answers, f"{text}\n" if text else "")
+    except _NoEventError as error:
+        print(error, file=sys.stderr)
+        return FAILED
+    except BaseException as error:  # SystemExit too: whatever a hook meant by it, it has given no answer
+        _show(error)
+        return FAILED
+    return 0
+
+
+def encoded(answer: "Any") -> str:
+    """The answer as a hook prints it; empty for None. Raises `TypeError` for whatever is no answer."""
+    if answer is None:
+        return ""
+    if not isinstance(answer, dict):
+        raise TypeError(f"a hook function returns None, a dict or an answer, not {type(answer).__name__}")
+    import json  # lazy: a hook that has nothing to say needs none
+
+    try:
+        return json.dumps(answer, allow_nan=False)
+    except Exception as error:  # a subclass of dict can raise whatever it likes
+        raise TypeError(f"the hook function returned something that is not JSON: {error}") from None
+
+
+def _expect_main() -> None:
+    """Sees to it that a script whose hooks are never run fails, where the agent runs it as a hook.
+
+    Without its last line a guard would say nothing, and nobody would notice.
+    """
+    if "HOOK_EVENT" in os.environ:
+        import atexit  # lazy: only a hook's process needs it
+
+        atexit.register(_complain)
+
+
+def _complain() -> None:
+    script = sys.modules["__main__"]
+    hooks = [(name, found) for name, found in vars(script).items() if isinstance(found, Hook)]
+    if not hooks or any(found.used for _, found in hooks) or _names_main(getattr(script, "__file__", None)):
+        return
+    name = hooks[-1][0]
+    print(
+        f'The hook {name} was never run. End its script with: if __name__ == "__main__": {name}.main()', file=sys.stderr
+    )
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(FAILED)
+
+
+def _names_main(file: str | None) -> bool:
+    """A script that calls it somewhere may well have ended before."""
+    try:
+        with open(file or "", encoding="utf-8", errors="replace") as opened:
+            return ".main(" in opened.read()
+    except OSError:
+        return False
+
+
+def _show(error: BaseException) -> None:
+    """The traceback, from where the hook's own code begins."""
+    import traceback  # lazy: only a failure needs it
+
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None and trace.tb_frame.f_code.co_filename == __file__:
+        trace = trace.tb_next
+    traceback.print_exception(error.with_traceback(trace))
+
+
+class _NoEventError(Exception):
+    """What stdin holds is not an event."""
+
+
+def _event() -> HookCall:
+    import json  # lazy: not needed to define a hook
+
+    if sys.stdin is None or sys.stdin.isatty():
+        raise _NoEventError("A hook reads its event as JSON from standard input. To try it: wave hooks test")
+    try:
+        payload = json.loads(sys.stdin.buffer.read())
+    except ValueError as error:
+        raise _NoEventError(f"What stands on standard input is not JSON: {error}") from None
+    if not isinstance(payload, dict):
+        raise _NoEventError(f"The event on standard input must be a JSON object, not {type(payload).__name__}.")
+    return HookCall(payload)  # pyright: ignore[reportUnknownArgumentType]
+
+
+def _called(function: "Callable[[HookCall], Any]", call: HookCall) -> "Any":
+    answer = function(call)
+    if not hasattr(answer, "__await__"):
+        return answer
+    import asyncio  # lazy: only an async function needs it
+
+    async def awaited() -> "Any":
+        return await answer
+
+    return asyncio.run(awaited())
+
+
+def _write(descriptor: int, text: str) -> None:
+    data = memoryview(text.encode())
+    while data:
+        data = data[os.write(descriptor, data) :]
