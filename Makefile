@@ -9,6 +9,7 @@ BIN := $(VENV)/bin
 
 # Modules without I/O: every branch of theirs can be tested, so every branch has to be.
 PURE := \
+	src/wave_agent/account.py \
 	src/wave_agent/chain.py \
 	src/wave_agent/consequences.py \
 	src/wave_agent/hooks/breakage.py \
@@ -23,6 +24,7 @@ PURE := \
 	src/wave_agent/permissions.py \
 	src/wave_agent/rules.py \
 	src/wave_agent/splicing.py \
+	src/wave_agent/subjects.py \
 	$(wildcard src/wave_agent/shell/*.py)
 
 # The stamps are named after the interpreter, the place of the checkout and the installer: another Python, or a tree

@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from enum import IntEnum
 from typing import Any
 
@@ -173,7 +173,7 @@ class CallRunner:
         if beyond := next((why for path in written if (why := self._border(path)) is not None), None):
             self._finish(call, ToolResult(content=beyond, success=False), error=DENIED)
             return CallEnd()
-        subject = self._subject(tool, tool_input)
+        subject = subject_of(tool, tool_input, self._context, self._directories, self._protected)
         permission = decide(subject, self._mode, self._rules, judged, self._places)
         if permission.answer is Answer.DENY:
             if permission.for_user:
@@ -262,21 +262,6 @@ class CallRunner:
             self._messages.add_error_block(f"can_use_tool failed: {type(error).__name__}: {error}")
             return Deny("The permission to run this could not be obtained.")
 
-    def _subject(self, tool: Tool, tool_input: Mapping[str, Any]) -> Call:
-        real = [os.path.realpath(path) for path in tool.paths(tool_input)]
-        inside = all(any(_is_below(path, base) for base in self._directories) for path in real)
-        guards = map(self._protected.touched, tool.written_paths(tool_input, self._context))
-        protected = next((path for path in guards if path is not None), None)
-        resolved = {field: os.path.realpath(tool_input[field]) for field in tool.path_fields if tool_input.get(field)}
-        return Call(
-            tool=tool.name,
-            tool_input=tool_input,
-            kind=tool.kind,
-            inside=inside,
-            protected=protected,
-            real_input={**tool_input, **resolved},
-        )
-
     # ------------------------------------------------------------------------------------------------- running the tool
 
     async def _use(self, call: Asked, tool: Tool, permitted: _Permitted) -> CallEnd:
@@ -357,6 +342,27 @@ class CallRunner:
     def _tool_facts(self, tool: Tool) -> ToolFacts:
         project = self._places.project
         return ToolFacts(nullable=tool.nullable(), normalise=lambda tool_input: tool.normalise(tool_input, project))
+
+
+def subject_of(
+    tool: Tool,
+    tool_input: Mapping[str, Any],
+    context: ToolContext,
+    directories: Sequence[str],
+    protected: ProtectedPaths,
+) -> Call:
+    """What permission is judged by. `directories` are those that count as inside, real paths."""
+    real = [os.path.realpath(path) for path in tool.paths(tool_input)]
+    guards = map(protected.touched, tool.written_paths(tool_input, context))
+    resolved = {field: os.path.realpath(tool_input[field]) for field in tool.path_fields if tool_input.get(field)}
+    return Call(
+        tool=tool.name,
+        tool_input=tool_input,
+        kind=tool.kind,
+        inside=all(any(_is_below(path, base) for base in directories) for path in real),
+        protected=next((path for path in guards if path is not None), None),
+        real_input={**tool_input, **resolved},
+    )
 
 
 def _is_below(path: str, base: str) -> bool:

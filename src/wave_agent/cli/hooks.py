@@ -6,6 +6,11 @@ from wave_agent.cli.main import CommandSource, LazyGroup
 
 COMMANDS = {
     "import": CommandSource("wave_agent.cli.hooks_import:import_hooks", "Copy hooks written for other agents"),
+    "explain": CommandSource("wave_agent.cli.hooks_explain:explain", "Tell which hooks an event would run, and why"),
+    "list": CommandSource(
+        "wave_agent.cli.hooks_list:list_hooks", "List every hook, where it stands and how it is read"
+    ),
+    "test": CommandSource("wave_agent.cli.hooks_test:test", "Run hooks on an event and see what they do"),
     "trust": CommandSource("wave_agent.cli.hooks_trust:trust", "Look at a project's hooks and trust them"),
 }
 

@@ -116,8 +116,8 @@ class _Group(Struct, frozen=True):
     phase: Phase | None
 
 
-_GROUP_KEYS = ("matcher", "sequential", "phase", "hooks")
-_HOOK_KEYS = (
+GROUP_KEYS = ("matcher", "sequential", "phase", "hooks")
+HOOK_KEYS = (
     *("type", "command", "args", "function", "timeout", "async", "onFailure", "mode", "enabled", "name"),
     *("statusMessage", "if", "once"),
 )
@@ -218,7 +218,7 @@ class _Loader:
             raise _BrokenError(path, 'needs a list "hooks" of the hooks to run')
         if not alone:
             self.refuse_strays(entry, path)
-        self.warn_misspelt(entry, path, _GROUP_KEYS + (_HOOK_KEYS if alone else ()))
+        self.warn_misspelt(entry, path, GROUP_KEYS + (HOOK_KEYS if alone else ()))
         group = _Group(
             row,
             path,
@@ -237,7 +237,7 @@ class _Loader:
         for key in ("command", "function", "onFailure"):
             if key in entry:
                 raise _BrokenError((*path, key), f'"{key}" belongs on the hooks of the group, not beside them')
-        for key in entry.keys() & set(_HOOK_KEYS):
+        for key in entry.keys() & set(HOOK_KEYS):
             self.warn((*path, key), f'"{key}" has no effect here: it belongs on the hooks of the group')
 
     def matcher(self, row: EventRow, raw: Any, path: Path) -> Matcher:
@@ -264,7 +264,7 @@ class _Loader:
     def hook(self, group: _Group, raw: Any, path: Path) -> HookDefinition:
         entry = _as_entry(raw, path)
         if path != group.path:  # a group of one has been looked at as a whole
-            self.warn_misspelt(entry, path, _HOOK_KEYS)
+            self.warn_misspelt(entry, path, HOOK_KEYS)
         function = entry.get("function")
         command = self.rooted(_command(entry, path), in_shell=entry.get("args") is None)
         args = _args(entry, path)

@@ -98,7 +98,10 @@ class OnFailure(StrEnum):
 class StdinField(Struct, frozen=True):
     name: str
     type: str
+    """As JSON Schema calls it."""
     meaning: str
+    optional: bool = False
+    """Not always there."""
 
 
 _NAME = frozenset({"hookEventName"})
@@ -217,7 +220,12 @@ _ROWS = (
         target="tool_name",
         stdin=(
             *_TOOL_STDIN,
-            StdinField("original_tool_input", "object", "only on a second look: the input before hooks rewrote it"),
+            StdinField(
+                "original_tool_input",
+                "object",
+                "only on a second look: the input before hooks rewrote it",
+                optional=True,
+            ),
         ),
         arguments=(("tool_name",), ("tool_input",)),
         context=ContextPlace.AFTER_RESULTS,

@@ -83,6 +83,7 @@ class HookManager:
         why_refused: Callable[[HookDefinition], str | None] = lambda _: None,
         variables: SessionVariables | None = None,
         async_grace: float = ASYNC_GRACE,
+        on_run: Callable[[HookRun, HookExecutionResult, Verdict], None] | None = None,
         journal: Sequence[HookRun] = (),
         deferred: Sequence[Deferred] = (),
     ) -> None:
@@ -92,6 +93,7 @@ class HookManager:
         blocks, whatever the hook says about failures: it has not been heard.
 
         `variables` takes what hooks export for the commands of the session.
+        `on_run` gets every run with what it printed, which the journal does not keep.
 
         `journal` and `deferred` are those of a session that goes on.
         """
@@ -105,6 +107,7 @@ class HookManager:
         self._outputs = outputs
         self._why_refused = why_refused
         self._async_grace = async_grace
+        self._on_run = on_run
         self._occasions = max((run.occasion for run in journal), default=0)
         self._ran_before = {(run.event, run.layer, run.name, run.command) for run in journal}
         self._ran: dict[int, int] = {}
@@ -353,6 +356,8 @@ class HookManager:
             position=hook.position,
         )
         self.journal.append(run)
+        if self._on_run is not None:
+            self._on_run(run, result, verdict)
         self._emit(HookFinished(run=run))
 
     def _later(self, hook: HookDefinition, stage: Stage, verdict: Verdict) -> tuple[str, ...]:

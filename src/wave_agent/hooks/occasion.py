@@ -190,7 +190,7 @@ class Occasion:
         return role_of(hook) is Role.ENFORCE and not _same(seen.judged, final) and not _same(seen.left, final)
 
     async def round(self, hooks: Iterable[HookDefinition], stage: Stage, *, look: int) -> None:
-        strands = [list(strand) for _, strand in groupby(hooks, key=_strand_key)]
+        strands = [list(strand) for _, strand in groupby(hooks, key=strand_key)]
         # Cancelled, this has waited for every process to be gone.
         await together_or_none([self.strand(strand, stage, look=look) for strand in strands])
 
@@ -258,7 +258,8 @@ def _in_order(done: Iterable[Done]) -> list[Done]:
     return sorted(done, key=lambda one: (one.hook.position, one.look))
 
 
-def _strand_key(hook: HookDefinition) -> tuple[str, int]:
+def strand_key(hook: HookDefinition) -> tuple[str, int]:
+    """Neighbours that share it run one after another."""
     return ("group", hook.group) if hook.sequential else ("alone", hook.position)
 
 

@@ -279,6 +279,15 @@ def read(
     return Verdict(rule(run), kind is Stdout.MALFORMED, output.suppress_output)
 
 
+def kinds_of(event: HookEvent, result: HookExecutionResult) -> tuple[Stdout, ExitClass] | None:
+    """Which cell of `RULES` this run is read by. None: it did not end by itself, so none counts."""
+    if _unfinished(result, ""):
+        return None
+    text = result.stdout.strip().removeprefix("\ufeff").lstrip()
+    kind, _, _ = _classify(EVENTS[event], "", text, cut=result.stdout_dropped > 0)
+    return kind, _EXIT_CLASSES.get(result.exit_code, ExitClass.OTHER)
+
+
 _EXIT_CLASSES: Mapping[int | None, ExitClass] = {0: ExitClass.ZERO, 2: ExitClass.TWO}
 _NO_OUTPUT = HookOutput()
 

@@ -1,0 +1,58 @@
+"""What would run on an event, in which order, and why the rest would not. Runs nothing."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
+from typing import Any
+
+from msgspec import Struct
+
+from wave_agent.hooks.definitions import HookDefinition, Phase
+from wave_agent.hooks.events import EVENTS, HookEvent
+from wave_agent.hooks.occasion import strand_key
+from wave_agent.rules import Places
+
+
+class LeftOut(Struct, frozen=True):
+    hook: HookDefinition
+    why: str
+
+
+class Plan(Struct, frozen=True, kw_only=True):
+    """The hooks of one event, for one payload."""
+
+    first: tuple[HookDefinition, ...] = ()
+    """The rewrite phase: one after another, before all others."""
+    strands: tuple[tuple[HookDefinition, ...], ...] = ()
+    """All at once; the hooks of one strand one after another."""
+    background: tuple[HookDefinition, ...] = ()
+    """Started with the others and not waited for."""
+    left_out: tuple[LeftOut, ...] = ()
+    second_look: bool = False
+    """If the input is rewritten beside them, those that judged another one run once more."""
+
+    @property
+    def hooks(self) -> tuple[HookDefinition, ...]:
+        """All that run."""
+        return (*self.first, *(hook for strand in self.strands for hook in strand), *self.background)
+
+
+def plan(hooks: Iterable[HookDefinition], event: HookEvent, payload: Mapping[str, Any], places: Places) -> Plan:
+    """The first round on this payload. A rewrite may bring in, or keep out, hooks whose `if` looks at the input."""
+    here = [hook for hook in hooks if hook.event is event]
+    reasons = {hook.position: hook.why_not(payload, places) for hook in here}
+    runs = [hook for hook in here if reasons[hook.position] is None]
+    rest = [hook for hook in runs if hook.phase is not Phase.REWRITE]
+    waited = [hook for hook in rest if not hook.is_async]
+    return Plan(
+        first=tuple(hook for hook in runs if hook.phase is Phase.REWRITE),
+        strands=tuple(tuple(strand) for _, strand in groupby(waited, key=strand_key)),
+        background=tuple(hook for hook in rest if hook.is_async),
+        left_out=tuple(LeftOut(hook, why) for hook in here if (why := reasons[hook.position]) is not None),
+        second_look=EVENTS[event].has_rewrites and bool(waited),
+    )
+
+
+def in_order(hooks: Sequence[HookDefinition]) -> list[HookDefinition]:
+    """All hooks as they would run: event by event, the rewrite phase first."""
+    events = list(EVENTS)
+    return sorted(hooks, key=lambda hook: (events.index(hook.event), hook.phase is not Phase.REWRITE, hook.position))
