@@ -1,6 +1,7 @@
-"""Writes the tables in the docs from the data that the program runs on. `--check` only says whether they are current.
+"""Writes the tables in the docs, and the files in `schemas/`, from the data that the program runs on.
 
-A generated part stands between `<!-- generated: NAME -->` and `<!-- end -->`.
+`--check` only says whether they are current. A generated part of a document stands between `<!-- generated: NAME -->`
+and `<!-- end -->`.
 """
 
 import json
@@ -9,11 +10,13 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
+from wave_agent.cases import CHECKS
 from wave_agent.hooks.definitions import LAYERS
 from wave_agent.hooks.events import COMMON_STDIN, EVENTS, NEVER_HERE, Audience, Decision, EventRow, Flow
 from wave_agent.hooks.reader import TABLE, Field, Home
 from wave_agent.hooks.semantics import RULES, ExitClass, Stdout
 from wave_agent.permissions import MODE_ALLOWS, Kind, PermissionMode
+from wave_agent.schemas import all_schemas
 from wave_agent.settings import VALUES, Settings
 
 ROOT = Path(__file__).parent.parent
@@ -177,9 +180,18 @@ def settings() -> str:
     return table(["setting", "default", "of several layers", "meaning"], rows)
 
 
+def checks() -> str:
+    kinds = {str: "text", int: "number", dict: "object", list: "list"}
+    rows = [
+        [code(name), kinds[check.type], "holds this" if check.how == "has" else "is this", check.meaning]
+        for name, check in CHECKS.items()
+    ]
+    return table(["key", "value", "met if it", "what"], rows)
+
+
 PARTS: dict[str, Callable[[], str]] = {
     part.__name__: part
-    for part in (events, absent, verdicts, fields, words, stdin, arguments, failures, layers, modes, settings)
+    for part in (events, absent, verdicts, fields, words, stdin, arguments, failures, layers, modes, settings, checks)
 }
 PART = re.compile(r"(<!-- generated: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
@@ -188,17 +200,29 @@ def generated(text: str) -> str:
     return PART.sub(lambda part: f"{part[1]}\n{PARTS[part[2]]()}\n\n{part[3]}", text)
 
 
+def wanted() -> dict[Path, str | None]:
+    """Each file as it should be; None: it should not be there."""
+    documents = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    schemas = {ROOT / "schemas" / name: f"{json.dumps(schema, indent=2)}\n" for name, schema in all_schemas().items()}
+    left = [file for file in sorted((ROOT / "schemas").rglob("*.json")) if file not in schemas]
+    return {**{file: generated(file.read_text()) for file in documents}, **schemas, **dict.fromkeys(left)}
+
+
+def write(file: Path, text: str | None) -> None:
+    if text is None:
+        file.unlink()
+    else:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+
+
 def main() -> int:
     check = "--check" in sys.argv[1:]
-    stale = []
-    for file in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]:
-        text = file.read_text()
-        if (fresh := generated(text)) != text:
-            stale.append(file.relative_to(ROOT))
-            if not check:
-                file.write_text(fresh)
-    for file in stale:
-        print(f"{file}: {'not current; run make docs' if check else 'written'}")
+    stale = {file: text for file, text in wanted().items() if (file.read_text() if file.exists() else None) != text}
+    for file, text in stale.items():
+        if not check:
+            write(file, text)
+        print(f"{file.relative_to(ROOT)}: {'not current; run make docs' if check else 'written'}")
     return 1 if check and stale else 0
 
 

@@ -239,6 +239,18 @@ def _mode(value: Any) -> PermissionMode:
 _Reader = Callable[[Any], Any]
 
 
+SCHEMAS: Mapping[_Reader, Mapping[str, Any]] = {
+    _text: {"type": "string"},
+    _flag: {"type": "boolean"},
+    _count: {"type": "integer", "minimum": 0},
+    _texts: {"type": "array", "items": {"type": "string"}},
+    _mode: {"enum": [mode.value for mode in PermissionMode]},
+    _model: {"type": "object", "properties": {"contextWindow": {"type": "integer", "minimum": 1}}},
+}
+"""What each reader takes, as JSON Schema."""
+MODEL_SCHEMA = SCHEMAS[_model]
+
+
 class Value(Struct, frozen=True):
     """One setting of which the last layer wins."""
 

@@ -10,6 +10,7 @@ COMMANDS = {
     "list": CommandSource(
         "wave_agent.cli.hooks_list:list_hooks", "List every hook, where it stands and how it is read"
     ),
+    "schema": CommandSource("wave_agent.cli.hooks_schema:schema", "Print the JSON Schema of settings or hook JSON"),
     "test": CommandSource("wave_agent.cli.hooks_test:test", "Run hooks on an event and see what they do"),
     "trust": CommandSource("wave_agent.cli.hooks_trust:trust", "Look at a project's hooks and trust them"),
 }
