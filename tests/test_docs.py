@@ -4,6 +4,7 @@
     ```text                after a python block: what that block prints
     ```text picture        something to look at
     ```json, ```jsonl      parses; an object whose "hooks" is an object loads as settings, without a finding
+    ```yaml                parses
     ```bash                passes `bash -n`
     ```console             `$ wave …` is run and prints what follows; of `$ make …` the targets exist
     … file=NAME            with any of these: written to that file before anything is run; a `test_….py` passes
@@ -33,11 +34,12 @@ from wave_agent.hooks.config import parse_settings
 from wave_agent.hooks.definitions import Layer
 from wave_agent.loop import Status
 from wave_agent.settings import merge_settings
+from wave_agent.yaml_document import parse_yaml
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), ROOT / "examples" / "README.md"]
 
-LANGUAGES = ("bash", "console", "json", "jsonl", "python", "text")
+LANGUAGES = ("bash", "console", "json", "jsonl", "python", "text", "yaml")
 SETTING_UP = ("cd", "export", "git", "pip", "pipx", "uv", "uvx")
 """Commands that a console may show and nobody runs: they need the network, or mean something only to the reader."""
 
@@ -225,6 +227,13 @@ def test_json_blocks_parse_and_settings_have_no_findings(document: Path) -> None
                 settings = merge_settings([parse_settings(block.text, Layer.PROJECT, block.place)])
                 assert [str(issue) for issue in settings.issues] == []
                 assert settings.hooks.hooks, f"{block.place}: these settings define no hook"
+
+
+@each_document
+def test_yaml_blocks_parse(document: Path) -> None:
+    for block in blocks(document):
+        if block.language == "yaml":
+            assert parse_yaml(block.text).value, block.place
 
 
 @each_document
