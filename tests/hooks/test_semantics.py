@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from wave_agent.hooks.events import EVENTS, Decision, Flow, HookEvent, OnFailure
 from wave_agent.hooks.execution import HookExecutionResult
-from wave_agent.hooks.semantics import RULES, ExitClass, Stdout, merge, read, rewrite
+from wave_agent.hooks.semantics import RULES, ExitClass, Stdout, kinds_of, merge, read, rewrite
 from wave_agent.hooks.verdicts import (
     AddContext,
     Allow,
@@ -107,6 +107,20 @@ def test_the_flow_of_a_block_is_the_events_own():
         HookEvent.POST_TOOL_USE_FAILURE: Flow.FEEDBACK,
         **dict.fromkeys(NOTHING_TO_DECIDE, Flow.PROCEED),
     }
+
+
+@pytest.mark.parametrize(
+    ("result", "kinds"),
+    [
+        (HookExecutionResult(exit_code=0), (Stdout.EMPTY, ExitClass.ZERO)),
+        (HookExecutionResult(exit_code=2, stdout="text"), (Stdout.TEXT, ExitClass.TWO)),
+        (HookExecutionResult(exit_code=7, stdout='{"decision": "block"}'), (Stdout.DECIDES, ExitClass.OTHER)),
+        (HookExecutionResult(exit_code=0, stdout="{}", stdout_dropped=1), (Stdout.MALFORMED, ExitClass.ZERO)),
+        (HookExecutionResult(timed_out=True), None),
+    ],
+)
+def test_the_cell_that_a_run_is_read_by_can_be_named(result: HookExecutionResult, kinds: object):
+    assert kinds_of(HookEvent.PRE_TOOL_USE, result) == kinds
 
 
 # ------------------------------------------------------------------------------------------------------- single cells

@@ -121,9 +121,7 @@ def bench_of(foundation: Foundation) -> Bench:
             places=Places(foundation.project, os.path.expanduser("~")),
             rules=settings.rules,
             mode=foundation.mode,
-            directories=real_directories(
-                foundation.project, (foundation.project, *settings.additional_directories)
-            ),
+            directories=real_directories(foundation.project, (foundation.project, *settings.additional_directories)),
             protected=protected_paths(
                 foundation.project, foundation.home, settings.hooks.hooks, settings=foundation.snapshot.files
             ),

@@ -10,8 +10,11 @@ from wave_agent.hooks.authoring import HookCall
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
     from typing import Any, NoReturn
+
+    Answered = dict[str, Any] | None
+    HookFunction = Callable[[HookCall], Answered | Awaitable[Answered]]
 
 FAILED = 1
 
@@ -22,14 +25,14 @@ class Hook:
     Make one with `@hook`.
     """
 
-    def __init__(self, function: "Callable[[HookCall], Any]") -> None:
+    def __init__(self, function: "HookFunction") -> None:
         self.__wrapped__ = function
         self.__name__: str = getattr(function, "__name__", type(function).__name__)
         self.__doc__ = function.__doc__
         self.used = False
         """It was called, or run as a script."""
 
-    def __call__(self, call: HookCall) -> "Any":
+    def __call__(self, call: HookCall) -> "Answered | Awaitable[Answered]":
         self.used = True
         return self.__wrapped__(call)
 
@@ -43,7 +46,7 @@ class Hook:
         raise SystemExit(run(self.__wrapped__))
 
 
-def hook(function: "Callable[[HookCall], Any]") -> Hook:
+def hook(function: "HookFunction") -> Hook:
     """Makes a function a hook. It takes a `HookCall` and returns an answer such as `deny("…")`, or None.
 
     A script ends with `if __name__ == "__main__": guard.main()`.
@@ -54,7 +57,7 @@ def hook(function: "Callable[[HookCall], Any]") -> Hook:
     return made
 
 
-def run(function: "Callable[[HookCall], Any]") -> int:
+def run(function: "HookFunction") -> int:
     """One event from stdin, one answer to stdout. Returns the exit status; raises nothing."""
     try:
         answers = os.dup(1)
@@ -148,8 +151,8 @@ def _event() -> HookCall:
     return HookCall(payload)  # pyright: ignore[reportUnknownArgumentType]
 
 
-def _called(function: "Callable[[HookCall], Any]", call: HookCall) -> "Any":
-    answer = function(call)
+def _called(function: "HookFunction", call: HookCall) -> "Any":
+    answer: Any = function(call)
     if not hasattr(answer, "__await__"):
         return answer
     import asyncio  # lazy: only an async function needs it

@@ -272,7 +272,7 @@ def read(
     row = EVENTS[event]
     if unfinished := _unfinished(result, name):
         return Verdict((Failure(*unfinished, blocks=on_failure is OnFailure.BLOCK),))
-    text = result.stdout.strip().removeprefix("\ufeff").lstrip()
+    text = _text_of(result)
     kind, output, problem = _classify(row, name, text, cut=result.stdout_dropped > 0)
     run = _Run(row, name, on_failure, result, text, output, problem)
     rule = RULES[kind, _EXIT_CLASSES.get(result.exit_code, ExitClass.OTHER)]
@@ -283,9 +283,12 @@ def kinds_of(event: HookEvent, result: HookExecutionResult) -> tuple[Stdout, Exi
     """Which cell of `RULES` this run is read by. None: it did not end by itself, so none counts."""
     if _unfinished(result, ""):
         return None
-    text = result.stdout.strip().removeprefix("\ufeff").lstrip()
-    kind, _, _ = _classify(EVENTS[event], "", text, cut=result.stdout_dropped > 0)
+    kind, _, _ = _classify(EVENTS[event], "", _text_of(result), cut=result.stdout_dropped > 0)
     return kind, _EXIT_CLASSES.get(result.exit_code, ExitClass.OTHER)
+
+
+def _text_of(result: HookExecutionResult) -> str:
+    return result.stdout.strip().removeprefix("\ufeff").lstrip()
 
 
 _EXIT_CLASSES: Mapping[int | None, ExitClass] = {0: ExitClass.ZERO, 2: ExitClass.TWO}
