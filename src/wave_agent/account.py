@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from wave_agent.consequences import ErasePrompt, GiveResult, Operation, TellError, TellModel, TellNotice, consequences
+from wave_agent.consequences import GiveResult, Operation, TellError, TellModel, TellNotice, consequences
 from wave_agent.hooks.events import ContextPlace, Decision, Flow
 from wave_agent.hooks.verdicts import Outcome
 from wave_agent.permissions import Answer, Permission
@@ -86,18 +86,10 @@ def _replaced(outcome: Outcome) -> tuple[str, ...]:
 
 
 def _to_model(operation: Operation) -> tuple[str, ...]:
-    match operation:
-        case GiveResult(result=result):
-            return (result,)
-        case TellModel(texts=texts):
-            return tuple(block.content for block in texts)
-        case ErasePrompt() | TellError() | TellNotice():
-            return ()
+    if isinstance(operation, GiveResult):
+        return (operation.result,)
+    return tuple(block.content for block in operation.texts) if isinstance(operation, TellModel) else ()
 
 
 def _to_user(operation: Operation) -> tuple[str, ...]:
-    match operation:
-        case TellError(content=content) | TellNotice(content=content):
-            return (content,)
-        case ErasePrompt() | GiveResult() | TellModel():
-            return ()
+    return (operation.content,) if isinstance(operation, TellError | TellNotice) else ()
