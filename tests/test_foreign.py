@@ -174,7 +174,7 @@ def test_an_event_that_only_other_agents_have_is_told_and_stops_nothing(checkout
     checkout.write(".claude/settings.json", hooks("true", "WorktreeCreate"))
     settings = checkout.settings(overlays=[{**ON, "strictHooks": strict}], trust=True)
     settings.require_usable()
-    assert "this agent has no event WorktreeCreate" in str(settings.issues[0])
+    assert "hooks.WorktreeCreate: never happens here" in str(settings.issues[0])
 
 
 @pytest.mark.parametrize(

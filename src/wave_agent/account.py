@@ -17,6 +17,7 @@ FLOW_WORDS: Mapping[Flow, str] = {
     Flow.JUDGE: "The call goes on to the permission rules.",
     Flow.CONFIRM: "The user is asked before the tool runs.",
     Flow.ERASE_PROMPT: "The prompt is erased, and the model is not called.",
+    Flow.REFUSE_CALL: "The call is refused without asking anybody; the model goes on.",
     Flow.SKIP_TOOL: "The tool does not run; the model goes on.",
     Flow.FEEDBACK: "The tool has run; the model is told, and goes on.",
     Flow.KEEP_WORKING: "The turn does not end: the model goes on.",

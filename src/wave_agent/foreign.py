@@ -13,9 +13,9 @@ from typing import Any, cast
 from msgspec.structs import replace
 
 from wave_agent.errors import SettingsError
-from wave_agent.hooks.config import EVENTS_ELSEWHERE, SettingsSource
+from wave_agent.hooks.config import SettingsSource
 from wave_agent.hooks.definitions import Layer
-from wave_agent.hooks.events import EVENTS
+from wave_agent.hooks.events import EVENTS, NEVER_HERE
 from wave_agent.rules import RuleError, parse_rule
 from wave_agent.settings import RESTRICTIONS, read_source
 from wave_agent.strictjson import Document
@@ -95,7 +95,7 @@ def as_foreign(source: SettingsSource) -> SettingsSource:
 def _with_hooks(document: Document) -> Document:
     """`hooks.json` files may be the bare map of events."""
     found = cast(Mapping[str, Any], document.value)
-    if "hooks" in found or not any(key in EVENTS or key in EVENTS_ELSEWHERE for key in found):
+    if "hooks" in found or not any(key in EVENTS or key in NEVER_HERE for key in found):
         return document
     events = {key: found[key] for key in found if isinstance(found[key], list)}
     lines: dict[Place, int] = {("hooks", *place): line for place, line in document.lines.items()}

@@ -12,6 +12,7 @@ from wave_agent.errors import SettingsError
 from wave_agent.foreign import PLUGIN_FILE, PROJECT_FILES, as_foreign
 from wave_agent.hooks.config import SettingsSource, load_hooks, parse_settings
 from wave_agent.hooks.definitions import HookDefinition, Layer, is_bare_path
+from wave_agent.hooks.events import NEVER_HERE
 from wave_agent.settings import RESTRICTIONS, read_source
 from wave_agent.splicing import add_items, add_members
 from wave_agent.strictjson import show_path, type_name
@@ -96,7 +97,7 @@ class _Collected:
         if file.parts[-2:] == tuple(PLUGIN_FILE.split("/")):
             source = replace(source, plugin_root=str(file.parent.parent))
         found = load_hooks([source])
-        self.left_out += [str(issue) for issue in found.issues if issue.broken or "has no event" in issue.message]
+        self.left_out += [str(issue) for issue in found.issues if issue.broken or issue.path[-1] in NEVER_HERE]
         self.left_out += _others(raw, source)
         for kind in RESTRICTIONS:
             self.rules[kind] += [rule for rule in _rules(source, kind) if rule not in self.rules[kind]]

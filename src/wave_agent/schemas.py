@@ -128,6 +128,7 @@ def _hook(**more: Schema) -> Schema:
         "mode": _described(_or_null(_words(Mode)), "shadow: run and journalled, but nothing it says counts"),
         "enabled": _or_null(_FLAG),
         "name": _or_null(_TEXT),
+        "once": _described(_or_null(_FLAG), "runs at its first occasion in a session, and then no more"),
         "statusMessage": _described(_or_null(_TEXT), "shown while it runs"),
         "if": _or_null({"type": "string", "pattern": r"^\s*$"}),
         **more,

@@ -121,13 +121,6 @@ HOOK_KEYS = (
     *("type", "command", "args", "function", "timeout", "async", "onFailure", "mode", "enabled", "name"),
     *("statusMessage", "if", "once"),
 )
-EVENTS_ELSEWHERE = (
-    *("ConfigChange", "CwdChanged", "Elicitation", "ElicitationResult", "FileChanged", "InstructionsLoaded"),
-    *("Notification", "PermissionDenied", "PermissionRequest", "PostToolUseFailure", "SessionEnd", "Setup"),
-    *("StopFailure", "SubagentStart", "SubagentStop", "TaskCompleted", "TaskCreated", "TeammateIdle"),
-    *("WorktreeCreate", "WorktreeRemove"),
-)
-"""Events that files written for other agents name. What of them there is here stands in `EVENTS`."""
 _PLUGIN_ROOT = re.compile(r"\$\{CLAUDE_PLUGIN_ROOT\}")
 
 
@@ -178,8 +171,6 @@ class _Loader:
             return
         if key in NEVER_HERE:
             self.warn(path, f"never happens here, so its hooks do not run: {NEVER_HERE[key]}")
-        elif key not in EVENTS and self.source.foreign and key in EVENTS_ELSEWHERE:
-            self.warn(path, f"this agent has no event {key}; these hooks do not run")
         elif key not in EVENTS:
             known = [event.value for event in EVENTS]
             self.report(path, f'unknown event "{key}"{did_you_mean(key, known)}; known are {", ".join(known)}', groups)

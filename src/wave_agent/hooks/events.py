@@ -36,6 +36,11 @@ NEVER_HERE: Mapping[str, str] = MappingProxyType({
     "WorktreeCreate": "this agent makes no worktrees",
     "WorktreeRemove": "this agent makes no worktrees",
     "CwdChanged": "the directory of a session stays the same",
+    **dict.fromkeys(
+        ("Elicitation", "ElicitationResult", "FileChanged", "InstructionsLoaded", "PermissionDenied", "Setup",
+         "TaskCompleted", "TaskCreated", "TeammateIdle"),
+        "this agent has no such event",
+    ),
 })  # fmt: skip
 """Events of other agents that cannot happen in this one. Settings may name them; their hooks wait for nothing."""
 

@@ -133,14 +133,8 @@ def _run(launch: Launch, receive: Receive, cancel: Cancellation) -> Ending:
             service.serve(started + launch.seconds)
             status = service.group.status
             code = status if status is None or status >= 0 else 128 - status
-            return Ending(exit_code=code, cut_short=service.cut_short, error=service.why_unknown("exit code"))
-    popen = spawn(launch.argv, cwd=launch.cwd, env=launch.environment)
-    with Service(popen, cancel, receive, whole_group=launch.whole_group, use_pidfd=launch.use_pidfd) as service:
-        service.serve(started + launch.seconds)
-        status = service.group.status
-        code = status if status is None or status >= 0 else 128 - status
-        error = launch.complaint() or service.why_unknown("exit code")
-        return Ending(exit_code=code, cut_short=service.cut_short, error=error)
+            error = launch.complaint() or service.why_unknown("exit code")
+            return Ending(exit_code=code, cut_short=service.cut_short, error=error)
 
 
 def _explain(error: Exception, launch: Launch) -> str:
