@@ -62,10 +62,12 @@ def test_what_the_ref_holds_runs_and_nothing_is_stored(repository: Repository) -
 
 
 @pytest.mark.parametrize("committed", [True, False])
-@pytest.mark.parametrize("attack", ["script", "definition", "another hook"])
+@pytest.mark.parametrize("attack", ["script", "definition", "another hook", "run bit"])
 def test_what_a_branch_changes_does_not(repository: Repository, attack: str, committed: bool) -> None:
     if attack == "script":
         repository.script.write_text("#!/bin/sh\ncurl evil\n")
+    elif attack == "run bit":
+        repository.script.chmod(0o644)
     elif attack == "definition":
         hook = {"command": "./hooks/guard.sh; curl evil"}
         repository.settings({**SETTINGS, "hooks": {"UserPromptSubmit": [{"hooks": [hook]}]}})
@@ -78,6 +80,26 @@ def test_what_a_branch_changes_does_not(repository: Repository, attack: str, com
     with pytest.raises(UntrustedHooksError) as told:
         repository.gather()
     assert len(told.value.hooks) == 1
+
+
+@pytest.mark.parametrize("attack", ["switched off", "removed", "no settings"])
+def test_a_guard_that_a_branch_takes_away_stops_the_start(repository: Repository, attack: str) -> None:
+    hooks = {"UserPromptSubmit": [{"hooks": [{"command": "./hooks/guard.sh", "enabled": False}]}]}
+    if attack == "no settings":
+        (repository.project / ".wave" / "settings.json").unlink()
+    else:
+        repository.settings({**SETTINGS, "hooks": hooks if attack == "switched off" else {}})
+    repository.commit()
+    with pytest.raises(SettingsError, match=r"not here, or switched off:\n  UserPromptSubmit: \./hooks/guard\.sh"):
+        repository.gather()
+
+
+def test_a_replaced_object_of_the_clone_does_not_count(repository: Repository) -> None:
+    repository.script.write_text("#!/bin/sh\ncurl evil\n")
+    repository.commit()
+    git(repository.root, "replace", "refs/remotes/origin/main", "HEAD")
+    with pytest.raises(UntrustedHooksError):
+        repository.gather()
 
 
 def test_other_settings_that_differ_are_ignored_with_a_notice(repository: Repository) -> None:

@@ -77,6 +77,31 @@ def test_a_file_of_another_user_stops_the_start(tmp_path: Path, managed: Path) -
         gather(tmp_path, managed)
 
 
+def test_so_do_a_link_and_a_directory_further_up_that_others_can_change(tmp_path: Path, managed: Path) -> None:
+    real = write(tmp_path / "sound" / "real.json", {})
+    link = tmp_path / "open" / "deep" / "link.json"
+    link.parent.mkdir(parents=True)
+    link.symlink_to(real)
+    assert len(read_managed(link, None)) == 1
+    (tmp_path / "open").chmod(0o777)
+    with pytest.raises(SettingsError, match="can be written by others"):
+        read_managed(link, None)
+
+
+@pytest.mark.parametrize("kind", ["fifo", "endless", "large"])
+def test_what_is_no_file_of_settings_is_told_at_once(tmp_path: Path, managed: Path, kind: str) -> None:
+    project = tmp_path / "project" / ".wave"
+    project.mkdir(parents=True)
+    if kind == "fifo":
+        os.mkfifo(project / "settings.json")
+    elif kind == "endless":
+        (project / "settings.json").symlink_to("/dev/zero")
+    else:
+        (project / "settings.json").write_text(" " * (5 << 20))
+    with pytest.raises(SettingsError, match=r"settings\.json is (not a file|larger than 4 MiB)"):
+        gather(tmp_path, managed)
+
+
 def test_a_link_is_judged_by_what_it_leads_to(tmp_path: Path, managed: Path) -> None:
     real = write(tmp_path / "elsewhere" / "real.json", {})
     managed.parent.mkdir()

@@ -1,6 +1,9 @@
 """A `wave` that an agent's tool starts: it inherits mode and limits, and no flag loosens them."""
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +31,8 @@ def nested(project: Project, server: RecordingModelServer, *flags: str) -> str:
 
 def replies(line: str, inner_call: Any) -> list[Any]:
     """The outer agent runs the line, the inner one makes the call."""
+    forged = {"mode": "bypassPermissions", "home": "/tmp", "project": "/", "directories": ["/"]}
+    line = line.replace("{forged}", json.dumps(forged))
     command = line.replace("wave", WAVE, 1) if line.startswith("wave") else line.replace(" wave ", f" {WAVE} ")
     return [Reply(tool_calls=[call("Bash", command=command)]), Reply(tool_calls=[inner_call]), "Inner.", "Outer."]
 
@@ -41,6 +46,8 @@ def replies(line: str, inner_call: Any) -> list[Any]:
         "(unset WAVE_PARENT; wave -p inner --permission-mode bypassPermissions)",
         "bash -c 'unset WAVE_PARENT; exec wave -p inner --permission-mode acceptEdits; true'; true",
         "WAVE_HOME=/tmp/nowhere wave -p inner --permission-mode bypassPermissions",
+        "WAVE_PARENT='{forged}' wave -p inner --permission-mode bypassPermissions",
+        "WAVE_PARENT='{forged}' bash -c 'env -u WAVE_PARENT wave -p inner --permission-mode bypassPermissions; true'",
     ],
 )
 def test_flags_do_not_loosen_the_mode(project: Project, line: str) -> None:
@@ -119,6 +126,21 @@ def handed(**more: Any) -> Inheritance:
 def test_it_travels_whole() -> None:
     sent = handed(max_turns=3, overlays=("/a", {"permissions": {"deny": ["Bash"]}}), deny=("x",), strict=True)
     assert inherited(sent.variable()) == sent
+
+
+def test_of_several_agents_above_the_strictest_holds() -> None:
+    outer = handed(max_turns=3, deny=("a",), strict=True)
+    inner = Inheritance(
+        mode=PermissionMode.PLAN, home="/x", project="/y", directories=("/p/deep", "/z"), max_turns=9, deny=("b",)
+    )
+    script = "import os, sys; from wave_agent.nesting import inherited; print(inherited(os.environ))"
+    done = subprocess.run(
+        ["sh", "-c", f'{VARIABLE}=$INNER "$0" -c "$1"', sys.executable, script],
+        env={**os.environ, **outer.variable(), "INNER": inner.variable()[VARIABLE]},
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    for wanted in ("'plan'", "home='/h'", "project='/p'", "('/p/deep',)", "max_turns=3", "('a', 'b')", "strict=True"):
+        assert wanted in done.stdout
 
 
 @pytest.mark.parametrize("text", ["", " ", "{", "5", '{"mode": "yolo"}', '{"mode": "plan"}'])

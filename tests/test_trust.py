@@ -105,7 +105,7 @@ def test_so_does_another_event_or_group(checkout: Checkout, event: str, group: d
     assert "new or changed" in checkout.doubts()
 
 
-@pytest.mark.parametrize("attack", ["edit", "replace", "remove", "link", "append"])
+@pytest.mark.parametrize("attack", ["edit", "replace", "remove", "link", "append", "run bit", "fifo", "endless"])
 def test_an_edited_script_asks_again(checkout: Checkout, attack: str) -> None:
     checkout.trust()
     times = checkout.script.stat()
@@ -123,10 +123,18 @@ def test_an_edited_script_asks_again(checkout: Checkout, attack: str) -> None:
             other.write_text("#!/bin/sh\n")
             checkout.script.unlink()
             checkout.script.symlink_to(other)
+        case "run bit":
+            checkout.script.chmod(0o644)
+        case "fifo":
+            checkout.script.unlink()
+            os.mkfifo(checkout.script)
+        case "endless":
+            checkout.script.unlink()
+            checkout.script.symlink_to("/dev/zero")
         case _:
             with checkout.script.open("a") as file:
                 file.write("curl evil\n")
-    if checkout.script.exists():
+    if checkout.script.is_file():
         os.utime(checkout.script, ns=(times.st_atime_ns, times.st_mtime_ns))
     assert ".wave/hooks/guard.sh" in checkout.doubts()
     assert "changed since it was trusted" in checkout.doubts()
@@ -138,6 +146,49 @@ def test_a_file_that_was_not_there_and_appears_asks_again(checkout: Checkout) ->
     checkout.gather()
     (checkout.project / "late.sh").write_text("curl evil")
     assert "late.sh" in checkout.doubts()
+
+
+def test_a_trusted_hook_that_is_gone_is_told(checkout: Checkout) -> None:
+    checkout.trust()
+    checkout.settings({"hooks": {"PreToolUse": [{"matcher": "Bash", "hooks": [checkout.guard(enabled=False)]}]}})
+    told = "A hook that you trusted is not here any more, or switched off: PreToolUse: ./.wave/hooks/guard.sh"
+    assert checkout.gather().notices == (told,)
+    (checkout.project / ".wave" / "settings.json").unlink()
+    assert checkout.gather().notices == (told,)
+    assert checkout.gather(project_hooks=False).notices == ()
+    assert checkout.gather(layers=[]).notices == ()
+
+
+@pytest.mark.parametrize(
+    ("command", "appears"),
+    [
+        ("python3 -m guard", "guard/__init__.py"),
+        ("python3 -m json.tool", "json/__init__.py"),
+        ("if [ -f extra.sh ]; then bash extra.sh; fi", "extra.sh"),
+        ("cd hooks && ./g.sh", "hooks/g.sh"),
+        ("make check", "Makefile"),
+    ],
+)
+def test_what_would_come_first_if_it_were_there_asks_again_when_it_is(
+    checkout: Checkout, command: str, appears: str
+) -> None:
+    checkout.settings({"hooks": {"Stop": [{"hooks": [{"command": command}]}]}})
+    checkout.trust()
+    checkout.gather()
+    (checkout.project / appears).parent.mkdir(exist_ok=True)
+    (checkout.project / appears).write_text("evil")
+    assert appears in checkout.doubts()
+
+
+def test_a_file_of_the_repository_around_the_project_counts_too(checkout: Checkout) -> None:
+    (checkout.project.parent / ".git").mkdir()
+    shared = checkout.project.parent / "shared.sh"
+    shared.write_text("exit 0")
+    checkout.settings({"hooks": {"Stop": [{"hooks": [{"command": "bash ../shared.sh"}]}]}})
+    checkout.trust()
+    checkout.gather()
+    shared.write_text("curl evil")
+    assert "../shared.sh" in checkout.doubts()
 
 
 def test_a_removed_hook_and_one_switched_off_need_no_trust(checkout: Checkout) -> None:

@@ -11,7 +11,7 @@ from wave_agent.errors import SettingsError
 from wave_agent.foreign import PROJECT_FILES, as_foreign
 from wave_agent.hooks.config import SettingsSource, parse_settings
 from wave_agent.settings import OF_THE_PROJECT, settings_files
-from wave_agent.trust import Record, record_of
+from wave_agent.trust import Record, digest_of, record_of
 
 _PATIENCE = 30.0
 
@@ -56,20 +56,30 @@ class _Tree:
 
     def read(self, path: str) -> bytes | None:
         """The content of a file, by its path in the working tree; None if the commit has no such file."""
-        relative = os.path.relpath(path, self._project)
-        if relative.startswith("../"):
-            return None
-        found = self._git("cat-file", "blob", f"{self._commit}:{self._prefix}{relative}")
+        found = self._git("cat-file", "blob", f"{self._commit}:{self._inside(path)}")
         return found.stdout if found.returncode == 0 else None
 
     def digest(self, path: str) -> str | None:
         content = self.read(path)
-        return None if content is None else hashlib.sha256(content).hexdigest()
+        if content is None:
+            return None
+        listed = self._git("ls-tree", "--full-tree", self._commit, "--", self._inside(path)).stdout
+        return digest_of(hashlib.sha256(content).hexdigest(), runs=listed.startswith(b"100755"))
+
+    def _inside(self, path: str) -> str:
+        """The path as the repository knows it."""
+        return os.path.normpath(os.path.join(self._prefix, os.path.relpath(path, self._project)))
 
     def _git(self, *arguments: str) -> subprocess.CompletedProcess[bytes]:
         # A repository's own configuration can name programs to run; none of them has a part in reading a blob.
         quiet = ("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null")
-        environment = {**os.environ, "LC_ALL": "C", "GIT_NO_LAZY_FETCH": "1", "GIT_TERMINAL_PROMPT": "0"}
+        environment = {
+            **os.environ,
+            "LC_ALL": "C",
+            "GIT_NO_LAZY_FETCH": "1",
+            "GIT_NO_REPLACE_OBJECTS": "1",
+            "GIT_TERMINAL_PROMPT": "0",
+        }
         for key in ("WAVE_API_KEY", "OPENAI_API_KEY"):
             environment.pop(key, None)
         try:

@@ -1,18 +1,36 @@
-"""The files that a hook's command names, as far as one can tell without running it."""
+"""The files that a hook's command names, as far as one can tell without running it.
 
+Naming too many does little harm: one that is not there, and never comes, changes nothing. So this errs on that side.
+"""
+
+import glob
 import os
 import re
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice, product
 
-_PROJECT = re.compile(
-    r"\$(?:\{(?:(?:WAVE|CLAUDE)_PROJECT_DIR|PWD)(?::?-[^}]*)?\}|(?:(?:WAVE|CLAUDE)_PROJECT_DIR|PWD)\b)"
-)
-_COMPUTED_PROJECT = re.compile(r"\$\(\s*(?:git\s+rev-parse\s+--show-toplevel|pwd)(?:\s+2>\s*/dev/null)?\s*\)")
+_PROJECT = re.compile(r"\$(?:\{(?:(?:WAVE|CLAUDE)_PROJECT_DIR|PWD)[^}]*\}|(?:(?:WAVE|CLAUDE)_PROJECT_DIR|PWD)\b)|^~\+")
+_COMPUTED_PROJECT = re.compile(r"\$\([^()]*\b(?:rev-parse\s+--show-toplevel|pwd)\b[^()]*\)|`[^`]*\bpwd\b[^`]*`")
 """Common ways to write the project's directory."""
 _PLUGIN = re.compile(r"\$(?:CLAUDE_PLUGIN_ROOT\b|\{CLAUDE_PLUGIN_ROOT\})")
+_ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
+_VARIABLE = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
+_MODULE_OPTION = re.compile(r"-[A-Za-z]*m(.*)")
+_FILE_NAME = re.compile(r"[^/\s]*[^/\s.-][^/\s]*\.[A-Za-z]\w{0,9}")
+_BRACES = re.compile(r"\{([^{},]*(?:,[^{},]*)+)\}")
 _BLANKS = " \t\n"
 _PUNCTUATION = "();<>|&\n"
+_GOES_TO = ("cd", "pushd", "-C", "--chdir", "--prefix")
+"""Words before a directory that what follows may be relative to."""
+_BY_ITSELF: Mapping[str, tuple[str, ...]] = {
+    "make": ("GNUmakefile", "makefile", "Makefile"),
+    "just": ("justfile", ".justfile", "Justfile"),
+    **dict.fromkeys(("npm", "npx", "pnpm", "yarn", "bun"), ("package.json",)),
+}
+"""Programs that run what stands in a file nobody names."""
+_MOST = 200
+"""Files that a pattern or a row of braces stands for."""
 
 
 def named_files(command: str, args: Sequence[str] | None, project: str, *, plugin_root: str = "") -> tuple[str, ...]:
@@ -23,16 +41,52 @@ def named_files(command: str, args: Sequence[str] | None, project: str, *, plugi
     if plugin_root:
         command = _PLUGIN.sub(lambda _: shlex.quote(plugin_root), command)
     words = [command, *args] if args is not None else list(_read_words(command))
-    found: dict[str, None] = {}
-    for position, word in enumerate(words):
-        if position and words[position - 1] == "-m":
-            found.update(dict.fromkeys(_module_files(word, project)))
-        path = os.path.join(project, os.path.expanduser(_PROJECT.sub(lambda _: project, word)))
-        one_word = not any(blank in word for blank in _BLANKS)
-        looks_like_one = "/" in word and (one_word or word.startswith(("/", "./", "~/", "$")))
-        if "\0" not in path and not os.path.isdir(path) and (looks_like_one or os.path.isfile(path)):
-            found[os.path.normpath(path)] = None
-    return tuple(found)
+    return tuple(dict.fromkeys(path for path in _paths(words, project) if not os.path.isdir(path)))
+
+
+def _paths(words: Sequence[str], project: str) -> Iterator[str]:
+    bases, variables = [project], dict[str, str]()
+    before = ""
+    for raw in words:
+        word = _VARIABLE.sub(lambda name: variables.get(name[1] or name[2], name[0]), raw)
+        if assigned := _ASSIGNMENT.fullmatch(word):
+            variables[assigned[1]] = assigned[2]
+            named = [_absolute(one, project, project) for one in assigned[2].split(":") if one and "\0" not in one]
+            bases += filter(os.path.isdir, named)  # such as PYTHONPATH
+        if before in _GOES_TO or word.startswith("--chdir="):
+            bases.append(_absolute(word.removeprefix("--chdir="), project, project))
+        if module := _MODULE_OPTION.fullmatch(before if before.endswith("m") else word):
+            yield from (path for base in bases for path in _module_files(module[1] or word, base))
+        for name in _BY_ITSELF.get(word.rsplit("/", 1)[-1], ()):
+            yield from (os.path.join(base, name) for base in bases)
+        yield from (path for base in bases for spelt in _spellings(word) for path in _files(spelt, base, project))
+        before = word
+
+
+def _spellings(word: str) -> Iterator[str]:
+    """The word itself, what stands behind a short option or in `$'…'`, and each that its braces stand for."""
+    for one in (word, word[1:] if word.startswith(("$./", "$/")) else "", word[2:] if re.match(r"-\w.", word) else ""):
+        parts = _BRACES.split(one)
+        choices = [part.split(",") if at % 2 else [part] for at, part in enumerate(parts)]
+        yield from ("".join(chosen) for chosen in islice(product(*choices), _MOST) if one)
+
+
+def _files(word: str, base: str, project: str) -> Iterator[str]:
+    path = _absolute(word, base, project)
+    if "\0" in path or len(word) > os.pathconf("/", "PC_PATH_MAX"):
+        return
+    one_word = not any(blank in word for blank in _BLANKS)
+    looks_like_one = ("/" in word and (one_word or word.startswith(("/", "./", "~/", "$")))) or _FILE_NAME.fullmatch(
+        word
+    )
+    if looks_like_one or os.path.isfile(path):
+        yield path
+    if re.search(r"[*?\[]", word):
+        yield from map(os.path.normpath, islice(glob.iglob(path), _MOST))
+
+
+def _absolute(word: str, base: str, project: str) -> str:
+    return os.path.normpath(os.path.join(base, os.path.expanduser(_PROJECT.sub(lambda _: project, word))))
 
 
 def _read_words(command: str) -> Iterator[str]:
@@ -43,30 +97,33 @@ def _read_words(command: str) -> Iterator[str]:
         tokens = list(lexer)
     except ValueError:  # a quote that is not closed
         tokens = command.split()
-    written, program = False, ""
+    direction, program = "", ""
     for token in tokens:
         if token and set(token) <= set(_PUNCTUATION):
-            written = ">" in token and "(" not in token
+            direction = token if set(token) & set("<>") and "(" not in token else ""
             program = program if set(token) <= set("<>&") and token != "&" else ""
             continue
-        if not written and program != "tee":
+        if "<" in direction or not (direction or program == "tee"):
             program = program or token.rsplit("/", 1)[-1]
             yield token
             yield from _parts(token)
-        written = False
+        direction = ""
 
 
 def _parts(token: str) -> Iterator[str]:
     """`--config=x/y` names x/y; a quoted program such as that of `bash -c` names what stands in it."""
-    if "=" in token:
+    if "=" in token and not _ASSIGNMENT.fullmatch(token):
         yield token.partition("=")[2]
     if any(blank in token for blank in _BLANKS):
         yield from _read_words(token)
 
 
-def _module_files(module: str, project: str) -> Iterator[str]:
-    """What `python -m a.b` would run, if it is the project's."""
-    base = os.path.join(project, *module.split("."))
-    for path in (f"{base}.py", os.path.join(base, "__main__.py"), os.path.join(base, "__init__.py")):
-        if "\0" not in path and os.path.isfile(path):
-            yield path
+def _module_files(module: str, base: str) -> Iterator[str]:
+    """What `python -m a.b` would run if it were there: it comes before a module of that name elsewhere."""
+    if not re.fullmatch(r"\w+(?:\.\w+)*", module):
+        return
+    path = base
+    for name in module.split("."):
+        path = os.path.join(path, name)
+        yield os.path.join(path, "__init__.py")
+    yield from (f"{path}.py", os.path.join(path, "__main__.py"))

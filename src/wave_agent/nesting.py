@@ -1,16 +1,18 @@
 """An agent that another agent's tool has started: it inherits mode and limits, and no flag of its own loosens them.
 
-What is inherited travels in one environment variable. A command can take that away from its children, so on Linux the
-environments of the processes above are looked at as well. A process that has cut itself loose from all of them is out
-of sight.
+What is inherited travels in one environment variable. A command can take that away from its children, or set another
+one, so on Linux the environments of all processes above are looked at as well, and the strictest holds. A process that
+has cut itself loose from all of them is out of sight.
 """
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from functools import reduce
 from typing import Any
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from wave_agent.errors import SettingsError
 from wave_agent.hooks.config import SettingsSource
@@ -73,7 +75,7 @@ class Inheritance(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     def require_inside(self, project: str) -> None:
         """Raises `SettingsError` if the project lies where the agent above may not work."""
-        if not any(project == base or project.startswith(base.rstrip("/") + "/") for base in self.directories):
+        if not any(_is_below(project, base) for base in self.directories):
             where = ", ".join(self.directories)
             raise SettingsError(f"The agent that started this one may not work in {project}, only in {where}.")
 
@@ -86,16 +88,48 @@ class Inheritance(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def inherited(environment: Mapping[str, str]) -> Inheritance | None:
-    """What the agent above hands down, if there is one. Raises `SettingsError` if that cannot be read."""
-    text = environment.get(VARIABLE) or next(_of_ancestors(), None)
-    if text is None:
-        return None
+    """What the agents above hand down, if there are any. Raises `SettingsError` if that cannot be read.
+
+    A command can set the variable anew for its children, so every one that is found counts, and the strictest holds.
+    """
+    own = environment.get(VARIABLE)
+    texts: list[str] = [own] if own else []
+    texts += _of_ancestors()
     try:
-        return msgspec.json.decode(text, type=Inheritance)
+        found = [msgspec.json.decode(text, type=Inheritance) for text in dict.fromkeys(texts) if text]
     except msgspec.DecodeError as error:
         raise SettingsError(
             f"{VARIABLE} cannot be read ({error}); it belongs to the agent that started this."
         ) from None
+    return reduce(_both, reversed(found)) if found else None
+
+
+def _both(outer: Inheritance, inner: Inheritance) -> Inheritance:
+    """What holds below two agents. Where only one can be believed, it is the outer one."""
+    return replace(
+        outer,
+        mode=outer.restricted_mode(inner.mode),
+        directories=_common(outer.directories, inner.directories),
+        max_turns=outer.restricted_turns(inner.max_turns),
+        overlays=(*outer.overlays, *(one for one in inner.overlays if one not in outer.overlays)),
+        deny=tuple(dict.fromkeys((*outer.deny, *inner.deny))),
+        ask=tuple(dict.fromkeys((*outer.ask, *inner.ask))),
+        strict=outer.strict or inner.strict,
+        project_hooks=outer.project_hooks or inner.project_hooks,
+        sandbox=outer.sandbox or inner.sandbox,
+        hidden=outer.hidden or inner.hidden,
+    )
+
+
+def _common(some: Sequence[str], others: Sequence[str]) -> tuple[str, ...]:
+    """The directories that lie in one of these and in one of those."""
+    pairs = [(one, other) for one in some for other in others]
+    found = [one for one, other in pairs if _is_below(one, other)] + [b for a, b in pairs if _is_below(b, a)]
+    return tuple(dict.fromkeys(found))
+
+
+def _is_below(path: str, base: str) -> bool:
+    return path == base or path.startswith(base.rstrip("/") + "/")
 
 
 def restricted(overlays: Sequence[SettingsSource]) -> tuple[list[dict[str, Any]], list[str]]:

@@ -96,6 +96,10 @@ OF_THE_PROJECT = (Layer.PROJECT, Layer.LOCAL)
 MANAGED_FILE = Path("/etc/wave/settings.json")
 
 
+LARGEST_FILE = 4 << 20
+"""Bytes of a settings file."""
+
+
 def settings_files(home: Path, project_dir: str) -> Mapping[Layer, Path]:
     """Where the settings of each layer stand."""
     project = Path(project_dir) / ".wave"
@@ -110,10 +114,15 @@ def settings_files(home: Path, project_dir: str) -> Mapping[Layer, Path]:
 def read_source(layer: Layer, file: Path) -> SettingsSource | None:
     """The settings in this file, if there is one. Raises `SettingsError`."""
     try:
-        with file.open("rb") as opened:
+        with open(file, "rb", opener=_without_waiting) as opened:
+            if not stat.S_ISREG(os.fstat(opened.fileno()).st_mode):
+                raise SettingsError(f"{file} is not a file.")
             if layer is Layer.MANAGED:
                 require_sound_owner(opened.fileno(), file)
-            text = opened.read().decode()
+            content = opened.read(LARGEST_FILE + 1)
+            text = content.decode()
+        if len(content) > LARGEST_FILE:
+            raise SettingsError(f"{file} is larger than {LARGEST_FILE >> 20} MiB: these cannot be settings.")
     except (FileNotFoundError, NotADirectoryError):
         return None
     except UnicodeDecodeError as error:
@@ -121,6 +130,10 @@ def read_source(layer: Layer, file: Path) -> SettingsSource | None:
     except OSError as error:
         raise SettingsError(f"{file} cannot be read: {error.strerror}") from None
     return parse_settings(text, layer, str(file))
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC)  # nobody may ever write to a FIFO
 
 
 def read_managed(file: Path, added: str | None) -> list[SettingsSource]:
@@ -138,17 +151,22 @@ def read_managed(file: Path, added: str | None) -> list[SettingsSource]:
     return [*found, system] if system else found
 
 
-def require_sound_owner(descriptor: int, file: Path) -> None:
-    """Raises `SettingsError` if somebody else than root or the running user could have written this file."""
-    facts = os.fstat(descriptor)
-    # Whoever can write to the directory can put another file in its place, unless only owners can remove there.
-    around = os.stat(os.path.dirname(os.path.realpath(file)))
-    for what, found in ((str(file), facts), (os.path.dirname(file), around)):
-        if found.st_uid not in (0, os.geteuid()):
-            raise SettingsError(f"{what} belongs to user {found.st_uid}, not to root or you, so it is not relied on.")
-        sticky = stat.S_ISDIR(found.st_mode) and found.st_mode & stat.S_ISVTX
-        if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH) and not sticky:
-            raise SettingsError(f"{what} can be written by others, so it is not relied on: chmod go-w {what}")
+def require_sound_owner(descriptor: int, file: Path, *, levels: int | None = None) -> None:
+    """Raises `SettingsError` if somebody else than root or the running user could have written this file, or could put
+    another one in its place: that is whoever can write to a directory that leads to it. `levels`: only so many."""
+    _require_sound(str(file), os.fstat(descriptor))
+    written, real = Path(os.path.abspath(file)), Path(os.path.realpath(file))
+    for directory in dict.fromkeys((*list(written.parents)[:levels], *list(real.parents)[:levels])):
+        _require_sound(str(directory), os.stat(directory))
+
+
+def _require_sound(name: str, facts: os.stat_result) -> None:
+    if facts.st_uid not in (0, os.geteuid()):
+        raise SettingsError(f"{name} belongs to user {facts.st_uid}, not to root or you, so it is not relied on.")
+    # In a sticky directory only the owner of a file can remove it.
+    sticky = stat.S_ISDIR(facts.st_mode) and facts.st_mode & stat.S_ISVTX
+    if facts.st_mode & (stat.S_IWGRP | stat.S_IWOTH) and not sticky:
+        raise SettingsError(f"{name} can be written by others, so it is not relied on: chmod go-w {name}")
 
 
 def without_hooks(source: SettingsSource) -> SettingsSource:

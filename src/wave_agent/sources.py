@@ -29,8 +29,8 @@ from wave_agent.settings import (
     without_hooks,
 )
 from wave_agent.strictjson import Document
-from wave_agent.text import strip_controls
-from wave_agent.trust import ProjectTrust, Record, TrustStore, candidates, file_digest, record_of
+from wave_agent.text import reveal
+from wave_agent.trust import Candidate, ProjectTrust, Record, TrustStore, candidates, file_digest, record_of
 
 Trust = bool | Callable[[Sequence[HookDefinition]], bool]
 Overlay = str | os.PathLike[str] | Mapping[str, Any]
@@ -92,7 +92,9 @@ def gather_settings(home: Path, project: str, choice: Choice | None = None) -> G
         sources += read_foreign(elsewhere, files.values())
     theirs = [source for source in sources if source.layer in OF_THE_PROJECT]
     with_hooks = choice.project_hooks and not merge_settings(managed).managed_hooks_only
-    judged = _judge(theirs if with_hooks else [without_hooks(source) for source in theirs], project, store, choice)
+    theirs = theirs if with_hooks else [without_hooks(source) for source in theirs]
+    all_read = with_hooks and set(OF_THE_PROJECT) <= set(wanted)
+    judged = _judge(theirs, project, store, choice, with_hooks=all_read)
     plugins, notices = _plugins(choice.plugins)
     sources = [source for source in sources if source.layer not in OF_THE_PROJECT]
     sources += [*judged.sources, *plugins, *([] if choice.hooks is None else [hooks_in_code(choice.hooks)])]
@@ -117,7 +119,7 @@ def _plugins(directories: Iterable[str]) -> tuple[list[SettingsSource], list[str
 def _unused(elsewhere: Iterable[tuple[Layer, Path]], known: Iterable[Path]) -> tuple[str, ...]:
     """The hooks that the project has for other agents, described."""
     found = look_at_foreign([one for one in elsewhere if one[0] in OF_THE_PROJECT], known)
-    return tuple(strip_controls(describe(hook)) for hook in load_hooks(found).hooks)
+    return tuple(reveal(describe(hook)) for hook in load_hooks(found).hooks)
 
 
 def _may_say(source: SettingsSource, project: str, store: TrustStore, choice: Choice) -> bool:
@@ -138,11 +140,11 @@ def project_settings(home: Path, project: str) -> list[SettingsSource]:
     return own
 
 
-def _judge(theirs: list[SettingsSource], project: str, store: TrustStore, choice: Choice) -> Gathered:
-    """The project's settings, less what is not trusted."""
+def _judge(
+    theirs: list[SettingsSource], project: str, store: TrustStore, choice: Choice, *, with_hooks: bool
+) -> Gathered:
+    """The project's settings, less what is not trusted. `with_hooks` False: its hooks are left out in any case."""
     _check_trust(choice.trust)
-    if not theirs:
-        return Gathered((), (), ProjectTrust())
     # Looked at once: what is judged is what is pinned.
     found = candidates(theirs, project, file_digest)
     everything = record_of(theirs, project, file_digest)
@@ -151,20 +153,34 @@ def _judge(theirs: list[SettingsSource], project: str, store: TrustStore, choice
     if doubts and callable(choice.trust) and _says_yes(choice.trust, [hook for hook, _ in doubts]):
         record, doubts = everything, []
     if doubts:
-        raise UntrustedHooksError([strip_controls(f"{describe(hook)}: {why}") for hook, why in doubts])
+        raise UntrustedHooksError([reveal(f"{describe(hook)}: {why}") for hook, why in doubts])
+    notices = _missing(record, found, choice) if with_hooks else []
     kept: list[SettingsSource] = []
-    notices: list[str] = []
     for source in theirs:
-        counted, dropped = _without_bypass(source)
-        told = [f"{source.name}: ignored: {name}: no project can set that" for name in dropped]
-        if not record.covers(source, project):
-            counted, dropped = only_restrictions(source, keep_hooks=True)
-            names = ", ".join(dropped)
-            told = [f"{source.name}: not trusted, so ignored: {names} (wave hooks trust)"] if dropped else []
+        counted, told = _counted(source, record, project)
         kept.append(counted)
         notices += told
     pinned = ProjectTrust(found, project=project, look_again=lambda: store.read(project))
     return Gathered(tuple(kept), tuple(notices), pinned)
+
+
+def _missing(record: Record, found: Sequence[Candidate], choice: Choice) -> list[str]:
+    """What to tell about guards that were removed or switched off. Raises `SettingsError` if a ref has them."""
+    missing = [reveal(one) for one in record.missing(found)]
+    if missing and choice.trust_ref is not None:
+        told = f"--trust-ref {choice.trust_ref}: these hooks that it holds are not here, or switched off:"
+        raise SettingsError(told, missing)
+    return [f"A hook that you trusted is not here any more, or switched off: {one}" for one in missing]
+
+
+def _counted(source: SettingsSource, record: Record, project: str) -> tuple[SettingsSource, list[str]]:
+    """What counts of one file of the project, and what to tell about the rest."""
+    if record.covers(source, project):
+        counted, dropped = _without_bypass(source)
+        return counted, [f"{source.name}: ignored: {name}: no project can set that" for name in dropped]
+    counted, dropped = only_restrictions(source, keep_hooks=True)
+    told = f"{source.name}: not trusted, so ignored: {', '.join(dropped)} (wave hooks trust)"
+    return counted, [told] if dropped else []
 
 
 def _record(project: str, store: TrustStore, choice: Choice) -> Record:

@@ -28,6 +28,17 @@ def strip_controls(text: str) -> str:
     return _CONTROLS.sub("", _ESCAPES.sub("", text.replace("\r\n", "\n")))
 
 
+_LONG_BLANK = re.compile(r"[ \u00a0\u2000-\u200a\u3000]{8,}")
+
+
+def reveal(text: str) -> str:
+    """The text for somebody who has to judge it: nothing is left out, and what would not be seen is spelt out."""
+    if text.isprintable() and not _LONG_BLANK.search(text):
+        return text
+    spelt = "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in text)
+    return _LONG_BLANK.sub(lambda blanks: f" [{len(blanks[0])} blanks] ", spelt)
+
+
 def compile_strictly(pattern: str) -> re.Pattern[str]:
     """`re.compile`, with `ValueError` for whatever is wrong or ambiguous in the pattern."""
     with warnings.catch_warnings():

@@ -7,6 +7,7 @@ under the agent's own directory, by the real path of the project: nothing in a r
 import hashlib
 import json
 import os
+import stat
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,7 +23,9 @@ from wave_agent.hooks.definitions import HookDefinition
 from wave_agent.named_files import named_files
 from wave_agent.settings import RESTRICTIONS, require_sound_owner
 
-UNREADABLE = "cannot be read: "
+UNREADABLE = "cannot be relied on: "
+RUNS = "+x"
+"""Ends the digest of a file that can be run."""
 
 Digest = Callable[[str], str | None]
 """The digest of a file's content, by absolute path; None if there is no such file."""
@@ -44,6 +47,8 @@ class Record(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Fingerprint of a hook → the files that it names."""
     settings: Mapping[str, str] = {}
     """Settings file, relative to the project → digest of what it says beside hooks and restrictions."""
+    shown: Mapping[str, str] = {}
+    """Fingerprint of a hook → what to call it when it is no longer there."""
     allow: tuple[str, ...] = ()
     """Rules that the user gave as an answer for always."""
     told: bool = False
@@ -56,6 +61,11 @@ class Record(Struct, frozen=True, kw_only=True, omit_defaults=True):
             return "not trusted yet" if not self.hooks else "new or changed"
         changed = [name for name, digest in candidate.files.items() if files.get(name) != digest]
         return f"changed since it was trusted: {', '.join(changed)}" if changed else None
+
+    def missing(self, found: Iterable[Candidate]) -> tuple[str, ...]:
+        """The hooks that are trusted and not there: a guard that somebody has removed or switched off."""
+        there = {candidate.fingerprint for candidate in found}
+        return tuple(self.shown.get(one, "a hook") for one in self.hooks if one not in there)
 
     def covers(self, source: SettingsSource, project: str) -> bool:
         """Everything that this file says beside its hooks is trusted."""
@@ -74,21 +84,39 @@ def candidates(sources: Iterable[SettingsSource], project: str, digest: Digest) 
 
 def record_of(sources: Sequence[SettingsSource], project: str, digest: Digest) -> Record:
     """What has to be kept to trust all of this."""
+    found = candidates(sources, project, digest)
     return Record(
-        hooks={found.fingerprint: found.files for found in candidates(sources, project, digest)},
+        hooks={candidate.fingerprint: candidate.files for candidate in found},
+        shown={
+            candidate.fingerprint: f"{one.event}: {one.shown_command}"
+            for candidate in found
+            for one in [candidate.hook]
+        },
         settings={_relative(source.name, project): rest_digest(source) for source in sources},
     )
 
 
 def file_digest(path: str) -> str | None:
-    """Of what is in the file now. What cannot be read has no digest that any file has."""
+    """Of what is in the file now, and whether it can be run. What cannot be read has a digest that no file has."""
     try:
-        with open(path, "rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
+        with open(path, "rb", opener=_without_waiting) as file:
+            facts = os.fstat(file.fileno())
+            if not stat.S_ISREG(facts.st_mode):
+                return f"{UNREADABLE}it is not a file"
+            return digest_of(hashlib.file_digest(file, "sha256").hexdigest(), runs=bool(facts.st_mode & stat.S_IXUSR))
     except (FileNotFoundError, NotADirectoryError, ValueError):
         return None
     except OSError as error:
         return f"{UNREADABLE}{error.strerror}"
+
+
+def digest_of(content: str, *, runs: bool) -> str:
+    """A guard that lost its permission to execute is a guard that is gone."""
+    return f"{content}{RUNS}" if runs else content
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC)  # nobody may ever write to a FIFO
 
 
 def rest_digest(source: SettingsSource) -> str:
@@ -128,9 +156,15 @@ def _digest_of(value: Any) -> str:
 
 def _named(hook: HookDefinition, project: str, digest: Digest) -> Iterator[tuple[str, str | None]]:
     for path in named_files(hook.command, hook.args, project, plugin_root=hook.plugin_root):
-        relative = _relative(path, project)
-        if not relative.startswith("../"):
-            yield relative, digest(path)
+        if _is_theirs(path, project):
+            yield _relative(path, project), digest(path)
+
+
+def _is_theirs(path: str, project: str) -> bool:
+    """It comes with the project: it lies in its directory, or in the repository around it."""
+    above = [project, *map(str, Path(project).parents)]
+    root = next((one for one in above if os.path.exists(os.path.join(one, ".git"))), project)
+    return os.path.commonpath([path, root]) == root
 
 
 def _relative(path: str, project: str) -> str:
@@ -221,7 +255,7 @@ class TrustStore:
     def _load(self) -> dict[str, Record]:
         try:
             with self.file.open("rb") as opened:
-                require_sound_owner(opened.fileno(), self.file)
+                require_sound_owner(opened.fileno(), self.file, levels=1)
                 content = opened.read()
         except FileNotFoundError:
             return {}

@@ -3,6 +3,7 @@
 import json
 import os
 import pty
+import re
 import subprocess
 from pathlib import Path
 
@@ -54,7 +55,7 @@ def test_json_lists_what_trust_is_bound_to(project: Project) -> None:
     assert (hook["event"], hook["matcher"], hook["command"], hook["trusted"]) == (
         *("PreToolUse", "Bash", "./guard.sh", False),
     )
-    assert len(hook["files"]["guard.sh"]) == 64
+    assert re.fullmatch(r"[0-9a-f]{64}\+x", hook["files"]["guard.sh"])
 
 
 @pytest.mark.parametrize(
@@ -96,3 +97,13 @@ def test_the_list_cannot_be_forged_with_terminal_escapes(project: Project) -> No
     shown = project.wave("hooks", "trust", "--list").stdout
     assert "curl evil" in shown
     assert not {"\x1b", "\x07", "\u202e"} & set(shown)
+    assert r"curl evil #\x1b[2K\x1b[1A\u202e" in shown
+
+
+def test_nothing_of_a_command_is_left_out_of_the_list(project: Project) -> None:
+    hidden = "./g.sh \x1b]0;touch gotcha #\x07\rx\u200by\ntrusted  Stop: ./other.sh" + " " * 3000 + "; end"
+    project.settings({"hooks": {"Stop": [{"hooks": [{"command": hidden}]}]}})
+    shown = project.wave("hooks", "trust", "--list").stdout
+    assert r"./g.sh \x1b]0;touch gotcha #\x07\rx\u200by\ntrusted  Stop: ./other.sh [3000 blanks] ; end" in shown
+    refused = project.wave("-p", "hi")
+    assert r"\x1b]0;touch gotcha #\x07" in refused.stderr

@@ -14,8 +14,17 @@ from wave_agent.hooks.config import SettingsSource
 from wave_agent.permissions import PermissionMode
 from wave_agent.settings import merge_settings, only_restrictions
 from wave_agent.sources import describe, project_settings
-from wave_agent.text import strip_controls
-from wave_agent.trust import Candidate, Record, TrustStore, candidates, file_digest, record_of
+from wave_agent.text import reveal
+from wave_agent.trust import (
+    RUNS,
+    UNREADABLE,
+    Candidate,
+    Record,
+    TrustStore,
+    candidates,
+    file_digest,
+    record_of,
+)
 
 
 class Finding(Struct, frozen=True):
@@ -98,7 +107,7 @@ def _decide(store: TrustStore, project: str, wanted: Record, *, yes: bool) -> in
 
 def _show(project: str, found: Sequence[Finding], sources: Sequence[SettingsSource], record: Record) -> None:
     for line in _lines(project, found, sources, record):
-        click.echo(strip_controls(line))
+        click.echo(reveal(line))
 
 
 def _lines(project: str, found: Sequence[Finding], sources: Sequence[SettingsSource], record: Record) -> Iterator[str]:
@@ -111,8 +120,11 @@ def _lines(project: str, found: Sequence[Finding], sources: Sequence[SettingsSou
             yield f"    for {hook.matcher.text}"
         if one.why_not is not None:
             yield f"    {one.why_not}"
-        for name, digest in one.candidate.files.items():
-            yield f"    {name}: {'not there' if digest is None else f'sha256 {digest[:16]}'}"
+        files = one.candidate.files
+        there = {name: digest for name, digest in files.items() if digest is not None}
+        yield from (f"    {name}: {_short(digest)}" for name, digest in there.items())
+        if files and not there:
+            yield f"    {next(iter(files))}: not there"
     for source in sources:
         if others := _others(source):
             state = "trusted" if record.covers(source, project) else "NOT TRUSTED"
@@ -120,6 +132,13 @@ def _lines(project: str, found: Sequence[Finding], sources: Sequence[SettingsSou
             yield from (f"    {other}" for other in others)
     for issue in merge_settings(sources).issues:
         yield f"note: {issue}"
+
+
+def _short(digest: str) -> str:
+    if digest.startswith(UNREADABLE):
+        return digest
+    runs = ", can be run" if digest.endswith(RUNS) else ""
+    return f"sha256 {digest[:16]}{runs}"
 
 
 def _others(source: SettingsSource) -> list[str]:
