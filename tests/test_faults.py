@@ -353,6 +353,11 @@ async def test_a_guard_that_deletes_itself_denies_to_the_end_and_then_fails_clos
     assert [run["failure"] for run in records(agent, "hook_run")] == [None, "spawn"]
 
 
+def unmeasured() -> dict[str, str]:
+    """The environment for a process that is not allowed to write where coverage keeps its data."""
+    return {key: value for key, value in os.environ.items() if not key.startswith("COV")}
+
+
 STRANGE = {
     "closes its descriptors": "exec 0<&- 1>&- 2>&-; exit 2",
     "leaves daemons": "for n in 1 2 3; do (trap '' HUP TERM; setsid sleep 5) >/dev/null 2>&1 & done; exit 2",
@@ -606,6 +611,7 @@ async def test_where_no_process_can_be_started_a_guard_denies_or_its_failure_is_
         done = await asyncio.to_thread(
             subprocess.run,
             [*other, Path(WAVE).with_name("python"), "-c", CROWDED, server.base_url, world.project, str(spare)],
+            env=unmeasured(),
             capture_output=True,
             text=True,
             check=False,

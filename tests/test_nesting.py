@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -17,7 +18,8 @@ from wave_agent.testing import RecordingModelServer, Reply, ScriptedModel, call
 
 
 @pytest.fixture
-def project(tmp_path: Path) -> Project:
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
+    monkeypatch.setenv("PATH", f"{Path(WAVE).parent}:{os.environ['PATH']}")
     return Project(tmp_path)
 
 
@@ -33,8 +35,7 @@ def replies(line: str, inner_call: Any) -> list[Any]:
     """The outer agent runs the line, the inner one makes the call."""
     forged = {"mode": "bypassPermissions", "home": "/tmp", "project": "/", "directories": ["/"]}
     line = line.replace("{forged}", json.dumps(forged))
-    command = line.replace("wave", WAVE, 1) if line.startswith("wave") else line.replace(" wave ", f" {WAVE} ")
-    return [Reply(tool_calls=[call("Bash", command=command)]), Reply(tool_calls=[inner_call]), "Inner.", "Outer."]
+    return [Reply(tool_calls=[call("Bash", command=line)]), Reply(tool_calls=[inner_call]), "Inner.", "Outer."]
 
 
 @pytest.mark.parametrize(
@@ -78,7 +79,7 @@ def test_deny_rules_and_settings_files_of_the_agent_above_hold(project: Project,
 def test_it_cannot_work_elsewhere(project: Project, tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir()
     line = f"wave -p inner --cwd {tmp_path}/elsewhere"
-    with serving(Reply(tool_calls=[call("Bash", command=line.replace("wave", WAVE, 1))]), "Outer.") as server:
+    with serving(Reply(tool_calls=[call("Bash", command=line)]), "Outer.") as server:
         result = nested(project, server)
     assert "may not work in" in result
     assert len(server.requests) == 2
@@ -87,8 +88,7 @@ def test_it_cannot_work_elsewhere(project: Project, tmp_path: Path) -> None:
 def test_the_project_hooks_stay_and_are_trusted_as_above(project: Project) -> None:
     project.settings({"hooks": {"UserPromptSubmit": [{"hooks": [{"command": "cat >> prompts.log"}]}]}})
     line = "wave -p inner --no-project-hooks"
-    command = line.replace("wave", WAVE, 1)
-    with serving(Reply(tool_calls=[call("Bash", command=command)]), "Inner.", "Outer.") as server:
+    with serving(Reply(tool_calls=[call("Bash", command=line)]), "Inner.", "Outer.") as server:
         result = nested(project, server, "--trust")
     assert "Ignored: no project hooks." in result
     assert (project.directory / "prompts.log").read_text().count('"prompt":"inner"') == 1
@@ -97,15 +97,14 @@ def test_the_project_hooks_stay_and_are_trusted_as_above(project: Project) -> No
 def test_turns_are_limited_as_above(project: Project) -> None:
     line = "wave -p inner --max-turns 9 --output-format json"
     looks = [Reply(tool_calls=[call("Glob", pattern="*")]) for _ in range(2)]
-    command = line.replace("wave", WAVE, 1)
-    with serving(Reply(tool_calls=[call("Bash", command=command)]), *looks, "Outer.") as server:
+    with serving(Reply(tool_calls=[call("Bash", command=line)]), *looks, "Outer.") as server:
         result = nested(project, server, "--max-turns", "2")
     assert '"status": "max_turns"' in result
     assert '"turns": 2' in result
 
 
 async def test_guards_in_code_cannot_be_handed_down_so_nothing_starts_below(tmp_path: Path) -> None:
-    model = ScriptedModel([Reply(tool_calls=[call("Bash", command=f"{WAVE} -p inner")]), "Done."])
+    model = ScriptedModel([Reply(tool_calls=[call("Bash", command=f"{shlex.quote(WAVE)} -p inner")]), "Done."])
     async with await Agent.create(
         workdir=tmp_path,
         model_client=model,

@@ -61,6 +61,10 @@ class World:
         file.parent.mkdir(exist_ok=True)
         file.write_text(json.dumps(content, indent=2))
 
+    def plugin(self, name: str) -> Path:
+        """A copy: the checkout may lie where the path has blanks, and one of these hooks does not quote it."""
+        return Path(shutil.copytree(HERE / "plugins" / name, self.project.parent / "plugins" / name))
+
     async def run(self) -> tuple[Agent, Result]:
         options = Options(
             workdir=self.project,
@@ -68,7 +72,7 @@ class World:
             permission_mode=self.case.get("mode", "bypassPermissions"),
             overlays=[{"compat": {"claude": True}, **self.case.get("settings", {})}],
             trust=True,
-            plugins=[HERE / "plugins" / name for name in self.case.get("plugins", [])],
+            plugins=[self.plugin(name) for name in self.case.get("plugins", [])],
         )
         async with Agent.from_options(options) as agent:
             results = [await agent.send_message(prompt) for prompt in self.case.get("prompts", ["Go."])]

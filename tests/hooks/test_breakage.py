@@ -1,6 +1,7 @@
 """An exit 2 that nobody meant, made by real programs."""
 
 import json
+import shlex
 import shutil
 import sys
 from pathlib import Path
@@ -16,6 +17,8 @@ from wave_agent.hooks.runner import ProcessRunner
 from wave_agent.hooks.semantics import read
 from wave_agent.hooks.verdicts import Block, TellUser, Verdict
 
+PYTHON = shlex.quote(sys.executable)
+
 FILES = {
     "array.sh": "words=(a b)\necho ${words[0]}\n",
     "broken.sh": "if true; then\n  echo x\nfi fi\n",
@@ -25,7 +28,7 @@ FILES = {
     "arguments.py": "import argparse\nargparse.ArgumentParser().parse_args()\n",
 }
 ACCIDENTS = {
-    "python without its script": (f"{sys.executable} gone.py", ["python"]),
+    "python without its script": (f"{PYTHON} gone.py", ["python"]),
     "dash without its script": ("dash gone.sh", ["dash"]),
     "dash with an array": ("dash array.sh", ["dash"]),
     "dash with pipefail": ("dash pipefail.sh", ["old dash"]),
@@ -35,7 +38,7 @@ ACCIDENTS = {
     "an inline syntax error": ("if true; then echo x; fi fi", []),
     "grep with a bad pattern": ("echo x | grep '['", []),
     "grep without its file": ("grep x gone.txt", []),
-    "argparse": (f"{sys.executable} arguments.py --no-such-option", []),
+    "argparse": (f"{PYTHON} arguments.py --no-such-option", []),
     "ls": ("LC_ALL=C ls gone-file || exit 2", []),
     "jq without its file": ("jq . gone.json", ["jq"]),
     "perl without its script": ("perl gone.pl", ["perl"]),
