@@ -11,22 +11,25 @@ from time import monotonic
 from types import TracebackType
 from typing import Any, Self
 
+from msgspec.structs import replace
+
 from wave_agent.assembly import (
     Foundation,
     Options,
     Trust,
     WindowFinder,
     lay_foundation,
+    mode_for,
     model_for,
     model_name_for,
     real_directories,
     sandbox_for,
 )
 from wave_agent.calls import INTERRUPTED, Approver, CallRunner
-from wave_agent.compaction import Compactor
+from wave_agent.compaction import Compactor, tokens_of
 from wave_agent.consequences import consequences, perform
 from wave_agent.credentials import without_credentials
-from wave_agent.errors import AgentClosedError, SessionError
+from wave_agent.errors import AgentClosedError, SessionError, SettingsError
 from wave_agent.events import (
     Error,
     Event,
@@ -47,16 +50,19 @@ from wave_agent.hooks.verdicts import Said
 from wave_agent.leftovers import Leftovers, holder_of
 from wave_agent.loop import Parts, Status, Turn
 from wave_agent.messages import BlockAdded, Change, Message, MessageManager, NoticeBlock, ToolUpdated
-from wave_agent.models.base import Model, ToolSpec
-from wave_agent.permissions import PermissionMode
+from wave_agent.models.base import Model, ToolSpec, Usage
+from wave_agent.permissions import PermissionMode, Rules
 from wave_agent.private import keep_private
 from wave_agent.prompt import system_prompt as default_system_prompt
 from wave_agent.protected import protected_paths
-from wave_agent.result import Callbacks, Result
+from wave_agent.result import Callbacks, Context, Result
+from wave_agent.rules import RuleError, parse_rule
 from wave_agent.sandbox import Sandbox
 from wave_agent.session import Recorder
 from wave_agent.store import FileSessionStore
 from wave_agent.tools.base import Tool, ToolContext
+from wave_agent.tools.changes import FileChanges, TakenBack
+from wave_agent.tools.files import uninterrupted
 from wave_agent.tools.registry import builtin_tools
 from wave_agent.transcript import Resumed, transcript_file
 
@@ -81,6 +87,8 @@ class Agent:
         store: FileSessionStore | None = None,
         leftovers: Leftovers | None = None,
         sandbox: Sandbox | None = None,
+        changes: FileChanges | None = None,
+        source: str = "startup",
     ) -> None:
         """For `create`; nothing here touches the network or the disk."""
         settings, workdir, permission_mode = foundation.settings, foundation.project, foundation.mode
@@ -114,6 +122,7 @@ class Agent:
         self._hooks = self._make_hooks(hook_runner, before)
         calls = self._make_calls(permission_mode, can_use_tool)
         self._window = WindowFinder(model, model_name, settings, self._messages.add_notice_block)
+        self._replaced: list[WindowFinder] = []
         self._parts = Parts(
             messages=self._messages,
             hooks=self._hooks,
@@ -122,7 +131,6 @@ class Agent:
             model_name=model_name,
             tools=[ToolSpec(tool.name, tool.description, tool.schema()) for tool in tools],
             system=system_prompt,
-            permission_mode=permission_mode.value,
             max_turns=foundation.max_turns,
             emit=self._emit,
             compactor=Compactor(
@@ -130,18 +138,23 @@ class Agent:
                 hooks=self._hooks,
                 model=model,
                 model_name=model_name,
-                permission_mode=permission_mode.value,
+                permission_mode=lambda: calls.mode.value,
             ),
             fold_user_messages=bool(settings.models.get(model_name, {}).get("foldUserMessages")),
             window=self._window,
         )
         self._blank = before.blank
-        self._source: str | None = "resume" if resumed else "startup"
+        self._source: str | None = "resume" if resumed else source
         """How the session began, until its hooks know."""
         self._begun = False
         self._notices = list(notices)
         self._turn_lock = asyncio.Lock()
-        self._running: asyncio.Task[Status] | None = None
+        self._running: asyncio.Task[Any] | None = None
+        self._changes = changes or FileChanges()
+        self._turn: Turn | None = None
+        self._used = 0
+        self._spent = Usage()
+        """What the turns before this one have used."""
         self._closed = False
 
     def _make_variables(self) -> SessionVariables:
@@ -256,7 +269,8 @@ class Agent:
         foundation = lay_foundation(options, dict(os.environ))
         settings, environment, notices = foundation.settings, foundation.environment, [*foundation.notices]
         project, home = foundation.project, foundation.home
-        tools = [*builtin_tools(), *options.tools]
+        changes = FileChanges()
+        tools = [*builtin_tools(changes), *options.tools]
         system = default_system_prompt(project) if options.system_prompt is None else options.system_prompt
         session_id = str(uuid.uuid4()) if options.resume is None else options.resume
         path = transcript_file(home, project, session_id)
@@ -276,6 +290,8 @@ class Agent:
             hook_runner=options.hook_runner or ProcessRunner(ledger=leftovers.entry),
             leftovers=leftovers,
             sandbox=sandbox,
+            changes=changes,
+            source=options.source,
         )
         kept = store(path, holder=partial(holder_of, home))
         if options.resume is None:
@@ -304,6 +320,92 @@ class Agent:
         """The journal: every run of a hook in this session."""
         return list(self._hooks.journal)
 
+    @property
+    def workdir(self) -> str:
+        """The project, as a real path."""
+        return self._workdir
+
+    @property
+    def permission_mode(self) -> str:
+        """What runs unasked. A new one counts from the next call on, also within a turn."""
+        return self._parts.calls.mode.value
+
+    @permission_mode.setter
+    def permission_mode(self, mode: str) -> None:
+        found, told = mode_for(mode, self.settings, self._foundation.above)
+        self._parts.calls.mode = found
+        if self._foundation.handed_down is not None:
+            self._variables.fix(replace(self._foundation.handed_down, mode=found).variable())
+        for notice in told:
+            self._messages.add_notice_block(notice)
+
+    @property
+    def model_name(self) -> str:
+        """The model that is asked. A new one counts from the next prompt on."""
+        return self._parts.model_name
+
+    @model_name.setter
+    def model_name(self, name: str) -> None:
+        model, calls = self._model, self._parts.calls
+        self._replaced.append(self._window)
+        self._window = WindowFinder(model, name, self.settings, self._messages.add_notice_block)
+        self._parts = replace(
+            self._parts,
+            model_name=name,
+            fold_user_messages=bool(self.settings.models.get(name, {}).get("foldUserMessages")),
+            window=self._window,
+            compactor=Compactor(
+                messages=self._messages,
+                hooks=self._hooks,
+                model=model,
+                model_name=name,
+                permission_mode=lambda: calls.mode.value,
+            ),
+        )
+
+    @property
+    def rules(self) -> Rules:
+        """The permission rules that count at the moment."""
+        return self._parts.calls.rules
+
+    def allow(self, rule: str) -> None:
+        """Adds a rule that allows, for this session. Raises `SettingsError` if it is none."""
+        try:
+            self._parts.calls.allow(parse_rule(rule))
+        except RuleError as error:
+            raise SettingsError(str(error)) from None
+
+    @property
+    def usage(self) -> Usage:
+        """The tokens of all prompts that this agent was given."""
+        return self._spent if self._turn is None else self._spent + self._turn.usage
+
+    @property
+    def context(self) -> Context:
+        """How full the model's window is."""
+        used = self._used if self._turn is None else self._turn.used or self._used
+        return Context(used=used or None, window=self._window.known)
+
+    async def compact(self, instructions: str = "") -> bool:
+        """Has the older part of the conversation summarised now; `instructions` say what matters in it.
+
+        False if there is nothing to summarise, a hook was against it, or it was interrupted. Raises `ModelError`.
+        """
+        async with self._turn_lock:
+            self._require_open()
+            size = tokens_of(self._messages.for_model)
+            compactor = self._parts.compactor
+            work = asyncio.create_task(compactor.compact(min(self._window.known or size, size), "manual", instructions))
+            await self._attend(work)
+            shorter = not work.cancelled() and work.result().done
+            self._used = 0 if shorter else self._used
+            return shorter
+
+    async def undo(self) -> TakenBack:
+        """Takes back what Write and Edit did in the latest turn that changed files."""
+        async with self._turn_lock:
+            return await uninterrupted(self._changes.take_back)
+
     async def send_message(self, text: str) -> Result:
         """Runs one prompt to its end. While another one runs, waits for its turn."""
         if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -312,16 +414,17 @@ class Agent:
 
     async def _send(self, text: str, listener: asyncio.Queue[Event | None] | None) -> Result:
         async with self._turn_lock:
-            if self._closed:
-                raise AgentClosedError("This agent is closed.")
+            self._require_open()
             self._listener = listener
             started, hooks_before = monotonic(), len(self._hooks.journal)
-            turn = Turn(self._parts)
+            turn = self._turn = Turn(self._parts)
+            self._changes.begin_turn()
             self._loading(True)
             try:
                 status = await self._run(turn, text)
             finally:
                 self._loading(False)
+                self._turn, self._spent, self._used = None, self._spent + turn.usage, turn.used or self._used
             self._emit(TurnEnded(status=status.value))
             self._listener = None
             self.last_result = Result(
@@ -361,7 +464,7 @@ class Agent:
         """Lets the hooks of Notification know that the user is wanted: `idle_prompt`, say. Nobody waits for them."""
         if self._begun and not self._closed:
             facts = {"message": message, "title": title, "notification_type": notification_type}
-            await self._hooks.run(HookEvent.NOTIFICATION, facts, permission_mode=self._parts.permission_mode)
+            await self._hooks.run(HookEvent.NOTIFICATION, facts, permission_mode=self.permission_mode)
 
     async def close(self, reason: str = "other") -> None:
         """Interrupts what runs, gives async hooks a last moment, and lets go of everything.
@@ -373,7 +476,8 @@ class Agent:
         self._closed = True
         self.interrupt()
         async with self._turn_lock:
-            await self._window.close()
+            for window in (*self._replaced, self._window):
+                await window.close()
             await self._end_session(reason)
             await self._hooks.close()
             for tool in self._tools.values():
@@ -425,17 +529,10 @@ class Agent:
         await self._tell_changed_settings()
         self._insist(self._store.flush)
         self._emit(TurnStarted(prompt=text))
-        work = self._running = asyncio.create_task(turn.run(text, session_source=source))
+        work = asyncio.create_task(turn.run(text, session_source=source))
         try:
-            await asyncio.wait({work})
-        except asyncio.CancelledError:  # the caller gave up: the turn ends with it, and is waited for
-            work.cancel()
-            while not work.done():
-                with suppress(asyncio.CancelledError):  # a second time too
-                    await asyncio.wait({work})
-            raise
+            await self._attend(work)
         finally:
-            self._running = None
             self._source = None if turn.session_begun else source
             self._close_open_calls()
             await self._tell_changed_settings()
@@ -448,6 +545,20 @@ class Agent:
         if ended := self._leftovers.open():
             what = "1 process" if ended == 1 else f"{ended} processes"
             self._notices.append(f"{what} that an agent had left running when it was killed: ended.")
+
+    async def _attend(self, work: asyncio.Task[Any]) -> None:
+        """Waits for the end of the work. A caller who gives up ends it, and waits nevertheless."""
+        self._running = work
+        try:
+            await asyncio.wait({work})
+        except asyncio.CancelledError:
+            work.cancel()
+            while not work.done():
+                with suppress(asyncio.CancelledError):  # a second time too
+                    await asyncio.wait({work})
+            raise
+        finally:
+            self._running = None
 
     def _begin_session(self, *, resumed: bool) -> None:
         with suppress(OSError):  # the store tells it, with the file that it could not make
@@ -467,14 +578,14 @@ class Agent:
             with suppress(SessionError):  # noted: see `_record`
                 self._messages.add_notice_block(change.told)
                 facts = {"source": change.source, "file_path": change.file}
-                await self._hooks.run(HookEvent.CONFIG_CHANGE, facts, permission_mode=self._parts.permission_mode)
+                await self._hooks.run(HookEvent.CONFIG_CHANGE, facts, permission_mode=self.permission_mode)
 
     async def _end_session(self, reason: str) -> None:
         if not self._begun:
             return
         with suppress(SessionError):  # a transcript that cannot be written must not keep anything open
             ended = await self._hooks.run(
-                HookEvent.SESSION_END, {"reason": reason}, permission_mode=self._parts.permission_mode
+                HookEvent.SESSION_END, {"reason": reason}, permission_mode=self.permission_mode
             )
             perform(consequences(ended), self._messages)
 
@@ -485,6 +596,10 @@ class Agent:
         for block in self._messages.open_calls():
             with suppress(SessionError):
                 self._messages.update_tool_block(block.id, result=INTERRUPTED, success=False, error=INTERRUPTED)
+
+    def _require_open(self) -> None:
+        if self._closed:
+            raise AgentClosedError("This agent is closed.")
 
     def _loading(self, loading: bool) -> None:
         if self._callbacks.on_loading_change:

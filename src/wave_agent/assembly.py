@@ -58,6 +58,8 @@ class Options(Struct, frozen=True, kw_only=True):
     """Commands are confined. `SandboxError` where that cannot be had."""
     max_turns: int | None = None
     resume: str | None = None
+    source: str = "startup"
+    """How a session that is not resumed begins, for SessionStart hooks."""
     model_client: Model | None = None
     hook_runner: HookRunner | None = None
 
@@ -84,6 +86,8 @@ class Foundation(Struct, frozen=True, kw_only=True):
     max_turns: int | None
     handed_down: Inheritance | None = None
     """What holds for agents that its tools start."""
+    above: Inheritance | None = None
+    """What holds for this one, if a tool of another agent has started it."""
     sandbox: bool = False
     trust: ProjectTrust = ProjectTrust()
     snapshot: Snapshot = Snapshot()
@@ -115,6 +119,7 @@ def lay_foundation(options: Options, environment: Mapping[str, str]) -> Foundati
         max_turns=limit if above is None else above.restricted_turns(limit),
         # Below a sandbox everything runs in it already, and cannot make one of its own.
         sandbox=options.sandbox and not (above and above.sandbox),
+        above=above,
         trust=gathered.trust,
         snapshot=Snapshot(
             gathered.files,
@@ -278,6 +283,11 @@ class WindowFinder:
     def __call__(self) -> int | None:
         if self._known is None and self._asking is None and self._ask is not None:
             self._asking = asyncio.ensure_future(self._find(self._ask))
+        return self._known
+
+    @property
+    def known(self) -> int | None:
+        """What is known so far; nobody is asked."""
         return self._known
 
     async def close(self) -> None:

@@ -31,7 +31,7 @@ from wave_agent.permissions import (
     unanswered,
 )
 from wave_agent.protected import ProtectedPaths
-from wave_agent.rules import Places
+from wave_agent.rules import Places, Rule
 from wave_agent.text import strip_controls
 from wave_agent.tools.base import Tool, ToolContext, ToolInputError, ToolResult
 from wave_agent.tools.registry import find_tool
@@ -109,7 +109,8 @@ class CallRunner:
         self._tools = tools
         self._context = context
         self._rules = rules
-        self._mode = mode
+        self.mode = mode
+        """May change at any time; it counts from the next call on."""
         self._directories = directories
         self._protected = protected
         self._approver = approver
@@ -117,6 +118,14 @@ class CallRunner:
         self._sync = sync
         self._border = border
         self._places = Places(hooks.session.project_dir, hooks.session.home)
+
+    def allow(self, rule: Rule) -> None:
+        """From now on, what the rule speaks of runs without a question that the mode would ask."""
+        self._rules = replace(self._rules, allow=(*self._rules.allow, rule))
+
+    @property
+    def rules(self) -> Rules:
+        return self._rules
 
     def reads_only(self, call: Asked) -> bool:
         """It may run beside others that only read."""
@@ -174,7 +183,7 @@ class CallRunner:
             self._finish(call, ToolResult(content=beyond, success=False), error=DENIED)
             return CallEnd()
         subject = subject_of(tool, tool_input, self._context, self._directories, self._protected)
-        permission = decide(subject, self._mode, self._rules, judged, self._places)
+        permission = decide(subject, self.mode, self._rules, judged, self._places)
         if permission.answer is Answer.DENY:
             if permission.for_user:
                 self._messages.add_notice_block(f"{tool.name} was not run: {permission.for_user}")
@@ -212,7 +221,7 @@ class CallRunner:
         return await self._hooks.run(
             HookEvent.PERMISSION_REQUEST,
             {**facts, "permission_suggestions": suggestions(subject)},
-            permission_mode=self._mode.value,
+            permission_mode=self.mode.value,
             tool=self._tool_facts(tool),
         )
 
@@ -220,7 +229,7 @@ class CallRunner:
         return await self._hooks.run(
             HookEvent.PRE_TOOL_USE,
             self._facts(call, tool_input),
-            permission_mode=self._mode.value,
+            permission_mode=self.mode.value,
             tool=self._tool_facts(tool),
         )
 
@@ -242,7 +251,7 @@ class CallRunner:
                 "title": "Permission needed",
                 "notification_type": "permission_prompt",
             },
-            permission_mode=self._mode.value,
+            permission_mode=self.mode.value,
         )
         request = PermissionRequest(
             tool_name=subject.tool,
@@ -250,6 +259,7 @@ class CallRunner:
             reason=question.for_user,
             suggestions=suggestions(subject),
             tool_use_id=call.id,
+            by=question.by,
         )
         try:
             answer: Any = self._approver(request)
@@ -302,7 +312,7 @@ class CallRunner:
         return await self._hooks.run(
             HookEvent.POST_TOOL_USE_FAILURE,
             {**facts, "error": error, "is_interrupt": is_interrupt},
-            permission_mode=self._mode.value,
+            permission_mode=self.mode.value,
             waited=not is_interrupt,
         )
 
@@ -310,7 +320,7 @@ class CallRunner:
         failed = {} if result.success else {"error": result.content}
         response = {"success": result.success, "content": result.content, **failed, **result.response}
         outcome = await self._hooks.run(
-            HookEvent.POST_TOOL_USE, {**facts, "tool_response": response}, permission_mode=self._mode.value
+            HookEvent.POST_TOOL_USE, {**facts, "tool_response": response}, permission_mode=self.mode.value
         )
         origin = None
         if outcome.replacement is None:

@@ -1,6 +1,6 @@
 """Long conversations: when the window nears its end, older turns are summarised and the conversation goes on."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 
@@ -61,7 +61,13 @@ class Compactor:
     """Summarises, with the model itself."""
 
     def __init__(
-        self, *, messages: MessageManager, hooks: HookManager, model: Model, model_name: str, permission_mode: str
+        self,
+        *,
+        messages: MessageManager,
+        hooks: HookManager,
+        model: Model,
+        model_name: str,
+        permission_mode: Callable[[], str],
     ) -> None:
         self._messages = messages
         self._hooks = hooks
@@ -92,7 +98,7 @@ class Compactor:
         return Compaction(done=True, ends_turn=Flow.END_TURN in (told.flow, begun.flow))
 
     async def _fire(self, event: HookEvent, **facts: str) -> Outcome:
-        outcome = await self._hooks.run(event, facts, permission_mode=self._permission_mode)
+        outcome = await self._hooks.run(event, facts, permission_mode=self._permission_mode())
         perform(consequences(outcome), self._messages)
         return outcome
 

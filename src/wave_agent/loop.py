@@ -50,7 +50,6 @@ class Parts(Struct, frozen=True, kw_only=True):
     model_name: str
     tools: Sequence[ToolSpec]
     system: str
-    permission_mode: str
     max_turns: int | None
     emit: Callable[[Event], None]
     compactor: Compactor
@@ -74,7 +73,7 @@ class Turn:
         self._stop_blocks = 0
         self._failure_block_spent = False
         self._kept_working = False
-        self._used = 0
+        self.used = 0
         """Tokens of the window that the last answer says are taken."""
         self._tools_size = sum(estimate_tokens(f"{tool.description}{tool.schema}") for tool in parts.tools)
         self._overflowed = False
@@ -135,12 +134,12 @@ class Turn:
         if window is None:
             return False
         overhead = estimate_tokens(self._parts.system) + self._tools_size
-        used = max(self._used, tokens_of(self._parts.messages.for_model, overhead))
+        used = max(self.used, tokens_of(self._parts.messages.for_model, overhead))
         if used <= FULL * window:
             return False
         room = await self._parts.compactor.compact(window)
         if room.done:
-            self._used = 0
+            self.used = 0
         return room.ends_turn
 
     def _folds_after(self, error: ModelError) -> bool:
@@ -189,7 +188,7 @@ class Turn:
                         answer.calls.append(delta)
                     case Usage():
                         self.usage += delta
-                        self._used = delta.input_tokens + delta.output_tokens
+                        self.used = delta.input_tokens + delta.output_tokens
                     case Retry(reason=reason, seconds=seconds):
                         parts.emit(Notice(content=f"{reason}; trying again in {seconds:.1f} s", level="info"))
         except BaseException:
@@ -267,7 +266,7 @@ class Turn:
 
     async def _hooks(self, event: HookEvent, *, failure_block_spent: bool = False, **facts: Any) -> Outcome:
         return await self._parts.hooks.run(
-            event, facts, permission_mode=self._parts.permission_mode, failure_block_spent=failure_block_spent
+            event, facts, permission_mode=self._parts.calls.mode.value, failure_block_spent=failure_block_spent
         )
 
     def _apply(self, outcome: Outcome) -> None:

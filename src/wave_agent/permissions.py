@@ -96,6 +96,13 @@ class PermissionRequest(Struct, frozen=True, kw_only=True):
     suggestions: tuple[str, ...] = ()
     """Rules that would answer it for good."""
     tool_use_id: str = ""
+    by: str = ""
+    """What asks: `rule Bash(git push:*)`, `hook guard`, `mode default` …"""
+
+    @property
+    def lasting(self) -> bool:
+        """An allow rule would answer it for good: nothing but the mode asks."""
+        return self.by.startswith("mode ")
 
 
 class Allow(Struct, frozen=True):

@@ -18,6 +18,13 @@ class Callbacks(Struct, frozen=True, kw_only=True):
     on_event: Callable[[Event], None] | None = None
 
 
+class Context(Struct, frozen=True, kw_only=True):
+    """How much of the model's window is taken, as far as anybody knows. Tokens."""
+
+    used: int | None
+    window: int | None
+
+
 class Result(Struct, frozen=True, kw_only=True):
     """What came of one prompt."""
 

@@ -23,6 +23,9 @@ from wave_agent.strictjson import Document, type_name
 from wave_agent.strictjson import Path as Place
 from wave_agent.text import did_you_mean
 
+PRICED = ("input", "output")
+"""Kinds of tokens that `models.NAME.prices` may have a price for."""
+
 
 class Settings(Struct, frozen=True, kw_only=True):
     """What all layers say together."""
@@ -243,7 +246,17 @@ def _model(value: Any) -> Mapping[str, Any]:
     window = facts.get("contextWindow", 1)
     if not isinstance(window, int) or isinstance(window, bool) or window < 1:
         raise _WrongError(f"must be a number of tokens, not {window!r}", ("contextWindow",))
+    _prices(facts.get("prices", {}))
     return facts
+
+
+def _prices(value: Any) -> None:
+    """US dollars for a million tokens, by kind."""
+    if not isinstance(value, Mapping):
+        raise _WrongError(f"must be an object, not {type_name(value)}", ("prices",))
+    for kind, price in cast(Mapping[str, Any], value).items():
+        if kind not in PRICED or not isinstance(price, int | float) or isinstance(price, bool) or price < 0:
+            raise _WrongError(f"has a price for each of {', '.join(PRICED)}, not {kind} {price!r}", ("prices", kind))
 
 
 def _mode(value: Any) -> PermissionMode:

@@ -23,8 +23,13 @@ class SessionVariables(Mapping[str, str]):
 
     def __init__(self, base: Mapping[str, str], fixed: Mapping[str, str] | None = None) -> None:
         """Nothing that a hook exports takes the place of what is `fixed`."""
-        self._fixed = fixed or {}
+        self._fixed = dict(fixed or {})
         self._all = {**base, **self._fixed}
+
+    def fix(self, fixed: Mapping[str, str]) -> None:
+        """From now on these too."""
+        self._fixed |= fixed
+        self._all |= fixed
 
     def add(self, exported: Mapping[str, str]) -> None:
         self._all |= {**exported, **self._fixed}

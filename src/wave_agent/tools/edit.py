@@ -9,6 +9,7 @@ from msgspec import Meta, Struct
 
 from wave_agent.permissions import Kind
 from wave_agent.tools.base import Tool, ToolContext, ToolInputError, ToolResult
+from wave_agent.tools.changes import FileChanges
 from wave_agent.tools.diff import unified_diff
 from wave_agent.tools.encoding import Text, decode, printable
 from wave_agent.tools.files import FileRefusedError, KnownFiles, existing, missing, replace, uninterrupted
@@ -34,8 +35,9 @@ class Edit(Tool):
     path_fields: ClassVar[tuple[str, ...]] = ("file_path",)
     Input: ClassVar[type[Struct]] = EditInput
 
-    def __init__(self, known: KnownFiles) -> None:
+    def __init__(self, known: KnownFiles, changes: FileChanges) -> None:
         self._known = known
+        self._changes = changes
 
     async def run(self, arguments: Any, context: ToolContext) -> ToolResult:
         call: EditInput = arguments
@@ -61,6 +63,7 @@ class Edit(Tool):
             data = _encoded(text, after, path)
             replace(path, data)
             self._known.note(path, data)
+            self._changes.note(path, before, data)
         diff = unified_diff(printable(text.content), printable(after))
         times = "" if count == 1 else f" {count:,} times"
         return ToolResult(

@@ -6,6 +6,7 @@ from wave_agent.text import did_you_mean
 from wave_agent.tools.base import Tool, ToolInputError
 from wave_agent.tools.bash import Bash
 from wave_agent.tools.bash_output import BashOutput
+from wave_agent.tools.changes import FileChanges
 from wave_agent.tools.edit import Edit
 from wave_agent.tools.files import KnownFiles
 from wave_agent.tools.glob import Glob
@@ -17,16 +18,16 @@ from wave_agent.tools.todo import TodoWrite
 from wave_agent.tools.write import Write
 
 
-def builtin_tools() -> tuple[Tool, ...]:
-    """Fresh ones, for one session: they share what was read and what runs in the background."""
-    known, shells = KnownFiles(), Shells()
+def builtin_tools(changes: FileChanges | None = None) -> tuple[Tool, ...]:
+    """Fresh ones, for one session: they share what was read, what was changed and what runs in the background."""
+    known, changes, shells = KnownFiles(), changes or FileChanges(), Shells()
     return (
         Bash(shells),
         BashOutput(shells),
         KillShell(shells),
         Read(known),
-        Write(known),
-        Edit(known),
+        Write(known, changes),
+        Edit(known, changes),
         Glob(),
         Grep(),
         TodoWrite(),

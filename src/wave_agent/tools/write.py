@@ -8,6 +8,7 @@ from msgspec import Meta, Struct
 
 from wave_agent.permissions import Kind
 from wave_agent.tools.base import Tool, ToolContext, ToolInputError, ToolResult
+from wave_agent.tools.changes import FileChanges
 from wave_agent.tools.diff import unified_diff
 from wave_agent.tools.encoding import decode, printable
 from wave_agent.tools.files import FileRefusedError, KnownFiles, existing, replace, uninterrupted
@@ -28,8 +29,9 @@ class Write(Tool):
     path_fields: ClassVar[tuple[str, ...]] = ("file_path",)
     Input: ClassVar[type[Struct]] = WriteInput
 
-    def __init__(self, known: KnownFiles) -> None:
+    def __init__(self, known: KnownFiles, changes: FileChanges) -> None:
         self._known = known
+        self._changes = changes
 
     async def run(self, arguments: Any, context: ToolContext) -> ToolResult:
         try:
@@ -49,6 +51,7 @@ class Write(Tool):
                 self._known.check(path, before)
             replace(path, data)
             self._known.note(path, data)
+            self._changes.note(path, before, data)
         old = None if before is None else decode(before)
         diff = "" if old is None else unified_diff(printable(old.content), call.content)
         lines = call.content.count("\n") + (not call.content.endswith("\n") and bool(call.content))

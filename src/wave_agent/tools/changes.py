@@ -1,0 +1,81 @@
+"""What Write and Edit have changed, turn by turn, so that it can be taken back."""
+
+import os
+from collections.abc import Iterator, Mapping
+
+from msgspec import Struct
+
+from wave_agent.tools.files import FileRefusedError, existing, replace
+
+MEMORY = 64 << 20
+"""Bytes of former contents that are kept; the oldest turns are forgotten first."""
+
+
+class TakenBack(Struct, frozen=True, kw_only=True):
+    """What came of taking a turn back. Paths."""
+
+    restored: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+    """Files that the turn had made."""
+    refused: Mapping[str, str] = {}
+    """Files that were left as they are, and why."""
+
+
+class _File(Struct):
+    """One file over one turn."""
+
+    before: bytes | None
+    """None: there was none."""
+    after: bytes
+
+
+class FileChanges:
+    """Shared by the tools of one session."""
+
+    def __init__(self, memory: int = MEMORY) -> None:
+        self._turns: list[dict[str, _File]] = [{}]
+        self._memory = memory
+
+    def begin_turn(self) -> None:
+        """What is noted from now on belongs together."""
+        if self._turns[-1]:
+            self._turns.append({})
+
+    def note(self, path: str, before: bytes | None, after: bytes) -> None:
+        target = os.path.realpath(path)
+        known = self._turns[-1].get(target)
+        self._turns[-1][target] = _File(before if known is None else known.before, after)
+        while self._size() > self._memory:
+            self._forget_oldest()
+
+    def take_back(self) -> TakenBack:
+        """Undoes the latest turn that changed a file. What was changed since is left alone."""
+        turn = next((turn for turn in reversed(self._turns) if turn), {})
+        self._turns = [one for one in self._turns if one and one is not turn] or [{}]
+        restored: list[str] = []
+        removed: list[str] = []
+        refused: dict[str, str] = {}
+        for path, file in turn.items():
+            try:
+                if existing(path) != file.after:
+                    refused[path] = "it has changed since"
+                elif file.before is None:
+                    os.unlink(path)
+                    removed.append(path)
+                else:
+                    replace(path, file.before)
+                    restored.append(path)
+            except (FileRefusedError, OSError) as error:
+                refused[path] = str(error)
+        self.begin_turn()
+        return TakenBack(restored=tuple(restored), removed=tuple(removed), refused=refused)
+
+    def _files(self) -> Iterator[_File]:
+        return (file for turn in self._turns for file in turn.values())
+
+    def _size(self) -> int:
+        return sum(len(file.before or b"") + len(file.after) for file in self._files())
+
+    def _forget_oldest(self) -> None:
+        """A turn is kept whole or not at all, the present one included."""
+        self._turns = self._turns[1:] or [{}]
