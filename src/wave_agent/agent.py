@@ -321,6 +321,11 @@ class Agent:
         return list(self._hooks.journal)
 
     @property
+    def busy(self) -> bool:
+        """Something runs that `interrupt` would end."""
+        return self._running is not None
+
+    @property
     def workdir(self) -> str:
         """The project, as a real path."""
         return self._workdir

@@ -6,21 +6,20 @@ import os
 import select
 import signal
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any, TextIO
 
 import click
-from msgspec import Struct
 
 from wave_agent.agent import Agent
-from wave_agent.assembly import Options, Overlay, find_places
+from wave_agent.cli.flags import Flags, options
 from wave_agent.errors import SettingsError, WaveError
 from wave_agent.events import Error, Event, HookFinished, Notice, PermissionRequested, ToolStarted, event_to_dict
 from wave_agent.loop import Status
 from wave_agent.processes import kill_children
-from wave_agent.result import Callbacks, Result
-from wave_agent.session_index import forget_old_sessions, latest_session
+from wave_agent.result import Result
+from wave_agent.session_index import forget_old_sessions
 from wave_agent.text import strip_controls
 from wave_agent.trust import TrustStore
 
@@ -45,33 +44,6 @@ To have them run where they stand, set {{"compat": {{"claude": true}}}} in your 
 wave hooks import; false leaves them alone. This is told once."""
 
 
-class Flags(Struct, frozen=True, kw_only=True):
-    """The command line, as given."""
-
-    prompt: str
-    output_format: str = "text"
-    model: str | None = None
-    base_url: str | None = None
-    settings: Sequence[str] = ()
-    permission_mode: str | None = None
-    allowed_tools: Sequence[str] = ()
-    disallowed_tools: Sequence[str] = ()
-    add_dirs: Sequence[str] = ()
-    max_turns: int | None = None
-    append_system_prompt: str = ""
-    cwd: str | None = None
-    trust: bool = False
-    trust_ref: str | None = None
-    no_project_hooks: bool = False
-    strict_hooks: bool = False
-    sandbox: bool = False
-    plugins: Sequence[str] = ()
-    resume: str | None = None
-    go_on: bool = False
-    """Resume the latest session."""
-    debug_hooks: bool = False
-
-
 def run_prompt(flags: Flags) -> int:
     """Runs the prompt and returns the exit status."""
     screen = Screen(flags.output_format, debug_hooks=flags.debug_hooks)
@@ -90,7 +62,7 @@ async def _run(flags: Flags, screen: "Screen") -> int:
     prompt, notice = read_prompt(flags.prompt, sys.stdin)
     if notice:
         screen.tell(notice)
-    agent = Agent.from_options(options(flags, screen))
+    agent = Agent.from_options(options(flags, screen.show))
     tell_unused_hooks(agent, screen.tell)
     interruption = Interruption(agent)
     screen.on_closed = agent.interrupt
@@ -111,40 +83,6 @@ def tell_unused_hooks(agent: Agent, tell: Callable[[str], None]) -> None:
         is_news = True
     if is_news:
         tell(UNUSED_HOOKS.format(hooks="\n".join(f"  {hook}" for hook in agent.unused_hooks)))
-
-
-def options(flags: Flags, screen: "Screen") -> Options:
-    """What the flags mean for the agent. Rules and switches are settings that the user named."""
-    named: dict[str, Any] = {
-        "permissions": {
-            "allow": list(flags.allowed_tools),
-            "deny": list(flags.disallowed_tools),
-            "additionalDirectories": [os.path.abspath(directory) for directory in flags.add_dirs],
-        }
-    }
-    if flags.strict_hooks:
-        named["strictHooks"] = True
-    overlays: list[Overlay] = [*flags.settings, named]
-    resume = flags.resume
-    if flags.go_on and resume is None:
-        project, home = find_places(flags.cwd, os.environ)
-        resume = latest_session(home, project)
-    return Options(
-        workdir=flags.cwd,
-        model=flags.model,
-        base_url=flags.base_url,
-        permission_mode=flags.permission_mode,
-        callbacks=Callbacks(on_event=screen.show),
-        overlays=overlays,
-        append_system_prompt=flags.append_system_prompt,
-        trust=flags.trust,
-        trust_ref=flags.trust_ref,
-        project_hooks=not flags.no_project_hooks,
-        sandbox=flags.sandbox,
-        plugins=flags.plugins,
-        max_turns=flags.max_turns,
-        resume=resume,
-    )
 
 
 def read_prompt(given: str, stdin: TextIO | None) -> tuple[str, str]:

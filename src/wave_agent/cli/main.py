@@ -129,6 +129,7 @@ def wave(ctx: click.Context, prompt: str | None, debug_topics: Sequence[str], **
     """A coding agent for the terminal, guarded by hooks.
 
     \b
+    wave                                        the screen: a conversation
     wave -p "What does this project do?"        one answer, on stdout
     git diff | wave -p "Review this change"     with something to read
     wave demo                                   hooks at work, without a key or a network
@@ -141,11 +142,29 @@ def wave(ctx: click.Context, prompt: str | None, debug_topics: Sequence[str], **
     if ctx.invoked_subcommand is not None:
         return 0
     if prompt is None:
-        click.echo(ctx.get_help())
-        return 0
-    from wave_agent.cli.headless import Flags, run_prompt  # lazy: --help needs none of it
+        require_terminal(flags["output_format"])
+    from wave_agent.cli.flags import Flags  # lazy: --help needs none of it
 
-    return run_prompt(Flags(prompt=prompt, debug_hooks="hooks" in debug_topics, **flags))
+    given = Flags(prompt=prompt or "", debug_hooks="hooks" in debug_topics, **flags)
+    if prompt is None:
+        from wave_agent.cli.tui.launch import open_screen  # lazy: the screen's library takes a while to load
+
+        return open_screen(given)
+    from wave_agent.cli.headless import run_prompt  # lazy: --help needs none of it
+
+    return run_prompt(given)
+
+
+def require_terminal(output_format: str) -> None:
+    """The screen wants a keyboard and something to draw on."""
+    if output_format != "text":
+        raise click.UsageError("--output-format is for -p: give a prompt, wave -p PROMPT.")
+    streams: tuple[Any, Any] = (sys.stdin, sys.stdout)  # None where the caller has closed them
+    if not all(stream is not None and stream.isatty() for stream in streams):
+        raise click.UsageError(
+            "The screen needs a terminal, and standard input or output is none. For one answer without it: "
+            'wave -p "PROMPT". wave --help tells the rest.'
+        )
 
 
 def run(group: click.Group, arguments: Sequence[str]) -> int:

@@ -50,7 +50,8 @@ class FileChanges:
 
     def take_back(self) -> TakenBack:
         """Undoes the latest turn that changed a file. What was changed since is left alone."""
-        turn = next((turn for turn in reversed(self._turns) if turn), {})
+        none: dict[str, _File] = {}
+        turn = next((turn for turn in reversed(self._turns) if turn), none)
         self._turns = [one for one in self._turns if one and one is not turn] or [{}]
         restored: list[str] = []
         removed: list[str] = []

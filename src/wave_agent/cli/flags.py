@@ -1,0 +1,73 @@
+"""The command line, as given, and what it means for an agent: shared by `wave -p` and the screen."""
+
+import os
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from wave_agent.assembly import Options, Overlay, find_places
+from wave_agent.events import Event
+from wave_agent.result import Callbacks
+from wave_agent.session_index import latest_session
+
+
+class Flags(Struct, frozen=True, kw_only=True):
+    """The command line, as given."""
+
+    prompt: str = ""
+    output_format: str = "text"
+    model: str | None = None
+    base_url: str | None = None
+    settings: Sequence[str] = ()
+    permission_mode: str | None = None
+    allowed_tools: Sequence[str] = ()
+    disallowed_tools: Sequence[str] = ()
+    add_dirs: Sequence[str] = ()
+    max_turns: int | None = None
+    append_system_prompt: str = ""
+    cwd: str | None = None
+    trust: bool = False
+    trust_ref: str | None = None
+    no_project_hooks: bool = False
+    strict_hooks: bool = False
+    sandbox: bool = False
+    plugins: Sequence[str] = ()
+    resume: str | None = None
+    go_on: bool = False
+    """Resume the latest session."""
+    debug_hooks: bool = False
+
+
+def options(flags: Flags, on_event: Callable[[Event], None]) -> Options:
+    """What the flags mean for the agent. Rules and switches are settings that the user named."""
+    named: dict[str, Any] = {
+        "permissions": {
+            "allow": list(flags.allowed_tools),
+            "deny": list(flags.disallowed_tools),
+            "additionalDirectories": [os.path.abspath(directory) for directory in flags.add_dirs],
+        }
+    }
+    if flags.strict_hooks:
+        named["strictHooks"] = True
+    overlays: list[Overlay] = [*flags.settings, named]
+    resume = flags.resume
+    if flags.go_on and resume is None:
+        project, home = find_places(flags.cwd, os.environ)
+        resume = latest_session(home, project)
+    return Options(
+        workdir=flags.cwd,
+        model=flags.model,
+        base_url=flags.base_url,
+        permission_mode=flags.permission_mode,
+        callbacks=Callbacks(on_event=on_event),
+        overlays=overlays,
+        append_system_prompt=flags.append_system_prompt,
+        trust=flags.trust,
+        trust_ref=flags.trust_ref,
+        project_hooks=not flags.no_project_hooks,
+        sandbox=flags.sandbox,
+        plugins=flags.plugins,
+        max_turns=flags.max_turns,
+        resume=resume,
+    )

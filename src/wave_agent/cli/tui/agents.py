@@ -1,0 +1,69 @@
+"""Makes the agents of a screen, one after another: all with the same flags and the same trust."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from wave_agent.agent import Agent
+from wave_agent.assembly import Options
+from wave_agent.calls import Approver
+from wave_agent.cli.tui.custom import CustomCommand, directories, load_commands, project_commands
+from wave_agent.events import Event
+from wave_agent.result import Callbacks
+
+
+class Agents:
+    def __init__(self, options: Options, project: str, home: Path, allowed: Callable[[], list[str]] = list) -> None:
+        """`allowed` are rules that the user has allowed for good."""
+        self._options = options
+        self.project = project
+        self.home = home
+        self._allowed = allowed
+
+    @property
+    def trusted(self) -> bool:
+        return self._options.trust is True
+
+    @property
+    def first(self) -> str | None:
+        """The session to begin with; None: a new one."""
+        return self._options.resume
+
+    def trust(self) -> None:
+        """The user trusts the project, for this run."""
+        self._options = replace(self._options, trust=True)
+
+    def distrust(self) -> None:
+        """The project's own hooks are left out."""
+        self._options = replace(self._options, trust=False, project_hooks=False)
+
+    def open(
+        self,
+        *,
+        on_event: Callable[[Event], None],
+        can_use_tool: Approver,
+        resume: str | None = None,
+        source: str = "startup",
+        before: Agent | None = None,
+    ) -> Agent:
+        """Raises `UntrustedHooksError` and whatever else is wrong. `before` hands its model and mode on."""
+        overlays = [*self._options.overlays, {"permissions": {"allow": self._allowed()}}]
+        options = replace(
+            self._options,
+            callbacks=Callbacks(on_event=on_event),
+            can_use_tool=can_use_tool,
+            overlays=overlays,
+            resume=resume,
+            source=source,
+        )
+        if before is not None:
+            options = replace(options, model=before.model_name or None, permission_mode=before.permission_mode)
+        return Agent.from_options(options)
+
+    def commands(self) -> dict[str, CustomCommand]:
+        """The user's own commands and, of a trusted project, its own."""
+        return load_commands(directories(self.home, self.project, trusted=self.trusted))
+
+    def untrusted_commands(self) -> list[str]:
+        return [] if self.trusted else sorted(load_commands([project_commands(self.project)]))

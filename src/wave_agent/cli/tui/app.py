@@ -1,0 +1,468 @@
+"""The screen itself: puts the pieces together and gives each key, event and prompt its way. No logic of the agent."""
+
+import asyncio
+from collections.abc import Coroutine, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from time import monotonic
+from typing import Any, ClassVar
+
+from textual import events, on
+from textual.app import App, ComposeResult
+from textual.binding import BindingType
+from textual.screen import Screen
+from textual.worker import Worker
+
+from wave_agent.agent import Agent
+from wave_agent.cli.tui.activity import Activity
+from wave_agent.cli.tui.agents import Agents
+from wave_agent.cli.tui.allowed import Remember
+from wave_agent.cli.tui.attachments import Attachment, attach
+from wave_agent.cli.tui.choice import Question
+from wave_agent.cli.tui.commands import BY_NAME, Line, candidates, parse, unknown
+from wave_agent.cli.tui.completion import Candidate, Files
+from wave_agent.cli.tui.conversation import Conversation
+from wave_agent.cli.tui.cost import cost
+from wave_agent.cli.tui.custom import CustomCommand
+from wave_agent.cli.tui.desk import Desk
+from wave_agent.cli.tui.diff import change_of
+from wave_agent.cli.tui.entries import Entry, Error, Info, Warning_
+from wave_agent.cli.tui.history import History
+from wave_agent.cli.tui.hooks_view import HooksView
+from wave_agent.cli.tui.keys import Where, bindings
+from wave_agent.cli.tui.lookup import find_call, find_context
+from wave_agent.cli.tui.narration import Narration
+from wave_agent.cli.tui.permission import PermissionDialog, meaning_of, rule_in
+from wave_agent.cli.tui.prompt import PromptBox
+from wave_agent.cli.tui.replay import entries_of
+from wave_agent.cli.tui.search import HistorySearch
+from wave_agent.cli.tui.shell import UserShell
+from wave_agent.cli.tui.status import Facts, StatusLine, git_branch, short_directory
+from wave_agent.cli.tui.theme import DARK, LIGHT, THEMES, VARIABLES, Preference
+from wave_agent.cli.tui.tool_card import ToolCard
+from wave_agent.cli.tui.trust import TRUST, WITHOUT, TrustQuestion
+from wave_agent.errors import UntrustedHooksError, WaveError
+from wave_agent.events import Event, HookRun
+from wave_agent.messages import TextBlock, ToolBlock
+from wave_agent.permissions import Allow, Deny, PermissionMode, PermissionRequest
+from wave_agent.session import transcripts
+
+MODES = (PermissionMode.DEFAULT, PermissionMode.ACCEPT_EDITS, PermissionMode.PLAN)
+"""What Shift-Tab goes through."""
+SOON = 2.0
+"""Seconds within which a second Ctrl-C leaves."""
+
+
+class WaveApp(App[int]):
+    """Made by `launch`, which also ends what is left when it closes."""
+
+    CSS_PATH = "screen.tcss"
+    TITLE = "wave"
+    ENABLE_COMMAND_PALETTE = False
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings(Where.ANYWHERE)]
+
+    def __init__(
+        self, agents: Agents, *, remember: Remember, environment: Mapping[str, str], every_hook: bool = False
+    ) -> None:
+        super().__init__()
+        self._agents = agents
+        self._remember = remember
+        self._environment = environment
+        self._every_hook = every_hook
+        self._preference = Preference(agents.home)
+        self._desk = Desk(self, self._preference)
+        self._agent: Agent | None = None
+        self._untrusted: tuple[str, ...] = ()
+        self._happened: asyncio.Queue[tuple[Event, Narration]] = asyncio.Queue()
+        self._narration: Narration | None = None
+        self._work: Worker[None] | None = None
+        self._asking = asyncio.Lock()
+        self._along: list[Attachment] = []
+        self._shell: UserShell | None = None
+        self._left: list[Agent] = []
+        self._last_interrupt = float("-inf")
+        self.custom: Mapping[str, CustomCommand] = {}
+        project = transcripts(agents.home, agents.project)
+        self._box = PromptBox(History(project / "history.jsonl"), Files(agents.project), self._candidates)
+        self._conversation = Conversation()
+        self._activity = Activity()
+        self._status = StatusLine()
+
+    # ---------------------------------------------------------------------------------------------- opening and closing
+
+    def prepare(self) -> None:
+        """Makes the first agent before anything is drawn, so that what is wrong is told in the plain terminal."""
+        commands = self._agents.untrusted_commands()
+        try:
+            self._agent = self._open(self._agents.first)
+        except UntrustedHooksError as error:
+            self._untrusted = error.hooks
+        if commands and self._agent is not None:
+            self._left.append(self._agent)
+            self._agent = None
+
+    def get_theme_variable_defaults(self) -> dict[str, str]:
+        return VARIABLES
+
+    def compose(self) -> ComposeResult:
+        yield self._conversation
+        yield self._activity
+        yield self._box
+        yield self._status
+
+    async def on_mount(self) -> None:
+        for theme in (DARK, LIGHT):
+            self.register_theme(theme)
+        self.use_theme(self._preference.theme(self._environment))
+        self.run_worker(self._narrate(), group="narration", exit_on_error=True)
+        self._box.input.focus()
+        if self._agent is None:
+            self.run_worker(self._ask_for_trust(), group="trust")
+        else:
+            await self._show_session(self._agent)
+        self.set_interval(2.0, self._tell_status)
+
+    async def _ask_for_trust(self) -> None:
+        question = TrustQuestion(self._agents.project, self._untrusted, self._agents.untrusted_commands())
+        answer = await self.ask(question)
+        if answer not in (TRUST, WITHOUT):
+            self.leave()
+            return
+        self._agents.trust() if answer == TRUST else self._agents.distrust()
+        try:
+            self._agent = self._open(self._agents.first)
+        except WaveError as error:
+            self.exit(1, message=f"wave: {error}")
+            return
+        await self._show_session(self._agent)
+
+    def _open(self, resume: str | None, source: str = "startup", before: Agent | None = None) -> Agent:
+        return self._agents.open(
+            on_event=self._hear, can_use_tool=self._may_run, resume=resume, source=source, before=before
+        )
+
+    async def _show_session(self, agent: Agent) -> None:
+        self.custom = self._agents.commands()
+        outputs = Path(agent.transcript_path).with_suffix("")
+        self._shell = UserShell(agent.workdir, {**self._environment, **agent.settings.env}, outputs)
+        self._narration = Narration(
+            self._conversation,
+            self._activity,
+            project=agent.workdir,
+            find_call=partial(find_call, agent),
+            find_context=partial(find_context, agent),
+            every_hook=self._every_hook,
+        )
+        await self._conversation.fill(entries_of(agent.messages, agent.hook_runs, agent.workdir))
+        self._tell_status()
+
+    async def change_session(self, resume: str | None, source: str) -> None:
+        before = self.agent
+        self._agent = self._open(resume, source, before)
+        self._along.clear()
+        self._left.append(before)
+        self._activity.forget_hooks()
+        await self._show_session(self._agent)
+        words = "Another session." if resume else "A new session; the old one is kept: /resume brings it back."
+        await self.say(Info(words))
+
+    async def shut_down(self) -> None:
+        """Ends everything that was begun."""
+        if self._work is not None and not self._work.is_finished:
+            self._work.cancel()
+            with suppress(Exception):  # told already, or of no interest any more
+                await self._work.wait()
+        if self._shell is not None:
+            await self._shell.close()
+        for agent in (*self._left, *filter(None, [self._agent])):
+            await agent.close()
+
+    # -------------------------------------------------------------------------------------------- what commands may use
+
+    @property
+    def agent(self) -> Agent:
+        assert self._agent is not None, "the question of trust is still open"
+        return self._agent
+
+    @property
+    def open_agent(self) -> Agent | None:
+        """None while the question of trust is open."""
+        return self._agent
+
+    @property
+    def trace(self) -> list[tuple[float, HookRun]]:
+        return [] if self._narration is None else self._narration.trace
+
+    async def say(self, entry: Entry) -> None:
+        if self._narration is not None:
+            await self._narration.add(entry)
+        self._conversation.follow()
+
+    async def ask(self, question: Question) -> str | None:
+        return await self._answer_of(question)
+
+    async def view(self, screen: HooksView) -> None:
+        await self._answer_of(screen)
+
+    def go_along(self, attachment: Attachment) -> None:
+        self._along.append(attachment)
+
+    def use_theme(self, name: str) -> None:
+        self.theme = THEMES[name]
+
+    def leave(self) -> None:
+        self.exit(0)
+
+    async def _answer_of(self, screen: Screen[Any]) -> Any:
+        """Shows a screen over this one until it is answered, or whoever asks gives up."""
+        answered: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+
+        def answer(value: Any) -> None:
+            if not answered.done():
+                answered.set_result(value)
+
+        await self.push_screen(screen, answer)
+        try:
+            return await answered
+        except asyncio.CancelledError:
+            if self.screen is screen:
+                screen.dismiss(None)
+            raise
+
+    # ------------------------------------------------------------------------------------------------ what is submitted
+
+    @on(PromptBox.Sent)
+    def _sent(self, event: PromptBox.Sent) -> None:
+        if self._agent is not None:
+            self._box.history.add(event.shown)
+            self._submit(event.shown)
+
+    def _submit(self, shown: str) -> None:
+        line = parse(shown)
+        if line is not None and line.name in BY_NAME and BY_NAME[line.name].while_working:
+            self.run_worker(self._command(line), group="commands")
+        elif self.busy:
+            self._box.enqueue(shown)
+        elif line is not None:
+            self._begin(self._command(line))
+        elif shown.startswith("!"):
+            self._begin(self._run_shell(shown[1:].strip()))
+        else:
+            self._begin(self._prompt(shown, self._box.pastes.unfold(shown)))
+
+    @property
+    def busy(self) -> bool:
+        return self._work is not None and not self._work.is_finished
+
+    def _begin(self, work: Coroutine[Any, Any, None]) -> None:
+        self._work = self.run_worker(self._attend(work), group="work", exit_on_error=False)
+
+    async def _attend(self, work: Coroutine[Any, Any, None]) -> None:
+        """One thing at a time; what was queued follows. A failure is told, and the screen lives on."""
+        self._conversation.follow()
+        try:
+            await work
+        except asyncio.CancelledError:
+            self._activity.end()
+            raise
+        except WaveError as error:
+            await self.say(Error(str(error)))
+        except Exception as error:  # a fault of ours, which must not take the conversation along
+            await self.say(Error(f"This should not have happened: {type(error).__name__}: {error}"))
+        self._activity.end()
+        self._tell_status()
+        self.call_later(self._next)
+
+    def _next(self) -> None:
+        if not self.busy and (queued := self._box.next_queued()) is not None:
+            self._submit(queued)
+
+    async def _prompt(self, shown: str, text: str) -> None:
+        agent, before = self.agent, len(self.agent.messages)
+        sent, self._along = attach(text, self._along), []
+        self._activity.begin("Working")
+        self._tell_status()
+        result = await agent.send_message(sent)
+        await self._happened.join()
+        prompts = [block for message in agent.messages[before:] for block in message.blocks]
+        if any(isinstance(block, TextBlock) and block.source == "user" for block in prompts):
+            self._box.history.write(text)
+        elif self._narration is not None and self._narration.prompt is not None:
+            self._narration.prompt.erase()
+        if result.status == "interrupted":
+            self._box.take_back()
+
+    async def _command(self, line: Line) -> None:
+        self._box.history.write(f"/{line.name} {line.arguments}".rstrip())
+        if line.name in BY_NAME:
+            self._activity.begin(f"/{line.name}") if not BY_NAME[line.name].while_working else None
+            await self._desk.run(line.name, line.arguments)
+            self._tell_status()
+        elif (custom := self.custom.get(line.name)) is not None:
+            await self._prompt(f"/{line.name}", custom.prompt(line.arguments))
+        else:
+            await self.say(Warning_(unknown(line.name, self.custom)))
+
+    async def _run_shell(self, command: str) -> None:
+        if not command or self._shell is None:
+            return
+        self._box.history.write(f"!{command}")
+        self._activity.begin("Your command")
+        card = ToolCard(ToolBlock("", "!", {"command": command}), self.agent.workdir)
+        await self.say(card)
+        try:
+            result = await self._shell.run(command, card.output)
+        except asyncio.CancelledError:
+            card.finish(ToolBlock("", "!", card.block.parameters, "Interrupted.", False))
+            raise
+        card.finish(ToolBlock("", "!", card.block.parameters, result.content, result.success))
+        self.go_along(Attachment("shell", command, result.content))
+
+    # ----------------------------------------------------------------------------------------------------- what happens
+
+    def _hear(self, event: Event) -> None:
+        if self._narration is not None:
+            self._happened.put_nowait((event, self._narration))
+
+    async def _narrate(self) -> None:
+        while True:
+            event, narration = await self._happened.get()
+            try:
+                if narration is self._narration:
+                    await narration.tell(event)
+            finally:
+                self._happened.task_done()
+
+    async def _may_run(self, request: PermissionRequest) -> Allow | Deny:
+        """For the agent: what the user says to a call. One question at a time."""
+        diff = await asyncio.to_thread(change_of, request.tool_name, request.tool_input)
+        async with self._asking:
+            await self._happened.join()
+            answer: str | None = await self._answer_of(PermissionDialog(request, diff))
+        if answer is None:
+            self.agent.interrupt()
+        if (rule := rule_in(answer)) is not None:
+            await self._allow_for_good(rule)
+        return meaning_of(answer)
+
+    async def _allow_for_good(self, rule: str) -> None:
+        self.agent.allow(rule)
+        try:
+            await asyncio.to_thread(self._remember, rule)
+        except OSError as error:
+            await self.say(Warning_(f"{rule} is allowed for this session; it could not be kept: {error}"))
+
+    def _tell_status(self) -> None:
+        agent = self._agent
+        if agent is None:
+            return
+        context = agent.context
+        self._status.tell(
+            Facts(
+                model=agent.model_name,
+                mode=agent.permission_mode,
+                used=context.used,
+                window=context.window,
+                dollars=cost(agent.usage, agent.settings.models.get(agent.model_name, {})),
+                directory=short_directory(agent.workdir),
+                branch=git_branch(agent.workdir),
+                session=agent.session_id,
+            )
+        )
+
+    def _candidates(self) -> Sequence[Candidate]:
+        return candidates(list(self.custom.values()))
+
+    # ------------------------------------------------------------------------------------------------------------- keys
+
+    def action_escape(self) -> None:
+        if self._box.close_list():
+            return
+        if not self._box.input.has_focus:
+            self._box.input.focus()
+        elif self.busy:
+            self._interrupt()
+
+    def _interrupt(self) -> None:
+        """The model, hooks and tools end; a shell line too."""
+        if self._agent is not None:
+            self._agent.interrupt()
+        if self._work is not None and not self._agent_works:
+            self._work.cancel()
+
+    @property
+    def _agent_works(self) -> bool:
+        return self._agent is not None and self._agent.busy
+
+    def action_quit_soon(self) -> None:
+        selected = self.screen.get_selected_text()
+        if selected:
+            self.copy_to_clipboard(selected)
+            self.screen.clear_selection()
+            return
+        now = monotonic()
+        if now - self._last_interrupt < SOON:
+            self.exit(0)
+            return
+        self._last_interrupt = now
+        if self._box.text:
+            self._box.put("")
+        elif self.busy:
+            self._interrupt()
+        self.notify("Ctrl-C once more leaves.", timeout=SOON, markup=False)
+
+    def action_next_mode(self) -> None:
+        if self._agent is not None:
+            mode = PermissionMode(self._agent.permission_mode)
+            at = MODES.index(mode) + 1 if mode in MODES else 0
+            self._agent.permission_mode = MODES[at % len(MODES)]
+            self._tell_status()
+
+    def action_open_card(self) -> None:
+        card = self._conversation.at_hand()
+        if card is not None:
+            card.toggle()
+            card.scroll_visible(animate=False)
+
+    def action_card(self, step: int) -> None:
+        self._conversation.walk(step)
+
+    def action_to_prompt(self) -> None:
+        self._box.input.focus()
+
+    def on_key(self, event: events.Key) -> None:
+        """Whoever types on a card means the prompt."""
+        if isinstance(self.focused, Entry) and event.is_printable and event.character:
+            self._box.input.focus()
+            self._box.input.insert(event.character)
+
+    def action_scroll_up(self) -> None:
+        self._conversation.page(-1)
+
+    def action_scroll_down(self) -> None:
+        self._conversation.page(1)
+
+    def action_scroll_start(self) -> None:
+        self._conversation.to_start()
+
+    def action_scroll_end(self) -> None:
+        self._conversation.follow()
+
+    @on(PromptBox.CardsWanted)
+    def _to_cards(self) -> None:
+        cards = self._conversation.cards
+        if cards:
+            cards[-1].focus()
+
+    @on(PromptBox.LeaveWanted)
+    def _leave(self) -> None:
+        self.leave()
+
+    @on(PromptBox.SearchWanted)
+    def _search(self) -> None:
+        self.push_screen(HistorySearch(self._box.history), self._found)
+
+    def _found(self, prompt: str | None) -> None:
+        if prompt is not None:
+            self._box.put(prompt)

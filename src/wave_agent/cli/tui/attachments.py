@@ -1,0 +1,30 @@
+"""What goes along with the next prompt: the output of the user's own commands, and what they took back."""
+
+import re
+
+from msgspec import Struct
+
+from wave_agent.text import clip
+
+_ATTACHED = re.compile(r"\n\n<from-the-user kind=\"([a-z]+)\" what=\"([^\"\n]*)\">\n.*?\n</from-the-user>", re.DOTALL)
+
+
+class Attachment(Struct, frozen=True):
+    kind: str
+    """`shell` or `undo`."""
+    what: str
+    text: str
+
+    def __str__(self) -> str:
+        what = self.what.replace('"', "'").replace("\n", " ")
+        inside = clip(self.text).replace("</from-the-user", "<\\/from-the-user")
+        return f'\n\n<from-the-user kind="{self.kind}" what="{what}">\n{inside}\n</from-the-user>'
+
+
+def attach(prompt: str, attachments: list[Attachment]) -> str:
+    return prompt + "".join(map(str, attachments))
+
+
+def split(prompt: str) -> tuple[str, list[str]]:
+    """The prompt as it was typed, and a line for each thing that went along."""
+    return _ATTACHED.sub("", prompt), [f"{kind}: {what}" for kind, what in _ATTACHED.findall(prompt)]

@@ -1,0 +1,48 @@
+"""Opens the screen, and leaves nothing behind when it closes."""
+
+import asyncio
+import os
+import signal
+import sys
+
+import click
+
+from wave_agent.assembly import find_places
+from wave_agent.cli.flags import Flags, options
+from wave_agent.cli.tui.agents import Agents
+from wave_agent.cli.tui.allowed import AllowedRules
+from wave_agent.cli.tui.app import WaveApp
+from wave_agent.session_index import forget_old_sessions
+
+SIGNALS = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGHUP: 129}
+
+
+def open_screen(flags: Flags) -> int:
+    """Returns the exit status."""
+    return asyncio.run(_run(flags))
+
+
+async def _run(flags: Flags) -> int:
+    environment = dict(os.environ)
+    project, home = find_places(flags.cwd, environment)
+    allowed = AllowedRules(home, project)
+    agents = Agents(options(flags, lambda _: None), project, home, allowed.rules)
+    app = WaveApp(agents, remember=allowed.remember, environment=environment, every_hook=flags.debug_hooks)
+    try:
+        app.prepare()
+        loop = asyncio.get_running_loop()
+        for number, status in SIGNALS.items():
+            loop.add_signal_handler(number, app.exit, status)
+        status = await app.run_async()
+    finally:
+        await app.shut_down()
+    return _farewell(app, status)
+
+
+def _farewell(app: WaveApp, status: int | None) -> int:
+    agent = app.open_agent
+    if agent is not None:
+        forget_old_sessions(agent.home, agent.settings.cleanup_days)
+        if agent.messages and sys.stdout.isatty():
+            click.echo(f"wave -r {agent.session_id}   goes on with this session")
+    return app.return_code or 0 if status is None else status

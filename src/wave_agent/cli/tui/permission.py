@@ -1,0 +1,79 @@
+"""The question before a call runs: what it would do, who asks and why, and the answers there are."""
+
+import json
+
+from textual.app import ComposeResult
+from textual.content import Content
+from textual.widgets import Input, OptionList
+
+from wave_agent.cli.tui.choice import Choice, Question
+from wave_agent.cli.tui.diff import coloured
+from wave_agent.cli.tui.plain import plain
+from wave_agent.permissions import Allow, Deny, PermissionRequest
+
+YES, NO, TELL, ALWAYS = "yes", "no", "tell", "always:"
+
+
+def body(request: PermissionRequest, diff: str) -> Content:
+    """What the call would do, then what asks and why."""
+    if diff:
+        shown = coloured(diff)
+    elif isinstance(command := request.tool_input.get("command"), str):
+        shown = plain(f"$ {command}")
+    else:
+        shown = plain(json.dumps(request.tool_input, indent=2, ensure_ascii=False, default=str))
+    asks = [plain(f"\n\nAsked by {request.by}" if request.by else "\n\nAsked", "$muted")]
+    if request.reason:
+        asks.append(plain(f": {request.reason}", "$text-warning"))
+    return Content.assemble(shown, *asks)
+
+
+def choices(request: PermissionRequest) -> list[Choice]:
+    """`always` is offered only where a rule would answer the question."""
+    lasting = request.suggestions if request.lasting else ()
+    rules = [
+        Choice(f"{ALWAYS}{rule}", f"Yes, and always in this project: {rule}", "a" if not at else "")
+        for at, rule in enumerate(lasting)
+    ]
+    return [Choice(YES, "Yes, once", "y"), *rules, Choice(NO, "No", "n"), Choice(TELL, "No, and tell the model …", "t")]
+
+
+def rule_in(answer: str | None) -> str | None:
+    """The rule that the user wants to hold for good."""
+    return answer.removeprefix(ALWAYS) if answer is not None and answer.startswith(ALWAYS) else None
+
+
+def meaning_of(answer: str | None) -> Allow | Deny:
+    """What the agent is told."""
+    if answer == YES or rule_in(answer) is not None:
+        return Allow()
+    told = (answer or "").removeprefix(NO).removeprefix(TELL).removeprefix(":")
+    said = "The user interrupted." if answer is None else "The user said no."
+    return Deny(f"{said[:-1]}: {told}" if told else said)
+
+
+class PermissionDialog(Question):
+    """Answers `yes`, `always:RULE`, `no` or `tell:WORDS`; None interrupts."""
+
+    def __init__(self, request: PermissionRequest, diff: str) -> None:
+        path = request.tool_input.get("file_path")
+        what = f"{request.tool_name} {path}" if isinstance(path, str) else request.tool_name
+        super().__init__(f"May {what} run?", body(request, diff), choices(request))
+
+    def compose(self) -> ComposeResult:
+        yield from super().compose()
+        words = Input(placeholder="What the model should know; Enter sends it", compact=True)
+        words.display = False
+        yield words
+
+    def choose(self, choice: Choice) -> None:
+        if choice.value != TELL:
+            super().choose(choice)
+            return
+        words = self.query_one(Input)
+        words.display = True
+        self.query_one(OptionList).display = False
+        words.focus()
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        self.dismiss(f"{TELL}:{event.value.strip()}")

@@ -1,0 +1,110 @@
+"""The line at the bottom: model, mode, window, cost, place, session. Where it is narrow, the least important goes."""
+
+import os
+from pathlib import Path
+from typing import NamedTuple
+
+from msgspec import Struct
+from textual.content import Content
+from textual.widgets import Static
+
+from wave_agent.cli.tui.cost import shown, tokens
+from wave_agent.cli.tui.plain import one_line, plain
+from wave_agent.permissions import PermissionMode
+
+BETWEEN = " · "
+MODE_STYLES = {
+    PermissionMode.DEFAULT: "$muted",
+    PermissionMode.ACCEPT_EDITS: "bold $text-accent",
+    PermissionMode.PLAN: "bold $text-primary",
+    PermissionMode.DONT_ASK: "bold $text-warning",
+    PermissionMode.BYPASS: "bold $text-error",
+}
+
+
+class Facts(Struct, frozen=True, kw_only=True):
+    """What the line tells."""
+
+    model: str = ""
+    mode: str = "default"
+    used: int | None = None
+    window: int | None = None
+    dollars: float | None = None
+    directory: str = ""
+    branch: str = ""
+    session: str = ""
+
+
+class _Part(NamedTuple):
+    text: str
+    style: str
+    importance: int
+    """The lowest goes first."""
+
+
+def _parts(facts: Facts) -> list[_Part]:
+    place = f"{facts.directory} ({facts.branch})" if facts.branch else facts.directory
+    parts = [
+        _Part(one_line(facts.model, 40) or "no model", "bold", 5),
+        _Part(facts.mode, MODE_STYLES[PermissionMode(facts.mode)], 6),
+        _Part(_window(facts), "$muted", 4),
+        _Part("" if facts.dollars is None else shown(facts.dollars), "$muted", 3),
+        _Part(one_line(place, 60), "$muted", 2),
+        _Part(f"session {facts.session[:8]}" if facts.session else "", "$muted", 1),
+    ]
+    return [part for part in parts if part.text]
+
+
+def _window(facts: Facts) -> str:
+    if facts.used is None:
+        return ""
+    if facts.window is None:
+        return f"{tokens(facts.used)} tokens"
+    return f"{facts.used / facts.window:.0%} of {tokens(facts.window)}"
+
+
+def line(facts: Facts, width: int) -> Content:
+    parts = _parts(facts)
+    while len(parts) > 1 and sum(len(part.text) for part in parts) + len(BETWEEN) * (len(parts) - 1) > width:
+        parts.remove(min(parts, key=lambda part: part.importance))
+    return Content(BETWEEN).join(plain(part.text, part.style) for part in parts)
+
+
+class StatusLine(Static):
+    def __init__(self) -> None:
+        super().__init__(markup=False)
+        self._facts = Facts()
+
+    @property
+    def facts(self) -> Facts:
+        return self._facts
+
+    def tell(self, facts: Facts) -> None:
+        if facts != self._facts:
+            self._facts = facts
+            self.on_resize()
+
+    def on_resize(self) -> None:
+        self.update(line(self._facts, self.content_size.width))
+
+
+def short_directory(path: str) -> str:
+    home = str(Path.home())
+    return f"~{path[len(home) :]}" if path == home or path.startswith(f"{home}/") else path
+
+
+def git_branch(project: str) -> str:
+    """The branch that is checked out, read from git's own files; "" outside of a repository."""
+    directory = Path(project)
+    for place in (directory, *directory.parents):
+        git = place / ".git"
+        if not os.path.lexists(git):
+            continue
+        try:
+            if git.is_file():  # a worktree or a submodule: the file says where
+                git = place / git.read_text().partition("gitdir:")[2].strip()
+            head = (git / "HEAD").read_text().strip()
+        except (OSError, UnicodeDecodeError):
+            return ""
+        return head.removeprefix("ref: refs/heads/") if head.startswith("ref:") else head[:8]
+    return ""

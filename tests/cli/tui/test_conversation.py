@@ -1,0 +1,267 @@
+"""What one sees of a conversation: answers, calls, thoughts, and what is for the user alone."""
+
+import asyncio
+from functools import partial
+from pathlib import Path
+
+from tests.cli.tui.stage import Stage, hooks, stage
+from tests.waiting import until
+from wave_agent import ModelError
+from wave_agent.cli.tui.answer import Answer, Piece
+from wave_agent.cli.tui.entries import Error, HookLine, Info, Reasoning, UserPrompt, Warning_
+from wave_agent.cli.tui.tool_card import State, ToolCard
+from wave_agent.hooks import allow, deny
+from wave_agent.model_server import RecordingModelServer
+from wave_agent.testing import Reply, call
+
+
+async def test_an_answer_is_drawn_as_markdown_with_its_code(project: Path):
+    text = "# Title\n\nSome **bold** words.\n\n```python\nprint('hi')\n```\n\n- one\n- two"
+    async with stage(project, [text]) as on:
+        await on.say("Explain.")
+        await on.sees("print('hi')")
+        assert on.kinds == ["UserPrompt", "Answer"]
+        assert on.entry(Answer).text == text
+        assert "**" not in on.screen
+        assert "• one" in on.screen
+
+
+async def test_an_answer_is_seen_while_it_still_streams(project: Path):
+    gate = asyncio.Event()
+    async with RecordingModelServer(
+        [Reply(text="The first part. ", tool_calls=[call("Read", file_path="a")]), Reply("Rest.", gate=gate)]
+    ) as server:  # noqa: E501
+        async with stage(project, base_url=server.base_url, model="any") as on:
+            await on.send("Go.")
+            await on.sees("The first part.")
+            await on.sees("Working")
+            assert on.app.busy
+            gate.set()
+            await on.idle()
+            await on.sees("Rest.")
+            assert "Working" not in on.screen
+    assert server.requests[0].body["messages"][-1]["content"] == "Go."
+
+
+async def test_nothing_that_a_model_writes_is_markup_or_html_or_hidden(project: Path):
+    text = (
+        "[red]not red[/red] <b>bold?</b> &#8238;x \x1b[31mescape\x1b[0m [link=file:///etc]l[/link]\n\n<div>block</div>"
+    )
+    async with stage(project, [text], size=(140, 30)) as on:
+        await on.say("[bold]my[/bold] \x1b[2Jprompt")
+        await on.sees("[red]not red[/red] <b>bold?</b> &#8238;x escape [link=file:///etc]l[/link]")
+        await on.sees("<div>block</div>")
+        assert "> [bold]my[/bold] prompt" in on.screen
+
+
+async def test_a_call_is_a_card_that_opens_to_its_input_and_output(project: Path):
+    replies = [Reply(tool_calls=[call("Bash", command="printf 'one\\ntwo\\n'")]), "done"]
+    async with stage(project, replies, permission_mode="bypassPermissions") as on:
+        await on.say("Run it.")
+        card: ToolCard = on.entry(ToolCard)
+        assert card.state is State.DONE
+        assert "● Bash printf 'one\\ntwo\\n'  2 lines" in on.screen
+        assert "$ printf" not in on.screen
+        await on.press("ctrl+o")
+        await on.sees("$ printf 'one\\ntwo\\n'")
+        assert [line.strip() for line in on.screen.splitlines() if line.strip() in ("one", "two")] == ["one", "two"]
+        await on.press("ctrl+o")
+        assert "$ printf" not in on.screen
+
+
+async def test_a_running_command_shows_its_last_line(project: Path):
+    command = "echo begun; until [ -e go ]; do sleep 0.01; done"
+    replies = [Reply(tool_calls=[call("Bash", command=command)]), "done"]
+    async with stage(project, replies, permission_mode="bypassPermissions") as on:
+        await on.send("Run it.")
+        await on.sees("◌ Bash echo begun")
+        await on.until(lambda: "\n  begun" in str(on.entry(ToolCard).visual))
+        (project / "go").touch()
+        await on.idle()
+        assert on.entry(ToolCard).state is State.DONE
+
+
+async def test_an_edit_opens_to_its_change(project: Path):
+    (project / "a.py").write_text("x = 1\ny = 2\n")
+    edit = call("Edit", file_path="a.py", old_string="x = 1", new_string="x = 3")
+    replies = [Reply(tool_calls=[call("Read", file_path="a.py")]), Reply(tool_calls=[edit]), "done"]
+    async with stage(project, replies, permission_mode="acceptEdits") as on:
+        await on.say("Change it.")
+        assert "● Edit a.py  +1 -1" in on.screen
+        await on.press("ctrl+o")
+        await on.sees("-x = 1")
+        assert "+x = 3" in on.screen
+
+
+async def test_a_failed_call_says_why_and_a_blocked_one_too(project: Path):
+    guard = hooks("PreToolUse", lambda event: deny("not in this project"), matcher="Bash")
+    replies = [Reply(tool_calls=[call("Read", file_path="nowhere"), call("Bash", command="rm -rf x")]), "done"]
+    async with stage(project, replies, hooks=guard) as on:
+        await on.say("Try.")
+        failed, blocked = [entry for entry in on.entries if isinstance(entry, ToolCard)]
+        assert (failed.state, blocked.state) == (State.FAILED, State.BLOCKED)
+        assert "✗ Read nowhere  failed" in on.screen
+        assert "does not exist" in on.screen
+        assert "⊘ Bash rm -rf x  blocked" in on.screen
+        assert "not in this project" in str(blocked.visual)
+
+
+async def test_a_rule_that_denies_shows_as_blocked(project: Path):
+    settings = ({"permissions": {"deny": ["Bash(rm:*)"]}},)
+    replies = [Reply(tool_calls=[call("Bash", command="rm x")]), "done"]
+    async with stage(project, replies, overlays=settings) as on:
+        await on.say("Try.")
+        assert on.entry(ToolCard).state is State.BLOCKED
+        assert "Denied by the permission rule Bash(rm:*)" in on.screen
+
+
+async def test_thoughts_are_folded(project: Path):
+    async with stage(project, [Reply("Forty-two.", reasoning="First six.\nThen seven.")]) as on:
+        await on.say("How much?")
+        assert "∴ Thought, 2 lines" in on.screen
+        assert "Then seven." not in on.screen
+        await on.press("ctrl+o")
+        await on.sees("Then seven.")
+        assert on.kinds == ["UserPrompt", "Reasoning", "Answer"]
+        assert on.entry(Reasoning).opened
+
+
+async def test_errors_and_notices_say_that_they_are_for_the_user_alone(project: Path):
+    told = hooks("UserPromptSubmit", lambda event: {"systemMessage": "mind the [gap]"})
+    async with stage(project, [ModelError("the server is down")], hooks=told) as on:
+        await on.say("Hello.")
+        assert on.said(Warning_) == ["! Told to you alone: mind the [gap]"] or on.said(Info) == ["· mind the [gap]"]
+        assert on.said(Error) == ["✗ Error, told to you alone: the server is down"]
+
+
+async def test_a_long_notice_is_folded(project: Path):
+    long = "\n".join(f"line {number}" for number in range(40))
+    async with stage(project, [ModelError(long)]) as on:
+        await on.say("Hello.")
+        assert "… 28 more lines, Ctrl-O shows them" in on.screen
+        await on.press("ctrl+o")
+        await on.sees("line 39")
+
+
+async def test_a_long_prompt_is_folded_too(project: Path):
+    async with stage(project, ["ok"]) as on:
+        await on.say("\n".join(f"line {number}" for number in range(40)))
+        assert "… 28 more lines" in str(on.entry(UserPrompt).visual)
+
+
+async def test_it_follows_the_stream_until_the_user_scrolls_away_and_then_stays(project: Path):
+    gate = asyncio.Event()
+    text = "\n\n".join(f"paragraph {number}" for number in range(60))
+    async with stage(project, [text, Reply(text.replace("paragraph", "sentence"), gate=gate)], size=(80, 24)) as on:
+        await on.say("One.")
+        await on.sees("paragraph 59")
+        await on.send("Two.")
+        await on.sees("> Two.")
+        await on.press("pageup", "pageup")
+        place = on.conversation.scroll_offset.y
+        gate.set()
+        await on.idle()
+        assert on.conversation.scroll_offset.y == place
+        assert "sentence" not in on.screen
+        await on.press("ctrl+end")
+        await on.sees("sentence 59")
+
+
+async def test_a_long_answer_is_drawn_in_pieces_and_loses_nothing(project: Path):
+    text = "\n\n".join(f"Paragraph number {number} with a few more words in it." for number in range(300))
+    async with stage(project, [text]) as on:
+        await on.say("Much.")
+        answer: Answer = on.entry(Answer)
+        pieces = list(answer.query(Piece))
+        assert len(pieces) > 3
+        assert "".join(piece.source for piece in pieces) == text
+
+
+async def test_a_long_conversation_keeps_few_widgets_and_brings_the_others_back(project: Path):
+    async with stage(project, size=(80, 24)) as on:
+        await on.conversation.fill([partial(Info, f"line {number}") for number in range(100)])
+        await on.until(lambda: "line 99" in on.screen)
+        assert len(on.entries) == 40
+        await on.press("ctrl+home")
+        await on.until(lambda: len(on.entries) == 80)
+        assert "line 60" in on.screen  # what was in view stays in view
+        await on.press("ctrl+home")
+        await on.until(lambda: len(on.entries) == 100)
+        await on.press("ctrl+home")
+        await on.sees("line 0")
+        await on.press("ctrl+end")
+        await on.sees("line 99")
+
+
+async def test_what_was_said_long_ago_leaves_the_screen_and_can_be_brought_back(project: Path):
+    async with stage(project, size=(80, 24)) as on:
+        for number in range(170):
+            await on.conversation.add(Info(f"line {number}"))
+            await on.pilot.pause() if number % 40 == 0 else None
+        await on.until(lambda: on.conversation.is_following)
+        await on.conversation.add(Info("last"))
+        assert len(on.entries) < 170
+        await on.press("ctrl+home")
+        await on.until(lambda: len(on.entries) == 171)
+
+
+async def test_the_cards_can_be_walked_by_keyboard(project: Path):
+    calls = [call("Bash", command=f"echo {number}") for number in range(3)]
+    replies = [Reply(tool_calls=calls), "done"]
+    async with stage(project, replies, permission_mode="bypassPermissions") as on:
+        await on.say("Three.")
+        cards = on.conversation.cards
+        await on.press("tab")
+        assert cards[2].has_focus
+        await on.press("up", "up", "enter")
+        assert [card.opened for card in cards] == [True, False, False]
+        await on.press("down", "ctrl+o")
+        assert [card.opened for card in cards] == [True, True, False]
+        await on.press("escape")
+        assert on.box.input.has_focus
+        await on.press("tab", "h", "i")
+        assert on.box.text == "hi"
+
+
+async def test_an_erased_prompt_is_gone_from_the_screen_and_the_up_key_brings_it_back(project: Path, home: Path):
+    guard = hooks("UserPromptSubmit", lambda event: deny("no secrets"))
+    async with stage(project, hooks=guard) as on:
+        await on.say("my password is hunter2")
+        assert "hunter2" not in on.screen
+        assert "refused and is erased" in on.screen
+        assert on.said(Error) == ["✗ Error, told to you alone: no secrets"]
+        await on.press("up")
+        assert on.box.text == "my password is hunter2"
+    assert not [file for file in home.rglob("*") if file.is_file() and b"hunter2" in file.read_bytes()]
+
+
+async def test_a_fault_of_the_program_is_told_and_the_screen_lives_on(project: Path):
+    async with stage(project, []) as on:  # a model without a reply raises what no model raises
+        await on.say("Hello.")
+        assert "This should not have happened: AssertionError" in on.screen
+        assert not on.app.busy
+
+
+def silent(event: object) -> None:
+    pass
+
+
+async def test_hooks_without_an_opinion_leave_no_line_unless_wanted(project: Path):
+    quiet = hooks("UserPromptSubmit", silent, lambda event: allow())
+    async with stage(project, ["a"], hooks=quiet) as on:
+        await on.say("Hello.")
+        assert on.kinds == ["UserPrompt", "Answer"]
+    async with stage(project, ["a"], hooks=quiet, every_hook=True) as on:
+        await on.say("Hello.")
+        assert on.kinds.count("HookLine") == 2
+        assert "had no opinion" in on.said(HookLine)[0]
+
+
+async def test_it_is_waited_for_all_that_happened(project: Path):
+    async def settled(on: Stage) -> None:
+        await until(lambda: not on.app.busy)
+
+    async with stage(project, ["word " * 500]) as on:
+        await on.send("Much.")
+        await settled(on)
+        assert on.entry(Answer).text == "word " * 500
