@@ -119,11 +119,40 @@ def test_wave_version_loads_nothing_heavy() -> None:
     assert heavy.isdisjoint(process.stdout.split())
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["-h"], []], ids=["--help", "-h", "alone"])
+@pytest.mark.parametrize("arguments", [["--help"], ["-h"]], ids=["--help", "-h"])
 def test_wave_prints_its_usage_for(arguments: list[str]) -> None:
     process = run_process(WAVE, *arguments)
     assert process.returncode == 0, process.stderr
     assert process.stdout.startswith("Usage: wave ")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "hint"),
+    [
+        ([], 'wave -p "PROMPT"'),
+        (["-c"], "needs a terminal"),
+        (["--output-format", "json"], "--output-format is for -p"),
+    ],
+    ids=["alone", "with -c", "with --output-format"],
+)
+def test_wave_without_a_terminal_says_what_to_do_instead(arguments: list[str], hint: str) -> None:
+    process = run_process(WAVE, *arguments)
+    assert (process.returncode, process.stdout) == (2, "")
+    assert hint in process.stderr
+    assert "Traceback" not in process.stderr
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["-p", "Hello."], []], ids=["--help", "-p", "alone"])
+def test_the_library_of_the_screen_is_not_loaded_by_wave(arguments: list[str], tmp_path: Path) -> None:
+    process = run_unmeasured(
+        "import os, sys\n"
+        f"os.environ |= {{'WAVE_HOME': {str(tmp_path)!r}, 'WAVE_BASE_URL': 'http://127.0.0.1:1/v1'}}\n"
+        f"from wave_agent.cli.main import run, wave\nrun(wave, {arguments!r})\n"
+        "print('loaded:', *sorted(sys.modules))"
+    )
+    loaded = process.stdout.partition("loaded: ")[2].split()
+    assert "wave_agent.cli.main" in loaded, process.stderr
+    assert [name for name in loaded if name.split(".")[0] in ("textual", "rich", "markdown_it", "pygments")] == []
 
 
 def test_wave_with_an_unknown_command_is_a_usage_error() -> None:

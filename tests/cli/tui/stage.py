@@ -18,6 +18,7 @@ from wave_agent.assembly import Options
 from wave_agent.cli.tui.agents import Agents
 from wave_agent.cli.tui.allowed import AllowedRules
 from wave_agent.cli.tui.app import WaveApp
+from wave_agent.cli.tui.choice import Question
 from wave_agent.cli.tui.conversation import Conversation
 from wave_agent.cli.tui.entries import Entry
 from wave_agent.cli.tui.prompt import PromptBox
@@ -70,6 +71,10 @@ class Stage:
         """The latest of this kind."""
         return [entry for entry in self.entries if isinstance(entry, kind)][-1]
 
+    def asks(self, kind: type[Question]) -> Question | None:
+        """The question that stands there and has the keyboard."""
+        return next((question for question in self.app.query(kind) if question.has_focus_within), None)
+
     @property
     def kinds(self) -> list[str]:
         return [type(entry).__name__ for entry in self.entries]
@@ -87,13 +92,13 @@ class Stage:
         return text_of(self.app.export_screenshot())
 
     async def until(self, condition: Callable[[], bool]) -> None:
-        await until(condition)
+        await until(condition, 40)
         await self.pilot.pause()
 
     async def sees(self, text: str) -> None:
         """Waits until the text is on the screen."""
         try:
-            await until(lambda: text in self.screen, 10)
+            await until(lambda: text in self.screen, 40)
         except AssertionError:
             raise AssertionError(f"{text!r} never came; the screen shows\n{self.screen}") from None
 

@@ -28,18 +28,19 @@ async def test_an_answer_is_drawn_as_markdown_with_its_code(project: Path):
 
 async def test_an_answer_is_seen_while_it_still_streams(project: Path):
     gate = asyncio.Event()
-    async with RecordingModelServer(
-        [Reply(text="The first part. ", tool_calls=[call("Read", file_path="a")]), Reply("Rest.", gate=gate)]
-    ) as server:  # noqa: E501
-        async with stage(project, base_url=server.base_url, model="any") as on:
-            await on.send("Go.")
-            await on.sees("The first part.")
-            await on.sees("Working")
-            assert on.app.busy
-            gate.set()
-            await on.idle()
-            await on.sees("Rest.")
-            assert "Working" not in on.screen
+    replies = [Reply("The first part. ", tool_calls=[call("Read", file_path="a")]), Reply("Rest.", gate=gate)]
+    async with (
+        RecordingModelServer(replies) as server,
+        stage(project, base_url=server.base_url, model="any") as on,
+    ):
+        await on.send("Go.")
+        await on.sees("The first part.")
+        await on.sees("Working")
+        assert on.app.busy
+        gate.set()
+        await on.idle()
+        await on.sees("Rest.")
+        assert "Working" not in on.screen
     assert server.requests[0].body["messages"][-1]["content"] == "Go."
 
 
@@ -94,14 +95,14 @@ async def test_an_edit_opens_to_its_change(project: Path):
 
 
 async def test_a_failed_call_says_why_and_a_blocked_one_too(project: Path):
-    guard = hooks("PreToolUse", lambda event: deny("not in this project"), matcher="Bash")
+    guard = hooks("PreToolUse", lambda _: deny("not in this project"), matcher="Bash")
     replies = [Reply(tool_calls=[call("Read", file_path="nowhere"), call("Bash", command="rm -rf x")]), "done"]
     async with stage(project, replies, hooks=guard) as on:
         await on.say("Try.")
         failed, blocked = [entry for entry in on.entries if isinstance(entry, ToolCard)]
         assert (failed.state, blocked.state) == (State.FAILED, State.BLOCKED)
         assert "✗ Read nowhere  failed" in on.screen
-        assert "does not exist" in on.screen
+        assert "does not exist" in str(failed.visual)
         assert "⊘ Bash rm -rf x  blocked" in on.screen
         assert "not in this project" in str(blocked.visual)
 
@@ -127,7 +128,7 @@ async def test_thoughts_are_folded(project: Path):
 
 
 async def test_errors_and_notices_say_that_they_are_for_the_user_alone(project: Path):
-    told = hooks("UserPromptSubmit", lambda event: {"systemMessage": "mind the [gap]"})
+    told = hooks("UserPromptSubmit", lambda _: {"systemMessage": "mind the [gap]"})
     async with stage(project, [ModelError("the server is down")], hooks=told) as on:
         await on.say("Hello.")
         assert on.said(Warning_) == ["! Told to you alone: mind the [gap]"] or on.said(Info) == ["· mind the [gap]"]
@@ -224,7 +225,7 @@ async def test_the_cards_can_be_walked_by_keyboard(project: Path):
 
 
 async def test_an_erased_prompt_is_gone_from_the_screen_and_the_up_key_brings_it_back(project: Path, home: Path):
-    guard = hooks("UserPromptSubmit", lambda event: deny("no secrets"))
+    guard = hooks("UserPromptSubmit", lambda _: deny("no secrets"))
     async with stage(project, hooks=guard) as on:
         await on.say("my password is hunter2")
         assert "hunter2" not in on.screen
@@ -247,7 +248,7 @@ def silent(event: object) -> None:
 
 
 async def test_hooks_without_an_opinion_leave_no_line_unless_wanted(project: Path):
-    quiet = hooks("UserPromptSubmit", silent, lambda event: allow())
+    quiet = hooks("UserPromptSubmit", silent, lambda _: allow())
     async with stage(project, ["a"], hooks=quiet) as on:
         await on.say("Hello.")
         assert on.kinds == ["UserPrompt", "Answer"]

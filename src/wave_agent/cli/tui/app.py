@@ -11,7 +11,6 @@ from typing import Any, ClassVar
 from textual import events, on
 from textual.app import App, ComposeResult
 from textual.binding import BindingType
-from textual.screen import Screen
 from textual.worker import Worker
 
 from wave_agent.agent import Agent
@@ -84,7 +83,7 @@ class WaveApp(App[int]):
         self._last_interrupt = float("-inf")
         self.custom: Mapping[str, CustomCommand] = {}
         project = transcripts(agents.home, agents.project)
-        self._box = PromptBox(History(project / "history.jsonl"), Files(agents.project), self._candidates)
+        self._box = PromptBox(History(project / "history"), Files(agents.project), self._candidates)
         self._conversation = Conversation()
         self._activity = Activity()
         self._status = StatusLine()
@@ -200,10 +199,19 @@ class WaveApp(App[int]):
         self._conversation.follow()
 
     async def ask(self, question: Question) -> str | None:
-        return await self._answer_of(question)
+        """The question stands in place of the prompt until it is answered, or whoever asks gives up."""
+        async with self._asking:
+            await self.screen.mount(question, before=self._status)
+            self._box.display = False
+            try:
+                return await question.answer
+            finally:
+                question.remove()
+                self._box.display = True
+                self._box.input.focus()
 
     async def view(self, screen: HooksView) -> None:
-        await self._answer_of(screen)
+        await self.push_screen(screen)
 
     def go_along(self, attachment: Attachment) -> None:
         self._along.append(attachment)
@@ -213,22 +221,6 @@ class WaveApp(App[int]):
 
     def leave(self) -> None:
         self.exit(0)
-
-    async def _answer_of(self, screen: Screen[Any]) -> Any:
-        """Shows a screen over this one until it is answered, or whoever asks gives up."""
-        answered: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-
-        def answer(value: Any) -> None:
-            if not answered.done():
-                answered.set_result(value)
-
-        await self.push_screen(screen, answer)
-        try:
-            return await answered
-        except asyncio.CancelledError:
-            if self.screen is screen:
-                screen.dismiss(None)
-            raise
 
     # ------------------------------------------------------------------------------------------------ what is submitted
 
@@ -335,13 +327,13 @@ class WaveApp(App[int]):
                 self._happened.task_done()
 
     async def _may_run(self, request: PermissionRequest) -> Allow | Deny:
-        """For the agent: what the user says to a call. One question at a time."""
+        """For the agent: what the user says to a call."""
         diff = await asyncio.to_thread(change_of, request.tool_name, request.tool_input)
-        async with self._asking:
-            await self._happened.join()
-            answer: str | None = await self._answer_of(PermissionDialog(request, diff))
+        await self._happened.join()
+        answer = await self.ask(PermissionDialog(request, diff))
         if answer is None:
             self.agent.interrupt()
+            await asyncio.get_running_loop().create_future()  # the interruption ends this wait
         if (rule := rule_in(answer)) is not None:
             await self._allow_for_good(rule)
         return meaning_of(answer)

@@ -1,5 +1,6 @@
 """A question with answers to choose from, by arrow keys or by one letter. The conversation stays in view."""
 
+import asyncio
 from collections.abc import Sequence
 from typing import ClassVar, NamedTuple
 
@@ -8,7 +9,6 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
@@ -23,8 +23,8 @@ class Choice(NamedTuple):
     """A letter that chooses it at once."""
 
 
-class Question(ModalScreen[str | None]):
-    """Answers with the value of a choice; None: the user turned away."""
+class Question(Vertical):
+    """Stands in place of the prompt. Answers with the value of a choice; None: the user turned away."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "turn_away", show=False),
@@ -33,17 +33,17 @@ class Question(ModalScreen[str | None]):
     ]
 
     def __init__(self, title: str, body: Content, choices: Sequence[Choice]) -> None:
-        super().__init__()
-        self._title = title
+        super().__init__(classes="dialog")
+        self._heading = title
         self._body = body
         self._choices = choices
+        self.answer: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
 
     def compose(self) -> ComposeResult:
-        with Vertical(classes="dialog"):
-            yield Static(plain(self._title, "bold"), classes="title")
-            with VerticalScroll(classes="body", can_focus=False):
-                yield Static(self._body, markup=False)
-            yield OptionList(*(Option(self._label(choice)) for choice in self._choices), markup=False)
+        yield Static(plain(self._heading, "bold"), classes="title")
+        with VerticalScroll(classes="body", can_focus=False):
+            yield Static(self._body, markup=False)
+        yield OptionList(*(Option(self._label(choice)) for choice in self._choices), markup=False)
 
     def on_mount(self) -> None:
         self.query_one(OptionList).focus()
@@ -52,6 +52,7 @@ class Question(ModalScreen[str | None]):
         return Content.assemble(plain(f"{choice.key:>2} ", "$text-accent"), plain(choice.label))
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
+        event.stop()
         self.choose(self._choices[event.option_index])
 
     def on_key(self, event: events.Key) -> None:
@@ -61,10 +62,14 @@ class Question(ModalScreen[str | None]):
             self.choose(chosen)
 
     def choose(self, choice: Choice) -> None:
-        self.dismiss(choice.value)
+        self.give(choice.value)
+
+    def give(self, answer: str | None) -> None:
+        if not self.answer.done():
+            self.answer.set_result(answer)
 
     def action_turn_away(self) -> None:
-        self.dismiss(None)
+        self.give(None)
 
     def action_body(self, step: int) -> None:
         body = self.query_one(".body", VerticalScroll)

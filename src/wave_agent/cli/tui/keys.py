@@ -51,7 +51,7 @@ KEYS = (
     Key("escape", Where.ANYWHERE, "close what is open; else interrupt the agent: model, hooks and tools end", "escape"),
     Key("ctrl+c", Where.ANYWHERE, "empty the prompt, interrupt; twice: leave", "quit_soon", first=True),
     Key("ctrl+q", Where.ANYWHERE, "leave at once"),
-    Key("shift+tab", Where.ANYWHERE, "the next permission mode: default, acceptEdits, plan", "next_mode"),
+    Key("shift+tab", Where.ANYWHERE, "the next permission mode: default, acceptEdits, plan", "next_mode", first=True),
     Key("ctrl+o", Where.ANYWHERE, "open or close the card at hand, or else the latest", "open_card"),
     Key("pageup", Where.ANYWHERE, "scroll the conversation up", "scroll_up"),
     Key("pagedown", Where.ANYWHERE, "scroll the conversation down", "scroll_down"),

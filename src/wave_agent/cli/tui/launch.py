@@ -23,6 +23,8 @@ def open_screen(flags: Flags) -> int:
 
 
 async def _run(flags: Flags) -> int:
+    for name in ("COLUMNS", "LINES"):  # exported, they tell the size of another moment, and would be believed
+        os.environ.pop(name, None)
     environment = dict(os.environ)
     project, home = find_places(flags.cwd, environment)
     allowed = AllowedRules(home, project)

@@ -76,4 +76,5 @@ class PermissionDialog(Question):
         words.focus()
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
-        self.dismiss(f"{TELL}:{event.value.strip()}")
+        event.stop()
+        self.give(f"{TELL}:{event.value.strip()}")

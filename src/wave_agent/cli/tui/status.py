@@ -49,7 +49,7 @@ def _parts(facts: Facts) -> list[_Part]:
         _Part(facts.mode, MODE_STYLES[PermissionMode(facts.mode)], 6),
         _Part(_window(facts), "$muted", 4),
         _Part("" if facts.dollars is None else shown(facts.dollars), "$muted", 3),
-        _Part(one_line(place, 60), "$muted", 2),
+        _Part(one_line(place, 100), "$muted", 2),
         _Part(f"session {facts.session[:8]}" if facts.session else "", "$muted", 1),
     ]
     return [part for part in parts if part.text]
@@ -88,9 +88,11 @@ class StatusLine(Static):
         self.update(line(self._facts, self.content_size.width))
 
 
-def short_directory(path: str) -> str:
+def short_directory(path: str, limit: int = 40) -> str:
+    """With `~` for the user's own, and only the end of a long one."""
     home = str(Path.home())
-    return f"~{path[len(home) :]}" if path == home or path.startswith(f"{home}/") else path
+    shown = f"~{path[len(home) :]}" if path == home or path.startswith(f"{home}/") else path
+    return shown if len(shown) <= limit else f"…{shown[1 - limit :]}"
 
 
 def git_branch(project: str) -> str:

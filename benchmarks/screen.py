@@ -1,0 +1,95 @@
+"""How soon the screen answers a key while an answer streams into a long conversation.
+
+The floor is the same key in an empty conversation, in the same run.
+"""
+
+import asyncio
+import os
+import tempfile
+from pathlib import Path
+from time import perf_counter
+
+from textual.pilot import Pilot
+
+from benchmarks.measure import Claim
+from wave_agent.assembly import Options
+from wave_agent.cli.tui.agents import Agents
+from wave_agent.cli.tui.app import WaveApp
+from wave_agent.cli.tui.prompt import PromptInput
+from wave_agent.messages import Message, MessageAdded, PromptAccepted, PromptAdded, TextBlock, ToolBlock
+from wave_agent.session import FileSessionStore, Recorder, transcript_file
+from wave_agent.testing import ScriptedModel
+
+MESSAGES = 500
+TOKENS = 20_000
+KEYS = 60
+LIMIT = 100_000.0
+"""Microseconds: what a person takes for at once."""
+PARAGRAPH = (
+    "Some words about **the parser**, which reads `tokens` one by one and keeps\nwhat it has seen.\n\n"
+    "- one thing\n- another thing\n\n```python\ndef parse(text):\n    return text.split()\n```\n\n"
+)
+
+
+def long_answer() -> str:
+    """About so many tokens, if a word is one."""
+    return PARAGRAPH * (TOKENS // len(PARAGRAPH.split()))
+
+
+def long_session(home: Path, project: str) -> str:
+    """A transcript of so many messages, calls among them."""
+    store = FileSessionStore(transcript_file(home, project, "long"))
+    recorder = Recorder(store, session_id="long", project_dir=project)
+    recorder.start()
+    for number in range(MESSAGES // 2):
+        recorder.change(PromptAdded(f"Question {number}"))
+        recorder.change(PromptAccepted(f"Question {number}"))
+        call = ToolBlock(f"call-{number}", "Bash", {"command": "make test"}, "ok\n" * 5, True)
+        recorder.change(MessageAdded(Message("assistant", (TextBlock(PARAGRAPH * 2, "model"), call))))
+    store.close()
+    return "long"
+
+
+async def key(pilot: Pilot[int], field: PromptInput) -> float:
+    """Seconds from a key press until the letter is drawn."""
+    before = len(field.text)
+    drawn = asyncio.Event()
+    started = perf_counter()
+    await pilot.press("x")
+    assert len(field.text) == before + 1
+    field.call_after_refresh(drawn.set)
+    await drawn.wait()
+    return perf_counter() - started
+
+
+async def measure(directory: Path) -> tuple[list[float], list[float]]:
+    """The keys in an empty conversation, and those in the long one while it grows."""
+    home, project = directory / "home", str((directory / "project").resolve())
+    os.makedirs(project)
+    os.environ["WAVE_HOME"] = str(home)
+    quiet: list[float] = []
+    busy: list[float] = []
+    for resume, answer, times in ((None, "", quiet), (long_session(home, project), long_answer(), busy)):
+        options = Options(workdir=project, model_client=ScriptedModel([answer]), trust=True, resume=resume)
+        app = WaveApp(Agents(options, project, home), remember=lambda _: None, environment=dict(os.environ))
+        app.prepare()
+        async with app.run_test(size=(120, 40)) as pilot:
+            field = app.query_one(PromptInput)
+            if answer:
+                field.text = "Go."
+                await pilot.press("enter")
+            while len(times) < KEYS or app.busy:
+                times.append(await key(pilot, field))
+                await asyncio.sleep(0.02)
+        await app.shut_down()
+    return quiet, busy
+
+
+def claims() -> list[Claim]:
+    with tempfile.TemporaryDirectory() as directory:
+        quiet, busy = asyncio.run(measure(Path(directory)))
+    ordered = sorted(busy)
+    worst = ordered[int(len(ordered) * 0.99)] * 1e6
+    floor = sorted(quiet)[len(quiet) // 2] * 1e6
+    name = f"key while {TOKENS:,} tokens stream, 99 of 100"
+    return [Claim(name, worst, "key in an empty screen", floor, LIMIT)]

@@ -1,0 +1,136 @@
+"""Hooks made visible: what runs, what it decided, all there are, and whether the project's own may run."""
+
+from pathlib import Path
+from typing import Any
+
+from tests.cli.tui.stage import hooks, project_settings, stage
+from tests.spec.world import make
+from wave_agent.cli.tui.entries import HookLine
+from wave_agent.cli.tui.hooks_view import HooksView
+from wave_agent.cli.tui.trust import TrustQuestion
+from wave_agent.hooks import context, deny, rewrite
+from wave_agent.testing import Reply, call
+
+GUARD: dict[str, Any] = {
+    "PreToolUse": [
+        {"matcher": "Bash", "hooks": [{"type": "command", "command": "echo no >&2; exit 2", "name": "guard"}]}
+    ]
+}
+
+
+async def test_what_runs_is_shown_with_what_it_says_about_itself(project: Path):
+    slow = {
+        "type": "command",
+        "command": "until [ -e go ]; do sleep 0.01; done",
+        "name": "checker",
+        "statusMessage": "looking at [everything]",
+    }
+    async with stage(project, ["ok"], hooks=hooks("UserPromptSubmit", slow)) as on:
+        await on.send("Hello.")
+        await on.sees("hook checker on UserPromptSubmit: looking at [everything]")
+        (project / "go").touch()
+        await on.idle()
+        assert "checker" not in on.screen
+
+
+async def test_escape_ends_a_hook_that_hangs(project: Path):
+    stuck = {"type": "command", "command": "echo $$ > pid; sleep 600", "name": "stuck"}
+    async with stage(project, ["ok"], hooks=hooks("UserPromptSubmit", stuck)) as on:
+        await on.send("Hello.")
+        await on.until(lambda: (project / "pid").exists() and (project / "pid").read_text().endswith("\n"))
+        await on.press("escape")
+        await on.idle()
+        assert not Path(f"/proc/{(project / 'pid').read_text().strip()}").exists()
+
+
+async def test_each_verdict_that_mattered_has_a_line_that_opens_to_the_whole_story(project: Path):
+    def guard(event: Any) -> Any:
+        return deny("too dangerous") if "rm" in event.input["command"] else None
+
+    def tidy(event: Any) -> Any:
+        return rewrite(command=event.input["command"] + " made2") if "touch" in event.input["command"] else None
+
+    crash = {"type": "command", "command": "exit 1", "name": "crash"}
+    defined = {
+        **hooks("PreToolUse", guard, tidy, matcher="Bash"),
+        **hooks("UserPromptSubmit", lambda _: context("it is Sunday"), crash),
+    }
+    replies = [Reply(tool_calls=[call("Bash", command="rm x"), make("made1")]), "done"]
+    async with stage(project, replies, hooks=defined, permission_mode="bypassPermissions", size=(120, 40)) as on:
+        await on.say("Go.")
+        lines = on.said(HookLine)
+        found = {entry.run_.name: entry for entry in on.entries if isinstance(entry, HookLine)}
+        assert sorted(" ".join(line.split()[:2]) for line in lines) == ["! crash", "+ <lambda>", "~ tidy", "⊘ guard"]
+        added, denied, rewrote = found["<lambda>"], found["guard"], found["tidy"]
+        assert "denied: too dangerous" in str(denied.visual)
+        assert "rewrote the input" in str(rewrote.visual)
+        for entry in (added, denied, rewrote):
+            entry.toggle()
+        assert "it is Sunday" in str(added.visual)
+        assert "command  python:guard" in str(denied.visual)
+        assert '+  "command": "touch made1 made2"' in str(rewrote.visual)
+    assert (project / "made2").exists()
+
+
+async def test_slash_hooks_browses_them_all(project: Path):
+    project_settings(project, {"hooks": GUARD})
+    async with stage(project, size=(140, 30)) as on:
+        await on.send("/hooks")
+        await on.until(lambda: isinstance(on.app.screen, HooksView))
+        shown = on.screen
+        assert "PreToolUse" in shown
+        assert "echo no >&2; exit 2" in shown
+        assert f"{project}/.wave/settings.json:1 · enforce" in shown
+        assert "on failure" in shown
+        await on.press("escape")
+        await on.until(lambda: on.box.input.has_focus)
+
+
+async def test_slash_hooks_trace_is_the_time_line(project: Path):
+    async with stage(project, [Reply(tool_calls=[make()]), "done"], hooks=GUARD) as on:
+        await on.say("Make it.")
+        await on.send("/hooks trace")
+        await on.until(lambda: isinstance(on.app.screen, HooksView))
+        assert "guard on PreToolUse denied: no" in on.screen
+        assert "exit code  2" in on.screen
+
+
+async def test_an_untrusted_project_opens_with_its_hooks_and_a_question(project: Path):
+    project_settings(project, {"hooks": GUARD})
+    (project / ".wave" / "commands").mkdir()
+    (project / ".wave" / "commands" / "deploy.md").write_text("Deploy it.")
+    replies = [Reply(tool_calls=[make()]), "done"]
+    options: dict[str, Any] = {"trust": False, "permission_mode": "bypassPermissions", "wait_for_agent": False}
+    async with stage(project, replies, **options) as on:
+        await on.until(lambda: on.asks(TrustQuestion) is not None)
+        assert "PreToolUse: echo no >&2; exit 2" in on.screen
+        assert "/deploy" in on.screen
+        await on.press("t")
+        await on.until(lambda: on.app.open_agent is not None)
+        await on.say("Make it.")
+        assert not (project / "made.txt").exists()
+        assert "deploy" in on.app.custom
+
+
+async def test_an_untrusted_project_can_be_opened_without_its_hooks_and_commands(project: Path):
+    project_settings(project, {"hooks": GUARD})
+    (project / ".wave" / "commands").mkdir()
+    (project / ".wave" / "commands" / "deploy.md").write_text("Deploy it.")
+    replies = [Reply(tool_calls=[make()]), "done"]
+    options: dict[str, Any] = {"trust": False, "permission_mode": "bypassPermissions", "wait_for_agent": False}
+    async with stage(project, replies, **options) as on:
+        await on.until(lambda: on.asks(TrustQuestion) is not None)
+        await on.press("enter")
+        await on.until(lambda: on.app.open_agent is not None)
+        await on.say("Make it.")
+        assert (project / "made.txt").exists()
+        assert on.app.custom == {}
+
+
+async def test_who_does_not_answer_the_question_of_trust_leaves(project: Path):
+    project_settings(project, {"hooks": GUARD})
+    async with stage(project, trust=False, wait_for_agent=False) as on:
+        await on.until(lambda: on.asks(TrustQuestion) is not None)
+        await on.press("escape")
+        await on.until(lambda: on.app.return_value is not None)
+        assert on.app.open_agent is None

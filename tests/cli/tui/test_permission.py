@@ -1,0 +1,149 @@
+"""Questions before a call runs, answered by keyboard."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.cli.tui.stage import Stage, hooks, stage
+from tests.spec.world import make
+from wave_agent.cli.tui.permission import PermissionDialog
+from wave_agent.cli.tui.tool_card import State, ToolCard
+from wave_agent.hooks import ask
+from wave_agent.testing import Reply, call
+
+
+async def question(on: Stage) -> str:
+    """Waits for it; what the screen says."""
+    await on.until(lambda: on.asks(PermissionDialog) is not None)
+    return on.screen
+
+
+def results(on: Stage) -> list[str]:
+    """What the model was told about its calls."""
+    last = on.model.requests[-1].messages
+    return [message["content"] for message in last if message["role"] == "tool"]
+
+
+async def test_yes_runs_the_call_once(project: Path):
+    replies = [Reply(tool_calls=[make("a")]), Reply(tool_calls=[make("b")]), "done"]
+    async with stage(project, replies) as on:
+        await on.send("Make it.")
+        shown = await question(on)
+        assert "May Bash run?" in shown
+        assert "$ touch a" in shown
+        assert "Asked by mode default: Bash needs your consent" in shown
+        await on.press("y")
+        await on.sees("$ touch b")
+        await on.press("n")
+        await on.idle()
+    assert [path.name for path in project.iterdir()] == ["a"]
+
+
+async def test_no_can_carry_a_word_to_the_model(project: Path):
+    async with stage(project, [Reply(tool_calls=[make()]), "as you wish"]) as on:
+        await on.send("Make it.")
+        await question(on)
+        await on.press("t")
+        await on.type("use make instead")
+        await on.press("enter")
+        await on.idle()
+        assert results(on) == ["The user said no: use make instead"]
+        assert on.entry(ToolCard).state is State.BLOCKED
+        assert "use make instead" in on.screen
+    assert list(project.iterdir()) == []
+
+
+async def test_always_counts_at_once_and_is_kept_outside_of_the_project(project: Path, home: Path):
+    replies = [Reply(tool_calls=[make("a.txt"), make("b.txt")]), "done"]
+    async with stage(project, replies) as on:
+        await on.send("Make them.")
+        assert "Yes, and always in this project: Bash(touch a.txt)" in await question(on)
+        await on.press("down", "down", "enter")
+        await on.idle()
+        assert [rule.text for rule in on.agent.rules.allow] == ["Bash(touch:*)"]
+    assert sorted(path.name for path in project.iterdir()) == ["a.txt", "b.txt"]
+    assert json.loads((home / "allowed.json").read_text()) == {str(project): ["Bash(touch:*)"]}
+    async with stage(project, [Reply(tool_calls=[make("c.txt")]), "done"]) as on:
+        await on.say("One more.")
+    assert (project / "c.txt").exists()
+
+
+async def test_a_hook_that_asks_is_named_with_its_reason_and_always_is_not_offered(project: Path):
+    def guard(event: object) -> object:
+        return ask("this [touches] things")
+
+    async with stage(project, [Reply(tool_calls=[make()]), "done"], hooks=hooks("PreToolUse", guard)) as on:
+        await on.send("Make it.")
+        shown = await question(on)
+        assert "Asked by hook guard: this [touches] things" in shown
+        assert "always" not in shown
+        await on.press("a")
+        assert on.asks(PermissionDialog)
+        await on.press("y")
+        await on.idle()
+    assert (project / "made.txt").exists()
+
+
+async def test_an_edit_is_asked_for_with_its_change(project: Path):
+    (project / "a.txt").write_text("old\n")
+    replies = [
+        Reply(tool_calls=[call("Read", file_path="a.txt")]),
+        Reply(tool_calls=[call("Write", file_path="a.txt", content="new\n")]),
+        "done",
+    ]
+    async with stage(project, replies) as on:
+        await on.send("Change it.")
+        shown = await question(on)
+        assert "-old" in shown
+        assert "+new" in shown
+        await on.press("y")
+        await on.idle()
+    assert (project / "a.txt").read_text() == "new\n"
+
+
+async def test_escape_is_a_no_that_ends_the_turn(project: Path):
+    async with stage(project, [Reply(tool_calls=[make()])]) as on:
+        await on.send("Make it.")
+        await question(on)
+        await on.press("escape")
+        await on.idle()
+        assert len(on.model.requests) == 1
+        assert "Interrupted." in on.screen
+    assert list(project.iterdir()) == []
+
+
+async def test_questions_of_calls_side_by_side_are_put_one_after_another(project: Path):
+    outside = [call("Read", file_path="/etc/hostname"), call("Read", file_path="/etc/hosts")]
+    async with stage(project, [Reply(tool_calls=outside), "done"]) as on:
+        await on.send("Read.")
+        await question(on)
+        first = on.asks(PermissionDialog)
+        await on.press("n")
+        await on.until(lambda: on.asks(PermissionDialog) not in (None, first))
+        await on.press("n")
+        await on.idle()
+        assert results(on) == ["The user said no."] * 2
+
+
+async def test_a_question_goes_when_its_turn_is_ended_from_elsewhere(project: Path):
+    async with stage(project, [Reply(tool_calls=[make()])]) as on:
+        await on.send("Make it.")
+        await question(on)
+        on.agent.interrupt()
+        await on.idle()
+        assert on.asks(PermissionDialog) is None
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anything")
+async def test_a_rule_that_cannot_be_kept_counts_for_the_session_and_the_user_is_told(project: Path, home: Path):
+    home.mkdir(exist_ok=True)
+    async with stage(project, [Reply(tool_calls=[make()]), "done"]) as on:
+        await on.send("Make it.")
+        await question(on)
+        home.chmod(0o500)
+        await on.press("a")
+        await on.idle()
+        home.chmod(0o700)
+        assert "could not be kept" in on.screen

@@ -1,0 +1,224 @@
+"""The small parts of the screen that need no screen."""
+
+import json
+import stat
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from wave_agent.cli.tui.allowed import AllowedRules
+from wave_agent.cli.tui.attachments import Attachment, attach, split
+from wave_agent.cli.tui.completion import Candidate, Files, complete
+from wave_agent.cli.tui.cost import cost, shown, tokens
+from wave_agent.cli.tui.custom import directories, load_commands
+from wave_agent.cli.tui.diff import change_of, counts, diff_in
+from wave_agent.cli.tui.history import History
+from wave_agent.cli.tui.keys import KEYS, Where, actions
+from wave_agent.cli.tui.pastes import Pastes
+from wave_agent.cli.tui.permission import meaning_of, rule_in
+from wave_agent.cli.tui.plain import elapsed, one_line, plain
+from wave_agent.cli.tui.segments import Segmenter
+from wave_agent.cli.tui.state_file import read_object
+from wave_agent.models.base import Usage
+from wave_agent.permissions import Allow, Deny
+
+# Answers in pieces
+
+MARKDOWN = st.lists(
+    st.sampled_from(["word ", "\n", "\n\n", "```python\n", "```\n", "~~~\n", "    code\n", "- item\n", "x", "`"]),
+    max_size=80,
+)
+
+
+@given(MARKDOWN, st.integers(1, 40))
+def test_the_pieces_of_an_answer_are_the_answer_however_it_comes(parts: list[str], size: int):
+    text = "".join(parts)
+    segmenter = Segmenter(long=20, long_code=10**9)
+    pieces = [""]
+    for at in range(0, len(text), size):
+        first, *others = segmenter.feed(text[at : at + size])
+        pieces[-1] += first
+        pieces += others
+    assert "".join(pieces) == text
+    whole = Segmenter(long=20, long_code=10**9).feed(text)
+    assert [piece for piece in pieces if piece] == [piece for piece in whole if piece]
+
+
+def test_no_piece_ends_inside_of_code_unless_the_code_is_very_long():
+    code = "```python\n" + "\n" * 50 + "```\n"
+    assert Segmenter(long=10).feed(f"{code}\nafter\n\nlast\n") == [f"{code}\n", "after\n\nlast\n"]
+    short = Segmenter(long=10, long_code=3).feed("```py\n1\n2\n3\n4\n```\n")
+    assert short == ["```py\n1\n2\n3\n```\n", "```py\n4\n```\n"]
+
+
+# Foreign text
+
+
+def test_nothing_in_foreign_text_is_markup_or_a_control_character():
+    shown_ = plain("[bold]a[/bold]\x1b[31m\tb\x07", "$text-error")
+    assert shown_.plain == "[bold]a[/bold]  b"
+    assert len(shown_.spans) == 1
+
+
+@given(st.text())
+def test_one_line_is_one_line_and_short(text: str):
+    line = one_line(text, 20)
+    assert len(line) <= 20
+    assert "\n" not in line
+
+
+@pytest.mark.parametrize(("seconds", "words"), [(0.42, "0.4 s"), (12.3, "12 s"), (185, "3 min 5 s")])
+def test_times_are_for_people(seconds: float, words: str):
+    assert elapsed(seconds) == words
+
+
+# Pastes and what goes along
+
+
+@given(st.text(alphabet=st.characters(categories=["L", "P", "Zs"]), max_size=30))
+def test_a_paste_comes_back_whole(text: str):
+    pastes = Pastes()
+    large = text + "\nx" * 20
+    folded = pastes.fold(large)
+    assert folded == "[Pasted text #1, 21 lines]"
+    assert pastes.unfold(f"see {folded}!") == f"see {large}!"
+
+
+def test_a_placeholder_that_stands_for_nothing_stays():
+    assert Pastes().unfold("[Pasted text #7, 3 lines]") == "[Pasted text #7, 3 lines]"
+
+
+@given(st.text(), st.text(), st.text())
+def test_what_goes_along_is_taken_off_again(prompt: str, what: str, output: str):
+    sent = attach(prompt, [Attachment("shell", what, output)])
+    typed, along = split(sent)
+    if "<from-the-user" not in prompt:
+        assert typed == prompt
+        assert len(along) == 1
+
+
+# History
+
+
+def test_history_survives_torn_lines_and_keeps_the_order(tmp_path: Path):
+    file = tmp_path / "history.jsonl"
+    file.write_text('"one"\n{"not": "a prompt"}\n"tw\n"three"\n')
+    history = History(file)
+    assert history.prompts == ["one", "three"]
+    history.add("three")
+    history.add("four")
+    assert history.prompts == ["one", "three", "four"]
+    history.write("four")
+    assert json.loads(file.read_text().splitlines()[-1]) == "four"
+    assert history.search("O") == ["four", "one"]
+
+
+def test_a_history_that_cannot_be_written_costs_nothing(tmp_path: Path):
+    (tmp_path / "file").touch()
+    History(tmp_path / "file" / "history.jsonl").write("prompt")
+
+
+# Completion
+
+
+def test_names_that_begin_so_come_first(tmp_path: Path):
+    for name in ("a/xpars.py", "parse.py", "pars/z.py"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    files = Files(str(tmp_path))
+    assert files.stale
+    files.refresh()
+    assert not files.stale
+    assert files.matching("pars") == ["parse.py", "a/xpars.py", "pars/z.py"]
+    found = complete("look at @pars", [], files)
+    assert found is not None
+    assert (found.start, found.candidates[0].insert, found.submits) == (8, "@parse.py ", False)
+    assert complete("mail me@pars", [], files) is None
+
+
+def test_commands_are_completed_at_the_start_only(tmp_path: Path):
+    commands = [Candidate("/help"), Candidate("/hooks"), Candidate("/exit")]
+    files = Files(str(tmp_path))
+    found = complete("/h", commands, files)
+    assert found is not None
+    assert [one.insert for one in found.candidates] == ["/help", "/hooks"]
+    assert complete("say /h", commands, files) is None
+
+
+# Commands of the user's own
+
+
+def test_of_two_commands_with_one_name_the_later_place_wins(tmp_path: Path):
+    for place, text in (("one", "# First\n\nbody"), ("two", "second $ARGUMENTS, twice $ARGUMENTS")):
+        (tmp_path / place).mkdir()
+        (tmp_path / place / "go.md").write_text(text)
+        (tmp_path / place / "empty.md").write_text("---\ndescription: x\n---\n")
+        (tmp_path / place / "bad name.md").write_text("text")
+    commands = load_commands([tmp_path / "one", tmp_path / "two", tmp_path / "nowhere"])
+    assert list(commands) == ["go"]
+    assert commands["go"].prompt("a") == "second a, twice a"
+    assert load_commands([tmp_path / "one"])["go"].meaning == "First"
+    assert load_commands([tmp_path / "one"])["go"].prompt("more") == "# First\n\nbody\n\nmore"
+
+
+def test_the_commands_of_an_untrusted_project_are_not_looked_for(tmp_path: Path):
+    assert directories(tmp_path, "/project", trusted=False) == [tmp_path / "commands"]
+    assert directories(tmp_path, "/project", trusted=True)[1] == Path("/project/.wave/commands")
+
+
+# What is kept
+
+
+def test_rules_are_kept_by_project_private_and_what_is_no_rule_allows_nothing(tmp_path: Path):
+    one, other = AllowedRules(tmp_path, "/one"), AllowedRules(tmp_path, "/other")
+    one.remember("Bash(make:*)")
+    one.remember("Bash(make:*)")
+    other.remember("Read")
+    assert (one.rules(), other.rules()) == (["Bash(make:*)"], ["Read"])
+    file = tmp_path / "allowed.json"
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    file.write_text(json.dumps({"/one": ["((", 3, "Read"], "/other": "Bash"}))
+    assert (one.rules(), other.rules()) == (["Read"], [])
+    file.write_text("{torn")
+    assert (one.rules(), read_object(file)) == ([], {})
+
+
+# Money, changes, answers, keys
+
+
+def test_a_cost_needs_prices():
+    assert cost(Usage(1000, 100), {}) is None
+    assert cost(Usage(1_000_000, 100_000), {"prices": {"input": 3, "output": 15}}) == 4.5
+    assert (shown(4.5), shown(0.0123)) == ("$4.50", "$0.0123")
+    assert [tokens(count) for count in (950, 12_345, 1_234_567)] == ["950", "12.3k", "1.2M"]
+
+
+def test_the_change_that_a_call_would_make_is_known_before_it_runs(tmp_path: Path):
+    (tmp_path / "a").write_text("one\n")
+    assert "-one" in change_of("Write", {"file_path": str(tmp_path / "a"), "content": "two\n"})
+    assert "+two" in change_of("Write", {"file_path": str(tmp_path / "b"), "content": "two\n"})
+    assert change_of("Edit", {"old_string": "a", "new_string": "b"}).count("\n-a") == 1
+    assert change_of("Bash", {"command": "ls"}) == ""
+    diff = "@@ -1 +1 @@\n-a\n+b\n+c"
+    assert diff_in(f"Edited x.\n{diff}") == diff
+    assert diff_in("no diff\nhere") == ""
+    assert counts(diff) == "+2 -1"
+
+
+def test_what_an_answer_means_to_the_agent():
+    assert [meaning_of(answer) for answer in ("yes", "always:Read")] == [Allow(), Allow()]
+    assert meaning_of("no") == Deny("The user said no.")
+    assert meaning_of("tell:") == Deny("The user said no.")
+    assert meaning_of("tell:not now") == Deny("The user said no: not now")
+    assert meaning_of(None) == Deny("The user interrupted.")
+    assert (rule_in("always:Bash(a:b)"), rule_in("yes"), rule_in(None)) == ("Bash(a:b)", None, None)
+
+
+def test_no_key_means_two_things_in_one_place():
+    for where in Where:
+        names = [name for key in KEYS if key.where is where and key.action for name in key.keys.split(",")]
+        assert len(names) == len(set(names))
+    assert actions(Where.PROMPT)["enter"] == "send"
+    assert next(key for key in KEYS if key.keys == "ctrl+home").label == "Ctrl-Home"

@@ -1,0 +1,150 @@
+"""`wave` in a real terminal: typed into, read from, resized and left, inside tmux."""
+
+import os
+import shutil
+import subprocess
+import sysconfig
+from collections.abc import Iterator
+from pathlib import Path
+from time import monotonic, sleep
+
+import pytest
+
+from tests.cli.tui.stage import project_settings
+from tests.spec.world import is_gone
+from wave_agent.model_server import RecordingModelServer
+from wave_agent.testing import Reply, call
+
+WAVE = Path(sysconfig.get_path("scripts")) / "wave"
+
+pytestmark = pytest.mark.skipif(shutil.which("tmux") is None, reason="needs tmux")
+
+
+class Terminal:
+    """One tmux server of its own, with one window."""
+
+    def __init__(self, directory: Path) -> None:
+        self._socket = str(directory / "tmux.sock")
+
+    def tmux(self, *arguments: str) -> str:
+        command = ["tmux", "-S", self._socket, "-f", "/dev/null", *arguments]
+        return subprocess.run(command, capture_output=True, text=True, timeout=30, check=False).stdout
+
+    def start(self, command: str, project: Path, environment: dict[str, str]) -> None:
+        settings = [word for name, value in environment.items() for word in ("-e", f"{name}={value}")]
+        size = ("-x", "100", "-y", "30", "-c", str(project))
+        self.tmux("new-session", "-d", *size, *settings, f"{command}; echo status $?; exec cat")
+
+    def keys(self, *keys: str) -> None:
+        self.tmux("send-keys", *keys)
+
+    def type(self, text: str) -> None:
+        self.tmux("send-keys", "-l", text)
+
+    @property
+    def screen(self) -> str:
+        return self.tmux("capture-pane", "-p")
+
+    def sees(self, text: str, seconds: float = 60) -> None:
+        deadline = monotonic() + seconds
+        while text not in self.screen:
+            assert monotonic() < deadline, f"{text!r} never came; the screen shows\n{self.screen}"
+            sleep(0.05)
+
+
+@pytest.fixture
+def terminal(tmp_path: Path) -> Iterator[Terminal]:
+    found = Terminal(tmp_path)
+    yield found
+    found.tmux("kill-server")
+
+
+def test_a_session_in_a_real_terminal(terminal: Terminal, project: Path, home: Path) -> None:
+    guard = {
+        "type": "command",
+        "command": "grep -q '\"rm ' && { echo no rm here >&2; exit 2; } || exit 0",
+        "name": "guard",
+    }
+    project_settings(project, {"hooks": {"PreToolUse": [{"matcher": "Bash", "hooks": [guard]}]}})
+    sleeper = call("Bash", command="echo $$ > pid; sleep 600")
+    replies = [
+        Reply("I will try.", tool_calls=[call("Bash", command="rm x"), call("Bash", command="touch made")]),
+        "That is **done**.",
+        Reply("Now I wait.", tool_calls=[sleeper]),
+    ]
+    with RecordingModelServer.in_thread(replies) as server:
+        environment = {
+            "WAVE_HOME": str(home),
+            "WAVE_BASE_URL": server.base_url,
+            "WAVE_MODEL": "any",
+            "PATH": os.environ["PATH"],
+            "TERM": "xterm-256color",
+            "LANG": "C.UTF-8",
+            "COLUMNS": "60",
+        }
+        terminal.start(str(WAVE), project, environment)
+        terminal.sees("Do you trust this project?")
+        terminal.sees("PreToolUse: grep -q")
+        assert len(max(terminal.screen.splitlines(), key=len)) == 100  # whatever COLUMNS says
+        terminal.type("t")
+        terminal.sees("Say what to do.")
+        terminal.type("Make it, please.")
+        terminal.keys("Enter")
+        terminal.sees("May Bash run?")
+        terminal.sees("no rm here")
+        terminal.type("y")
+        terminal.sees("That is done.")
+        assert (project / "made").exists()
+        terminal.tmux("resize-window", "-x", "80", "-y", "24")
+        terminal.type("/cost")
+        terminal.keys("Enter")
+        terminal.sees("tokens in")
+        terminal.type("Wait.")
+        terminal.keys("Enter")
+        terminal.sees("sleep 600")
+        terminal.type("y")
+        deadline = monotonic() + 60
+        while not ((project / "pid").exists() and (project / "pid").read_text().endswith("\n")):
+            assert monotonic() < deadline, terminal.screen
+            sleep(0.05)
+        terminal.keys("Escape")
+        terminal.sees("Interrupted.")
+        assert is_gone(int((project / "pid").read_text()))
+        terminal.keys("C-c")
+        terminal.sees("Ctrl-C once more leaves.")
+        terminal.keys("C-c")
+        terminal.sees("status 0")
+        terminal.sees("goes on with this session")
+        assert server.requests[0].body["messages"][-1]["content"] == "Make it, please."
+
+
+def test_a_session_is_taken_up_again_with_its_conversation(terminal: Terminal, project: Path, home: Path) -> None:
+    with RecordingModelServer.in_thread(["The answer is forty-two."]) as server:
+        environment = {"WAVE_HOME": str(home), "WAVE_BASE_URL": server.base_url, "WAVE_MODEL": "any"}
+        first = subprocess.run(
+            [WAVE, "-p", "What is it?"],
+            cwd=project,
+            env={**os.environ, **environment},
+            capture_output=True,
+            check=False,
+        )
+        assert first.returncode == 0, first.stderr
+        terminal.start(f"{WAVE} -c --permission-mode plan", project, {**environment, "PATH": os.environ["PATH"]})
+        terminal.sees("The answer is forty-two.")
+        terminal.sees("> What is it?")
+        terminal.sees("any · plan")
+        terminal.keys("C-d")
+        terminal.sees("status 0")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [("-r nonsense", "There is no session nonsense"), ("--settings nowhere.json", "There is no settings file")],
+)
+def test_what_is_wrong_is_told_in_the_plain_terminal(
+    terminal: Terminal, project: Path, home: Path, arguments: str, message: str
+) -> None:
+    terminal.start(f"{WAVE} {arguments}", project, {"WAVE_HOME": str(home), "PATH": os.environ["PATH"]})
+    terminal.sees("status 1")
+    assert f"wave: {message}" in terminal.screen
+    assert "Traceback" not in terminal.screen
