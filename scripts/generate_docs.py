@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from wave_agent.cases import CHECKS
+from wave_agent.cli.tui.commands import COMMANDS
+from wave_agent.cli.tui.keys import KEYS
 from wave_agent.hooks.definitions import LAYERS
 from wave_agent.hooks.events import COMMON_STDIN, EVENTS, NEVER_HERE, Audience, Decision, EventRow, Flow
 from wave_agent.hooks.reader import TABLE, Field, Home
@@ -189,9 +191,21 @@ def checks() -> str:
     return table(["key", "value", "met if it", "what"], rows)
 
 
+def keys() -> str:
+    return table(["key", "where", "does"], [[key.label, key.where, key.meaning] for key in KEYS])
+
+
+def commands() -> str:
+    rows = [[code(f"/{one.name} {one.argument}".rstrip()), one.meaning] for one in COMMANDS]
+    return table(["command", "does"], rows)
+
+
 PARTS: dict[str, Callable[[], str]] = {
     part.__name__: part
-    for part in (events, absent, verdicts, fields, words, stdin, arguments, failures, layers, modes, settings, checks)
+    for part in (
+        *(events, absent, verdicts, fields, words, stdin, arguments, failures, layers, modes, settings),
+        *(checks, keys, commands),
+    )
 }
 PART = re.compile(r"(<!-- generated: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 

@@ -1,11 +1,11 @@
 """An answer of the model: Markdown that grows while it streams, drawn a few times a second, never all of it anew."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from typing import Self
 
 from markdown_it import MarkdownIt
-from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Markdown
 from textual.widgets.markdown import MarkdownBlock, MarkdownFence
@@ -13,7 +13,7 @@ from textual.widgets.markdown import MarkdownBlock, MarkdownFence
 from wave_agent.cli.tui.plain import clean
 from wave_agent.cli.tui.segments import Segmenter
 
-PAUSE = 0.04
+PAUSE = 0.08
 """Seconds between two drawings at least: what comes meanwhile is drawn together."""
 SHARE = 2.0
 """After a drawing, the keyboard gets so many times as long as the drawing took."""
@@ -36,73 +36,79 @@ class Fence(MarkdownFence):
         return super().highlight(code, words[0] if words else "text", ansi=ansi, dark=dark)
 
 
-class Piece(Markdown):
-    """One piece of an answer."""
+class Answer(Markdown):
+    """An answer, or one piece of a long one."""
+
+    can_focus = False
 
     def __init__(self, text: str = "") -> None:
+        self.text = clean(text)
         # A link that a model wrote is shown, not followed.
-        super().__init__(text, parser_factory=parser, open_links=False)
+        super().__init__(self.text, parser_factory=parser, open_links=False)
 
     def get_block_class(self, block_name: str) -> type[MarkdownBlock]:
         found = super().get_block_class(block_name)
         return Fence if found is MarkdownFence else found
 
-
-class Answer(Vertical):
-    can_focus = False
-
-    def __init__(self, text: str = "") -> None:
-        self._segmenter = Segmenter()
-        self._text = clean(text)
-        self._pending: list[str] = []
-        self._came = asyncio.Event()
-        self._finished = False
-        self._drawing: asyncio.Task[None] | None = None
-        super().__init__(*map(Piece, self._segmenter.feed(self._text)))
+    async def grow(self, text: str) -> None:
+        self.text += text
+        await self.append(text)
 
     @property
-    def text(self) -> str:
-        return self._text
+    def weight(self) -> int:
+        """How many widgets it is made of."""
+        return 1 + sum(1 for _ in self.walk_children())
+
+    def again(self) -> Self:
+        return type(self)(self.text)
+
+
+def pieces_of(text: str) -> list[str]:
+    """A whole answer as the texts of its pieces."""
+    return [piece for piece in Segmenter().feed(text) if piece]
+
+
+class AnswerStream:
+    """An answer that is still coming; `add` puts the next piece of it into the conversation."""
+
+    def __init__(self, add: Callable[[Answer], Awaitable[None]]) -> None:
+        self._add = add
+        self._segmenter = Segmenter()
+        self._piece: Answer | None = None
+        self._pending: list[str] = []
+        self._came = asyncio.Event()
+        self._finished = asyncio.Event()
+        self._drawing = asyncio.create_task(self._draw())
 
     def feed(self, text: str) -> None:
         """More of it. Returns at once; it is drawn soon."""
-        text = clean(text)
-        self._text += text
-        self._pending.append(text)
+        self._pending.append(clean(text))
         self._came.set()
-        if self._drawing is None:
-            self._drawing = asyncio.create_task(self._draw())
 
     async def finish(self) -> None:
         """All of it is there, and drawn."""
-        self._finished = True
+        self._finished.set()
         self._came.set()
-        if self._drawing is not None:
-            await self._drawing
-
-    def again(self) -> Self:
-        return type(self)(self._text)
+        await self._drawing
 
     async def _draw(self) -> None:
         clock = asyncio.get_running_loop().time
-        while self._pending or not self._finished:
+        while self._pending or not self._finished.is_set():
             await self._came.wait()
             self._came.clear()
+            started = clock()
             text = "".join(self._pending)
             self._pending.clear()
-            started = clock()
-            if text and self.is_attached:
-                await self._append(self._segmenter.feed(text))
-            if not self._finished:
-                await asyncio.sleep(max(PAUSE, SHARE * (clock() - started)))
+            await self._append(self._segmenter.feed(text))
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._finished.wait(), max(PAUSE, SHARE * (clock() - started)))
 
     async def _append(self, pieces: Sequence[str]) -> None:
         first, *others = pieces
-        if first:
-            await self.query_children(Piece).last().append(first)
+        if first and self._piece is not None:
+            await self._piece.grow(first)
+        elif first:
+            others.insert(0, first)
         for text in others:
-            await self.mount(Piece(text))
-
-    def on_unmount(self) -> None:
-        if self._drawing is not None and not self._drawing.done():
-            self._drawing.cancel()
+            self._piece = Answer(text)
+            await self._add(self._piece)

@@ -15,10 +15,12 @@ from wave_agent.cli.tui.answer import Answer
 from wave_agent.cli.tui.entries import Entry
 from wave_agent.cli.tui.plain import plain
 
-MOST = 120
-"""Entries that are widgets at the same time while the end is in view."""
-BATCH = 40
-"""Entries that come and go together."""
+HEAVY = 160
+"""Widgets from which on the oldest go, while the end is in view: all of them are laid out with every word."""
+LIGHT = 100
+"""Widgets that are left then."""
+BATCH = 30
+"""Entries that come back together."""
 
 Maker: TypeAlias = Callable[[], Widget]
 
@@ -57,8 +59,7 @@ class Conversation(VerticalScroll):
 
     async def fill(self, makers: Sequence[Maker]) -> None:
         """Shows another conversation."""
-        await self.remove_children(Entry)
-        await self.remove_children(Answer)
+        await self.remove_children(self.shown)
         at = max(0, len(makers) - BATCH)
         self._earlier = list(makers[:at])
         self._tell()
@@ -67,11 +68,20 @@ class Conversation(VerticalScroll):
 
     async def add(self, entry: Widget, after: Widget | None = None) -> None:
         await self.mount(entry, after=after)
-        if self.is_following and len(self.children) > MOST + BATCH:
+        if self.is_following:
             await self._trim()
 
     async def _trim(self) -> None:
-        leaving = self.shown[:BATCH]
+        weights = [(entry, entry.weight if isinstance(entry, Answer) else 1) for entry in self.shown]
+        left = sum(weight for _, weight in weights)
+        leaving: list[Widget] = []
+        for entry, weight in weights[:-1] if left > HEAVY else ():
+            if left <= LIGHT:
+                break
+            left -= weight
+            leaving.append(entry)
+        if not leaving:
+            return
         self._earlier += [entry.again for entry in leaving if isinstance(entry, Entry | Answer)]
         self._tell()
         await self.remove_children(leaving)

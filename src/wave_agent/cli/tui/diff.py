@@ -30,7 +30,9 @@ def diff_in(result: str) -> str:
 
 
 def _edit(tool_input: Mapping[str, Any]) -> str:
-    return unified_diff(str(tool_input.get("old_string", "")), str(tool_input.get("new_string", "")))
+    # What is replaced is a part of a file: that it does not end in a newline means nothing.
+    old, new = (str(tool_input.get(field, "")).removesuffix("\n") + "\n" for field in ("old_string", "new_string"))
+    return unified_diff(old, new)
 
 
 def _write(tool_input: Mapping[str, Any]) -> str:

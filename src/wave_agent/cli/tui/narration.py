@@ -5,7 +5,7 @@ from time import monotonic
 from typing import Any
 
 from wave_agent.cli.tui.activity import Activity
-from wave_agent.cli.tui.answer import Answer
+from wave_agent.cli.tui.answer import AnswerStream
 from wave_agent.cli.tui.conversation import Conversation
 from wave_agent.cli.tui.entries import Entry, Error, HookLine, Info, Reasoning, UserPrompt, Warning_
 from wave_agent.cli.tui.tool_card import ToolCard
@@ -49,7 +49,7 @@ class Narration:
         self._find_call = find_call
         self._find_context = find_context
         self._every_hook = every_hook
-        self._answer: Answer | None = None
+        self._answer: AnswerStream | None = None
         self._reasoning: Reasoning | None = None
         self._cards: dict[str, ToolCard] = {}
         self._began = monotonic()
@@ -88,8 +88,7 @@ class Narration:
     async def _text(self, event: TextDelta) -> None:
         self._end_reasoning()
         if self._answer is None:
-            self._answer = Answer()
-            await self._conversation.add(self._answer)
+            self._answer = AnswerStream(self._conversation.add)
         self._answer.feed(event.text)
 
     async def _thought(self, event: ReasoningDelta) -> None:

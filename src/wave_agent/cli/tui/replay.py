@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from functools import partial
 
-from wave_agent.cli.tui.answer import Answer
+from wave_agent.cli.tui.answer import Answer, pieces_of
 from wave_agent.cli.tui.conversation import Maker
 from wave_agent.cli.tui.entries import Error, HookLine, HookText, Info, Reasoning, UserPrompt, Warning_
 from wave_agent.cli.tui.tool_card import ToolCard
@@ -27,7 +27,7 @@ def _makers(block: Block, by_call: dict[str, list[HookRun]], project: str) -> It
         case TextBlock(content=content, source="user"):
             yield partial(UserPrompt, content)
         case TextBlock(content=content, source="model"):
-            yield partial(Answer, content)
+            yield from (partial(Answer, piece) for piece in pieces_of(content))
         case TextBlock(content=content, origin=origin):
             name = f"+ {origin.hook} on {origin.event} told the model: " if origin else "+ a hook told the model: "
             yield partial(HookText, content, name)

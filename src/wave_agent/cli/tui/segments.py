@@ -5,9 +5,9 @@ A piece ends at a blank line, or inside a very long block of code, which then go
 
 import re
 
-LONG = 2500
+LONG = 1200
 """Characters from which on a piece ends at the next blank line."""
-LONG_CODE = 120
+LONG_CODE = 80
 """Lines of one block of code in one piece."""
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})(.*)")
 
