@@ -15,8 +15,9 @@ from benchmarks.measure import Claim
 from wave_agent.assembly import Options
 from wave_agent.cli.tui.agents import Agents
 from wave_agent.cli.tui.app import WaveApp
+from wave_agent.cli.tui.launch import settle_memory
 from wave_agent.cli.tui.prompt import PromptInput
-from wave_agent.messages import Message, MessageAdded, PromptAccepted, PromptAdded, TextBlock, ToolBlock
+from wave_agent.messages import Message, MessageAdded, PromptAccepted, PromptAdded, TextBlock, ToolBlock, ToolUpdated
 from wave_agent.session import FileSessionStore, Recorder, transcript_file
 from wave_agent.testing import ScriptedModel
 
@@ -46,6 +47,7 @@ def long_session(home: Path, project: str) -> str:
         recorder.change(PromptAccepted(f"Question {number}"))
         call = ToolBlock(f"call-{number}", "Bash", {"command": "make test"}, "ok\n" * 5, True)
         recorder.change(MessageAdded(Message("assistant", (TextBlock(PARAGRAPH * 2, "model"), call))))
+        recorder.change(ToolUpdated(call))
     store.close()
     return "long"
 
@@ -74,6 +76,7 @@ async def measure(directory: Path) -> tuple[list[float], list[float]]:
         options = Options(workdir=project, model_client=ScriptedModel([answer]), trust=True, resume=resume)
         app = WaveApp(Agents(options, project, home), remember=lambda _: None, environment=dict(os.environ))
         app.prepare()
+        settle_memory()
         async with app.run_test(size=(120, 40)) as pilot:
             field = app.query_one(PromptInput)
             if answer:

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 import subprocess
 import sysconfig
 from collections.abc import Iterator
@@ -135,6 +136,16 @@ def test_a_session_is_taken_up_again_with_its_conversation(terminal: Terminal, p
         terminal.sees("any · plan")
         terminal.keys("C-d")
         terminal.sees("status 0")
+
+
+def test_a_signal_closes_it_and_gives_the_terminal_back(terminal: Terminal, project: Path, home: Path) -> None:
+    command = f"sh -c 'echo $$ > pid; exec {WAVE} --no-project-hooks'"
+    terminal.start(command, project, {"WAVE_HOME": str(home), "PATH": os.environ["PATH"]})
+    terminal.sees("Say what to do.")
+    os.kill(int((project / "pid").read_text()), signal.SIGTERM)
+    terminal.sees("status 143")
+    assert "Traceback" not in terminal.screen
+    assert "Say what to do." not in terminal.screen
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,8 @@ PAUSE = 0.08
 """Seconds between two drawings at least: what comes meanwhile is drawn together."""
 SHARE = 2.0
 """After a drawing, the keyboard gets so many times as long as the drawing took."""
+AT_ONCE = 3000
+"""Characters that are drawn at once: a model may be faster than any reader."""
 HIGHLIGHT_LIMIT = 12_000
 """Characters of code that are highlighted: beyond, it would take too long to do with every word."""
 
@@ -56,8 +58,8 @@ class Answer(Markdown):
 
     @property
     def weight(self) -> int:
-        """How many widgets it is made of."""
-        return 1 + sum(1 for _ in self.walk_children())
+        """What it costs to lay out, about: a line is a widget or two."""
+        return 1 + self.text.count("\n")
 
     def again(self) -> Self:
         return type(self)(self.text)
@@ -98,10 +100,16 @@ class AnswerStream:
             self._came.clear()
             started = clock()
             text = "".join(self._pending)
-            self._pending.clear()
-            await self._append(self._segmenter.feed(text))
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self._finished.wait(), max(PAUSE, SHARE * (clock() - started)))
+            self._pending = [rest] if (rest := text[AT_ONCE:]) else []
+            await self._append(self._segmenter.feed(text[:AT_ONCE]))
+            if rest:
+                self._came.set()
+            pause = max(PAUSE, SHARE * (clock() - started))
+            if rest:
+                await asyncio.sleep(pause)
+            else:
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self._finished.wait(), pause)
 
     async def _append(self, pieces: Sequence[str]) -> None:
         first, *others = pieces

@@ -15,12 +15,10 @@ from wave_agent.cli.tui.answer import Answer
 from wave_agent.cli.tui.entries import Entry
 from wave_agent.cli.tui.plain import plain
 
-HEAVY = 160
-"""Widgets from which on the oldest go, while the end is in view: all of them are laid out with every word."""
-LIGHT = 100
-"""Widgets that are left then."""
-BATCH = 30
-"""Entries that come back together."""
+HEAVY = 140
+"""Lines from which on the oldest entries go, while the end is in view: all of them are laid out with every word."""
+LIGHT = 80
+"""Lines that are left then, and that come back together: more than a large terminal shows."""
 
 Maker: TypeAlias = Callable[[], Widget]
 
@@ -60,11 +58,17 @@ class Conversation(VerticalScroll):
     async def fill(self, makers: Sequence[Maker]) -> None:
         """Shows another conversation."""
         await self.remove_children(self.shown)
-        at = max(0, len(makers) - BATCH)
-        self._earlier = list(makers[:at])
+        self._earlier = list(makers)
+        await self.mount_all(self._take_earlier())
         self._tell()
-        await self.mount_all([make() for make in makers[at:]])
         self.follow()
+
+    def _take_earlier(self) -> list[Widget]:
+        """The latest of those that are no widgets, as widgets: as many as are worth a batch."""
+        taken: list[Widget] = []
+        while self._earlier and sum(map(_weight, taken)) < LIGHT:
+            taken.insert(0, self._earlier.pop()())
+        return taken
 
     async def add(self, entry: Widget, after: Widget | None = None) -> None:
         await self.mount(entry, after=after)
@@ -72,7 +76,7 @@ class Conversation(VerticalScroll):
             await self._trim()
 
     async def _trim(self) -> None:
-        weights = [(entry, entry.weight if isinstance(entry, Answer) else 1) for entry in self.shown]
+        weights = [(entry, _weight(entry)) for entry in self.shown]
         left = sum(weight for _, weight in weights)
         leaving: list[Widget] = []
         for entry, weight in weights[:-1] if left > HEAVY else ():
@@ -116,9 +120,8 @@ class Conversation(VerticalScroll):
     async def _load_earlier(self) -> None:
         """Puts a batch above what is shown, which stays where it is."""
         try:
-            batch, self._earlier = self._earlier[-BATCH:], self._earlier[:-BATCH]
             before, height = self.scroll_offset.y, self.virtual_size.height
-            await self.mount_all([make() for make in batch], after=0)
+            await self.mount_all(self._take_earlier(), after=0)
             self._tell()
 
             def stay() -> None:
@@ -142,3 +145,7 @@ class Conversation(VerticalScroll):
         focused = next((at for at, card in enumerate(cards) if card.has_focus), None)
         if focused is not None and 0 <= focused + step < len(cards):
             cards[focused + step].focus()
+
+
+def _weight(entry: Widget) -> int:
+    return entry.weight if isinstance(entry, Answer) else 2
