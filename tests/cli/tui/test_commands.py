@@ -193,8 +193,10 @@ async def test_commands_of_the_users_own_are_prompts_that_hooks_judge(project: P
     async with stage(project, ["done"], hooks=hooks("UserPromptSubmit", judge)) as on:
         await on.say("/fix 12 and 13")
         assert asked(on) == ["Fix issue 12 and 13, please."]
-        await on.say("/deny")
+        await on.say("/deny a secret")
         assert len(on.model.requests) == 1
+        (history,) = home.rglob("history")
+        assert history.read_text() == '"/fix 12 and 13"\n'
         await on.type("/fi")
         await on.sees("Fix an issue")
 

@@ -1,5 +1,6 @@
 """Hooks made visible: what runs, what it decided, all there are, and whether the project's own may run."""
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -7,6 +8,7 @@ from tests.cli.tui.stage import hooks, project_settings, stage
 from tests.spec.world import make
 from wave_agent.cli.tui.entries import HookLine
 from wave_agent.cli.tui.hooks_view import HooksView
+from wave_agent.cli.tui.permission import PermissionDialog
 from wave_agent.cli.tui.trust import TrustQuestion
 from wave_agent.hooks import context, deny, rewrite
 from wave_agent.testing import Reply, call
@@ -84,6 +86,22 @@ async def test_slash_hooks_browses_them_all(project: Path):
         assert "on failure" in shown
         await on.press("escape")
         await on.until(lambda: on.box.input.has_focus)
+
+
+async def test_a_question_waits_behind_a_view_that_is_open(project: Path):
+    gate = asyncio.Event()
+    async with stage(project, [Reply(tool_calls=[make()], gate=gate), "done"]) as on:
+        await on.send("Make it.")
+        await on.until(lambda: len(on.model.requests) == 1)
+        await on.send("/hooks")
+        await on.until(lambda: isinstance(on.app.screen, HooksView))
+        gate.set()
+        await on.until(lambda: bool(on.app.screen_stack[0].query(PermissionDialog)))
+        await on.press("escape")
+        await on.until(lambda: on.asks(PermissionDialog) is not None)
+        await on.press("y")
+        await on.idle()
+    assert (project / "made.txt").exists()
 
 
 async def test_slash_hooks_trace_is_the_time_line(project: Path):

@@ -184,8 +184,10 @@ async def test_escape_ends_a_shell_line_and_all_that_it_started(project: Path):
     async with stage(project) as on:
         await on.send("!sleep 600 & echo $! > child; sleep 600")
         await on.until(lambda: (project / "child").exists() and (project / "child").read_text().endswith("\n"))
+        await on.send("waits")
         await on.press("escape")
         await on.until(lambda: not on.app.busy)
+        await on.until(lambda: on.box.text == "waits")
         assert on.entry(ToolCard).state is State.FAILED
         child = int((project / "child").read_text())
         await on.until(lambda: not Path(f"/proc/{child}").exists() or "Z" in Path(f"/proc/{child}/stat").read_text())

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Coroutine, Mapping, Sequence
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from time import monotonic
@@ -17,16 +16,17 @@ from wave_agent.agent import Agent
 from wave_agent.cli.tui.activity import Activity
 from wave_agent.cli.tui.agents import Agents
 from wave_agent.cli.tui.allowed import Remember
-from wave_agent.cli.tui.attachments import Attachment, attach
+from wave_agent.cli.tui.attachments import Attachment
 from wave_agent.cli.tui.choice import Question
-from wave_agent.cli.tui.commands import BY_NAME, Line, candidates, parse, unknown
+from wave_agent.cli.tui.commands import candidates
 from wave_agent.cli.tui.completion import Candidate, Files
 from wave_agent.cli.tui.conversation import Conversation
 from wave_agent.cli.tui.cost import cost
 from wave_agent.cli.tui.custom import CustomCommand
 from wave_agent.cli.tui.desk import Desk
 from wave_agent.cli.tui.diff import change_of
-from wave_agent.cli.tui.entries import Entry, Error, Info, Warning_
+from wave_agent.cli.tui.entries import Entry, Info, Warning_
+from wave_agent.cli.tui.errands import Errands
 from wave_agent.cli.tui.history import History
 from wave_agent.cli.tui.hooks_view import HooksView
 from wave_agent.cli.tui.keys import Where, bindings
@@ -39,11 +39,9 @@ from wave_agent.cli.tui.search import HistorySearch
 from wave_agent.cli.tui.shell import UserShell
 from wave_agent.cli.tui.status import Facts, StatusLine, git_branch, short_directory
 from wave_agent.cli.tui.theme import DARK, LIGHT, THEMES, VARIABLES, Preference
-from wave_agent.cli.tui.tool_card import ToolCard
 from wave_agent.cli.tui.trust import TRUST, WITHOUT, TrustQuestion
 from wave_agent.errors import UntrustedHooksError, WaveError
 from wave_agent.events import Event, HookRun
-from wave_agent.messages import TextBlock, ToolBlock
 from wave_agent.permissions import Allow, Deny, PermissionMode, PermissionRequest
 from wave_agent.session import transcripts
 
@@ -75,9 +73,7 @@ class WaveApp(App[int]):
         self._untrusted: tuple[str, ...] = ()
         self._happened: asyncio.Queue[tuple[Event, Narration]] = asyncio.Queue()
         self._narration: Narration | None = None
-        self._work: Worker[None] | None = None
         self._asking = asyncio.Lock()
-        self._along: list[Attachment] = []
         self._shell: UserShell | None = None
         self._left: list[Agent] = []
         self._last_interrupt = float("-inf")
@@ -87,6 +83,7 @@ class WaveApp(App[int]):
         self._conversation = Conversation()
         self._activity = Activity()
         self._status = StatusLine()
+        self._errands = Errands(self, self._desk, self._box, self._activity, self._start)
 
     # ---------------------------------------------------------------------------------------------- opening and closing
 
@@ -120,7 +117,7 @@ class WaveApp(App[int]):
             self.run_worker(self._ask_for_trust(), group="trust")
         else:
             await self._show_session(self._agent)
-        self.set_interval(2.0, self._tell_status)
+        self.set_interval(2.0, self.tell_status)
 
     async def _ask_for_trust(self) -> None:
         question = TrustQuestion(self._agents.project, self._untrusted, self._agents.untrusted_commands())
@@ -154,12 +151,12 @@ class WaveApp(App[int]):
             every_hook=self._every_hook,
         )
         await self._conversation.fill(entries_of(agent.messages, agent.hook_runs, agent.workdir))
-        self._tell_status()
+        self.tell_status()
 
     async def change_session(self, resume: str | None, source: str) -> None:
         before = self.agent
         self._agent = self._open(resume, source, before)
-        self._along.clear()
+        self._errands.along.clear()
         self._left.append(before)
         self._activity.forget_hooks()
         await self._show_session(self._agent)
@@ -168,10 +165,7 @@ class WaveApp(App[int]):
 
     async def shut_down(self) -> None:
         """Ends everything that was begun."""
-        if self._work is not None and not self._work.is_finished:
-            self._work.cancel()
-            with suppress(Exception):  # told already, or of no interest any more
-                await self._work.wait()
+        await self._errands.end()
         if self._shell is not None:
             await self._shell.close()
         for agent in (*self._left, *filter(None, [self._agent])):
@@ -201,7 +195,8 @@ class WaveApp(App[int]):
     async def ask(self, question: Question) -> str | None:
         """The question stands in place of the prompt until it is answered, or whoever asks gives up."""
         async with self._asking:
-            await self.screen.mount(question, before=self._status)
+            await self._status.screen.mount(question, before=self._status)  # not over a view that is open
+            self.bell()
             self._box.display = False
             try:
                 return await question.answer
@@ -214,7 +209,7 @@ class WaveApp(App[int]):
         await self.push_screen(screen)
 
     def go_along(self, attachment: Attachment) -> None:
-        self._along.append(attachment)
+        self._errands.along.append(attachment)
 
     def use_theme(self, name: str) -> None:
         self.theme = THEMES[name]
@@ -228,88 +223,28 @@ class WaveApp(App[int]):
     def _sent(self, event: PromptBox.Sent) -> None:
         if self._agent is not None:
             self._box.history.add(event.shown)
-            self._submit(event.shown)
-
-    def _submit(self, shown: str) -> None:
-        line = parse(shown)
-        if line is not None and line.name in BY_NAME and BY_NAME[line.name].while_working:
-            self.run_worker(self._command(line), group="commands")
-        elif self.busy:
-            self._box.enqueue(shown)
-        elif line is not None:
-            self._begin(self._command(line))
-        elif shown.startswith("!"):
-            self._begin(self._run_shell(shown[1:].strip()))
-        else:
-            self._begin(self._prompt(shown, self._box.pastes.unfold(shown)))
+            self._conversation.follow()
+            self._errands.submit(event.shown)
 
     @property
     def busy(self) -> bool:
-        return self._work is not None and not self._work.is_finished
+        return self._errands.busy
 
-    def _begin(self, work: Coroutine[Any, Any, None]) -> None:
-        self._work = self.run_worker(self._attend(work), group="work", exit_on_error=False)
+    @property
+    def shell(self) -> UserShell:
+        assert self._shell is not None, "the question of trust is still open"
+        return self._shell
 
-    async def _attend(self, work: Coroutine[Any, Any, None]) -> None:
-        """One thing at a time; what was queued follows. A failure is told, and the screen lives on."""
-        self._conversation.follow()
-        try:
-            await work
-        except asyncio.CancelledError:
-            self._activity.end()
-            raise
-        except WaveError as error:
-            await self.say(Error(str(error)))
-        except Exception as error:  # a fault of ours, which must not take the conversation along
-            await self.say(Error(f"This should not have happened: {type(error).__name__}: {error}"))
-        self._activity.end()
-        self._tell_status()
-        self.call_later(self._next)
-
-    def _next(self) -> None:
-        if not self.busy and (queued := self._box.next_queued()) is not None:
-            self._submit(queued)
-
-    async def _prompt(self, shown: str, text: str) -> None:
-        agent, before = self.agent, len(self.agent.messages)
-        sent, self._along = attach(text, self._along), []
-        self._activity.begin("Working")
-        self._tell_status()
-        result = await agent.send_message(sent)
+    async def all_told(self) -> None:
+        """Waits until the conversation shows what has happened so far."""
         await self._happened.join()
-        prompts = [block for message in agent.messages[before:] for block in message.blocks]
-        if any(isinstance(block, TextBlock) and block.source == "user" for block in prompts):
-            self._box.history.write(text)
-        elif self._narration is not None and self._narration.prompt is not None:
+
+    def erase_prompt(self) -> None:
+        if self._narration is not None and self._narration.prompt is not None:
             self._narration.prompt.erase()
-        if result.status == "interrupted":
-            self._box.take_back()
 
-    async def _command(self, line: Line) -> None:
-        self._box.history.write(f"/{line.name} {line.arguments}".rstrip())
-        if line.name in BY_NAME:
-            self._activity.begin(f"/{line.name}") if not BY_NAME[line.name].while_working else None
-            await self._desk.run(line.name, line.arguments)
-            self._tell_status()
-        elif (custom := self.custom.get(line.name)) is not None:
-            await self._prompt(f"/{line.name}", custom.prompt(line.arguments))
-        else:
-            await self.say(Warning_(unknown(line.name, self.custom)))
-
-    async def _run_shell(self, command: str) -> None:
-        if not command or self._shell is None:
-            return
-        self._box.history.write(f"!{command}")
-        self._activity.begin("Your command")
-        card = ToolCard(ToolBlock("", "!", {"command": command}), self.agent.workdir)
-        await self.say(card)
-        try:
-            result = await self._shell.run(command, card.output)
-        except asyncio.CancelledError:
-            card.finish(ToolBlock("", "!", card.block.parameters, "Interrupted.", False))
-            raise
-        card.finish(ToolBlock("", "!", card.block.parameters, result.content, result.success))
-        self.go_along(Attachment("shell", command, result.content))
+    def _start(self, work: Coroutine[Any, Any, None]) -> Worker[None]:
+        return self.run_worker(work, group="errands", exit_on_error=False)
 
     # ----------------------------------------------------------------------------------------------------- what happens
 
@@ -329,7 +264,7 @@ class WaveApp(App[int]):
     async def _may_run(self, request: PermissionRequest) -> Allow | Deny:
         """For the agent: what the user says to a call."""
         diff = await asyncio.to_thread(change_of, request.tool_name, request.tool_input)
-        await self._happened.join()
+        await self.all_told()
         answer = await self.ask(PermissionDialog(request, diff))
         if answer is None:
             self.agent.interrupt()
@@ -345,7 +280,7 @@ class WaveApp(App[int]):
         except OSError as error:
             await self.say(Warning_(f"{rule} is allowed for this session; it could not be kept: {error}"))
 
-    def _tell_status(self) -> None:
+    def tell_status(self) -> None:
         agent = self._agent
         if agent is None:
             return
@@ -374,18 +309,7 @@ class WaveApp(App[int]):
         if not self._box.input.has_focus:
             self._box.input.focus()
         elif self.busy:
-            self._interrupt()
-
-    def _interrupt(self) -> None:
-        """The model, hooks and tools end; a shell line too."""
-        if self._agent is not None:
-            self._agent.interrupt()
-        if self._work is not None and not self._agent_works:
-            self._work.cancel()
-
-    @property
-    def _agent_works(self) -> bool:
-        return self._agent is not None and self._agent.busy
+            self._errands.interrupt()
 
     def action_quit_soon(self) -> None:
         selected = self.screen.get_selected_text()
@@ -401,7 +325,7 @@ class WaveApp(App[int]):
         if self._box.text:
             self._box.put("")
         elif self.busy:
-            self._interrupt()
+            self._errands.interrupt()
         self.notify("Ctrl-C once more leaves.", timeout=SOON, markup=False)
 
     def action_next_mode(self) -> None:
@@ -409,7 +333,7 @@ class WaveApp(App[int]):
             mode = PermissionMode(self._agent.permission_mode)
             at = MODES.index(mode) + 1 if mode in MODES else 0
             self._agent.permission_mode = MODES[at % len(MODES)]
-            self._tell_status()
+            self.tell_status()
 
     def action_open_card(self) -> None:
         card = self._conversation.at_hand()
