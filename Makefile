@@ -51,7 +51,7 @@ unexport VIRTUAL_ENV
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test check fix bench soak test-local-model docs lock clean lint types imports tests docs-check
+.PHONY: help demo test check fix bench soak test-local-model docs pictures lock clean lint types imports tests docs-check
 
 comma := ,
 empty :=
@@ -112,6 +112,9 @@ test-local-model: $(READY) ## stream from a real small model on this machine's C
 
 docs: $(READY) ## write the generated parts of the documentation anew
 	$(BIN)/python scripts/generate_docs.py
+
+pictures: $(READY) ## draw the pictures of the documentation anew, from the real screen
+	$(BIN)/python scripts/make_pictures.py
 
 lock: ## write requirements.lock anew, keeping versions that still fit; UPGRADE=1 takes the newest
 	@$(require_python)

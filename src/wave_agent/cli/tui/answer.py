@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from typing import Self
 
 from markdown_it import MarkdownIt
 from textual.content import Content
@@ -60,9 +59,6 @@ class Answer(Markdown):
     def weight(self) -> int:
         """What it costs to lay out, about: a line is a widget or two."""
         return 1 + self.text.count("\n")
-
-    def again(self) -> Self:
-        return type(self)(self.text)
 
 
 def pieces_of(text: str) -> list[str]:

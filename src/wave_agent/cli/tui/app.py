@@ -1,7 +1,7 @@
 """The screen itself: puts the pieces together and gives each key, event and prompt its way. No logic of the agent."""
 
 import asyncio
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from time import monotonic
@@ -47,6 +47,8 @@ from wave_agent.session import transcripts
 
 MODES = (PermissionMode.DEFAULT, PermissionMode.ACCEPT_EDITS, PermissionMode.PLAN)
 """What Shift-Tab goes through."""
+PAUSE = 1.5
+"""Seconds without a key that are a pause."""
 SOON = 2.0
 """Seconds within which a second Ctrl-C leaves."""
 
@@ -60,9 +62,17 @@ class WaveApp(App[int]):
     BINDINGS: ClassVar[list[BindingType]] = [*bindings(Where.ANYWHERE)]
 
     def __init__(
-        self, agents: Agents, *, remember: Remember, environment: Mapping[str, str], every_hook: bool = False
+        self,
+        agents: Agents,
+        *,
+        remember: Remember,
+        environment: Mapping[str, str],
+        every_hook: bool = False,
+        idle: Callable[[], None] = lambda: None,
     ) -> None:
+        """`idle` is called now and then while nobody types."""
         super().__init__()
+        self._idle = idle
         self._agents = agents
         self._remember = remember
         self._environment = environment
@@ -118,6 +128,7 @@ class WaveApp(App[int]):
         else:
             await self._show_session(self._agent)
         self.set_interval(2.0, self.tell_status)
+        self.set_interval(1.0, self._use_pause)
 
     async def _ask_for_trust(self) -> None:
         question = TrustQuestion(self._agents.project, self._untrusted, self._agents.untrusted_commands())
@@ -279,6 +290,10 @@ class WaveApp(App[int]):
             await asyncio.to_thread(self._remember, rule)
         except OSError as error:
             await self.say(Warning_(f"{rule} is allowed for this session; it could not be kept: {error}"))
+
+    def _use_pause(self) -> None:
+        if monotonic() - self._box.last_key > PAUSE:
+            self._idle()
 
     def tell_status(self) -> None:
         agent = self._agent

@@ -5,6 +5,7 @@ answered as quickly in a long conversation as in a short one.
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TypeAlias
 
 from textual.containers import VerticalScroll
@@ -86,7 +87,7 @@ class Conversation(VerticalScroll):
             leaving.append(entry)
         if not leaving:
             return
-        self._earlier += [entry.again for entry in leaving if isinstance(entry, Entry | Answer)]
+        self._earlier += map(_maker, leaving)
         self._tell()
         await self.remove_children(leaving)
 
@@ -145,6 +146,14 @@ class Conversation(VerticalScroll):
         focused = next((at for at, card in enumerate(cards) if card.has_focus), None)
         if focused is not None and 0 <= focused + step < len(cards):
             cards[focused + step].focus()
+
+
+def _maker(entry: Widget) -> Maker:
+    """Keeps what an entry says, not the entry: an answer is a tree of many widgets."""
+    if isinstance(entry, Answer):
+        return partial(Answer, entry.text)
+    assert isinstance(entry, Entry)
+    return entry.again
 
 
 def _weight(entry: Widget) -> int:

@@ -1,7 +1,6 @@
 """Opens the screen, and leaves nothing behind when it closes."""
 
 import asyncio
-import gc
 import os
 import signal
 import sys
@@ -10,6 +9,7 @@ import click
 
 from wave_agent.assembly import find_places
 from wave_agent.cli.flags import Flags, options
+from wave_agent.cli.tui import memory
 from wave_agent.cli.tui.agents import Agents
 from wave_agent.cli.tui.allowed import AllowedRules
 from wave_agent.cli.tui.app import WaveApp
@@ -23,17 +23,6 @@ def open_screen(flags: Flags) -> int:
     return asyncio.run(_run(flags))
 
 
-def settle_memory() -> None:
-    """Takes what is there for good out of the garbage collector's sight.
-
-    A full collection looks at every object there is; with all modules among them, it holds up a key for a third of a
-    second. What comes and goes with the conversation is still collected.
-    """
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(20_000, 20, 50)
-
-
 async def _run(flags: Flags) -> int:
     for name in ("COLUMNS", "LINES"):  # exported, they tell the size of another moment, and would be believed
         os.environ.pop(name, None)
@@ -41,10 +30,12 @@ async def _run(flags: Flags) -> int:
     project, home = find_places(flags.cwd, environment)
     allowed = AllowedRules(home, project)
     agents = Agents(options(flags, lambda _: None), project, home, allowed.rules)
-    app = WaveApp(agents, remember=allowed.remember, environment=environment, every_hook=flags.debug_hooks)
+    app = WaveApp(
+        agents, remember=allowed.remember, environment=environment, every_hook=flags.debug_hooks, idle=memory.tidy
+    )
     try:
         app.prepare()
-        settle_memory()
+        memory.settle()
         loop = asyncio.get_running_loop()
         for number, status in SIGNALS.items():
             loop.add_signal_handler(number, app.exit, status)

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
+from time import monotonic
 from typing import ClassVar
 
 from textual import events
@@ -35,6 +36,7 @@ class PromptInput(TextArea, inherit_bindings=False):
         self._box = box
 
     async def _on_key(self, event: events.Key) -> None:
+        self._box.last_key = monotonic()
         action = _ACTIONS.get(event.key)
         if action is not None and getattr(self._box, f"key_{action}")():
             event.stop()
@@ -92,6 +94,8 @@ class PromptBox(Vertical):
         self.history = history
         self.pastes = Pastes()
         self.queued: list[str] = []
+        self.last_key = float("-inf")
+        """When a key was pressed."""
         self._files = files
         self._commands = commands
         self._found: Found | None = None
