@@ -1,7 +1,4 @@
-"""Draws the pictures of the documentation: the real screen, a scripted model, real hooks. Writes docs/images.
-
-.venv/bin/python scripts/make_pictures.py
-"""
+"""Draws the pictures of the documentation: the real screen, a scripted model, real hooks. `make pictures` runs it."""
 
 import asyncio
 import json

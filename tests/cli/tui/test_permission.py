@@ -38,6 +38,8 @@ async def test_yes_runs_the_call_once(project: Path):
         await on.sees("$ touch b")
         await on.press("n")
         await on.idle()
+        assert on.box.input.has_focus
+        assert on.conversation.is_following
     assert [path.name for path in project.iterdir()] == ["a"]
 
 

@@ -70,9 +70,8 @@ class WaveApp(App[int]):
         every_hook: bool = False,
         idle: Callable[[], None] = lambda: None,
     ) -> None:
-        """`idle` is called now and then while nobody types."""
         super().__init__()
-        self._idle = idle
+        self._idle = idle  # called now and then while nobody types
         self._agents = agents
         self._remember = remember
         self._environment = environment
@@ -206,15 +205,19 @@ class WaveApp(App[int]):
     async def ask(self, question: Question) -> str | None:
         """The question stands in place of the prompt until it is answered, or whoever asks gives up."""
         async with self._asking:
+            following = self._conversation.is_following
             await self._status.screen.mount(question, before=self._status)  # not over a view that is open
-            self.bell()
+            question.take_keyboard()  # before the prompt goes, or else the keyboard would fall to a card
             self._box.display = False
+            self.bell()
             try:
                 return await question.answer
             finally:
-                question.remove()
                 self._box.display = True
                 self._box.input.focus()
+                question.remove()
+                if following:
+                    self._conversation.follow()
 
     async def view(self, screen: HooksView) -> None:
         await self.push_screen(screen)

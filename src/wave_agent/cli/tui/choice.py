@@ -45,7 +45,7 @@ class Question(Vertical):
             yield Static(self._body, markup=False)
         yield OptionList(*(Option(self._label(choice)) for choice in self._choices), markup=False)
 
-    def on_mount(self) -> None:
+    def take_keyboard(self) -> None:
         self.query_one(OptionList).focus()
 
     def _label(self, choice: Choice) -> Content:

@@ -98,7 +98,7 @@ class Conversation(VerticalScroll):
 
     @property
     def is_following(self) -> bool:
-        return self.scroll_offset.y >= self.max_scroll_y - 1
+        return self.max_scroll_y <= 0 or self.scroll_offset.y >= self.max_scroll_y - 1
 
     def follow(self) -> None:
         """To the end, and along with what comes."""
