@@ -12,6 +12,7 @@ from wave_agent import Agent, Allow, Deny, PermissionRequest, SettingsError
 from wave_agent.assembly import Options
 from wave_agent.models.base import Usage
 from wave_agent.settings import merge_settings
+from wave_agent.sources import Choice, gather_settings
 from wave_agent.testing import Reply, ScriptedModel, call
 from wave_agent.tools.changes import FileChanges
 
@@ -124,11 +125,9 @@ async def test_a_new_model_is_asked_from_the_next_prompt_on(project: Path):
     [(3, "must be an object"), ({"input": "3"}, "a price for each"), ({"outptu": 3}, "a price for each")],
 )
 def test_prices_that_cannot_be_read_are_told_with_their_place(prices: Any, message: str):
-    from wave_agent.assembly import gather_settings
-
     overlay = {"models": {"m": {"prices": prices}}}
-    sources, _ = gather_settings(Path("/nowhere"), "/nowhere", layers=(), overlays=(overlay,))
-    (issue,) = merge_settings(sources).issues
+    gathered = gather_settings(Path("/nowhere"), "/nowhere", Choice(layers=(), overlays=(overlay,)))
+    (issue,) = merge_settings(gathered.sources).issues
     assert message in str(issue)
     assert "models.m.prices" in str(issue)
 

@@ -59,6 +59,7 @@ from wave_agent.result import Callbacks, Context, Result
 from wave_agent.rules import RuleError, parse_rule
 from wave_agent.sandbox import Sandbox
 from wave_agent.session import Recorder
+from wave_agent.settings import Settings
 from wave_agent.store import FileSessionStore
 from wave_agent.tools.base import Tool, ToolContext
 from wave_agent.tools.changes import FileChanges, TakenBack
@@ -91,12 +92,9 @@ class Agent:
         source: str = "startup",
     ) -> None:
         """For `create`; nothing here touches the network or the disk."""
-        settings, workdir, permission_mode = foundation.settings, foundation.project, foundation.mode
+        settings, workdir = foundation.settings, foundation.project
         path = transcript_file(foundation.home, workdir, session_id)
         self.session_id = session_id
-        self.settings = settings
-        self.home = foundation.home
-        self.project = foundation.project
         self._foundation = foundation
         self.transcript_path = str(path)
         self._callbacks = callbacks
@@ -114,35 +112,14 @@ class Agent:
         self._messages = MessageManager(before.messages, self._changed, before.compacted)
         self._tools = {tool.name: tool for tool in tools}
         self._model = model
-        self._workdir = workdir
-        self._environment = foundation.environment
         self._sandbox = sandbox
         self._outputs = path.with_suffix("")
         self._variables = self._make_variables()
         self._hooks = self._make_hooks(hook_runner, before)
-        calls = self._make_calls(permission_mode, can_use_tool)
-        self._window = WindowFinder(model, model_name, settings, self._messages.add_notice_block)
         self._replaced: list[WindowFinder] = []
-        self._parts = Parts(
-            messages=self._messages,
-            hooks=self._hooks,
-            calls=calls,
-            model=model,
-            model_name=model_name,
-            tools=[ToolSpec(tool.name, tool.description, tool.schema()) for tool in tools],
-            system=system_prompt,
-            max_turns=foundation.max_turns,
-            emit=self._emit,
-            compactor=Compactor(
-                messages=self._messages,
-                hooks=self._hooks,
-                model=model,
-                model_name=model_name,
-                permission_mode=lambda: calls.mode.value,
-            ),
-            fold_user_messages=bool(settings.models.get(model_name, {}).get("foldUserMessages")),
-            window=self._window,
-        )
+        self._window = WindowFinder(model, model_name, settings, self._messages.add_notice_block)
+        calls = self._make_calls(foundation.mode, can_use_tool)
+        self._parts = self._make_parts(calls, model_name, tools, system_prompt)
         self._blank = before.blank
         self._source: str | None = "resume" if resumed else source
         """How the session began, until its hooks know."""
@@ -157,11 +134,33 @@ class Agent:
         """What the turns before this one have used."""
         self._closed = False
 
+    def _make_parts(self, calls: CallRunner, model_name: str, tools: Sequence[Tool], system_prompt: str) -> Parts:
+        return Parts(
+            messages=self._messages,
+            hooks=self._hooks,
+            calls=calls,
+            model=self._model,
+            model_name=model_name,
+            tools=[ToolSpec(tool.name, tool.description, tool.schema()) for tool in tools],
+            system=system_prompt,
+            max_turns=self._foundation.max_turns,
+            emit=self._emit,
+            compactor=Compactor(
+                messages=self._messages,
+                hooks=self._hooks,
+                model=self._model,
+                model_name=model_name,
+                permission_mode=lambda: calls.mode.value,
+            ),
+            fold_user_messages=bool(self.settings.models.get(model_name, {}).get("foldUserMessages")),
+            window=self._window,
+        )
+
     def _make_variables(self) -> SessionVariables:
         handed_down = self._foundation.handed_down
         # By the session's id the next agent knows what this one has left running, should it be killed.
         fixed = {**(handed_down.variable() if handed_down else {}), "WAVE_SESSION_ID": self.session_id}
-        return SessionVariables({**without_credentials(self._environment), **self.settings.env}, fixed=fixed)
+        return SessionVariables({**without_credentials(self._foundation.environment), **self.settings.env}, fixed=fixed)
 
     def _make_hooks(self, runner: HookRunner, before: Resumed) -> HookManager:
         return HookManager(
@@ -170,10 +169,10 @@ class Agent:
             session=SessionFacts(
                 session_id=self.session_id,
                 transcript_path=self.transcript_path,
-                project_dir=self._workdir,
+                project_dir=self.project,
                 home=os.path.expanduser("~"),
             ),
-            environment=self._environment,
+            environment=self._foundation.environment,
             settings_env=self.settings.env,
             max_stop_blocks=self.settings.max_stop_blocks,
             on_event=self._emit,
@@ -186,13 +185,13 @@ class Agent:
 
     def _make_calls(self, mode: PermissionMode, approver: Approver | None) -> CallRunner:
         # The model is told where the whole of a long output stands, so it may read there.
-        inside = (self._workdir, *self.settings.additional_directories, str(self._outputs))
+        inside = (self.project, *self.settings.additional_directories, str(self._outputs))
         return CallRunner(
             messages=self._messages,
             hooks=self._hooks,
             tools=self._tools,
             context=ToolContext(
-                project_dir=Path(self._workdir),
+                project_dir=Path(self.project),
                 environment=self._variables,
                 outputs=self._outputs,
                 ledger=self._leftovers.entry,
@@ -200,9 +199,9 @@ class Agent:
             ),
             rules=self.settings.rules,
             mode=mode,
-            directories=real_directories(self._workdir, inside),
+            directories=real_directories(self.project, inside),
             protected=protected_paths(
-                self._workdir, self.home, self.settings.hooks.hooks, settings=self._foundation.snapshot.files
+                self.project, self.home, self.settings.hooks.hooks, settings=self._foundation.snapshot.files
             ),
             approver=approver,
             emit=self._emit,
@@ -306,6 +305,21 @@ class Agent:
     # ------------------------------------------------------------------------------------------------------------- use
 
     @property
+    def settings(self) -> Settings:
+        """What all layers say together, since the session began."""
+        return self._foundation.settings
+
+    @property
+    def home(self) -> Path:
+        """The directory of the agent's own state."""
+        return self._foundation.home
+
+    @property
+    def project(self) -> str:
+        """The directory that it works in, as a real path."""
+        return self._foundation.project
+
+    @property
     def messages(self) -> list[Message]:
         """The whole conversation, blocks for the user alone included."""
         return self._messages.messages
@@ -324,11 +338,6 @@ class Agent:
     def busy(self) -> bool:
         """Something runs that `interrupt` would end."""
         return self._running is not None
-
-    @property
-    def workdir(self) -> str:
-        """The project, as a real path."""
-        return self._workdir
 
     @property
     def permission_mode(self) -> str:

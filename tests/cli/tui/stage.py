@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,6 @@ from tests.waiting import until
 from wave_agent import Agent
 from wave_agent.assembly import Options
 from wave_agent.cli.tui.agents import Agents
-from wave_agent.cli.tui.allowed import AllowedRules
 from wave_agent.cli.tui.app import WaveApp
 from wave_agent.cli.tui.choice import Question
 from wave_agent.cli.tui.conversation import Conversation
@@ -25,6 +25,7 @@ from wave_agent.cli.tui.prompt import PromptBox
 from wave_agent.cli.tui.status import StatusLine
 from wave_agent.models.scripted import Script
 from wave_agent.testing import ScriptedModel
+from wave_agent.trust import TrustStore
 
 _TEXT = re.compile(r'<text(?![^>]*-title")[^>]*\bx="([\d.]+)"[^>]*\by="([\d.]+)"[^>]*>(.*?)</text>', re.DOTALL)
 _CELL = 12.2
@@ -147,11 +148,11 @@ async def stage(
     home = Path(os.environ["WAVE_HOME"])
     model = ScriptedModel(replies)
     client = None if "base_url" in options else model
-    allowed = AllowedRules(home, str(project))
+    remember = partial(TrustStore(home).remember_rule, str(project))
     chosen: dict[str, Any] = {"trust": True, "model_client": client, **options}
-    agents = Agents(Options(workdir=project, **chosen), str(project), home, allowed.rules)
+    agents = Agents(Options(workdir=project, **chosen), str(project), home)
     told = dict(os.environ) if environment is None else dict(environment)
-    app = WaveApp(agents, remember=allowed.remember, environment=told, every_hook=every_hook)
+    app = WaveApp(agents, remember=remember, environment=told, every_hook=every_hook)
     app.prepare()
     try:
         async with app.run_test(size=size) as pilot:

@@ -1,6 +1,5 @@
 """Questions before a call runs, answered by keyboard."""
 
-import json
 import os
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from wave_agent.cli.tui.permission import PermissionDialog
 from wave_agent.cli.tui.tool_card import State, ToolCard
 from wave_agent.hooks import ask
 from wave_agent.testing import Reply, call
+from wave_agent.trust import TrustStore
 
 
 async def question(on: Stage) -> str:
@@ -66,7 +66,7 @@ async def test_always_counts_at_once_and_is_kept_outside_of_the_project(project:
         await on.idle()
         assert [rule.text for rule in on.agent.rules.allow] == ["Bash(touch:*)"]
     assert sorted(path.name for path in project.iterdir()) == ["a.txt", "b.txt"]
-    assert json.loads((home / "allowed.json").read_text()) == {str(project): ["Bash(touch:*)"]}
+    assert TrustStore(home).read(str(project)).allow == ("Bash(touch:*)",)
     async with stage(project, [Reply(tool_calls=[make("c.txt")]), "done"]) as on:
         await on.say("One more.")
     assert (project / "c.txt").exists()

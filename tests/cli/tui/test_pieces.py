@@ -1,14 +1,12 @@
 """The small parts of the screen that need no screen."""
 
 import json
-import stat
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wave_agent.cli.tui.allowed import AllowedRules
 from wave_agent.cli.tui.attachments import Attachment, attach, split
 from wave_agent.cli.tui.completion import Candidate, Files, complete
 from wave_agent.cli.tui.cost import cost, shown, tokens
@@ -20,7 +18,6 @@ from wave_agent.cli.tui.pastes import Pastes
 from wave_agent.cli.tui.permission import meaning_of, rule_in
 from wave_agent.cli.tui.plain import elapsed, one_line, plain
 from wave_agent.cli.tui.segments import Segmenter
-from wave_agent.cli.tui.state_file import read_object
 from wave_agent.models.base import Usage
 from wave_agent.permissions import Allow, Deny
 
@@ -166,23 +163,6 @@ def test_of_two_commands_with_one_name_the_later_place_wins(tmp_path: Path):
 def test_the_commands_of_an_untrusted_project_are_not_looked_for(tmp_path: Path):
     assert directories(tmp_path, "/project", trusted=False) == [tmp_path / "commands"]
     assert directories(tmp_path, "/project", trusted=True)[1] == Path("/project/.wave/commands")
-
-
-# What is kept
-
-
-def test_rules_are_kept_by_project_private_and_what_is_no_rule_allows_nothing(tmp_path: Path):
-    one, other = AllowedRules(tmp_path, "/one"), AllowedRules(tmp_path, "/other")
-    one.remember("Bash(make:*)")
-    one.remember("Bash(make:*)")
-    other.remember("Read")
-    assert (one.rules(), other.rules()) == (["Bash(make:*)"], ["Read"])
-    file = tmp_path / "allowed.json"
-    assert stat.S_IMODE(file.stat().st_mode) == 0o600
-    file.write_text(json.dumps({"/one": ["((", 3, "Read"], "/other": "Bash"}))
-    assert (one.rules(), other.rules()) == (["Read"], [])
-    file.write_text("{torn")
-    assert (one.rules(), read_object(file)) == ([], {})
 
 
 # Money, changes, answers, keys

@@ -11,19 +11,21 @@ from wave_agent.calls import Approver
 from wave_agent.cli.tui.custom import CustomCommand, directories, load_commands, project_commands
 from wave_agent.events import Event
 from wave_agent.result import Callbacks
+from wave_agent.trust import TrustStore
 
 
 class Agents:
-    def __init__(self, options: Options, project: str, home: Path, allowed: Callable[[], list[str]] = list) -> None:
-        """`allowed` are rules that the user has allowed for good."""
+    def __init__(self, options: Options, project: str, home: Path) -> None:
         self._options = options
         self.project = project
         self.home = home
-        self._allowed = allowed
 
     @property
     def trusted(self) -> bool:
-        return self._options.trust is True
+        """For this run, or by `wave hooks trust`."""
+        if not self._options.project_hooks:
+            return False
+        return self._options.trust is True or bool(TrustStore(self.home).read(self.project).settings)
 
     @property
     def first(self) -> str | None:
@@ -48,12 +50,10 @@ class Agents:
         before: Agent | None = None,
     ) -> Agent:
         """Raises `UntrustedHooksError` and whatever else is wrong. `before` hands its model and mode on."""
-        overlays = [*self._options.overlays, {"permissions": {"allow": self._allowed()}}]
         options = replace(
             self._options,
             callbacks=Callbacks(on_event=on_event),
             can_use_tool=can_use_tool,
-            overlays=overlays,
             resume=resume,
             source=source,
         )

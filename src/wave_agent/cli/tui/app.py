@@ -15,7 +15,6 @@ from textual.worker import Worker
 from wave_agent.agent import Agent
 from wave_agent.cli.tui.activity import Activity
 from wave_agent.cli.tui.agents import Agents
-from wave_agent.cli.tui.allowed import Remember
 from wave_agent.cli.tui.attachments import Attachment
 from wave_agent.cli.tui.choice import Question
 from wave_agent.cli.tui.commands import candidates
@@ -40,7 +39,7 @@ from wave_agent.cli.tui.shell import UserShell
 from wave_agent.cli.tui.status import Facts, StatusLine, git_branch, short_directory
 from wave_agent.cli.tui.theme import DARK, LIGHT, THEMES, VARIABLES, Preference
 from wave_agent.cli.tui.trust import TRUST, WITHOUT, TrustQuestion
-from wave_agent.errors import UntrustedHooksError, WaveError
+from wave_agent.errors import SettingsError, UntrustedHooksError, WaveError
 from wave_agent.events import Event, HookRun
 from wave_agent.permissions import Allow, Deny, PermissionMode, PermissionRequest
 from wave_agent.session import transcripts
@@ -65,7 +64,7 @@ class WaveApp(App[int]):
         self,
         agents: Agents,
         *,
-        remember: Remember,
+        remember: Callable[[str], None],
         environment: Mapping[str, str],
         every_hook: bool = False,
         idle: Callable[[], None] = lambda: None,
@@ -151,16 +150,16 @@ class WaveApp(App[int]):
     async def _show_session(self, agent: Agent) -> None:
         self.custom = self._agents.commands()
         outputs = Path(agent.transcript_path).with_suffix("")
-        self._shell = UserShell(agent.workdir, {**self._environment, **agent.settings.env}, outputs)
+        self._shell = UserShell(agent.project, {**self._environment, **agent.settings.env}, outputs)
         self._narration = Narration(
             self._conversation,
             self._activity,
-            project=agent.workdir,
+            project=agent.project,
             find_call=partial(find_call, agent),
             find_context=partial(find_context, agent),
             every_hook=self._every_hook,
         )
-        await self._conversation.fill(entries_of(agent.messages, agent.hook_runs, agent.workdir))
+        await self._conversation.fill(entries_of(agent.messages, agent.hook_runs, agent.project))
         self.tell_status()
 
     async def change_session(self, resume: str | None, source: str) -> None:
@@ -291,7 +290,7 @@ class WaveApp(App[int]):
         self.agent.allow(rule)
         try:
             await asyncio.to_thread(self._remember, rule)
-        except OSError as error:
+        except SettingsError as error:
             await self.say(Warning_(f"{rule} is allowed for this session; it could not be kept: {error}"))
 
     def _use_pause(self) -> None:
@@ -310,8 +309,8 @@ class WaveApp(App[int]):
                 used=context.used,
                 window=context.window,
                 dollars=cost(agent.usage, agent.settings.models.get(agent.model_name, {})),
-                directory=short_directory(agent.workdir),
-                branch=git_branch(agent.workdir),
+                directory=short_directory(agent.project),
+                branch=git_branch(agent.project),
                 session=agent.session_id,
             )
         )

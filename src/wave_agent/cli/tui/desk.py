@@ -125,7 +125,7 @@ class Desk:
             return
         agent = self._front.agent
         try:
-            path = find_session(agent.home, agent.workdir, chosen)
+            path = find_session(agent.home, agent.project, chosen)
             await self._front.change_session(path.stem, "startup")
         except WaveError as error:
             await self._warn(str(error))
@@ -152,7 +152,7 @@ class Desk:
 
     async def do_export(self, arguments: str) -> None:
         agent = self._front.agent
-        file = _absolute(arguments or f"wave-{agent.session_id[:8]}.md", agent.workdir)
+        file = _absolute(arguments or f"wave-{agent.session_id[:8]}.md", agent.project)
         text = as_markdown(tuple(agent.messages), f"Session {agent.session_id}")
         try:
             await asyncio.to_thread(_write_new, file, text)
@@ -189,7 +189,7 @@ class Desk:
 
     async def _sessions(self) -> list[SessionSummary]:
         agent = self._front.agent
-        return await asyncio.to_thread(list_sessions, agent.home, agent.workdir)
+        return await asyncio.to_thread(list_sessions, agent.home, agent.project)
 
 
 def _absolute(path: str, project: str) -> str:

@@ -150,7 +150,7 @@ class Errands:
             return
         self._box.history.write(f"!{command}")
         self._activity.begin("Your command")
-        card = ToolCard(ToolBlock("", "!", {"command": command}), self._front.agent.workdir)
+        card = ToolCard(ToolBlock("", "!", {"command": command}), self._front.agent.project)
         await self._front.say(card)
         try:
             result = await self._front.shell.run(command, card.output)

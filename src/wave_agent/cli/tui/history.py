@@ -8,7 +8,7 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
-from wave_agent.session import make_private
+from wave_agent.private import make_private
 
 KEPT = 1000
 """Prompts that are read again."""

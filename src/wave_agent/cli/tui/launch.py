@@ -4,6 +4,7 @@ import asyncio
 import os
 import signal
 import sys
+from functools import partial
 
 import click
 
@@ -11,9 +12,9 @@ from wave_agent.assembly import find_places
 from wave_agent.cli.flags import Flags, options
 from wave_agent.cli.tui import memory
 from wave_agent.cli.tui.agents import Agents
-from wave_agent.cli.tui.allowed import AllowedRules
 from wave_agent.cli.tui.app import WaveApp
 from wave_agent.session_index import forget_old_sessions
+from wave_agent.trust import TrustStore
 
 SIGNALS = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGHUP: 129}
 
@@ -28,11 +29,9 @@ async def _run(flags: Flags) -> int:
         os.environ.pop(name, None)
     environment = dict(os.environ)
     project, home = find_places(flags.cwd, environment)
-    allowed = AllowedRules(home, project)
-    agents = Agents(options(flags, lambda _: None), project, home, allowed.rules)
-    app = WaveApp(
-        agents, remember=allowed.remember, environment=environment, every_hook=flags.debug_hooks, idle=memory.tidy
-    )
+    agents = Agents(options(flags, lambda _: None), project, home)
+    remember = partial(TrustStore(home).remember_rule, project)
+    app = WaveApp(agents, remember=remember, environment=environment, every_hook=flags.debug_hooks, idle=memory.tidy)
     try:
         app.prepare()
         memory.settle()

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from wave_agent.hooks.manager import AGENT_KEYS
+from wave_agent.credentials import without_credentials
 from wave_agent.tools.base import ToolContext, ToolResult
 from wave_agent.tools.bash import Bash
 from wave_agent.tools.shells import Shells
@@ -17,7 +17,7 @@ class UserShell:
 
     def __init__(self, project: str, environment: Mapping[str, str], outputs: Path) -> None:
         self._bash = Bash(Shells())
-        kept = {key: value for key, value in environment.items() if key not in AGENT_KEYS}
+        kept = without_credentials(environment)
         self._context = ToolContext(project_dir=Path(project), environment=kept, outputs=outputs)
 
     async def run(self, command: str, emit: Callable[[str], None]) -> ToolResult:

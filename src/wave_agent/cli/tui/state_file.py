@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 from typing import Any, cast
 
-from wave_agent.session import make_private
+from wave_agent.private import make_private
 
 
 def read_object(file: Path) -> dict[str, Any]:
