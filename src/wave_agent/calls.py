@@ -4,6 +4,7 @@ import asyncio
 import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from enum import IntEnum
+from time import monotonic
 from typing import Any
 
 from msgspec import Struct
@@ -15,7 +16,8 @@ from wave_agent.hooks.events import Decision, Flow, HookEvent
 from wave_agent.hooks.manager import HookManager
 from wave_agent.hooks.occasion import ToolFacts
 from wave_agent.hooks.verdicts import Outcome
-from wave_agent.messages import MessageManager, Origin
+from wave_agent.messages import MessageManager, Origin, Ran
+from wave_agent.moments import Clock, stamp, utc_now
 from wave_agent.permissions import (
     Allow,
     Answer,
@@ -100,6 +102,7 @@ class CallRunner:
         emit: Callable[[Event], None],
         sync: Callable[[], None] = lambda: None,
         border: Callable[[str], str | None] = lambda _: None,
+        now: Clock = utc_now,
     ) -> None:
         """`directories` are those that count as inside, real paths. `sync` is called before a tool that changes
         something: the record of the call is on disk before its effect. `border` says why a path must not be written,
@@ -117,6 +120,7 @@ class CallRunner:
         self._emit = emit
         self._sync = sync
         self._border = border
+        self._now = now
         self._places = Places(hooks.session.project_dir, hooks.session.home)
 
     def allow(self, rule: Rule) -> None:
@@ -276,8 +280,12 @@ class CallRunner:
 
     async def _use(self, call: Asked, tool: Tool, permitted: _Permitted) -> CallEnd:
         facts = self._facts(call, permitted.tool_input)
+        started, clock = stamp(self._now()), monotonic()
         result = await self._execute(call, tool, permitted.arguments, facts)
-        return await (self._after(call, facts, result) if result.ran else self._failed(call, facts, result))
+        if not result.ran:
+            return await self._failed(call, facts, result)
+        ran = Ran(started, round((monotonic() - clock) * 1000, 3))
+        return await self._after(call, facts, result, ran)
 
     async def _execute(self, call: Asked, tool: Tool, arguments: Any, facts: dict[str, Any]) -> ToolResult:
         """What came of it, also where the tool could not do its work."""
@@ -316,7 +324,7 @@ class CallRunner:
             waited=not is_interrupt,
         )
 
-    async def _after(self, call: Asked, facts: dict[str, Any], result: ToolResult) -> CallEnd:
+    async def _after(self, call: Asked, facts: dict[str, Any], result: ToolResult, ran: Ran) -> CallEnd:
         failed = {} if result.success else {"error": result.content}
         response = {"success": result.success, "content": result.content, **failed, **result.response}
         outcome = await self._hooks.run(
@@ -328,7 +336,7 @@ class CallRunner:
         else:
             result = ToolResult(content=outcome.replacement, success=result.success)
             origin = Origin(outcome.event, outcome.replaced_by)
-        self._finish(call, result, origin=origin)
+        self._finish(call, result, origin=origin, ran=ran)
         return CallEnd(self._apply(outcome, call), ends_turn=outcome.flow is Flow.END_TURN)
 
     # --------------------------------------------------------------------------------------------------------- helpers
@@ -340,10 +348,16 @@ class CallRunner:
         return tuple(operation for operation in operations if operation.when is When.AFTER_RESULTS)
 
     def _finish(
-        self, call: Asked, result: ToolResult, *, error: str | None = None, origin: Origin | None = None
+        self,
+        call: Asked,
+        result: ToolResult,
+        *,
+        error: str | None = None,
+        origin: Origin | None = None,
+        ran: Ran | None = None,
     ) -> None:
         self._messages.update_tool_block(
-            call.id, result=result.content, success=result.success, error=error, origin=origin
+            call.id, result=result.content, success=result.success, error=error, origin=origin, ran=ran
         )
 
     def _facts(self, call: Asked, tool_input: Mapping[str, Any]) -> dict[str, Any]:

@@ -39,6 +39,8 @@ class HookRun(Struct, frozen=True, kw_only=True):
     """Runs for the same happening of an event share it."""
     position: int = 0
     """Place of the hook in the configuration."""
+    started: str = ""
+    """When, as records spell it. Empty in journals of older versions."""
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON shape of the command line's `hooks`."""

@@ -109,8 +109,16 @@ class BlockAdded(Struct, frozen=True):
     block: ErrorBlock | NoticeBlock
 
 
+class Ran(Struct, frozen=True):
+    """When a tool itself ran, without the hooks around it."""
+
+    started: str
+    duration_ms: float
+
+
 class ToolUpdated(Struct, frozen=True):
     block: ToolBlock
+    ran: Ran | None = None
 
 
 class Compacted(Struct, frozen=True):
@@ -220,9 +228,16 @@ class MessageManager:
         self._on_change(BlockAdded(block))
 
     def update_tool_block(
-        self, tool_id: str, *, result: str, success: bool, error: str | None = None, origin: Origin | None = None
+        self,
+        tool_id: str,
+        *,
+        result: str,
+        success: bool,
+        error: str | None = None,
+        origin: Origin | None = None,
+        ran: Ran | None = None,
     ) -> None:
-        """Sets the result of a call. Its parameters stay what the model asked for."""
+        """Sets the result of a call. Its parameters stay what the model asked for. `ran` is announced, not kept."""
         for index in range(len(self._messages) - 1, -1, -1):
             message = self._messages[index]
             for at, block in enumerate(message.blocks):
@@ -231,7 +246,7 @@ class MessageManager:
                     self._messages[index] = replace(
                         message, blocks=(*message.blocks[:at], done, *message.blocks[at + 1 :])
                     )
-                    self._on_change(ToolUpdated(done))
+                    self._on_change(ToolUpdated(done, ran))
                     return
         raise KeyError(tool_id)
 

@@ -10,8 +10,7 @@ A prompt reaches the disk only when hooks have accepted it.
 """
 
 import uuid
-from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
+from collections.abc import Mapping
 from typing import Any, cast
 
 import msgspec
@@ -36,6 +35,7 @@ from wave_agent.messages import (
     ToolBlock,
     ToolUpdated,
 )
+from wave_agent.moments import Clock, stamp, utc_now
 from wave_agent.store import FileSessionStore, SessionStore
 from wave_agent.transcript import Record, Resumed, encode, load_session, transcript_file, transcripts
 
@@ -64,7 +64,7 @@ class Recorder:
         project_dir: str,
         last_uuid: str | None = None,
         link: Link | None = None,
-        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+        now: Clock = utc_now,
     ) -> None:
         """`last_uuid` is that of the last line when a session is resumed, `link` the last one of its journal."""
         self._store = store
@@ -117,8 +117,8 @@ class Recorder:
                 self._write(_user_line(message.blocks) if message.role == "user" else _assistant_line(message.blocks))
             case BlockAdded(block=block):
                 self._write({"type": "system", "subtype": _SUBTYPES[type(block)], **_plain(block)})
-            case ToolUpdated(block=block):
-                self._write(_result_line(block))
+            case ToolUpdated(block=block, ran=ran):
+                self._write(_result_line(block) | ({} if ran is None else msgspec.to_builtins(ran)))
             case Compacted(summary=summary, upto=upto):
                 self._write({"type": "system", "subtype": "compact", "summary": summary, "upto": upto})
 
@@ -161,7 +161,7 @@ class Recorder:
             raise failure
 
     def _timestamp(self) -> str:
-        return self._now().astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        return stamp(self._now())
 
 
 _SUBTYPES: Mapping[type, str] = {ErrorBlock: "error", NoticeBlock: "notice"}

@@ -39,6 +39,7 @@ from wave_agent.hooks.verdicts import (
     ToUser,
     Verdict,
 )
+from wave_agent.moments import Clock, stamp, utc_now
 from wave_agent.private import make_private, open_private
 from wave_agent.rules import Places
 from wave_agent.text import TEXT_LIMIT, clip
@@ -86,6 +87,7 @@ class HookManager:
         on_run: Callable[[HookRun, HookExecutionResult, Verdict], None] | None = None,
         journal: Sequence[HookRun] = (),
         deferred: Sequence[Deferred] = (),
+        now: Clock = utc_now,
     ) -> None:
         """`environment` is the agent's own; `outputs` is where texts too long to show are kept whole.
 
@@ -108,6 +110,7 @@ class HookManager:
         self._why_refused = why_refused
         self._async_grace = async_grace
         self._on_run = on_run
+        self._now = now
         self._occasions = max((run.occasion for run in journal), default=0)
         self._ran_before = {(run.event, run.layer, run.name, run.command) for run in journal}
         self._ran: dict[int, int] = {}
@@ -276,6 +279,7 @@ class HookManager:
             HookStarted(event=row.event.value, name=hook.name, tool_use_id=call_id, status_message=hook.status_message)
         )
         refused = self._why_refused(hook)
+        started = stamp(self._now())
         try:
             if refused is not None:
                 result = HookExecutionResult(error=refused)
@@ -287,7 +291,9 @@ class HookManager:
                 result = await self._runner.run(self._job(hook, row, stage))
         except asyncio.CancelledError:
             ended = Verdict((Failure(FailureKind.SIGNAL, "cancelled", blocks=True),))
-            self._record(hook, stage, look, HookExecutionResult(cancelled=True), ended, let_through=False)
+            self._record(
+                hook, stage, look, HookExecutionResult(cancelled=True), ended, started=started, let_through=False
+            )
             raise
         on_failure = hook.on_failure if refused is None else OnFailure.BLOCK
         verdict = read(hook.event, result, name=hook.name, on_failure=on_failure)
@@ -298,7 +304,7 @@ class HookManager:
         blocks = failure is not None and failure_blocks(row, failure, spent=spent)
         counts = role_of(hook) is Role.ENFORCE and stage.occasion not in self._unwaited
         let_through = failure is not None and counts and not blocks
-        self._record(hook, stage, look, result, verdict, let_through=let_through)
+        self._record(hook, stage, look, result, verdict, started=started, let_through=let_through)
         return verdict
 
     def _job(self, hook: HookDefinition, row: EventRow, stage: Stage) -> HookJob:
@@ -327,6 +333,7 @@ class HookManager:
         result: HookExecutionResult,
         verdict: Verdict,
         *,
+        started: str,
         let_through: bool,
     ) -> None:
         row, payload = EVENTS[hook.event], stage.payload
@@ -354,6 +361,7 @@ class HookManager:
             deferred=self._later(hook, stage, verdict),
             occasion=stage.occasion,
             position=hook.position,
+            started=started,
         )
         self.journal.append(run)
         if self._on_run is not None:
