@@ -1,0 +1,107 @@
+"""A transcript as lines that can be relied on: each a JSON object with a kind, a place and a moment."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, cast
+
+from msgspec import Struct
+
+from wave_agent.moments import moment_of
+from wave_agent.transcript import read_lines
+
+
+class Line(Struct, frozen=True, kw_only=True):
+    """One line of a transcript."""
+
+    number: int
+    record: dict[str, Any]
+    at: float
+    """Seconds since 1970. A line that does not say when it was written was written with the one before it."""
+    size: int = 0
+    """Bytes of the transcript up to the end of this line."""
+
+    @property
+    def kind(self) -> str:
+        """The type or, for lines of our own, the subtype."""
+        kind = self.record.get("subtype" if self.record.get("type") == "system" else "type")
+        return kind if isinstance(kind, str) else ""
+
+    @property
+    def source(self) -> str:
+        """Who wrote a line of the user's role."""
+        source = self.record.get("source", "user")
+        return source if isinstance(source, str) else ""
+
+    @property
+    def content(self) -> Any:
+        message = self.record.get("message")
+        return cast(dict[str, Any], message).get("content") if isinstance(message, dict) else None
+
+    def parts(self, kind: str) -> list[dict[str, Any]]:
+        """The parts of its content that are of this kind."""
+        content = self.content
+        if not isinstance(content, list):
+            return []
+        found = [cast(dict[str, Any], part) for part in cast(list[Any], content) if isinstance(part, dict)]
+        return [part for part in found if part.get("type") == kind]
+
+    @property
+    def text(self) -> str:
+        """What a person or a model wrote in it."""
+        content = self.content
+        return (
+            content if isinstance(content, str) else "\n".join(str(part.get("text", "")) for part in self.parts("text"))
+        )
+
+
+class Lines(Struct, frozen=True):
+    """What can be read of a transcript."""
+
+    lines: tuple[Line, ...]
+    skipped: int
+    """Lines that cannot be read."""
+
+    @property
+    def cwd(self) -> str:
+        """Where the session worked, as far as its lines say."""
+        return next((cwd for line in self.lines if isinstance(cwd := line.record.get("cwd"), str)), "")
+
+
+def lines_of(path: Path) -> Lines:
+    """Raises `SessionError` if there is nothing to read at all."""
+    return parse_lines(read_lines(path))
+
+
+def parse_lines(raw: Sequence[bytes]) -> Lines:
+    found: list[Line] = []
+    skipped, size, at = 0, 0, 0.0
+    for number, line in enumerate(raw, 1):
+        size += len(line) + 1
+        record = _record(line)
+        if record is None:
+            skipped += bool(line.strip())
+            continue
+        moment = moment_of(record.get("timestamp"))
+        at = at if moment is None else moment
+        found.append(Line(number=number, record=record, at=at, size=size))
+    return Lines(tuple(found), skipped)
+
+
+def _record(line: bytes) -> dict[str, Any] | None:
+    try:
+        found: object = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return cast(dict[str, Any], found) if isinstance(found, dict) else None
+
+
+def result_text(part: dict[str, Any]) -> str:
+    """The text of a `tool_result`: a string, or parts of which some are text."""
+    content: Any = part.get("content")
+    if isinstance(content, str):
+        return content
+    if not isinstance(content, list):
+        return ""
+    texts = [cast(dict[str, Any], one).get("text", "") for one in cast(list[Any], content) if isinstance(one, dict)]
+    return "\n".join(str(text) for text in texts)

@@ -1,0 +1,317 @@
+"""The life of a session on a time line: what happened from when to when, how it ended, and who saw it."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+import msgspec
+from msgspec import Struct
+
+from wave_agent.events import HookRun
+from wave_agent.hooks.events import EVENTS, ContextPlace, HookEvent
+from wave_agent.moments import moment_of
+from wave_agent.replay.lines import Line, Lines, result_text
+
+MODEL, USER = "model", "user"
+
+_BLOCKS = frozenset({"deny", "block"})
+_SEEN: Mapping[str, tuple[str, ...]] = {
+    "context": (MODEL,),
+    "ask": (USER,),
+    "stop": (USER,),
+    "failure": (USER,),
+}
+"""Who gets to read what a hook said, by the word for its outcome; a block's reason has the event's own reader."""
+
+
+class Span(Struct, frozen=True, kw_only=True):
+    """Something that happened: from when to when, in seconds since 1970."""
+
+    kind: str
+    """`prompt`, `model`, `hook`, `tool` or `note`"""
+    title: str
+    start: float
+    end: float
+    line: int
+    """In the transcript."""
+    turn: int = 0
+    verdict: str = ""
+    """How a hook decided, or how a tool ended."""
+    text: str = ""
+    """The whole of it: a prompt, an answer, a result, a reason."""
+    seen_by: tuple[str, ...] = ()
+    bad: bool = False
+    """It blocked, failed or went wrong."""
+    exact: bool = True
+    """False: its beginning was worked out from its neighbours."""
+    run: HookRun | None = None
+    """For a hook: the entry of the journal."""
+    facts: Mapping[str, Any] = {}
+
+    @property
+    def duration_ms(self) -> float:
+        return round((self.end - self.start) * 1000, 3)
+
+
+class Turn(Struct, frozen=True):
+    """One prompt, to the end of the work on it."""
+
+    number: int
+    start: float
+    end: float
+
+
+class Timeline(Struct, frozen=True, kw_only=True):
+    session_id: str
+    cwd: str
+    spans: tuple[Span, ...]
+    turns: tuple[Turn, ...]
+    skipped: int
+
+    @property
+    def start(self) -> float:
+        return min((span.start for span in self.spans), default=0.0)
+
+    @property
+    def end(self) -> float:
+        return max((span.end for span in self.spans), default=0.0)
+
+
+def timeline(session_id: str, lines: Lines) -> Timeline:
+    """Also for transcripts of older versions: what they do not say of times is worked out."""
+    builder = _Builder()
+    for line in lines.lines:
+        builder.add(line)
+    spans = sorted([*builder.spans, *builder.waiting], key=lambda span: (span.start, span.line))
+    return Timeline(
+        session_id=session_id,
+        cwd=lines.cwd,
+        spans=tuple(spans),
+        turns=tuple(_turns(spans)),
+        skipped=lines.skipped,
+    )
+
+
+def _turns(spans: Sequence[Span]) -> list[Turn]:
+    found: dict[int, list[Span]] = {}
+    for span in spans:
+        if span.turn and not (span.run and span.run.is_async):  # nobody waits for an async hook
+            found.setdefault(span.turn, []).append(span)
+    return [
+        Turn(number, min(span.start for span in own), max(span.end for span in own))
+        for number, own in sorted(found.items())
+    ]
+
+
+class _Call(Struct, frozen=True):
+    """A tool call that has no result yet."""
+
+    name: str
+    tool_input: Any
+    asked: float
+
+
+class _Builder:
+    def __init__(self) -> None:
+        self.spans: list[Span] = []
+        self.calls: dict[str, _Call] = {}
+        self.turn = 0
+        self.waiting: list[Span] = []
+        """Hook runs that belong to the prompt that follows: they stand before it in the transcript."""
+        self.last = 0.0
+        """When the line before was written."""
+        self._kinds = {
+            "user": self.user,
+            "assistant": self.assistant,
+            "hook_run": self.hook_run,
+            "prompt_blocked": self.prompt_blocked,
+            "error": self.note,
+            "notice": self.note,
+            "compact": self.note,
+        }
+
+    def add(self, line: Line) -> None:
+        handler = self._kinds.get(line.kind)
+        if handler is not None:
+            handler(line)
+        self.last = line.at
+
+    def user(self, line: Line) -> None:
+        if results := line.parts("tool_result"):
+            for result in results:
+                self.result(line, result)
+        elif line.source == "hook":
+            self.note(line)
+        elif not line.record.get("isMeta"):
+            self.prompt(line, line.text, (USER, MODEL))
+
+    def prompt(self, line: Line, text: str, seen_by: tuple[str, ...], verdict: str = "") -> None:
+        self.turn += 1
+        own = [msgspec.structs.replace(span, turn=self.turn) for span in self.waiting]
+        self.waiting = []
+        start = min((span.start for span in own), default=line.at)
+        self.spans += own
+        self.spans.append(
+            Span(
+                kind="prompt",
+                title=text,
+                text=text,
+                start=start,
+                end=start,
+                line=line.number,
+                turn=self.turn,
+                seen_by=seen_by,
+                verdict=verdict,
+                bad=bool(verdict),
+            )
+        )
+
+    def prompt_blocked(self, line: Line) -> None:
+        length = line.record.get("length", 0)
+        self.prompt(line, f"(a prompt of {length} characters, not kept)", (USER,), "blocked")
+
+    def assistant(self, line: Line) -> None:
+        calls = line.parts("tool_use")
+        for call in calls:
+            self.calls[str(call.get("id"))] = _Call(str(call.get("name", "")), call.get("input"), line.at)
+        text = line.text
+        asks = f"calls {', '.join(str(call.get('name', '')) for call in calls)}" if calls else ""
+        thought = "\n".join(str(part.get("thinking", "")) for part in line.parts("thinking"))
+        self.spans.append(
+            Span(
+                kind="model",
+                title=" · ".join(filter(None, [asks, text])) or "(thinks)",
+                text=text,
+                start=min(self.last or line.at, line.at),
+                end=line.at,
+                line=line.number,
+                turn=self.turn,
+                seen_by=(USER, MODEL),
+                exact=False,
+                facts={"reasoning": thought} if thought else {},
+            )
+        )
+
+    def result(self, line: Line, result: dict[str, Any]) -> None:
+        name = str(result.get("tool_use_id"))
+        call = self.calls.pop(name, _Call("(a tool)", None, line.at))
+        start, end, exact = self._times(line, name, call)
+        refused = isinstance(line.record.get("error"), str)
+        failed = bool(result.get("is_error"))
+        text = result_text(result)
+        facts: dict[str, Any] = {"input": call.tool_input, "id": name}
+        if origins := line.record.get("origins"):
+            facts["replaced by"] = origins
+        self.spans.append(
+            Span(
+                kind="tool",
+                title=f"{call.name} {main_value(call.tool_input)}".strip(),
+                text=text,
+                start=start,
+                end=end,
+                line=line.number,
+                turn=self.turn,
+                verdict="not run" if refused else "failed" if failed else "",
+                bad=refused or failed,
+                seen_by=(USER, MODEL),
+                exact=exact,
+                facts=facts,
+            )
+        )
+
+    def _times(self, line: Line, name: str, call: _Call) -> tuple[float, float, bool]:
+        """When the tool itself ran, without the hooks around it."""
+        started, duration = moment_of(line.record.get("started")), line.record.get("duration_ms")
+        if started is not None and isinstance(duration, int | float):
+            return started, started + duration / 1000, True
+        own = [span for span in self.spans if span.run is not None and span.run.tool_use_id == name]
+        before = [span.end for span in own if span.run and span.run.event == HookEvent.PRE_TOOL_USE.value]
+        after = [span.start for span in own if span.run and span.run.event == HookEvent.POST_TOOL_USE.value]
+        start = max([call.asked, *before])
+        return start, max(start, min([line.at, *after])), False
+
+    def hook_run(self, line: Line) -> None:
+        try:
+            run = msgspec.convert(line.record, HookRun)
+        except msgspec.ValidationError:
+            return
+        start = moment_of(run.started)
+        exact = start is not None
+        if start is None:
+            start = line.at - run.duration_ms / 1000
+        span = Span(
+            kind="hook",
+            title=f"{run.name} on {run.event}",
+            text=run.reason,
+            start=start,
+            end=start + run.duration_ms / 1000,
+            line=line.number,
+            turn=self.turn,
+            verdict=verdict_of(run),
+            bad=run.outcome in {*_BLOCKS, "stop", "failure"},
+            seen_by=seen_by(run),
+            exact=exact,
+            run=run,
+        )
+        (self.waiting if run.event in _BEFORE_THE_PROMPT else self.spans).append(span)
+
+    def note(self, line: Line) -> None:
+        to_model = line.kind in ("user", "compact")
+        text = line.text or str(line.record.get("content") or line.record.get("summary") or "")
+        names = {"user": "a hook tells the model", "error": "error", "notice": "notice", "compact": "summary"}
+        facts = {key: line.record[key] for key in ("origins", "level", "upto") if key in line.record}
+        self.spans.append(
+            Span(
+                kind="note",
+                title=f"{names[line.kind]}: {text}",
+                text=text,
+                start=line.at,
+                end=line.at,
+                line=line.number,
+                turn=self.turn,
+                seen_by=(MODEL,) if to_model else (USER,),
+                bad=line.kind == "error",
+                facts=facts,
+            )
+        )
+
+
+_BEFORE_THE_PROMPT = frozenset(
+    row.event.value for row in EVENTS.values() if row.context in (ContextPlace.BEFORE_PROMPT, ContextPlace.AFTER_PROMPT)
+)
+
+
+def verdict_of(run: HookRun) -> str:
+    """How a hook decided, for people."""
+    words = [run.outcome]
+    if run.failure:
+        words.append(f"({run.failure}{', let through' if run.let_through else ''})")
+    if run.rewrote:
+        words.append("+ rewrite")
+    if run.original_sha256:
+        words.append("+ new result")
+    if run.look > 1:
+        words.append("on the second look")
+    if run.mode != "enforce":
+        words.append(f"({run.mode})")
+    return " ".join(words)
+
+
+def seen_by(run: HookRun) -> tuple[str, ...]:
+    """Who got to read what this run said."""
+    if run.mode != "enforce":
+        return ()
+    if run.outcome in _BLOCKS and run.event in set(HookEvent):
+        return (EVENTS[HookEvent(run.event)].reason_reader.value,)
+    return _SEEN.get(run.outcome, ())
+
+
+_MAIN = ("command", "file_path", "pattern", "path", "url", "query", "prompt")
+
+
+def main_value(tool_input: Any) -> str:
+    """The value of a tool's input that says most, in one line."""
+    if not isinstance(tool_input, Mapping):
+        return ""
+    fields = cast(Mapping[str, Any], tool_input)
+    found = next((fields[name] for name in _MAIN if isinstance(fields.get(name), str)), "")
+    return " ".join(str(found).split())
