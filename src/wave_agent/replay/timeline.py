@@ -81,7 +81,7 @@ def timeline(session_id: str, lines: Lines) -> Timeline:
     builder = _Builder()
     for line in lines.lines:
         builder.add(line)
-    spans = sorted([*builder.spans, *builder.waiting], key=lambda span: (span.start, span.line))
+    spans = sorted([*builder.spans, *builder.waiting], key=lambda span: (span.start, span.kind != "prompt", span.line))
     return Timeline(
         session_id=session_id,
         cwd=lines.cwd,
@@ -223,6 +223,8 @@ class _Builder:
         started, duration = moment_of(line.record.get("started")), line.record.get("duration_ms")
         if started is not None and isinstance(duration, int | float):
             return started, started + duration / 1000, True
+        if isinstance(line.record.get("error"), str):  # it never began
+            return line.at, line.at, True
         own = [span for span in self.spans if span.run is not None and span.run.tool_use_id == name]
         before = [span.end for span in own if span.run and span.run.event == HookEvent.PRE_TOOL_USE.value]
         after = [span.start for span in own if span.run and span.run.event == HookEvent.POST_TOOL_USE.value]

@@ -1,0 +1,145 @@
+"""The time line of a session as one HTML page that needs nothing else, and lets nothing in.
+
+Everything that stands in a transcript may have been written to break out of a page. So all of it is escaped text, the
+script and the style are the page's own and named by their hashes, and the policy forbids everything else.
+"""
+
+import json
+from base64 import b64encode
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from hashlib import sha256
+from html import escape
+from typing import Any
+
+import msgspec
+
+from wave_agent.replay.drawing import beside_others, describe, duration, seconds
+from wave_agent.replay.timeline import Span, Timeline, Turn
+from wave_agent.text import clip, strip_controls
+
+_WIDE = 1000
+"""Units of the drawing's width."""
+_TEXT_LIMIT = 100_000
+"""Characters of one text; a page is to be opened, not to be waited for."""
+
+_STYLE = """
+:root { color-scheme: light dark; font: 14px/1.5 system-ui, sans-serif; }
+body { margin: 0 auto; max-width: 90rem; padding: 1rem; }
+header { position: sticky; top: 0; background: Canvas; padding: .5rem 0; z-index: 1; }
+h1 { font-size: 1.2rem; margin: 0; } h2 { font-size: 1rem; margin: 1.2rem 0 .2rem; }
+input { font: inherit; width: 20rem; max-width: 100%; }
+summary { display: grid; grid-template-columns: 6rem 5rem 4rem 18rem 1fr; gap: .6rem; cursor: pointer; }
+summary:hover, details[open] > summary { background: color-mix(in srgb, CanvasText 10%, Canvas); }
+summary > span { overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
+.at, .took { text-align: right; font-variant-numeric: tabular-nums; }
+svg { width: 100%; height: 1.2em; } svg .lane { fill: CanvasText; opacity: .06; }
+.prompt { fill: #7a5cc0; } .model { fill: #2f7fd0; } .tool { fill: #2a9d5c; }
+.hook { fill: #d08a1d; } .note { fill: #888; } .bad { fill: #d03030; } .bad .what { color: #d03030; }
+dl { display: grid; grid-template-columns: 8rem 1fr; margin: .3rem 0 .8rem 2rem; gap: .2rem 1rem; }
+dd { margin: 0; min-width: 0; } pre { margin: 0; white-space: pre-wrap; overflow-wrap: anywhere; }
+[hidden] { display: none; }
+"""
+
+_SCRIPT = """
+"use strict";
+const field = document.getElementById("search"), found = document.getElementById("found");
+const rows = [...document.querySelectorAll("details")].map(row => [row, row.textContent.toLowerCase()]);
+const turns = [...document.querySelectorAll("section")];
+function show() {
+  const words = field.value.toLowerCase().split(/\\s+/).filter(Boolean);
+  let count = 0;
+  for (const [row, text] of rows) {
+    row.hidden = !words.every(word => text.includes(word));
+    count += !row.hidden;
+  }
+  for (const turn of turns) turn.hidden = !turn.querySelector("details:not([hidden])");
+  found.textContent = count + " of " + rows.length;
+}
+field.addEventListener("input", show);
+show();
+"""
+
+
+def page(found: Timeline) -> str:
+    """The whole page."""
+    policy = (
+        f"default-src 'none'; script-src 'sha256-{_hash(_SCRIPT)}'; style-src 'sha256-{_hash(_STYLE)}'; "
+        "base-uri 'none'; form-action 'none'"
+    )
+    began = datetime.fromtimestamp(found.start, UTC)
+    return "\n".join([
+        '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">',
+        f'<meta http-equiv="Content-Security-Policy" content="{escape(policy)}">',
+        '<meta name="viewport" content="width=device-width, initial-scale=1">',
+        '<meta name="referrer" content="no-referrer">',
+        f"<title>Session {_text(found.session_id)}</title><style>{_STYLE}</style></head><body>",
+        f"<header><h1>Session {_text(found.session_id)}</h1>",
+        f"<p>{_text(found.cwd)} · {began:%Y-%m-%d %H:%M:%S} UTC · {seconds(found.end - found.start)}</p>",
+        '<label>Search <input id="search" type="search" autocomplete="off"></label>',
+        '<output id="found"></output></header>',
+        *_turns(found),
+        f"<script>{_SCRIPT}</script></body></html>\n",
+    ])  # fmt: skip
+
+
+def _turns(found: Timeline) -> Iterator[str]:
+    turns = {turn.number: turn for turn in found.turns}
+    beside = beside_others(found.spans)
+    for number in dict.fromkeys(span.turn for span in found.spans):
+        own = [span for span in found.spans if span.turn == number]
+        turn = turns.get(number) or Turn(0, own[0].start, max(span.end for span in own))
+        title = f"Prompt {number}" if number else "Before the first prompt"
+        yield f"<section><h2>{title} · {seconds(turn.end - turn.start)}</h2>"
+        for span in own:
+            yield _row(span, turn, found.start, beside=span.line in beside)
+        yield "</section>"
+
+
+def _row(span: Span, turn: Turn, began: float, *, beside: bool) -> str:
+    bad = " bad" if span.bad else ""
+    took = duration(span) if span.end > span.start else ""
+    return (
+        f'<details class="row{bad}"><summary><span class="at">{span.start - began:.3f} s</span>'
+        f'<span class="took">{took}</span><span>{span.kind}</span>{_drawing(span, turn)}'
+        f'<span class="what">{_text(" ".join(clip(describe(span, beside=beside), 300).split()))}</span></summary>'
+        f"<dl>{''.join(_facts(span))}</dl></details>"
+    )
+
+
+def _drawing(span: Span, turn: Turn) -> str:
+    whole = max(turn.end - turn.start, 1e-9)
+    left = min(max((span.start - turn.start) / whole, 0), 1) * _WIDE
+    width = max(min(max((span.end - span.start) / whole, 0) * _WIDE, _WIDE - left), 4)
+    kind = "bad" if span.bad else span.kind
+    return (
+        f'<svg viewBox="0 0 {_WIDE} 16" preserveAspectRatio="none" aria-hidden="true">'
+        f'<rect class="lane" width="{_WIDE}" height="16"/>'
+        f'<rect class="{kind}" x="{min(left, _WIDE - 4):.1f}" y="2" width="{width:.1f}" height="12"/></svg>'
+    )
+
+
+def _facts(span: Span) -> Iterator[str]:
+    run: Mapping[str, Any] = {} if span.run is None else msgspec.to_builtins(span.run)
+    shown = {
+        "verdict": span.verdict,
+        "read by": ", ".join(span.seen_by) or "nobody",
+        "times": "" if span.exact else "the beginning is worked out from what happened before",
+        "text": span.text,
+        **span.facts,
+        **run,
+        "transcript": f"line {span.line}",
+    }
+    for name, value in shown.items():
+        if value not in ("", None, [], (), {}):
+            told = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2)
+            yield f"<dt>{_text(str(name))}</dt><dd><pre>{_text(clip(told, _TEXT_LIMIT))}</pre></dd>"
+
+
+def _text(text: str) -> str:
+    """Text, and nothing but text, in any place of the page. What cannot be written as UTF-8 is replaced."""
+    return escape(strip_controls(text).encode("utf-8", "replace").decode())
+
+
+def _hash(content: str) -> str:
+    return b64encode(sha256(content.encode()).digest()).decode()
