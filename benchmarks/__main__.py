@@ -2,11 +2,11 @@
 
 import sys
 
-from benchmarks import reading, running, screen, scripts
+from benchmarks import reading, replaying, running, screen, scripts
 
 
 def main() -> int:
-    claims = [*reading.claims(), *running.claims(), *scripts.claims(), *screen.claims()]
+    claims = [*reading.claims(), *running.claims(), *scripts.claims(), *replaying.claims(), *screen.claims()]
     for claim in claims:
         print(claim)
     return 0 if all(claim.holds for claim in claims) else 1

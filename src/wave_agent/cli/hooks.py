@@ -12,6 +12,9 @@ COMMANDS = {
     ),
     "schema": CommandSource("wave_agent.cli.hooks_schema:schema", "Print the JSON Schema of settings or hook JSON"),
     "test": CommandSource("wave_agent.cli.hooks_test:test", "Run hooks on an event and see what they do"),
+    "backtest": CommandSource(
+        "wave_agent.cli.hooks_backtest:backtest", "Replay recorded sessions against hooks as they are now"
+    ),
     "stats": CommandSource("wave_agent.cli.hooks_stats:stats", "Tell what each hook has cost and done"),
     "trace": CommandSource("wave_agent.cli.hooks_trace:trace", "Show the life of a session on a time line"),
     "trust": CommandSource("wave_agent.cli.hooks_trust:trust", "Look at a project's hooks and trust them"),

@@ -1,0 +1,230 @@
+"""Replays recorded sessions against hooks as they are now: several processes, each with a part of the events."""
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
+from typing import IO
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from wave_agent.errors import WaveError
+from wave_agent.hooks.definitions import HookDefinition
+from wave_agent.named_files import named_files
+from wave_agent.replay.comparison import KINDS, UNCHANGED, Report
+from wave_agent.replay.happenings import recording
+from wave_agent.replay.isolation import Isolation, isolate
+from wave_agent.replay.lines import lines_of
+from wave_agent.replay.scratch import copy_project
+from wave_agent.replay.worker import Answer, Plan, PlannedSource, chosen_hooks, settings_of
+from wave_agent.sources import Gathered
+
+_EVENTS_A_WORKER = 25
+"""With fewer of them, a process more costs more than it saves."""
+_START = "from wave_agent.replay.worker import main; main()"
+_PATIENCE = 10
+"""Seconds for a worker to end its hooks when it is told to."""
+
+
+class ReplayError(WaveError):
+    """The replay could not be done, or not to its end."""
+
+
+class UnknownHookError(ReplayError):
+    """No hook has the name that was given."""
+
+
+class Survey(Struct, frozen=True):
+    """What there is to replay."""
+
+    transcripts: tuple[str, ...]
+    events: int
+    notes: tuple[str, ...]
+    subject: str
+
+
+class Backtest(Struct, frozen=True, kw_only=True):
+    """What is replayed, and how."""
+
+    project: str
+    gathered: Gathered
+    transcripts: Sequence[Path]
+    hook: str | None = None
+    jobs: int = 1
+    shard: tuple[int, int] = (1, 1)
+    environment: Mapping[str, str]
+    on_start: Callable[[int], None] = lambda _: None
+    """Is told the number of events."""
+    on_event: Callable[[], None] = lambda: None
+
+
+def backtest(asked: Backtest) -> Report:
+    """Raises `ReplayError`, and `SettingsError` for settings that cannot be used."""
+    sources = tuple(
+        PlannedSource(source.layer.value, source.name, source.document.value) for source in asked.gathered.sources
+    )
+    settings = settings_of(sources)
+    settings.require_usable()
+    hooks = chosen_hooks(settings, asked.hook)
+    if asked.hook is not None and not hooks:
+        names = ", ".join(sorted({hook.name for hook in settings.hooks.hooks})) or "none"
+        raise UnknownHookError(
+            f'There is no hook "{asked.hook}" to replay (async ones are not replayed). There are: {names}'
+        )
+    notes = [f"{hook.name} is async: what it says cannot be compared" for hook in settings.hooks.hooks if hook.is_async]
+    survey = _survey(asked, hooks)
+    number, parts = asked.shard
+    mine = len(range(number - 1, survey.events, parts))
+    asked.on_start(mine)
+    root = Path(tempfile.mkdtemp(prefix="wave-backtest-"))
+    try:
+        needed = [file for hook in hooks for file in named_files(hook.command, hook.args, asked.project)]
+        scratch = copy_project(Path(asked.project), root / "project", needed)
+        _require_trust(asked.gathered, hooks)
+        isolation = isolate(asked.project, str(root / "project"), asked.environment)
+        plan = Plan(
+            project=isolation.project,
+            real_project=asked.project,
+            user_home=os.path.expanduser("~"),
+            sources=sources,
+            hook=asked.hook,
+            transcripts=survey.transcripts,
+            directory=str(root),
+        )
+        answers = _run(plan, asked, isolation, root, mine)
+    finally:
+        shutil.rmtree(root, ignore_errors=True)
+    if scratch.left_out:
+        notes.append(f"Not in the copy of the project that hooks ran in: {', '.join(scratch.left_out)}.")
+    notes = [isolation.network, *survey.notes, *notes]
+    return _report(asked, survey, answers, notes)
+
+
+def _survey(asked: Backtest, hooks: Sequence[HookDefinition]) -> Survey:
+    """Counts what there is. The order does not depend on when a session was last touched, so that parts fit."""
+    digest = hashlib.sha256(repr([(hook.event.value, hook.name, hook.command, hook.args) for hook in hooks]).encode())
+    ordered = sorted(asked.transcripts)
+    events = erased = replaced = skipped = 0
+    for path in ordered:
+        found = recording(lines_of(path), asked.hook)
+        digest.update(f"\n{path.stem} {len(found.happenings)}".encode())
+        events += len(found.happenings)
+        erased, replaced, skipped = erased + found.erased, replaced + found.replaced, skipped + found.skipped
+    told = {
+        "prompts that hooks had refused were not kept, so they cannot be replayed": erased,
+        "results that hooks had replaced are replayed as they were left: the originals were not kept": replaced,
+        "lines of transcripts could not be read": skipped,
+    }
+    notes = tuple(f"{count} {text}." for text, count in told.items() if count)
+    return Survey(tuple(map(str, ordered)), events, notes, digest.hexdigest()[:16])
+
+
+def _require_trust(gathered: Gathered, hooks: Sequence[HookDefinition]) -> None:
+    """What was copied is what was trusted."""
+    for hook in hooks:
+        if (problem := gathered.trust.problem(hook)) is not None:
+            raise ReplayError(f"{hook.name}: {problem}")
+
+
+def _run(plan: Plan, asked: Backtest, isolation: Isolation, root: Path, events: int) -> list[Answer]:
+    number, parts = asked.shard
+    workers = max(1, min(asked.jobs, events // _EVENTS_A_WORKER))
+    plans: list[Plan] = []
+    for worker in range(workers if events else 0):
+        directory = root / f"worker-{worker}"
+        directory.mkdir()
+        remainder = number - 1 + worker * parts
+        plans.append(replace(plan, directory=str(directory), remainder=remainder, divisor=parts * workers))
+    processes = [_start(one, isolation, asked.environment) for one in plans]
+    try:
+        with ThreadPoolExecutor(max(1, workers)) as pool:
+            parts_found = [pool.submit(_answers, process, asked.on_event) for process in processes]
+            try:
+                answers = [answer for part in parts_found for answer in part.result()]
+            finally:
+                _end(processes)
+    except BaseException:
+        _end(processes)
+        raise
+    if len(answers) != events:
+        raise ReplayError(f"The replay ended early: {len(answers)} of {events} events. {_complaint(root, processes)}")
+    return answers
+
+
+def _start(plan: Plan, isolation: Isolation, environment: Mapping[str, str]) -> "subprocess.Popen[bytes]":
+    with (Path(plan.directory) / "stderr").open("wb") as errors:
+        process = subprocess.Popen(
+            [*isolation.prefix, sys.executable, "-P", "-c", _START],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            cwd=isolation.project,
+            env=environment,
+            # An interrupt is for this process: it tells the worker, which has hooks to end first.
+            start_new_session=True,
+        )
+    with suppress(BrokenPipeError):  # it has ended already, and will be asked why
+        _pipe(process.stdin).write(msgspec.json.encode(plan) + b"\n")
+        _pipe(process.stdin).flush()
+    return process
+
+
+def _answers(process: "subprocess.Popen[bytes]", on_event: Callable[[], None]) -> list[Answer]:
+    decoder = msgspec.json.Decoder(Answer)
+    found: list[Answer] = []
+    for line in _pipe(process.stdout):
+        found.append(decoder.decode(line))
+        on_event()
+    return found
+
+
+def _end(processes: Sequence["subprocess.Popen[bytes]"]) -> None:
+    """A worker whose stdin ends ends its hooks, and then itself."""
+    for process in processes:
+        with suppress(BrokenPipeError):
+            _pipe(process.stdin).close()
+    for process in processes:
+        try:
+            process.wait(_PATIENCE)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        _pipe(process.stdout).close()
+
+
+def _pipe(pipe: IO[bytes] | None) -> IO[bytes]:
+    assert pipe is not None  # each process was started with both
+    return pipe
+
+
+def _complaint(root: Path, processes: Sequence["subprocess.Popen[bytes]"]) -> str:
+    told = [file.read_text(errors="replace").strip() for file in sorted(root.glob("worker-*/stderr"))]
+    last = next((text.splitlines()[-1] for text in told if text), "")
+    return last or f"Exit status {', '.join(str(process.returncode) for process in processes)}."
+
+
+def _report(asked: Backtest, survey: Survey, answers: Sequence[Answer], notes: Sequence[str]) -> Report:
+    totals = {kind: sum(answer.kind == kind for answer in answers) for kind in KINDS}
+    findings = [answer.finding for answer in answers if answer.finding is not None]
+    durations = [answer.duration_ms for answer in answers if answer.duration_ms is not None]
+    assert len(findings) == len(answers) - totals[UNCHANGED]
+    return Report(
+        subject=survey.subject,
+        shards=(f"{asked.shard[0]}/{asked.shard[1]}",),
+        project=asked.project,
+        sessions=len(survey.transcripts),
+        events=len(answers),
+        judged=len(durations),
+        totals=totals,
+        findings=tuple(sorted(findings, key=lambda one: one.number)),
+        durations_ms=tuple(durations),
+        notes=tuple(notes),
+    )

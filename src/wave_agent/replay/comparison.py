@@ -1,0 +1,191 @@
+"""What hooks said then, what they say now, and the difference. Reports of parts make one report of the whole."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from msgspec import Struct, field
+from msgspec.structs import asdict, replace
+
+from wave_agent.errors import WaveError
+from wave_agent.events import HookRun
+from wave_agent.hooks.events import Decision
+from wave_agent.hooks.verdicts import Outcome
+from wave_agent.replay.figures import percentile
+
+FAILED = "failed"
+BLOCKED = "newly blocked"
+ALLOWED = "newly allowed"
+REWRITTEN = "rewritten otherwise"
+DECIDED = "decided otherwise"
+UNCHANGED = "unchanged"
+KINDS = (BLOCKED, ALLOWED, REWRITTEN, DECIDED, FAILED, UNCHANGED)
+
+_DECISIONS: Mapping[str, Decision] = {
+    "allow": Decision.ALLOW,
+    "ask": Decision.ASK,
+    "deny": Decision.BLOCK,
+    "block": Decision.BLOCK,
+    "stop": Decision.STOP,
+}
+"""What the words of the journal amount to; the others decide nothing."""
+
+
+class Judgement(Struct, frozen=True, kw_only=True):
+    """What the hooks of one event came to."""
+
+    decision: Decision = Decision.NONE
+    reason: str = ""
+    hooks: tuple[str, ...] = ()
+    """Those that ran."""
+    failed: tuple[str, ...] = ()
+    """Those that failed, and how."""
+    tool_input: Mapping[str, Any] | None = None
+    """The input as hooks left it; None if they left it alone."""
+    result: str | None = None
+    """What hooks put in the place of the tool's result."""
+
+    @property
+    def blocks(self) -> bool:
+        return self.decision >= Decision.BLOCK
+
+
+def recorded(runs: Sequence[HookRun]) -> Judgement:
+    """What the journal says of one event."""
+    counted = [run for run in runs if run.mode == "enforce" and not run.is_async]
+    decision = max((_decision(run) for run in counted), default=Decision.NONE)
+    reasons = [run.reason for run in counted if run.reason and _decision(run) is decision]
+    return Judgement(
+        decision=decision,
+        reason="\n".join(reasons) if decision else "",
+        hooks=tuple(dict.fromkeys(run.name for run in runs)),
+        failed=failures(runs),
+    )
+
+
+def _decision(run: HookRun) -> Decision:
+    if run.outcome == "failure":
+        return Decision.NONE if run.let_through else Decision.BLOCK
+    return _DECISIONS.get(run.outcome, Decision.NONE)
+
+
+def present(outcome: Outcome, runs: Sequence[HookRun], tool_input: Mapping[str, Any] | None) -> Judgement:
+    """What hooks say now."""
+    return Judgement(
+        decision=outcome.decision,
+        reason=outcome.reason,
+        hooks=tuple(dict.fromkeys(run.name for run in runs)),
+        failed=failures(runs),
+        tool_input=tool_input if outcome.rewritten_by else None,
+        result=outcome.replacement,
+    )
+
+
+def failures(runs: Iterable[HookRun]) -> tuple[str, ...]:
+    return tuple(f"{run.name}: {run.failure}: {run.reason}" for run in runs if run.failure is not None)
+
+
+def kind_of(before: Judgement, after: Judgement) -> str:
+    """The difference, in the order in which it matters."""
+    if after.failed:
+        return FAILED
+    if after.blocks != before.blocks:
+        return BLOCKED if after.blocks else ALLOWED
+    if not after.blocks and not _same(before, after):
+        return REWRITTEN
+    return UNCHANGED if after.decision is before.decision else DECIDED
+
+
+def _same(before: Judgement, after: Judgement) -> bool:
+    return _plain(before.tool_input) == _plain(after.tool_input) and before.result == after.result
+
+
+def _plain(value: Any) -> str:
+    return json.dumps(value, sort_keys=True)
+
+
+class Finding(Struct, frozen=True, kw_only=True):
+    """One event on which hooks now say something else."""
+
+    number: int
+    """Among all events."""
+    kind: str
+    session_id: str
+    line: int
+    """Of the transcript, where the event is recorded."""
+    event: str
+    tool: str
+    call: str
+    """The recorded call, prompt or answer, in a line."""
+    tool_input: Mapping[str, Any] | None
+    before: str
+    after: str
+    reason: str
+    """Why hooks say so now or, if they say nothing any more, why they blocked then."""
+    hooks: tuple[str, ...]
+    new_input: Mapping[str, Any] | None = None
+    new_result: str | None = None
+
+
+class Report(Struct, frozen=True, kw_only=True):
+    """What a replay has found, or a part of one."""
+
+    subject: str = ""
+    """What was replayed against which hooks: reports of different subjects do not add up."""
+    shards: tuple[str, ...] = ("1/1",)
+    project: str = ""
+    sessions: int = 0
+    events: int = 0
+    judged: int = 0
+    """Events on which at least one hook ran."""
+    totals: Mapping[str, int] = field(default_factory=lambda: dict.fromkeys(KINDS, 0))
+    findings: tuple[Finding, ...] = ()
+    durations_ms: tuple[float, ...] = ()
+    """Of each event that was judged."""
+    notes: tuple[str, ...] = ()
+
+    @property
+    def differs(self) -> bool:
+        return bool(self.findings)
+
+    @property
+    def missing(self) -> list[str]:
+        """The parts that are still to be merged."""
+        parts = max((int(shard.partition("/")[2]) for shard in self.shards), default=1)
+        return [shard for number in range(parts) if (shard := f"{number + 1}/{parts}") not in self.shards]
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "type": "backtest",
+            **asdict(self),
+            "findings": [asdict(finding) for finding in self.findings],
+            "p50_ms": percentile(self.durations_ms, 0.5),
+            "p95_ms": percentile(self.durations_ms, 0.95),
+        }
+
+
+class MergeError(WaveError):
+    """Reports that do not belong together."""
+
+
+def merge_reports(reports: Sequence[Report]) -> Report:
+    """One report of all parts. Raises `MergeError` for parts of different replays, and for one that is there twice."""
+    first = reports[0]
+    for report in reports:
+        if report.subject != first.subject:
+            raise MergeError("These reports are of different replays: other sessions, or other hooks.")
+    shards = [shard for report in reports for shard in report.shards]
+    if twice := sorted({shard for shard in shards if shards.count(shard) > 1}):
+        raise MergeError(f"Part {', '.join(twice)} is there twice.")
+    if len({shard.partition("/")[2] for shard in shards}) > 1:
+        raise MergeError(f"These parts do not make a whole: {', '.join(shards)}.")
+    return replace(
+        first,
+        shards=tuple(sorted(shards, key=lambda shard: int(shard.partition("/")[0]))),
+        events=sum(report.events for report in reports),
+        judged=sum(report.judged for report in reports),
+        totals={kind: sum(report.totals.get(kind, 0) for report in reports) for kind in KINDS},
+        findings=tuple(sorted((one for report in reports for one in report.findings), key=lambda one: one.number)),
+        durations_ms=tuple(value for report in reports for value in report.durations_ms),
+        notes=tuple(dict.fromkeys(note for report in reports for note in report.notes)),
+    )

@@ -1,0 +1,51 @@
+"""Where hooks are replayed: in the place of the project, without a network, as far as this system allows it."""
+
+import shutil
+import subprocess
+from collections.abc import Mapping
+
+from msgspec import Struct
+
+from wave_agent.errors import SandboxError
+from wave_agent.sandbox import find_bubblewrap
+
+_SECONDS = 20
+_UNSHARE = (("--net",), ("--user", "--map-current-user", "--net"))
+"""For root, and for whoever may make user namespaces."""
+
+
+class Isolation(Struct, frozen=True):
+    """How to start what replays hooks."""
+
+    prefix: tuple[str, ...]
+    """Words before the command."""
+    project: str
+    """Where hooks find the project."""
+    network: str
+    """What to tell about the network."""
+
+
+def isolate(project: str, scratch: str, environment: Mapping[str, str]) -> Isolation:
+    """The best that works here. With bubblewrap the copy stands where the project is, so that paths stay what they
+    were; otherwise hooks see the copy where it is, and recorded paths are changed to fit."""
+    cut = "The network was cut."
+    try:
+        bubblewrap = find_bubblewrap(environment, distrusted=(project,))
+        prefix = (bubblewrap, "--dev-bind", "/", "/", "--bind", scratch, project, "--unshare-net")
+        if _works((*prefix, "--chdir", project, "true")):
+            return Isolation((*prefix, "--chdir", project), project, cut)
+    except SandboxError:
+        pass
+    unshare = shutil.which("unshare", path=environment.get("PATH"))
+    for arguments in _UNSHARE if unshare else ():
+        if _works((str(unshare), *arguments, "true")):
+            return Isolation((str(unshare), *arguments), scratch, cut)
+    return Isolation((), scratch, "The network was NOT cut: this system has neither a working bwrap nor unshare --net.")
+
+
+def _works(command: tuple[str, ...]) -> bool:
+    try:
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=_SECONDS, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return done.returncode == 0

@@ -1,0 +1,225 @@
+"""The process that replays events against hooks. It is started in the place, and behind the borders, that hooks get.
+
+A plan comes as one line on stdin; for each event one line goes to stdout. When stdin ends, whoever has started it is
+gone or wants no more: then hooks that run are ended.
+"""
+
+import asyncio
+import os
+import re
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from time import monotonic
+from typing import Any, cast
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from wave_agent.hooks.config import SettingsSource
+from wave_agent.hooks.definitions import HookDefinition, Layer, Mode
+from wave_agent.hooks.manager import HookManager, SessionFacts
+from wave_agent.hooks.runner import ProcessRunner
+from wave_agent.replay.comparison import UNCHANGED, Finding, Judgement, kind_of, present
+from wave_agent.replay.happenings import Happening, Recording, recording, tool_facts
+from wave_agent.replay.lines import lines_of
+from wave_agent.settings import Settings, merge_settings
+from wave_agent.strictjson import Document
+from wave_agent.text import clip
+
+
+class PlannedSource(Struct, frozen=True):
+    """Settings of one layer, on their way to another process."""
+
+    layer: str
+    name: str
+    value: Any
+
+
+class Plan(Struct, frozen=True, kw_only=True):
+    """What to replay."""
+
+    project: str
+    """Where hooks find the project."""
+    real_project: str
+    """Where it really is: what is told names this place."""
+    user_home: str
+    sources: tuple[PlannedSource, ...]
+    hook: str | None = None
+    """Only the hook of this name, and as if it were switched on and enforced."""
+    transcripts: tuple[str, ...]
+    directory: str
+    """For what hooks get to read of a transcript."""
+    remainder: int = 0
+    divisor: int = 1
+    """Of all events in their order those whose number leaves this remainder."""
+
+
+class Answer(Struct, frozen=True):
+    """What came of one event."""
+
+    kind: str
+    duration_ms: float | None
+    """None: no hook ran."""
+    finding: Finding | None = None
+
+
+def settings_of(sources: Sequence[PlannedSource]) -> Settings:
+    return merge_settings(
+        [SettingsSource(Layer(source.layer), source.name, Document(source.value, {})) for source in sources]
+    )
+
+
+def chosen_hooks(settings: Settings, name: str | None) -> tuple[HookDefinition, ...]:
+    """The hooks that are replayed. What async ones say counts for nothing that could be compared."""
+    hooks = [hook for hook in settings.hooks.hooks if not hook.is_async]
+    if name is None:
+        return tuple(hooks)
+    return tuple(replace(hook, mode=Mode.ENFORCE, enabled=True) for hook in hooks if hook.name == name)
+
+
+def relocated(value: Any, old: str, new: str) -> Any:
+    """The value with one directory in place of another, wherever a text names it."""
+    if old == new or not old:
+        return value
+    pattern = re.compile(rf"(?<![\w.-]){re.escape(old.rstrip('/'))}(?![\w.-])")
+
+    def change(one: Any) -> Any:
+        if isinstance(one, str):
+            return pattern.sub(lambda _: new, one)
+        if isinstance(one, Mapping):
+            return {key: change(item) for key, item in cast(Mapping[str, Any], one).items()}
+        return [change(item) for item in cast(list[Any], one)] if isinstance(one, list) else one
+
+    return change(value)
+
+
+class _GrowingTranscript:
+    """A transcript as far as it had been written when an event happened."""
+
+    def __init__(self, source: Path, directory: Path) -> None:
+        self.path = directory / source.name
+        self._content = source.read_bytes()
+        self._written = 0
+        self.path.write_bytes(b"")
+
+    def grow(self, size: int) -> None:
+        if size > self._written:
+            with self.path.open("ab") as file:
+                file.write(self._content[self._written : size])
+            self._written = size
+
+    def close(self) -> None:
+        with suppress(OSError):
+            self.path.unlink()
+
+
+class Replay:
+    """Replays sessions, one event after another."""
+
+    def __init__(self, plan: Plan, tell: Callable[[Answer], None]) -> None:
+        settings = settings_of(plan.sources)
+        self._plan = plan
+        self._tell = tell
+        self._settings = settings
+        self._hooks = chosen_hooks(settings, plan.hook)
+        self._runner = ProcessRunner()
+        self._number = 0
+
+    async def run(self) -> None:
+        for name in self._plan.transcripts:
+            path = Path(name)
+            await self._session(path, recording(lines_of(path), self._plan.hook))
+
+    async def _session(self, path: Path, recorded: Recording) -> None:
+        transcript = _GrowingTranscript(path, Path(self._plan.directory))
+        manager = HookManager(
+            self._hooks,
+            runner=self._runner,
+            session=SessionFacts(
+                session_id=path.stem,
+                transcript_path=str(transcript.path),
+                project_dir=self._plan.project,
+                home=self._plan.user_home,
+            ),
+            environment=os.environ,
+            settings_env=self._settings.env,
+            max_stop_blocks=self._settings.max_stop_blocks,
+        )
+        try:
+            for happening in recorded.happenings:
+                if self._number % self._plan.divisor == self._plan.remainder:
+                    transcript.grow(happening.written)
+                    self._tell(await self._event(manager, happening, recorded.cwd))
+                self._number += 1
+        finally:
+            transcript.close()
+
+    async def _event(self, manager: HookManager, happening: Happening, cwd: str) -> Answer:
+        facts = relocated(happening.facts, cwd, self._plan.project)
+        journal = len(manager.journal)
+        started = monotonic()
+        outcome = await manager.run(
+            happening.event, {**facts, "dry_run": True}, tool=tool_facts(happening.tool, self._plan.project)
+        )
+        taken = (monotonic() - started) * 1000
+        runs = manager.journal[journal:]
+        left = relocated(outcome.tool_input, self._plan.project, cwd)
+        after = self._shown(present(outcome, runs, left))
+        kind = kind_of(happening.before, after)
+        duration = round(taken, 3) if runs else None
+        if kind == UNCHANGED:
+            return Answer(kind, duration)
+        return Answer(kind, duration, _finding(kind, self._number, manager.session.session_id, happening, after))
+
+    def _shown(self, after: Judgement) -> Judgement:
+        """Texts name the project, not the copy of it."""
+
+        def real(text: str) -> str:
+            return relocated(text, self._plan.project, self._plan.real_project)
+
+        return replace(after, reason=real(after.reason), failed=tuple(map(real, after.failed)))
+
+
+def _finding(kind: str, number: int, session_id: str, happening: Happening, after: Judgement) -> Finding:
+    before = happening.before
+    told = "\n".join(after.failed) or after.reason or before.reason
+    return Finding(
+        number=number,
+        kind=kind,
+        session_id=session_id,
+        line=happening.line,
+        event=happening.event.value,
+        tool=happening.tool,
+        call=clip(happening.call, 1000),
+        tool_input=happening.facts.get("tool_input"),
+        before=before.decision.name.lower(),
+        after=after.decision.name.lower(),
+        reason=told,
+        hooks=after.hooks or before.hooks,
+        new_input=after.tool_input,
+        new_result=after.result,
+    )
+
+
+async def _work(plan: Plan) -> None:
+    def tell(answer: Answer) -> None:
+        sys.stdout.buffer.write(msgspec.json.encode(answer) + b"\n")
+        sys.stdout.buffer.flush()
+
+    loop, stdin = asyncio.get_running_loop(), sys.stdin.fileno()
+    work = asyncio.create_task(Replay(plan, tell).run())
+    loop.add_reader(stdin, work.cancel)  # nothing more is sent: what comes is its end
+    try:
+        with suppress(asyncio.CancelledError):
+            await work
+    finally:
+        loop.remove_reader(stdin)
+
+
+def main() -> None:
+    plan = msgspec.json.decode(sys.stdin.buffer.readline(), type=Plan)
+    with suppress(KeyboardInterrupt, BrokenPipeError):
+        asyncio.run(_work(plan))
