@@ -22,6 +22,11 @@ PURE := \
 	src/wave_agent/messages.py \
 	src/wave_agent/models/conversion.py \
 	src/wave_agent/permissions.py \
+	src/wave_agent/replay/comparison.py \
+	src/wave_agent/replay/drawing.py \
+	src/wave_agent/replay/figures.py \
+	src/wave_agent/replay/page.py \
+	src/wave_agent/replay/timeline.py \
 	src/wave_agent/rules.py \
 	src/wave_agent/splicing.py \
 	src/wave_agent/subjects.py \

@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -215,9 +216,9 @@ def test_hooks_have_no_network_where_the_system_can_cut_it(project: Path, tmp_pa
     assert totals(report) == {"failed": 1, "unchanged": 1}
 
 
-@pytest.mark.parametrize("isolated", [True, False])
+@pytest.mark.parametrize("programs", [None, ["unshare"], []], ids=["all", "unshare", "none"])
 def test_what_hooks_change_stays_in_the_copy_and_paths_stay_true(
-    project: Path, tmp_path: Path, bare: str, isolated: bool
+    project: Path, tmp_path: Path, bare: str, programs: list[str] | None
 ) -> None:
     here = """*'"file_path":"'"$CLAUDE_PROJECT_DIR"/*"""
     inside = f"case $(cat) in {here}) touch seen;; *) echo outside of $PWD >&2; exit 2;; esac"
@@ -228,7 +229,10 @@ def test_what_hooks_change_stays_in_the_copy_and_paths_stay_true(
     ]
     record(project, [*replies, "Done."])
     new = new_hooks(tmp_path, PreToolUse=[{"name": "inside", "command": inside}])
-    report = backtest(project, *new, status=1, **({} if isolated else {"PATH": bare}))
+    for name in programs or ():
+        if found := shutil.which(name):
+            (Path(bare) / name).symlink_to(found)
+    report = backtest(project, *new, status=1, **({} if programs is None else {"PATH": bare}))
     assert totals(report)["newly blocked"] == 1
     (finding,) = report["findings"]
     assert (finding["call"], finding["reason"]) == ("/etc/hosts", f"outside of {project}")
@@ -376,3 +380,25 @@ def test_an_interrupt_ends_the_hooks_that_run(project: Path, tmp_path: Path) -> 
     assert proof.read_text() == "ended\n"
     assert running.stdout is not None
     running.stdout.close()
+
+
+def test_on_a_terminal_a_bar_shows_how_far_it_is(project: Path) -> None:
+    record(project, [commands("ls"), "Done."])
+    terminal, theirs = os.openpty()
+    running = subprocess.Popen(
+        [WAVE, "hooks", "backtest"], cwd=project, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=theirs
+    )
+    os.close(theirs)
+    shown = b""
+    with suppress(OSError):  # that is how a terminal tells that nobody is left to write to it
+        while data := os.read(terminal, 1 << 16):
+            shown += data
+    os.close(terminal)
+    assert running.wait(60) == 0
+    assert b"Replaying" in shown
+    assert b"100%" in shown
+
+
+def test_a_journal_without_hooks_in_it_is_told_by_stats(project: Path) -> None:
+    record(project, ["Done."])
+    assert wave_hooks(project, "stats").stdout == "No hook has run in 1 session.\n"

@@ -83,3 +83,10 @@ def test_a_directory_is_exchanged_wherever_a_text_names_it_and_nowhere_else() ->
         "/p": "/p-old",
     }
     assert relocated(given, "", "/q") is given
+
+
+def test_a_copy_that_stands_in_the_project_does_not_hold_itself(tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    write(project, "z/a.txt", "a/b.txt")
+    copy_project(project, project / "copy")
+    assert files(project / "copy") == {"z/a.txt", "a/b.txt"}

@@ -56,7 +56,7 @@ def copy_project(
         unwanted = next((part for part in Path(name).parts[:-1] if part in _NEVER), None)
         if unwanted is not None:
             left_out[f"{name[: name.index(unwanted) + len(unwanted)]}/ (can be made again)"] = None
-        elif not os.path.lexists(target / name):
+        elif not os.path.lexists(target / name) and target not in (project / name).parents:
             _copy(project, target, name, budget, left_out)
     left_out.update(dict.fromkeys(f"{name} (ignored)" for name in _ignored(project, target)))
     return Scratch(budget.copied, tuple(left_out))
@@ -76,7 +76,12 @@ def _copy_repository(project: Path, target: Path, budget: _Budget, left_out: dic
     if len(own) > budget.files - budget.copied or size > budget.total // 2:
         left_out[f".git ({size >> 20} MiB in {len(own)} files: too much)"] = None
         return
-    shutil.copytree(project / ".git", target / ".git", symlinks=True)
+    try:
+        shutil.copytree(project / ".git", target / ".git", symlinks=True)
+    except OSError as error:  # git is at work in it, or part of it is somebody else's
+        shutil.rmtree(target / ".git", ignore_errors=True)
+        left_out[f".git ({error.strerror or 'it cannot be copied whole'})"] = None
+        return
     budget.copied += len(own)
     budget.total -= size
 

@@ -1,0 +1,126 @@
+"""What the journal says that hooks decided, and what differs from it."""
+
+from typing import Any
+
+import pytest
+
+from wave_agent.events import HookRun
+from wave_agent.hooks.events import Decision
+from wave_agent.replay.comparison import (
+    ALLOWED,
+    BLOCKED,
+    DECIDED,
+    FAILED,
+    REWRITTEN,
+    UNCHANGED,
+    Judgement,
+    MergeError,
+    Report,
+    kind_of,
+    merge_reports,
+    recorded,
+)
+from wave_agent.replay.lines import parse_lines
+from wave_agent.replay.timeline import seen_by, timeline, verdict_of
+
+RUN = HookRun(
+    event="PreToolUse",
+    name="guard",
+    command="./guard.sh",
+    layer="user",
+    tool_use_id="1",
+    exit_code=0,
+    outcome="none",
+    failure=None,
+    mode="enforce",
+    look=1,
+    rewrote=False,
+    let_through=False,
+    duration_ms=1.0,
+)
+
+
+def run(**fields: Any) -> HookRun:
+    return HookRun(**{**{name: getattr(RUN, name) for name in RUN.__struct_fields__}, **fields})
+
+
+@pytest.mark.parametrize(
+    ("fields", "decision"),
+    [
+        ({}, Decision.NONE),
+        ({"outcome": "context"}, Decision.NONE),
+        ({"outcome": "allow"}, Decision.ALLOW),
+        ({"outcome": "ask"}, Decision.ASK),
+        ({"outcome": "deny"}, Decision.BLOCK),
+        ({"outcome": "block"}, Decision.BLOCK),
+        ({"outcome": "stop"}, Decision.STOP),
+        ({"outcome": "failure", "failure": "exit"}, Decision.BLOCK),
+        ({"outcome": "failure", "failure": "exit", "let_through": True}, Decision.NONE),
+        ({"outcome": "deny", "mode": "shadow"}, Decision.NONE),
+        ({"outcome": "deny", "is_async": True}, Decision.NONE),
+    ],
+)
+def test_a_run_decided_what_its_word_and_its_role_say(fields: dict[str, Any], decision: Decision) -> None:
+    assert recorded([RUN, run(**fields)]).decision is decision
+
+
+def test_the_strongest_word_of_an_event_counts_with_its_own_reasons() -> None:
+    runs = [run(outcome="allow", reason="fine"), run(outcome="deny", reason="no"), run(outcome="deny", reason="never")]
+    assert (recorded(runs).decision, recorded(runs).reason) == (Decision.BLOCK, "no\nnever")
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "kind"),
+    [
+        ({}, {}, UNCHANGED),
+        ({}, {"decision": Decision.STOP}, BLOCKED),
+        ({"decision": Decision.BLOCK}, {"decision": Decision.ASK}, ALLOWED),
+        ({"decision": Decision.BLOCK}, {"decision": Decision.STOP}, DECIDED),
+        ({}, {"decision": Decision.ALLOW}, DECIDED),
+        ({"tool_input": {"a": 1, "b": 2}}, {"tool_input": {"b": 2, "a": 1}}, UNCHANGED),
+        ({"tool_input": {"a": 1}}, {"tool_input": {"a": True}}, REWRITTEN),
+        ({"tool_input": {"a": 1}}, {}, REWRITTEN),
+        ({}, {"result": "x"}, REWRITTEN),
+        ({"decision": Decision.BLOCK, "tool_input": {}}, {"decision": Decision.BLOCK}, UNCHANGED),
+        ({}, {"decision": Decision.BLOCK, "failed": ("x",)}, FAILED),
+    ],
+)
+def test_the_difference_is_named_in_the_order_in_which_it_matters(
+    before: dict[str, Any], after: dict[str, Any], kind: str
+) -> None:
+    assert kind_of(Judgement(**before), Judgement(**after)) == kind
+
+
+def test_parts_of_different_wholes_do_not_add_up() -> None:
+    with pytest.raises(MergeError, match="do not make a whole: 1/2, 2/3"):
+        merge_reports([Report(shards=("1/2",)), Report(shards=("2/3",))])
+
+
+@pytest.mark.parametrize(
+    ("fields", "words", "readers"),
+    [
+        ({}, "none", ()),
+        ({"outcome": "context"}, "context", ("model",)),
+        ({"outcome": "deny"}, "deny", ("model",)),
+        ({"outcome": "block", "event": "UserPromptSubmit"}, "block", ("user",)),
+        ({"outcome": "block", "event": "SomethingNew"}, "block", ()),
+        ({"outcome": "deny", "mode": "shadow"}, "deny (shadow)", ()),
+        ({"outcome": "failure", "failure": "timeout"}, "failure (timeout)", ("user",)),
+        ({"outcome": "failure", "failure": "exit", "let_through": True}, "failure (exit, let through)", ("user",)),
+        ({"rewrote": True, "look": 2}, "none + rewrite on the second look", ()),
+        ({"original_sha256": "x"}, "none + new result", ()),
+    ],
+)
+def test_a_verdict_is_told_with_who_read_it(fields: dict[str, Any], words: str, readers: tuple[str, ...]) -> None:
+    assert (verdict_of(run(**fields)), seen_by(run(**fields))) == (words, readers)
+
+
+def test_what_a_hook_told_the_model_is_a_note_and_what_only_the_program_says_is_no_prompt() -> None:
+    lines = [
+        b'{"type":"user","source":"hook","message":{"content":"mind the gap"}}',
+        b'{"type":"user","isMeta":true,"message":{"content":"x"}}',
+        b'{"type":"assistant","message":{"content":[{"type":"thinking","thinking":"hm"}]}}',
+    ]
+    note, thought = timeline("s", parse_lines(lines)).spans
+    assert (note.kind, note.title, note.seen_by) == ("note", "a hook tells the model: mind the gap", ("model",))
+    assert (thought.kind, thought.title, thought.facts) == ("model", "(thinks)", {"reasoning": "hm"})
