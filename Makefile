@@ -19,6 +19,7 @@ PURE := \
 	src/wave_agent/hooks/reader.py \
 	src/wave_agent/hooks/semantics.py \
 	src/wave_agent/hooks/verdicts.py \
+	src/wave_agent/json_edits.py \
 	src/wave_agent/messages.py \
 	src/wave_agent/models/conversion.py \
 	src/wave_agent/permissions.py \

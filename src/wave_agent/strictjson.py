@@ -130,6 +130,8 @@ class Document(Struct, frozen=True):
 
     value: Any
     lines: dict[Path, int]
+    spans: dict[Path, tuple[int, int]] = {}
+    """Where each value begins and ends in the text, a byte order mark not counted."""
 
     def line(self, path: Path) -> int | None:
         """The line of `path` or, if it is absent, of the nearest value around it."""
@@ -166,7 +168,7 @@ class _Scanner:
         value = self.value(())
         if self.at < len(self.text):
             raise self.problem("something follows the end of the document")
-        return Document(value, self.lines)
+        return Document(value, self.lines, self.spans)
 
     def problem(self, what: str, at: int | None = None) -> StrictJSONError:
         at = self.at if at is None else at

@@ -1,0 +1,84 @@
+"""Edits of JSON text: the value is there, everything else is as it was, byte for byte."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from wave_agent.json_edits import append, replace_span
+from wave_agent.strictjson import StrictJSONError, parse_document
+
+HOOK = {"hooks": [{"command": "x"}]}
+PATH = ("hooks", "Stop")
+
+
+@pytest.mark.parametrize("text", ["", "  \n", "\ufeff"])
+def test_an_empty_text_becomes_a_document(text: str) -> None:
+    made = append(text, PATH, 1)
+    assert made == '{\n  "hooks": {\n    "Stop": [\n      1\n    ]\n  }\n}\n'
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("{}", '{\n  "hooks": {\n    "Stop": [\n      1\n    ]\n  }\n}'),
+        ('{"a": 1}', '{"a": 1, "hooks": {"Stop": [1]}}'),
+        ('{"hooks": {"Stop": [0]}}', '{"hooks": {"Stop": [0, 1]}}'),
+        ('{\n\t"a":1\n}\n', '{\n\t"a":1,\n\t"hooks": {\n\t\t"Stop": [\n\t\t\t1\n\t\t]\n\t}\n}\n'),
+        (
+            '{\n    "hooks": {\n        "Stop": []\n    }\n}',
+            '{\n    "hooks": {\n        "Stop": [\n            1\n        ]\n    }\n}',
+        ),
+        ('{\r\n  "hooks": {\r\n    "Stop": [\r\n      0\r\n    ]\r\n  }\r\n}',
+         '{\r\n  "hooks": {\r\n    "Stop": [\r\n      0,\r\n      1\r\n    ]\r\n  }\r\n}'),
+        ('\ufeff{\n  "hooks": {\n    "Stop": [\n      0\n    ]\n  }\n}',
+         '\ufeff{\n  "hooks": {\n    "Stop": [\n      0,\n      1\n    ]\n  }\n}'),
+    ],
+)  # fmt: skip
+def test_a_value_is_laid_out_like_its_neighbours(before: str, after: str) -> None:
+    assert append(before, PATH, 1) == after
+
+
+@pytest.mark.parametrize("text", ['{"hooks": []}', '{"hooks": {"Stop": {}}}', "[]", '{"hooks": null}'])
+def test_something_else_in_the_way_is_told(text: str) -> None:
+    with pytest.raises(TypeError):
+        append(text, PATH, 1)
+
+
+def test_what_is_no_json_is_told() -> None:
+    with pytest.raises(StrictJSONError):
+        append('{"hooks": {,}}', PATH, 1)
+
+
+scalars = st.none() | st.booleans() | st.integers() | st.text(max_size=5)
+values = st.recursive(
+    scalars, lambda inner: st.lists(inner) | st.dictionaries(st.text(max_size=3), inner), max_leaves=8
+)
+hooks = st.dictionaries(st.sampled_from(["Stop", "PreToolUse"]), st.lists(values, max_size=3))
+documents = st.dictionaries(st.text(max_size=4).filter(lambda key: key != "hooks"), values, max_size=3)
+
+
+@given(documents, st.none() | hooks, st.sampled_from([None, 1, 2, 4, "\t"]), st.booleans())
+def test_whatever_the_document_it_is_the_same_with_one_value_more(
+    document: dict[str, Any], events: dict[str, Any] | None, indent: Any, escaped: bool
+) -> None:
+    whole = document if events is None else {**document, "hooks": events}
+    text = json.dumps(whole, indent=indent, ensure_ascii=escaped)
+    made = append(text, PATH, HOOK)
+    wanted = {**document, "hooks": {**(events or {}), "Stop": [*(events or {}).get("Stop", []), HOOK]}}
+    assert json.loads(made) == wanted
+    rest = iter(made)
+    kept = [character for character in text if not character.isspace()]
+    assert all(character in rest for character in kept), "what was there is there, in its order"
+
+
+@given(documents)
+def test_a_span_is_where_the_value_stands(document: dict[str, Any]) -> None:
+    text = json.dumps(document, indent=2)
+    found = parse_document(text)
+    for key, value in document.items():
+        start, end = found.spans[key,]
+        assert json.loads(text[start:end]) == value
+        assert json.loads(replace_span(text, (start, end), "7")) == {**document, key: 7}
