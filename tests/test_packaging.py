@@ -88,6 +88,9 @@ def test_the_wheel_holds_the_typed_package_and_the_sdist_the_conformance_cases_a
         in_wheel = set(wheel.namelist())
     assert {name.split("/")[0] for name in in_wheel} == {"wave_agent", f"wave_agent-{VERSION}.dist-info"}
     assert "wave_agent/py.typed" in in_wheel
+    recipes = {path.relative_to(ROOT / "src").as_posix() for path in (ROOT / "src/wave_agent/recipes").glob("*/*.*")}
+    assert len(recipes) > 45
+    assert {name for name in recipes if "__pycache__" not in name} <= in_wheel
 
     with tarfile.open(next(tmp_path.glob("*.tar.gz"))) as sdist:
         in_sdist = {name.partition("/")[2] for name in sdist.getnames()}

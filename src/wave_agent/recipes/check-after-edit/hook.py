@@ -1,0 +1,37 @@
+#!/usr/bin/env python3
+"""Checks the file that was just edited and tells the model what is wrong (exit 2), while it still knows what it did.
+
+The edit stands either way, so where a checker is missing nothing is said.
+"""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+PARSE = "import ast, sys; ast.parse(open(sys.argv[1]).read(), sys.argv[1])"
+CHECKERS = {
+    ".py": [["ruff", "check", "--quiet", "--output-format", "concise", "--"], [sys.executable, "-c", PARSE]],
+    ".sh": [["shellcheck", "--severity=warning", "--format=gcc", "--"], ["bash", "-n", "--"]],
+    ".js": [["node", "--check"]],
+    ".mjs": [["node", "--check"]],
+    ".json": [[sys.executable, "-m", "json.tool"]],
+}
+"""For each kind of file the checkers to try; the first one that is installed is run."""
+
+try:
+    file = Path(json.load(sys.stdin)["tool_input"]["file_path"])
+except (ValueError, KeyError, TypeError):
+    sys.exit(0)  # nothing to check
+
+if not file.is_file():
+    sys.exit(0)
+for checker in CHECKERS.get(file.suffix, []):
+    if shutil.which(checker[0]):
+        ran = subprocess.run([*checker, str(file)], capture_output=True, text=True, check=False)
+        if ran.returncode:
+            found = (ran.stderr + ran.stdout)[:4000]
+            print(f"{file} needs another look:\n{found}", file=sys.stderr)
+            sys.exit(2)
+        break

@@ -1,0 +1,36 @@
+#!/usr/bin/env python3
+"""Formats the file that was just edited.
+
+A formatter that is missing or fails changes nothing and says nothing: the edit stands, and the next check will tell.
+The model is told when the file is no longer what it wrote, or its next edit would look for text that is gone.
+"""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+PRETTIER = [["prettier", "--write"]]
+FORMATTERS = {
+    ".py": [["ruff", "format", "--quiet"], ["black", "--quiet"]],
+    ".go": [["gofmt", "-w"]],
+    ".rs": [["rustfmt"]],
+    ".sh": [["shfmt", "-w"]],
+    **dict.fromkeys((".js", ".jsx", ".ts", ".tsx", ".css", ".html", ".json", ".md", ".yml", ".yaml"), PRETTIER),
+}
+"""For each kind of file the formatters to try; the first one that is installed is run."""
+
+try:
+    file = Path(json.load(sys.stdin)["tool_input"]["file_path"])
+    before = file.read_bytes()
+except (ValueError, KeyError, TypeError, OSError):
+    sys.exit(0)  # nothing to format
+
+for formatter in FORMATTERS.get(file.suffix, []):
+    if shutil.which(formatter[0]):
+        subprocess.run([*formatter, str(file)], capture_output=True, check=False)
+        break
+if file.read_bytes() != before:
+    told = f"{file} was formatted after the edit: read it again before you edit it."
+    print(json.dumps({"hookSpecificOutput": {"hookEventName": "PostToolUse", "additionalContext": told}}))

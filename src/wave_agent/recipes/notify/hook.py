@@ -1,0 +1,28 @@
+#!/usr/bin/env python3
+"""Shows a notification when the agent has finished. `async` in the settings: nobody waits for it.
+
+What the model said goes to the notifier as one argument, never through a shell: it may hold quotes, or worse.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+
+SCRIPT = ["on run {text, project}", "display notification text with title project", "end run"]
+
+try:
+    said = str(json.load(sys.stdin).get("last_assistant_message") or "")
+except (ValueError, AttributeError):
+    said = ""
+
+text = said.strip().split("\n")[0][:120] or "The agent has finished."
+project = os.path.basename(os.environ.get("WAVE_PROJECT_DIR") or os.getcwd())
+command: list[str] = []
+if shutil.which("notify-send"):
+    command = ["notify-send", "--", project, text]
+elif shutil.which("osascript"):
+    command = ["osascript", *(part for line in SCRIPT for part in ("-e", line)), "--", text, project]
+if command:  # no desktop, as over ssh, is no failure
+    subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)

@@ -1,0 +1,17 @@
+#!/usr/bin/env bash
+# Shows a notification when the agent has finished. `async` in the settings: nobody waits for it.
+# What the model said goes to the notifier as one argument, never through a shell: it may hold quotes, or worse.
+event=$(cat)
+project=$(basename "${WAVE_PROJECT_DIR:-${CLAUDE_PROJECT_DIR:-$PWD}}")
+text="The agent has finished."
+if command -v jq >/dev/null; then
+  said=$(jq -r '.last_assistant_message // "" | split("\n")[0] // "" | .[:120]' <<<"$event") && text=${said:-$text}
+fi
+
+if command -v notify-send >/dev/null; then
+  notify-send -- "$project" "$text" >/dev/null 2>&1
+elif command -v osascript >/dev/null; then
+  osascript -e 'on run {text, project}' -e 'display notification text with title project' -e 'end run' \
+    -- "$text" "$project" >/dev/null 2>&1
+fi
+exit 0 # no desktop, as over ssh, is no failure

@@ -1,0 +1,31 @@
+#!/usr/bin/env node
+// Keeps the agent away from files that hold secrets, whichever tool would open them.
+// A guard: what it cannot judge it blocks (exit 2). Exit 1, as after an exception, would let the call through.
+const { readFileSync } = require("node:fs");
+
+const END = "(?![A-Za-z0-9_.-])";
+const SHARED = new RegExp(`[^\\s'"=]*(?:\\.env\\.(?:example|sample|template|dist)|\\.pub)${END}`, "g");
+const SECRET = new RegExp(
+  `(?<![A-Za-z0-9_-])(?:\\.env(?:\\.[\\w-]+)*|\\.netrc|\\.pgpass|\\.git-credentials|id_(?:rsa|dsa|ecdsa|ed25519))${END}` +
+    `|\\.(?:pem|p12|pfx|keystore)${END}|\\.(?:ssh|aws|gnupg)/|(?:^|/)credentials(?:\\.json)?${END}`,
+);
+
+function block(reason) {
+  console.error(reason);
+  process.exit(2);
+}
+
+let named = [];
+try {
+  const input = JSON.parse(readFileSync(0, "utf8")).tool_input;
+  // Every value that can name a file; a command counts as a whole.
+  named = [input.file_path, input.notebook_path, input.path, input.command].map((value) => String(value ?? ""));
+} catch {
+  block("protect-secrets cannot read the event.");
+}
+
+for (const text of named) {
+  // What is meant to be shared is taken out before anything is looked for.
+  const found = text.replace(SHARED, " ").match(SECRET);
+  if (found) block(`This names a file with secrets (${found[0]}). Ask the user for what you need from it.`);
+}

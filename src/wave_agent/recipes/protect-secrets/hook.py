@@ -1,0 +1,34 @@
+#!/usr/bin/env python3
+"""Keeps the agent away from files that hold secrets, whichever tool would open them.
+
+A guard: what it cannot judge it blocks (exit 2). Exit 1, as after an exception, would let the call through.
+"""
+
+import json
+import re
+import sys
+
+END = r"(?![A-Za-z0-9_.-])"
+SHARED = re.compile(rf"[^\s'\"=]*(?:\.env\.(?:example|sample|template|dist)|\.pub){END}")
+SECRET = re.compile(
+    rf"(?<![A-Za-z0-9_-])(?:\.env(?:\.[\w-]+)*|\.netrc|\.pgpass|\.git-credentials|id_(?:rsa|dsa|ecdsa|ed25519)){END}"
+    rf"|\.(?:pem|p12|pfx|keystore){END}|\.(?:ssh|aws|gnupg)/|(?:^|/)credentials(?:\.json)?{END}"
+)
+
+
+def block(reason: str) -> None:
+    print(reason, file=sys.stderr)
+    sys.exit(2)
+
+
+try:
+    tool_input = json.load(sys.stdin)["tool_input"]
+    # Every value that can name a file; a command counts as a whole.
+    named = [str(tool_input.get(key) or "") for key in ("file_path", "notebook_path", "path", "command")]
+except (ValueError, KeyError, TypeError, AttributeError):
+    block("protect-secrets cannot read the event.")
+
+for text in named:
+    # What is meant to be shared is taken out before anything is looked for.
+    if found := SECRET.search(SHARED.sub(" ", text)):
+        block(f"This names a file with secrets ({found[0]}). Ask the user for what you need from it.")

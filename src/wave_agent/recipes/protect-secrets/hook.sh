@@ -1,0 +1,26 @@
+#!/usr/bin/env bash
+# Keeps the agent away from files that hold secrets, whichever tool would open them.
+# A guard: what it cannot judge it blocks (exit 2). No `set -e`, which would end it with 1, and 1 lets the call through.
+event=$(cat)
+block() {
+  echo "$1" >&2
+  exit 2
+}
+command -v jq >/dev/null || block "protect-secrets needs jq, so nothing passes until it is installed."
+
+# Every value that can name a file; a command counts as a whole.
+named=$(jq -nr 'input.tool_input | if type != "object" then error("no input") else . end
+  | [.file_path, .notebook_path, .path, .command | strings] | join("\n")' <<<"$event" 2>/dev/null) ||
+  block "protect-secrets cannot read the event."
+
+# A file name ends at a blank, a quote or the like. What is meant to be shared is taken out before anything is looked for.
+end='($|[^A-Za-z0-9_.-])'
+shared="\.env\.(example|sample|template|dist)$end|\.pub$end"
+secret="(^|[^A-Za-z0-9_-])(\.env(\.[A-Za-z0-9_-]+)*|\.netrc|\.pgpass|\.git-credentials|id_(rsa|dsa|ecdsa|ed25519))$end"
+secret="$secret|\.(pem|p12|pfx|keystore)$end|\.(ssh|aws|gnupg)/|(^|/)credentials(\.json)?$end"
+
+rest=$(sed -E "s#[^[:space:]'\"=]*($shared)# #g" <<<"$named")
+if found=$(grep -Eo -m 1 "$secret" <<<"$rest"); then
+  block "This names a file with secrets (${found//$'\n'/ }). Ask the user for what you need from it."
+fi
+exit 0

@@ -1,0 +1,34 @@
+#!/usr/bin/env node
+// Looks at what is about to be written, and blocks keys, tokens and passwords.
+// Only new text is looked at: to take a secret out must stay possible. A guard: what it cannot judge it blocks (exit 2).
+// The secret itself is not repeated in the reason, which goes into transcripts.
+const { readFileSync } = require("node:fs");
+
+const SECRETS = {
+  "an AWS key": /\b(?:AKIA|ASIA)[0-9A-Z]{16}\b/,
+  "a GitHub token": /\b(?:gh[pousr]_[A-Za-z0-9]{36,}|github_pat_\w{50,})\b/,
+  "a Slack token": /\bxox[abprs]-[A-Za-z0-9-]{10,}/,
+  "a key of an API": /\bsk-[A-Za-z0-9_-]{32,}/,
+  "a private key": /-----BEGIN [A-Z ]*PRIVATE KEY-----/,
+  // In quotes, eight characters or more, and no placeholder such as <…>, ${…}, or xxxx.
+  "a password": /(?:password|passwd|secret|api_?key|token)["']?\s*[:=]\s*["'](?![<$%{]|x{4}|your)[^\s"']{8,}["']/i,
+};
+
+function block(reason) {
+  console.error(reason);
+  process.exit(2);
+}
+
+let texts = [];
+try {
+  const input = JSON.parse(readFileSync(0, "utf8")).tool_input;
+  texts = [input, ...(input.edits ?? [])].flatMap((edit) => [edit.content, edit.new_string, edit.new_source]);
+} catch {
+  block("secret-scan cannot read the event.");
+}
+
+for (const [what, pattern] of Object.entries(SECRETS)) {
+  if (texts.some((text) => pattern.test(String(text ?? "")))) {
+    block(`This would write ${what} into a file. Read it from the environment instead.`);
+  }
+}

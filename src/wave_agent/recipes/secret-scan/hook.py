@@ -1,0 +1,40 @@
+#!/usr/bin/env python3
+"""Looks at what is about to be written, and blocks keys, tokens and passwords.
+
+Only new text is looked at: to take a secret out must stay possible. A guard: what it cannot judge it blocks (exit 2).
+The secret itself is not repeated in the reason, which goes into transcripts.
+"""
+
+import json
+import re
+import sys
+
+SECRETS = {
+    "an AWS key": r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b",
+    "a GitHub token": r"\b(?:gh[pousr]_[A-Za-z0-9]{36,}|github_pat_\w{50,})\b",
+    "a Slack token": r"\bxox[abprs]-[A-Za-z0-9-]{10,}",
+    "a key of an API": r"\bsk-[A-Za-z0-9_-]{32,}",
+    "a private key": r"-----BEGIN [A-Z ]*PRIVATE KEY-----",
+    # In quotes, eight characters or more, and no placeholder such as <…>, ${…}, or xxxx.
+    "a password": (
+        r"(?i)(?:password|passwd|secret|api_?key|token)[\"']?\s*[:=]\s*"
+        r"[\"'](?![<$%{]|x{4}|your)[^\s\"']{8,}[\"']"
+    ),
+}
+
+
+def block(reason: str) -> None:
+    print(reason, file=sys.stderr)
+    sys.exit(2)
+
+
+try:
+    tool_input = json.load(sys.stdin)["tool_input"]
+    edits = [tool_input, *(tool_input.get("edits") or [])]
+    texts = [str(edit.get(key) or "") for edit in edits for key in ("content", "new_string", "new_source")]
+except (ValueError, KeyError, TypeError, AttributeError):
+    block("secret-scan cannot read the event.")
+
+for what, pattern in SECRETS.items():
+    if any(re.search(pattern, text) for text in texts):
+        block(f"This would write {what} into a file. Read it from the environment instead.")
