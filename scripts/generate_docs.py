@@ -17,8 +17,10 @@ from wave_agent.hooks.definitions import LAYERS
 from wave_agent.hooks.events import COMMON_STDIN, EVENTS, NEVER_HERE, Audience, Decision, EventRow, Flow
 from wave_agent.hooks.reader import TABLE, Field, Home
 from wave_agent.hooks.semantics import RULES, ExitClass, Stdout
+from wave_agent.lint.codes import CODES, Level
 from wave_agent.permissions import MODE_ALLOWS, Kind, PermissionMode
 from wave_agent.schemas import all_schemas
+from wave_agent.recipes import load_recipe, recipe_names
 from wave_agent.settings import VALUES, Settings
 
 ROOT = Path(__file__).parent.parent
@@ -200,11 +202,37 @@ def commands() -> str:
     return table(["command", "does"], rows)
 
 
+def lint_codes() -> str:
+    rows = [
+        [code(one.id), one.level, one.title + (" (`--fix`)" if one.fixable else ""), f"{one.why} {one.fix}"]
+        for one in CODES.values()
+    ]
+    return table(["code", "level", "finding", "why, and what to do"], rows)
+
+
+def lint_levels() -> str:
+    meanings = {
+        Level.ERROR: "the hook does not do what it is there for",
+        Level.WARNING: "it will not, on another machine or another day",
+        Level.ADVICE: "it could be safer; advice alone leaves the exit status at 0",
+    }
+    return table(["level", "means"], [[level, meanings[level]] for level in Level])
+
+
+def recipes() -> str:
+    rows = []
+    for recipe in map(load_recipe, recipe_names()):
+        matcher = f" for {code(recipe.entry['matcher'])}" if "matcher" in recipe.entry else ""
+        languages = ", ".join(recipe.scripts)
+        rows.append([code(recipe.name), f"{code(recipe.event)}{matcher}", recipe.summary, languages])
+    return table(["recipe", "runs on", "does", "in"], rows)
+
+
 PARTS: dict[str, Callable[[], str]] = {
     part.__name__: part
     for part in (
         *(events, absent, verdicts, fields, words, stdin, arguments, failures, layers, modes, settings),
-        *(checks, keys, commands),
+        *(checks, keys, commands, lint_codes, lint_levels, recipes),
     )
 }
 PART = re.compile(r"(<!-- generated: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)

@@ -1,0 +1,1 @@
+"""What is wrong with hooks: their settings, and the scripts that these name."""

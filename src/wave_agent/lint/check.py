@@ -1,0 +1,138 @@
+"""All findings in a project's hooks: settings first, then the scripts that they name."""
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from msgspec import Struct
+
+from wave_agent.hooks.definitions import HookDefinition
+from wave_agent.lint.checkers import checked_by_programs
+from wave_agent.lint.findings import Finding, finding
+from wave_agent.lint.invocations import invocation
+from wave_agent.lint.places import Place, is_settings, place_named, places
+from wave_agent.lint.script_rules import inline_hits, script_hits
+from wave_agent.lint.scripts import LARGEST, Language, Script, language_of
+from wave_agent.lint.settings_rules import hook_findings, loader_finding, resolved, variables_of
+from wave_agent.named_files import named_files
+from wave_agent.settings import Settings, merge_settings
+
+
+class Report(Struct, frozen=True):
+    """What was looked at, and what was found."""
+
+    files: tuple[str, ...]
+    findings: tuple[Finding, ...]
+
+
+class _Wiring(Struct, frozen=True):
+    """A hook, and the file that it stands in."""
+
+    place: Place
+    hook: HookDefinition
+    script: str | None
+    """The one script that it runs."""
+    files: tuple[str, ...]
+    """Every file that its command names."""
+
+
+def check(project: str, home: Path | None, paths: Sequence[str] = ()) -> Report:
+    """Looks at a project, and at the user's settings; with `paths` at these settings files, scripts and projects."""
+    found = list(_gather(project, home, paths))
+    settings = [(place, merge_settings([place.source])) for place in found if place.source is not None]
+    variables = [name for _, merged in settings for name in merged.env]
+    wirings = [
+        _wiring(place, hook, project) for place, merged in settings for hook in merged.hooks.hooks if hook.enabled
+    ]
+    scripts = _read_scripts(wirings, [path for path in paths if os.path.isfile(path) and not is_settings(path)])
+    findings = [
+        *(_unreadable(place) for place in found if place.problem),
+        *_of_settings(settings),
+        *_of_hooks(wirings, scripts, project, variables),
+        *_of_scripts(scripts.values(), variables),
+    ]
+    looked_at = (*(place.file for place in found), *scripts)
+    order = {file: number for number, file in enumerate(looked_at)}
+    unique = {(one.code, one.file, one.line, one.reason): one for one in findings}.values()
+    return Report(looked_at, tuple(sorted(unique, key=lambda one: (order.get(one.file, 0), one.line, one.code))))
+
+
+def _gather(project: str, home: Path | None, paths: Sequence[str]) -> Iterator[Place]:
+    if not paths:
+        yield from places(project, home)
+    for path in paths:
+        if os.path.isdir(path):
+            yield from places(path, None)
+        elif is_settings(path):
+            yield place_named(path)
+
+
+def _wiring(place: Place, hook: HookDefinition, project: str) -> _Wiring:
+    root = place.plugin_root
+    command = hook.command.replace("${CLAUDE_PLUGIN_ROOT}", root).replace("$CLAUDE_PLUGIN_ROOT", root)
+    args = None if hook.args is None else [one.replace("${CLAUDE_PLUGIN_ROOT}", root) for one in hook.args]
+    return _Wiring(
+        place,
+        hook,
+        resolved(hook, project, variables_of(place, project)),
+        tuple(file for file in named_files(command, args, project) if os.path.isfile(file)),
+    )
+
+
+def _unreadable(place: Place) -> Finding:
+    """The message names file, line and column already."""
+    rest = place.problem.removeprefix(place.file).lstrip(":")
+    line = rest.split(":", 1)[0]
+    return finding("W100", place.file, int(line) if line.isdigit() else 1, place.problem)
+
+
+def _of_settings(settings: Iterable[tuple[Place, Settings]]) -> Iterator[Finding]:
+    for place, merged in settings:
+        yield from (loader_finding(place, issue) for issue in merged.issues)
+
+
+def _of_hooks(
+    wirings: Sequence[_Wiring], scripts: dict[str, Script], project: str, variables: Sequence[str]
+) -> Iterator[Finding]:
+    for one in wirings:
+        named = scripts.get(one.script) if one.script else None
+        line = Script(one.place.file, one.hook.command, Language.BASH, [one.hook])
+        yield from hook_findings(one.place, one.hook, project, named or (line if one.script is None else None))
+        if one.hook.args is None:
+            for hit in inline_hits(line, variables):
+                yield finding(hit.code, one.place.file, one.hook.line, hit.reason)
+
+
+def _read_scripts(wirings: Iterable[_Wiring], alone: Sequence[str]) -> dict[str, Script]:
+    """Each script once, with all hooks that run it."""
+    runs: dict[str, list[_Wiring]] = {file: [] for file in alone}
+    for one in wirings:
+        for file in dict.fromkeys((*one.files, *((one.script,) if one.script else ()))):
+            runs.setdefault(file, []).append(one)
+    found: dict[str, Script] = {}
+    for file, users in runs.items():
+        started = [invocation(one.hook.command, one.hook.args) for one in users]
+        interpreter = next((one.interpreter for one in started if one and one.interpreter), "")
+        if (script := _read(file, interpreter, [one.hook for one in users])) is not None:
+            found[file] = script
+    return found
+
+
+def _read(file: str, interpreter: str, hooks: Sequence[HookDefinition]) -> Script | None:
+    """None for what is no script, or cannot be read."""
+    try:
+        if not os.path.isfile(file) or os.path.getsize(file) > LARGEST:
+            return None
+        text = Path(file).read_bytes().decode()
+    except (OSError, UnicodeDecodeError):
+        return None
+    language = language_of(file, text, interpreter)
+    return None if language is None else Script(file, text, language, hooks)
+
+
+def _of_scripts(scripts: Iterable[Script], variables: Sequence[str]) -> Iterator[Finding]:
+    for script in scripts:
+        own = (finding(hit.code, script.file, hit.line, hit.reason) for hit in script_hits(script, variables))
+        for one in (*own, *checked_by_programs(script)):
+            if not script.ignores(one.code, one.line):
+                yield one

@@ -1,0 +1,63 @@
+"""Programs that check scripts, where they are installed: Bash for syntax, shellcheck for everything else."""
+
+import json
+import shutil
+import subprocess
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from wave_agent.lint.codes import Level
+from wave_agent.lint.findings import Finding, finding
+from wave_agent.lint.scripts import Language, Script
+
+_SHELLS = (Language.BASH, Language.SH)
+_LEVELS: Mapping[str, Level] = {"error": Level.ERROR, "warning": Level.WARNING}
+_LONGEST = 20
+"""Seconds for one program on one script."""
+
+
+def checked_by_programs(script: Script) -> Iterator[Finding]:
+    """What the programs on this machine say about a shell script; nothing where they are missing or fail."""
+    if script.language in _SHELLS:
+        yield from _syntax(script)
+        yield from _shellcheck(script)
+
+
+def _run(*command: str, text: str) -> subprocess.CompletedProcess[str] | None:
+    if shutil.which(command[0]) is None:
+        return None
+    try:
+        return subprocess.run(
+            command, input=text, capture_output=True, text=True, errors="replace", timeout=_LONGEST, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+
+
+def _syntax(script: Script) -> Iterator[Finding]:
+    """By Bash, also for sh: what Bash cannot read no sh can."""
+    ran = _run("bash", "-n", text=script.text)
+    if ran is None or ran.returncode == 0:
+        return
+    said = (ran.stderr.strip().splitlines() or ["it cannot be read"])[0]
+    head, _, reason = said.partition(": ")[2].partition(": ")
+    line = head.removeprefix("line ")
+    yield finding("W214", script.file, int(line) if line.isdigit() else 1, reason or said)
+
+
+def _shellcheck(script: Script) -> Iterator[Finding]:
+    dialect = "bash" if script.language is Language.BASH else "sh"
+    ran = _run("shellcheck", "--format=json", "--severity=warning", f"--shell={dialect}", "-", text=script.text)
+    try:
+        comments: Any = json.loads(ran.stdout) if ran is not None else []
+    except ValueError:
+        return
+    for comment in comments:
+        yield Finding(
+            code=f"SC{comment['code']}",
+            file=script.file,
+            line=comment["line"],
+            reason=comment["message"],
+            level=_LEVELS.get(comment["level"], Level.WARNING),
+            fix="See shellcheck.",
+        )

@@ -1,0 +1,107 @@
+"""The settings files of a project, of the user and of plugins, each read as far as hooks go."""
+
+import os
+from collections.abc import Sequence
+from enum import StrEnum
+from pathlib import Path
+
+from msgspec import Struct
+
+from wave_agent.errors import SettingsError
+from wave_agent.hooks.config import SettingsSource
+from wave_agent.hooks.definitions import Layer
+from wave_agent.hooks.events import EVENTS
+from wave_agent.settings import parse_settings
+from wave_agent.strictjson import Document
+
+
+class Kind(StrEnum):
+    """Whose file it is."""
+
+    WAVE = "wave"
+    OTHER = "other"
+    """Written for another agent, and read by more than one."""
+    USER = "user"
+    PLUGIN = "plugin"
+
+
+class Place(Struct, frozen=True, kw_only=True):
+    """One settings file, read."""
+
+    file: str
+    kind: Kind
+    shared: bool
+    """It is committed with the project."""
+    text: str = ""
+    source: SettingsSource | None = None
+    problem: str = ""
+    """Why it could not be read."""
+
+    @property
+    def plugin_root(self) -> str:
+        """The directory of the plugin: hooks.json stands in it, or in `hooks/` of it."""
+        directory = os.path.dirname(os.path.abspath(self.file))
+        return os.path.dirname(directory) if os.path.basename(directory) == "hooks" else directory
+
+
+_OF_A_PROJECT = (
+    (".wave/settings.json", Kind.WAVE, True),
+    (".wave/settings.local.json", Kind.WAVE, False),
+    (".claude/settings.json", Kind.OTHER, True),
+    (".claude/settings.local.json", Kind.OTHER, False),
+    (".codex/hooks.json", Kind.OTHER, True),
+    ("hooks/hooks.json", Kind.PLUGIN, True),
+)
+
+
+def places(project: str, home: Path | None) -> list[Place]:
+    """Every settings file there is in a project and, with a `home`, of the user."""
+    found = [(Path(project, name), kind, shared) for name, kind, shared in _OF_A_PROJECT]
+    if home is not None:
+        found.append((home / "settings.json", Kind.USER, False))
+    return [read_place(str(file), kind, shared=shared) for file, kind, shared in found if file.is_file()]
+
+
+def place_named(file: str) -> Place:
+    """A settings file that was given by its path."""
+    for name, kind, shared in _OF_A_PROJECT:
+        if Path(os.path.abspath(file)).as_posix().endswith(f"/{name}"):
+            return read_place(file, kind, shared=shared)
+    kind = Kind.PLUGIN if os.path.basename(file) == "hooks.json" else Kind.WAVE
+    return read_place(file, kind, shared=True)
+
+
+def read_place(file: str, kind: Kind, *, shared: bool) -> Place:
+    """Never raises: what is wrong is the place's `problem`."""
+    try:
+        with open(file, encoding="utf-8", newline="") as opened:
+            text = opened.read()
+        source = parse_settings(text, Layer.USER if kind is Kind.USER else Layer.PROJECT, file)
+    except UnicodeDecodeError:
+        return Place(file=file, kind=kind, shared=shared, problem=f"{file}: it is not UTF-8")
+    except OSError as error:
+        return Place(file=file, kind=kind, shared=shared, problem=f"{file}: {error.strerror}")
+    except SettingsError as error:
+        return Place(file=file, kind=kind, shared=shared, problem=str(error))
+    if kind in (Kind.OTHER, Kind.PLUGIN):
+        source = SettingsSource(source.layer, source.name, _only_hooks(source.document))
+    return Place(file=file, kind=kind, shared=shared, text=text, source=source)
+
+
+def _only_hooks(document: Document) -> Document:
+    """The other settings of another agent are its own business. A plugin may have the bare map of events."""
+    value = document.value
+    if "hooks" in value or not set(value) & {event.value for event in EVENTS}:
+        return Document({"hooks": value.get("hooks")}, document.lines, document.spans)
+    lines = {("hooks", *path): line for path, line in document.lines.items()}
+    spans = {("hooks", *path): span for path, span in document.spans.items()}
+    return Document({"hooks": value}, lines, spans)
+
+
+def is_settings(file: str) -> bool:
+    return file.endswith(".json")
+
+
+def unreadable(paths: Sequence[str]) -> list[str]:
+    """Those that are not there."""
+    return [path for path in paths if not os.path.exists(path)]

@@ -1,0 +1,158 @@
+"""Rules for scripts in Python, on their syntax tree."""
+
+import ast
+import sys
+from collections.abc import Iterator, Sequence
+
+from wave_agent.lint.findings import Hit
+from wave_agent.lint.scripts import Script, can_block_at, delays_a_tool
+from wave_agent.lint.shell_rules import BLOCKED_WORDS
+
+_EXITS = ("exit", "sys.exit", "os._exit", "SystemExit", "quit")
+_LOADS = ("json.load", "json.loads")
+_NETWORK = ("requests.", "httpx.", "urllib.request.urlopen", "urlopen", "aiohttp.", "http.client.")
+_EVERYTHING = ("", "Exception", "BaseException")
+
+
+def python_hits(script: Script) -> Iterator[Hit]:
+    try:
+        tree = ast.parse(script.text)
+    except (SyntaxError, ValueError) as error:
+        yield Hit("W214", getattr(error, "lineno", None) or 1, f"Python cannot read it: {getattr(error, 'msg', error)}")
+        return
+    except RecursionError:
+        return
+    yield from _unguarded_load(script, tree)
+    yield from _reads_nothing(script, tree)
+    yield from _swallows(script, tree)
+    yield from _network(script, tree)
+    yield from _exits(script, tree)
+
+
+def _dotted(node: ast.expr) -> str:
+    """`sys.stdin.read` of such an expression; empty for any other."""
+    if isinstance(node, ast.Name):
+        return node.id
+    if isinstance(node, ast.Attribute):
+        inner = _dotted(node.value)
+        return f"{inner}.{node.attr}" if inner else ""
+    return ""
+
+
+def _calls(tree: ast.AST) -> Iterator[ast.Call]:
+    return (node for node in ast.walk(tree) if isinstance(node, ast.Call))
+
+
+def _unguarded_load(script: Script, tree: ast.Module) -> Iterator[Hit]:
+    """In no `try`, neither here nor around the only calls of the function that it stands in."""
+    if not script.guards:
+        return
+    tried = {
+        id(inner)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Try)
+        for one in node.body
+        for inner in ast.walk(one)
+    }
+    tried_names = {_dotted(call.func) for call in _calls(tree) if id(call) in tried}
+    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+    for call in _calls(tree):
+        reads = _dotted(call.func) in _LOADS and call.args and "stdin" in ast.unparse(call.args[0])
+        inside = {one.name for one in functions if any(inner is call for inner in ast.walk(one))}
+        if reads and id(call) not in tried and not inside & tried_names:
+            yield Hit(
+                "W203", call.lineno, f"{ast.unparse(call)} stands in no try: what is no JSON lets the call through"
+            )
+
+
+def _reads_nothing(script: Script, tree: ast.Module) -> Iterator[Hit]:
+    imported = {
+        name.name.split(".")[0] for node in ast.walk(tree) if isinstance(node, ast.Import) for name in node.names
+    }
+    imported |= {
+        (node.module or "").split(".")[0] for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)
+    }  # a module of the project's own may read it
+    knows = imported <= sys.stdlib_module_names
+    reads = any(word in script.code for word in ("stdin", "input(", "open(0", "fileinput", "sys.argv"))
+    looked_at = any(word in script.code for word in ("tool_input", "file_path", "tool_name", "prompt"))
+    if script.guards and knows and looked_at and not reads:
+        yield Hit("W205", 1, "fields of the event are looked at, and stdin is never read")
+
+
+def _swallows(script: Script, tree: ast.Module) -> Iterator[Hit]:
+    """A handler for everything that ends well, around what decides."""
+    if not script.guards:
+        return
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Try):
+            continue
+        for handler in node.handlers:
+            everything = _dotted(handler.type) in _EVERYTHING[1:] if handler.type else True
+            if everything and _ends_well(handler.body):
+                yield Hit("W206", handler.lineno, "every exception is caught here and counts as fine")
+
+
+def _ends_well(body: Sequence[ast.stmt]) -> bool:
+    last = body[-1]
+    if isinstance(last, ast.Pass):
+        return len(body) == 1
+    if not isinstance(last, ast.Expr) or not isinstance(last.value, ast.Call):
+        return False
+    call = last.value
+    return _dotted(call.func) in _EXITS and _status(call) == 0
+
+
+def _status(call: ast.Call) -> object:
+    """The status that an exit gives; None if it is not written there."""
+    if not call.args:
+        return 0
+    return call.args[0].value if isinstance(call.args[0], ast.Constant) else None
+
+
+def _network(script: Script, tree: ast.Module) -> Iterator[Hit]:
+    waited_for = any(
+        delays_a_tool(row) and not hook.is_async for row, hook in zip(script.rows, script.hooks, strict=True)
+    )
+    for call in _calls(tree) if waited_for else ():
+        name = _dotted(call.func)
+        limited = any(keyword.arg == "timeout" for keyword in call.keywords)
+        local = any(host in ast.unparse(call) for host in ("localhost", "127.0.0.1"))
+        if name.startswith(_NETWORK) and name.rsplit(".", 1)[-1][:1].islower() and not limited and not local:
+            yield Hit("W208", call.lineno, f"{name} runs before each call that matches, without a time limit")
+
+
+def _exits(script: Script, tree: ast.Module) -> Iterator[Hit]:
+    """What is printed just before an exit, in the same block."""
+    can_block = not script.hooks or any(map(can_block_at, script.rows))
+    for node in ast.walk(tree):
+        for field in ("body", "orelse", "handlers", "finalbody"):
+            statements = getattr(node, field, None)
+            if isinstance(statements, list) and can_block:
+                yield from _in_block([one for one in statements if isinstance(one, ast.stmt)])  # pyright: ignore[reportUnknownVariableType]
+
+
+def _in_block(statements: Sequence[ast.stmt]) -> Iterator[Hit]:
+    for number, statement in enumerate(statements):
+        call = (
+            statement.value
+            if isinstance(statement, ast.Expr)
+            else statement.exc
+            if isinstance(statement, ast.Raise)
+            else None
+        )
+        if not isinstance(call, ast.Call) or _dotted(call.func) not in _EXITS:
+            continue
+        printed = [one.value for one in statements[max(0, number - 3) : number] if isinstance(one, ast.Expr)]
+        calls = [one for one in printed if isinstance(one, ast.Call) and _dotted(one.func) == "print"]
+        if _status(call) == 1 and any(BLOCKED_WORDS.search(ast.unparse(one)) for one in calls):
+            yield Hit("W210", call.lineno, "exit 1 after a message that something is blocked")
+        if _status(call) == 2 and calls and not any(_is_json_or_stderr(one) for one in calls):
+            yield Hit("W212", calls[-1].lineno, "this is printed to stdout, and exit 2 takes its reason from stderr")
+
+
+def _is_json_or_stderr(call: ast.Call) -> bool:
+    return (
+        any(keyword.arg == "file" for keyword in call.keywords)
+        or "dumps" in ast.unparse(call)
+        or "{" in ast.unparse(call)
+    )

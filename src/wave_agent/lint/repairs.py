@@ -1,0 +1,39 @@
+"""Repairs that are safe to make without asking: each changes what it has to, and no byte beside it."""
+
+import difflib
+import os
+from collections.abc import Iterable, Sequence
+
+from wave_agent.json_edits import replace_span
+from wave_agent.lint.findings import Edit, Finding, RunBit
+
+
+def repair(findings: Iterable[Finding]) -> list[str]:
+    """Makes every repair that there is, and says what was done: a diff, and the files that can be run now."""
+    repairs = [one.repair for one in findings if one.repair is not None]
+    edits: dict[str, list[Edit]] = {}
+    for one in repairs:
+        if isinstance(one, Edit):
+            edits.setdefault(one.file, []).append(one)
+    told = [line for file, wanted in edits.items() for line in _edit(file, wanted)]
+    for file in dict.fromkeys(one.file for one in repairs if isinstance(one, RunBit)):
+        mode = os.stat(file).st_mode
+        os.chmod(file, mode | (mode & 0o444) >> 2)  # whoever may read it may run it
+        told.append(f"chmod +x {file}")
+    return told
+
+
+def _edit(file: str, edits: Sequence[Edit]) -> list[str]:
+    with open(file, encoding="utf-8", newline="") as opened:
+        before = after = opened.read()
+    for edit in sorted(set(edits), key=lambda one: one.span, reverse=True):
+        after = replace_span(after, edit.span, edit.text)
+    with open(file, "w", encoding="utf-8", newline="") as opened:
+        opened.write(after)
+    return diff(before, after, file)
+
+
+def diff(before: str, after: str, file: str) -> list[str]:
+    """A unified diff, a line each."""
+    lines = difflib.unified_diff(before.splitlines(), after.splitlines(), file, file, lineterm="")
+    return list(lines)

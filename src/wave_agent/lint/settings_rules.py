@@ -1,0 +1,145 @@
+"""Rules for the entries of a settings file, beside what the loader itself reports."""
+
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from wave_agent.hooks.config import MILLISECONDS_FROM
+from wave_agent.hooks.definitions import HookDefinition, Issue
+from wave_agent.hooks.events import EVENTS, OnFailure
+from wave_agent.lint.findings import Edit, Finding, RunBit, finding
+from wave_agent.lint.invocations import invocation, relative_script, resolve, unquoted
+from wave_agent.lint.places import Kind, Place
+from wave_agent.lint.scripts import Script, can_block_at, decides_before
+from wave_agent.strictjson import Path, show_path
+
+_HOME_PATH = re.compile(r"(?:/home/|/Users/(?!Shared/))[\w.-]+/|[A-Za-z]:[\\/]+Users[\\/]+[\w.-]+")
+
+
+# ------------------------------------------------------------------------------------------------ the loader's findings
+
+
+_KINDS: tuple[tuple[Callable[[Issue], bool], str], ...] = (
+    (lambda issue: issue.message.startswith("unknown event"), "W108"),
+    (lambda issue: issue.message.startswith(("unknown key", "unknown setting")), "W109"),
+    (lambda issue: issue.path[-1:] == ("timeout",) and "milliseconds" in issue.message, "W103"),
+    (lambda issue: issue.path[-1:] == ("matcher",) and issue.broken, "W106"),
+    (lambda issue: "never lets" in issue.message, "W106"),
+    (lambda issue: issue.broken, "W107"),
+)
+"""Which code an issue of the loader has; the first that fits, and W113 for the rest."""
+
+
+def loader_finding(place: Place, issue: Issue) -> Finding:
+    code = next((code for fits, code in _KINDS if fits(issue)), "W113")
+    repair = _seconds(place, issue.path) if code == "W103" else None
+    return finding(code, place.file, issue.line, f"{show_path(issue.path)}: {issue.message}", repair)
+
+
+def _seconds(place: Place, path: Path) -> Edit | None:
+    """The timeout in seconds, where that is a number that one would write."""
+    value = _value(place, path)
+    if not isinstance(value, int | float) or value < MILLISECONDS_FROM or place.source is None:
+        return None
+    return Edit(place.file, place.source.document.spans[path], f"{value / 1000:g}")
+
+
+def _value(place: Place, path: Path) -> Any:
+    found: Any = place.source.document.value if place.source else None
+    for step in path:
+        found = found[step]
+    return found
+
+
+# ----------------------------------------------------------------------------------------------------- our own findings
+
+
+def hook_findings(place: Place, hook: HookDefinition, project: str, script: Script | None) -> Iterator[Finding]:
+    """`script` is what the hook runs, if that could be read; of a command line without one, the line itself."""
+    variables = variables_of(place, project)
+    yield from _quoting(place, hook)
+    yield from _paths(place, hook)
+    yield from _file(place, hook, resolved(hook, project, variables))
+    if script is not None:
+        yield from _guard(place, hook, script)
+
+
+def variables_of(place: Place, project: str) -> Mapping[str, str]:
+    """The variables that a path in a command may begin with."""
+    found = {"CLAUDE_PROJECT_DIR": project, "WAVE_PROJECT_DIR": project, "HOME": os.path.expanduser("~")}
+    return {**found, "CLAUDE_PLUGIN_ROOT": place.plugin_root} if place.kind is Kind.PLUGIN else found
+
+
+def resolved(hook: HookDefinition, project: str, variables: Mapping[str, str]) -> str | None:
+    """The script that the hook runs, if it is plain which."""
+    found = invocation(hook.command, hook.args)
+    return resolve(found.word, project, variables) if found else None
+
+
+def _command_path(place: Place, hook: HookDefinition) -> Path:
+    return hook.path if isinstance(_value(place, hook.path), str) else (*hook.path, "command")
+
+
+def _quoting(place: Place, hook: HookDefinition) -> Iterator[Finding]:
+    if hook.args is not None or place.source is None:
+        return
+    path = _command_path(place, hook)
+    command = _value(place, path)
+    spots = list(unquoted(command))
+    if not spots:
+        return
+    names = ", ".join(dict.fromkeys(command[start:end] for start, end in spots))
+    span = place.source.document.spans[path]
+    text = place.text.removeprefix("\ufeff")
+    edit = Edit(place.file, span, _quoted(text[span[0] : span[1]], spots))
+    yield finding("W101", place.file, place.source.document.line(path), f"{names} is not quoted in: {command}", edit)
+
+
+def _quoted(literal: str, spots: list[tuple[int, int]]) -> str:
+    """The JSON string with quotes around these places of its value; every other character stays as it is written."""
+    raw = _raw_places(literal)
+    for start, end in reversed(spots):
+        literal = f'{literal[: raw[start]]}\\"{literal[raw[start] : raw[end]]}\\"{literal[raw[end] :]}'
+    return literal
+
+
+def _raw_places(literal: str) -> list[int]:
+    """Where each character of a string's value stands in the JSON literal, and where the value ends."""
+    found: list[int] = []
+    at = 1
+    while at < len(literal) - 1:
+        found.append(at)
+        escape = re.compile(r"\\u[dD][89abAB]\w\w\\u[dD][c-fC-F]\w\w|\\u\w{4}|\\.|.", re.DOTALL).match(literal, at)
+        at = escape.end() if escape else at + 1
+    return [*found, at]
+
+
+def _paths(place: Place, hook: HookDefinition) -> Iterator[Finding]:
+    words = " ".join((hook.command, *(hook.args or ())))
+    if place.shared and (found := _HOME_PATH.search(words)):
+        yield finding("W104", place.file, hook.line, f"{found[0]} is on one machine only")
+    # A hook of .wave/settings.json always runs in the project's directory.
+    if place.kind is not Kind.WAVE and (script := relative_script(hook.command, hook.args)):
+        yield finding("W102", place.file, hook.line, f"{script} depends on where the agent is")
+
+
+def _file(place: Place, hook: HookDefinition, file: str | None) -> Iterator[Finding]:
+    found = invocation(hook.command, hook.args)
+    if file is None or found is None:
+        return
+    elsewhere = place.kind is Kind.USER and not found.word.startswith(("/", "~", "$HOME"))
+    if not os.path.exists(file) and not elsewhere:
+        yield finding("W110", place.file, hook.line, f"{found.word} is not there")
+    elif os.path.isfile(file) and not found.interpreter and not os.stat(file).st_mode & 0o111:
+        yield finding("W105", place.file, hook.line, f"{found.word} cannot be run", RunBit(file))
+
+
+def _guard(place: Place, hook: HookDefinition, script: Script) -> Iterator[Finding]:
+    row = EVENTS[hook.event]
+    if not script.can_block:
+        return
+    if hook.is_async and can_block_at(row):
+        yield finding("W111", place.file, hook.line, f"{hook.name} can block on {hook.event}, and nobody waits for it")
+    elif place.kind is Kind.WAVE and decides_before(row) and hook.on_failure is OnFailure.CONTINUE:
+        yield finding("W112", place.file, hook.line, f"when {hook.name} fails, what it guards passes")

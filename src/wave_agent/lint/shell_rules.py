@@ -1,0 +1,223 @@
+"""Rules for scripts in Bash and sh, on their syntax tree: what stands in quotes or comments is no command."""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from wave_agent.lint.findings import Hit
+from wave_agent.lint.scripts import Language, Script, can_block_at, delays_a_tool
+from wave_agent.shell.grammar import can_parse, parse
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+BLOCKED_WORDS = re.compile(r"\b(?:BLOCK(?:ED|ING)?|DENIED|[Bb]locked|[Dd]enied|[Nn]ot allowed|[Ff]orbidden)\b")
+_BLOCKS = frozenset(
+    ("program", "compound_statement", "if_statement", "else_clause", "elif_clause", "do_group", "case_item", "subshell")
+)
+_TO_STDERR = re.compile(r">\s*(?:&\s*2|/dev/stderr)")
+_READS = re.compile(
+    r"\b(?:cat|read|jq|mapfile|readarray|tee|head|sed|awk|grep|xargs|exec|source|python[\d.]*|node|ruby|perl)\b"
+    r"|/dev/(?:stdin|fd/0)|<&0|(?:^|\s)\.\s"
+)
+_LOOKS_AT_INPUT = re.compile(
+    r"\b(?:tool_input|file_path|tool_name|prompt|COMMAND|FILE_PATH|TOOL_NAME|TOOL_INPUT|PROMPT)\b"
+)
+_ARGUMENTS = re.compile(r"\$[1-9@*]|\$\{[1-9@*]")
+_RISKY = ("jq", "grep", "egrep", "sed", "awk", "git", "python", "python3", "node", "curl")
+_NETWORK = ("curl", "wget", "nc", "ncat", "gh")
+_LIMITED = re.compile(
+    r"(?:^|\s)(?:--max-time|-m|--connect-timeout|--timeout|-T|--unix-socket)\b|localhost|127\.0\.0\.1"
+)
+_BASH_ONLY = {
+    "herestring_redirect": "<<<",
+    "array": "an array",
+    "process_substitution": "<( )",
+    "ansi_c_string": "$'…'",
+}
+_BASH_EXPANSION = re.compile(r"\$\{\w+(?:,,?|\^\^?|//?|:-?\d)")
+
+
+class Call(Struct, frozen=True):
+    """One command of a script."""
+
+    name: str
+    arguments: tuple[str, ...]
+    node: "Node"
+
+    @property
+    def line(self) -> int:
+        return self.node.start_point[0] + 1
+
+    @property
+    def text(self) -> str:
+        return " ".join(self.arguments)
+
+
+class Tree:
+    """A script's commands, in order."""
+
+    def __init__(self, text: str) -> None:
+        self.root = parse(text)
+        self.nodes = list(_walk(self.root))
+        self.calls = [_call(node) for node in self.nodes if node.type == "command"]
+
+    def called(self, *names: str) -> list[Call]:
+        return [call for call in self.calls if call.name in names]
+
+
+def shell_hits(script: Script, *, inline: bool = False) -> Iterator[Hit]:
+    """All findings. `inline`: the script is the command line of a hook, for which fewer rules make sense."""
+    if not can_parse(script.text):
+        return
+    tree = Tree(script.text)
+    for rule in _INLINE_RULES if inline else _RULES:
+        yield from rule(script, tree)
+
+
+def _walk(node: "Node") -> Iterator["Node"]:
+    yield node
+    for child in node.named_children:
+        yield from _walk(child)
+
+
+def _text(node: "Node | None") -> str:
+    return (node.text or b"").decode(errors="replace") if node is not None else ""
+
+
+def _call(node: "Node") -> Call:
+    name = _text(node.child_by_field_name("name")).rsplit("/", 1)[-1]
+    arguments = tuple(_text(one).strip("\"'") for one in node.children_by_field_name("argument"))
+    return Call(name, arguments, node)
+
+
+def _around(node: "Node") -> Iterator["Node"]:
+    parent = node.parent
+    while parent is not None:
+        yield parent
+        parent = parent.parent
+
+
+def _block(node: "Node") -> "Node | None":
+    return next((one for one in _around(node) if one.type in _BLOCKS), None)
+
+
+def _to_stderr(call: Call) -> bool:
+    for one in _around(call.node):
+        if one.type == "redirected_statement" and any(
+            _TO_STDERR.search(_text(child)) for child in one.children if child.type == "file_redirect"
+        ):
+            return True
+    return False
+
+
+def _is_tested(call: Call) -> bool:
+    """Its status decides something, so `set -e` does not end the script there and a failure is seen."""
+    inner = call.node
+    for one in _around(call.node):
+        if one.type == "list" and any(child.type in ("||", "&&") for child in one.children):
+            return True
+        if one.type in ("if_statement", "elif_clause", "while_statement"):
+            return inner.id in {child.id for child in one.children_by_field_name("condition")}
+        if one.type in ("negated_command", *_BLOCKS):
+            return one.type == "negated_command"
+        inner = one
+    return False
+
+
+# ------------------------------------------------------------------------------------------------------------ the rules
+
+
+def _needs_jq(_: Script, tree: Tree) -> Iterator[Hit]:
+    used = [call for call in tree.called("jq") if not _is_tested(call)]
+    checks = ("command", "which", "type", "hash")
+    looked_for = any("jq" in call.arguments for call in tree.called(*checks)) or tree.called("jq") != used
+    looked_for = looked_for or any(
+        "jq" in call.arguments[:2] for call in tree.calls if call.name not in ("jq", *checks)
+    )
+    if used and not looked_for:
+        yield Hit("W201", used[0].line, "jq is used, and nothing looks whether it is there")
+
+
+def _errexit(script: Script, tree: Tree) -> Iterator[Hit]:
+    """`set -e`, or an option of the first line."""
+    if not script.guards or any("ERR" in call.arguments for call in tree.called("trap")):
+        return
+    places = [call.line for call in tree.called("set") if re.search(r"(?:^|\s)-[a-z]*e|errexit", call.text)]
+    if re.match(r"#!.*\b(?:ba)?sh\s+-[a-z]*e", script.text):
+        places.append(1)
+    risky = [call for call in tree.called(*_RISKY) if not _is_tested(call)]
+    if places and risky:
+        reason = f"with set -e a failing {risky[0].name} (line {risky[0].line}) ends this guard, and nothing is blocked"
+        yield Hit("W204", places[0], reason)
+
+
+def _reads_nothing(script: Script, _: Tree) -> Iterator[Hit]:
+    looked_at = _LOOKS_AT_INPUT.search(script.code)
+    if script.guards and looked_at and not _READS.search(script.code) and not _ARGUMENTS.search(script.code):
+        line = script.code.count("\n", 0, looked_at.start()) + 1
+        yield Hit("W205", line, f"{looked_at[0]} is looked at, and stdin is never read")
+
+
+def _network(script: Script, tree: Tree) -> Iterator[Hit]:
+    waited_for = any(
+        delays_a_tool(row) and not hook.is_async for row, hook in zip(script.rows, script.hooks, strict=True)
+    )
+    for call in tree.called(*_NETWORK) if waited_for else ():
+        in_background = call.node.next_sibling is not None and call.node.next_sibling.type == "&"
+        if not _LIMITED.search(call.text) and not in_background:
+            yield Hit("W208", call.line, f"{call.name} runs before each call that matches, without a time limit")
+
+
+def _before(call: Call, tree: Tree) -> Iterator[Call]:
+    """What is printed just before, in the same block."""
+    block = _block(call.node)
+    for other in tree.called("echo", "printf"):
+        near = other.node.start_byte < call.node.start_byte and call.line - other.line <= 4
+        if near and block is not None and (found := _block(other.node)) is not None and found.id == block.id:
+            yield other
+
+
+def _exit_1(script: Script, tree: Tree) -> Iterator[Hit]:
+    if script.hooks and not any(map(can_block_at, script.rows)):
+        return
+    for call in tree.called("exit"):
+        said = [one for one in _before(call, tree) if BLOCKED_WORDS.search(one.text)]
+        if call.arguments == ("1",) and said:
+            yield Hit("W210", call.line, "exit 1 after a message that something is blocked")
+
+
+def _reason_on_stdout(_: Script, tree: Tree) -> Iterator[Hit]:
+    for call in tree.called("exit"):
+        printed = list(_before(call, tree))
+        silent = printed and not any(_to_stderr(one) or "{" in one.text for one in printed)
+        if call.arguments == ("2",) and silent and "{" not in "".join(one.text for one in printed):
+            yield Hit("W212", printed[-1].line, "this is printed to stdout, and exit 2 takes its reason from stderr")
+
+
+def _bash_under_sh(script: Script, tree: Tree) -> Iterator[Hit]:
+    if script.language is not Language.SH:
+        return
+    for node in tree.nodes:
+        text = _text(node)
+        what = _BASH_ONLY.get(node.type, "")
+        if node.type == "test_command" and text.startswith("[["):
+            what = "[[ ]]"
+        elif node.type == "function_definition" and text.startswith("function"):
+            what = "function"
+        elif node.type == "expansion" and (found := _BASH_EXPANSION.match(text)):
+            what = found[0]
+        elif node.type == "command" and text.startswith(("source ", "set -o pipefail", "set -euo pipefail")):
+            what = text.split("\n", 1)[0][:40]
+        if what:
+            yield Hit("W213", node.start_point[0] + 1, f"{what} is Bash, and this runs under sh")
+            return
+
+
+_Rule = Callable[[Script, Tree], Iterator[Hit]]
+_RULES: Sequence[_Rule] = (
+    _needs_jq, _errexit, _reads_nothing, _network, _exit_1, _reason_on_stdout, _bash_under_sh,
+)  # fmt: skip
+_INLINE_RULES: Sequence[_Rule] = (_network, _exit_1, _reason_on_stdout)
