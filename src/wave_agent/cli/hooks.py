@@ -18,6 +18,7 @@ COMMANDS = {
     "stats": CommandSource("wave_agent.cli.hooks_stats:stats", "Tell what each hook has cost and done"),
     "trace": CommandSource("wave_agent.cli.hooks_trace:trace", "Show the life of a session on a time line"),
     "lint": CommandSource("wave_agent.cli.hooks_lint:lint", "Find mistakes in hooks and their scripts"),
+    "new": CommandSource("wave_agent.cli.hooks_new:new", "Write a new hook: script, cases and settings"),
     "recipes": CommandSource("wave_agent.cli.hooks_recipes:recipes", "Show hooks to start from"),
     "trust": CommandSource("wave_agent.cli.hooks_trust:trust", "Look at a project's hooks and trust them"),
 }
