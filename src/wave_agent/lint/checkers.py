@@ -1,4 +1,4 @@
-"""Programs that check scripts, where they are installed: Bash for syntax, shellcheck for everything else."""
+"""Programs that check scripts, where they are installed: Bash and Python for syntax, shellcheck for much more."""
 
 import json
 import shutil
@@ -17,10 +17,12 @@ _LONGEST = 20
 
 
 def checked_by_programs(script: Script) -> Iterator[Finding]:
-    """What the programs on this machine say about a shell script; nothing where they are missing or fail."""
+    """What the programs on this machine say about a script; nothing where they are missing or fail."""
     if script.language in _SHELLS:
-        yield from _syntax(script)
+        yield from _bash_syntax(script)
         yield from _shellcheck(script)
+    elif script.language is Language.PYTHON and not script.runs_elsewhere:
+        yield from _python_syntax(script)
 
 
 def _run(*command: str, text: str) -> subprocess.CompletedProcess[str] | None:
@@ -34,7 +36,7 @@ def _run(*command: str, text: str) -> subprocess.CompletedProcess[str] | None:
         return None
 
 
-def _syntax(script: Script) -> Iterator[Finding]:
+def _bash_syntax(script: Script) -> Iterator[Finding]:
     """By Bash, also for sh: what Bash cannot read no sh can."""
     ran = _run("bash", "-n", text=script.text)
     if ran is None or ran.returncode == 0:
@@ -43,6 +45,23 @@ def _syntax(script: Script) -> Iterator[Finding]:
     head, _, reason = said.partition(": ")[2].partition(": ")
     line = head.removeprefix("line ")
     yield finding("W214", script.file, int(line) if line.isdigit() else 1, reason or said)
+
+
+_PARSE = """\
+import ast, sys
+try:
+    ast.parse(sys.stdin.buffer.read())
+except (SyntaxError, ValueError) as error:
+    print(getattr(error, "lineno", None) or 1, getattr(error, "msg", None) or error)
+"""
+
+
+def _python_syntax(script: Script) -> Iterator[Finding]:
+    """By the python3 that would run it: it may be newer than the one that runs us."""
+    ran = _run("python3", "-I", "-c", _PARSE, text=script.text)
+    if ran is not None and ran.returncode == 0 and ran.stdout.strip():
+        line, _, reason = ran.stdout.strip().partition(" ")
+        yield finding("W214", script.file, int(line), f"python3 cannot read it: {reason}")
 
 
 def _shellcheck(script: Script) -> Iterator[Finding]:

@@ -17,11 +17,8 @@ _EVERYTHING = ("", "Exception", "BaseException")
 def python_hits(script: Script) -> Iterator[Hit]:
     try:
         tree = ast.parse(script.text)
-    except (SyntaxError, ValueError) as error:
-        yield Hit("W214", getattr(error, "lineno", None) or 1, f"Python cannot read it: {getattr(error, 'msg', error)}")
-        return
-    except RecursionError:
-        return
+    except (SyntaxError, ValueError, RecursionError):
+        return  # another Python may read it: the one that would run it is asked elsewhere
     yield from _unguarded_load(script, tree)
     yield from _reads_nothing(script, tree)
     yield from _swallows(script, tree)
@@ -58,8 +55,10 @@ def _unguarded_load(script: Script, tree: ast.Module) -> Iterator[Hit]:
     functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
     for call in _calls(tree):
         reads = _dotted(call.func) in _LOADS and call.args and "stdin" in ast.unparse(call.args[0])
+        if not reads or id(call) in tried:
+            continue
         inside = {one.name for one in functions if any(inner is call for inner in ast.walk(one))}
-        if reads and id(call) not in tried and not inside & tried_names:
+        if not inside & tried_names:
             yield Hit(
                 "W203", call.lineno, f"{ast.unparse(call)} stands in no try: what is no JSON lets the call through"
             )
@@ -96,6 +95,8 @@ def _ends_well(body: Sequence[ast.stmt]) -> bool:
     last = body[-1]
     if isinstance(last, ast.Pass):
         return len(body) == 1
+    if isinstance(last, ast.Return):  # the status that a main function gives
+        return isinstance(last.value, ast.Constant) and last.value.value == 0 and last.value.value is not False
     if not isinstance(last, ast.Expr) or not isinstance(last.value, ast.Call):
         return False
     call = last.value

@@ -37,7 +37,7 @@ _DECIDES = re.compile(r"""(?:permissionDecision|decision)\\?["']?\s*[:=]\s*\\?["
 _EXITS_2 = {
     Language.BASH: re.compile(r"\b(?:exit|return)\s+2\b"),
     Language.SH: re.compile(r"\b(?:exit|return)\s+2\b"),
-    Language.PYTHON: re.compile(r"\b(?:exit|_exit|SystemExit)\(\s*2\s*\)|\b(?:deny|block|ask)\("),
+    Language.PYTHON: re.compile(r"\b(?:exit|_exit|SystemExit)\(\s*2\s*\)|\breturn\s+2\b|\b(?:deny|block|ask)\("),
     Language.NODE: re.compile(r"process\.exit\(\s*2\s*\)|process\.exitCode\s*=\s*2\b"),
 }
 _COMMENT = {
@@ -91,6 +91,11 @@ class Script:
         open_ones = [hook for hook in self.hooks if hook.on_failure is OnFailure.CONTINUE]
         before = [hook for hook in open_ones if decides_before(EVENTS[hook.event])]
         return self.can_block and (bool(before) or not self.hooks)
+
+    @property
+    def runs_elsewhere(self) -> bool:
+        """The first line names a tool that brings an interpreter of its own."""
+        return re.match(r"#!.*\b(?:uv|pipx|conda|poetry|nix-shell)\b", self.text) is not None
 
     def line_of(self, pattern: re.Pattern[str]) -> int | None:
         """The first line of code that has it."""

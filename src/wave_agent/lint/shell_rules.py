@@ -37,7 +37,7 @@ _BASH_ONLY = {
     "process_substitution": "<( )",
     "ansi_c_string": "$'…'",
 }
-_BASH_EXPANSION = re.compile(r"\$\{\w+(?:,,?|\^\^?|//?|:-?\d)")
+_BASH_EXPANSION = re.compile(r"\$\{\w+(?:,,?|\^\^?|//?|:\d)")
 
 
 class Call(Struct, frozen=True):
@@ -46,6 +46,8 @@ class Call(Struct, frozen=True):
     name: str
     arguments: tuple[str, ...]
     node: "Node"
+    document: str = ""
+    """What it is given to read in the script itself."""
 
     @property
     def line(self) -> int:
@@ -53,7 +55,7 @@ class Call(Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        return " ".join(self.arguments)
+        return " ".join((*self.arguments, self.document))
 
 
 class Tree:
@@ -90,7 +92,15 @@ def _text(node: "Node | None") -> str:
 def _call(node: "Node") -> Call:
     name = _text(node.child_by_field_name("name")).rsplit("/", 1)[-1]
     arguments = tuple(_text(one).strip("\"'") for one in node.children_by_field_name("argument"))
-    return Call(name, arguments, node)
+    return Call(name, arguments, node, _document(node))
+
+
+def _document(node: "Node") -> str:
+    """Here-documents and redirections of this command; in `echo >&2 text` the grammar counts the text to the latter."""
+    around = node.parent
+    if around is None or around.type != "redirected_statement":
+        return ""
+    return "".join(_text(child) for child in around.children if child.type in ("file_redirect", "heredoc_redirect"))
 
 
 def _around(node: "Node") -> Iterator["Node"]:
@@ -105,10 +115,10 @@ def _block(node: "Node") -> "Node | None":
 
 
 def _to_stderr(call: Call) -> bool:
-    for one in _around(call.node):
-        if one.type == "redirected_statement" and any(
-            _TO_STDERR.search(_text(child)) for child in one.children if child.type == "file_redirect"
-        ):
+    for one in (call.node, *_around(call.node)):
+        inside = list(one.children) if one.type in ("command", "redirected_statement") else []
+        inside += [inner for child in inside if child.type == "heredoc_redirect" for inner in child.children]
+        if any(_TO_STDERR.search(_text(child)) for child in inside if child.type == "file_redirect"):
             return True
     return False
 
@@ -137,7 +147,8 @@ def _needs_jq(_: Script, tree: Tree) -> Iterator[Hit]:
     looked_for = looked_for or any(
         "jq" in call.arguments[:2] for call in tree.calls if call.name not in ("jq", *checks)
     )
-    if used and not looked_for:
+    elsewhere = tree.called("source", ".")  # what it reads in may look for jq
+    if used and not looked_for and not elsewhere:
         yield Hit("W201", used[0].line, "jq is used, and nothing looks whether it is there")
 
 
@@ -174,10 +185,23 @@ def _network(script: Script, tree: Tree) -> Iterator[Hit]:
 def _before(call: Call, tree: Tree) -> Iterator[Call]:
     """What is printed just before, in the same block."""
     block = _block(call.node)
-    for other in tree.called("echo", "printf"):
+    for other in tree.called("echo", "printf", "cat"):
+        if (other.name == "cat" and "<<" not in other.document) or _decides(other, call):
+            continue
         near = other.node.start_byte < call.node.start_byte and call.line - other.line <= 4
         if near and block is not None and (found := _block(other.node)) is not None and found.id == block.id:
             yield other
+
+
+def _decides(printing: Call, call: Call) -> bool:
+    """`printf … || exit`: it ends only if nothing could be printed."""
+    for one in _around(call.node):
+        if one.type in _BLOCKS:
+            return False
+        inside = one.start_byte <= printing.node.start_byte
+        if one.type == "list" and inside and any(child.type == "||" for child in one.children):
+            return True
+    return False
 
 
 def _exit_1(script: Script, tree: Tree) -> Iterator[Hit]:
