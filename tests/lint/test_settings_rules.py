@@ -216,6 +216,21 @@ def test_the_other_settings_of_another_agent_are_its_own_business(bench: Workben
     assert bench.codes() == []
 
 
+@pytest.mark.parametrize(
+    ("file", "event", "codes"),
+    [
+        (CLAUDE, "TaskCompleted", []),
+        (CLAUDE, "PreTolUse", ["W108"]),
+        (".wave/settings.json", "WasNeverHeardOf", ["W108"]),
+    ],
+)
+def test_an_event_of_another_agent_is_no_mistake_in_a_file_for_it(
+    bench: Workbench, file: str, event: str, codes: list[str]
+) -> None:
+    bench.hook('"$CLAUDE_PROJECT_DIR"/hooks/x.sh', event, name=file)
+    assert bench.codes() == codes
+
+
 @pytest.mark.parametrize("bare", [True, False])
 def test_a_plugin_may_have_the_bare_map_of_events(bench: Workbench, bare: bool) -> None:
     bench.write("scripts/x.sh", "#!/bin/sh\ncat >/dev/null\n")

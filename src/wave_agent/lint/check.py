@@ -13,7 +13,7 @@ from wave_agent.lint.invocations import invocation
 from wave_agent.lint.places import Place, is_settings, place_named, places
 from wave_agent.lint.script_rules import inline_hits, script_hits
 from wave_agent.lint.scripts import LARGEST, Language, Script, language_of
-from wave_agent.lint.settings_rules import hook_findings, loader_finding, resolved, variables_of
+from wave_agent.lint.settings_rules import concerns, hook_findings, loader_finding, resolved, variables_of
 from wave_agent.named_files import named_files
 from wave_agent.settings import Settings, merge_settings
 
@@ -88,7 +88,7 @@ def _unreadable(place: Place) -> Finding:
 
 def _of_settings(settings: Iterable[tuple[Place, Settings]]) -> Iterator[Finding]:
     for place, merged in settings:
-        yield from (loader_finding(place, issue) for issue in merged.issues)
+        yield from (loader_finding(place, issue) for issue in merged.issues if concerns(place, issue))
 
 
 def _of_hooks(

@@ -31,6 +31,13 @@ _KINDS: tuple[tuple[Callable[[Issue], bool], str], ...] = (
 """Which code an issue of the loader has; the first that fits, and W113 for the rest."""
 
 
+def concerns(place: Place, issue: Issue) -> bool:
+    """False for an event of another agent in a file that is also for that one; a misspelt name is a mistake for all."""
+    ours = place.kind in (Kind.WAVE, Kind.USER)
+    names_an_event = len(issue.path) == 2 and issue.path[0] == "hooks"
+    return ours or not names_an_event or "did you mean" in issue.message
+
+
 def loader_finding(place: Place, issue: Issue) -> Finding:
     code = next((code for fits, code in _KINDS if fits(issue)), "W113")
     repair = _seconds(place, issue.path) if code == "W103" else None
