@@ -11,7 +11,7 @@ from wave_agent.hooks.runner import ProcessRunner
 from wave_agent.hooks.verdicts import Outcome
 
 SAMPLES = {"tool_use_id": "call_1", "tool_response": {"success": True, "content": ""}, "trigger": "manual"}
-EMPTY = {"string": "", "integer": 0, "boolean": False, "object": {}}
+EMPTY = {"string": "", "integer": 0, "number": 0, "boolean": False, "array": [], "object": {}}
 SHORT = {"tool": "tool_name", "input": "tool_input", "response": "tool_response", "prompt": "prompt"}
 
 
