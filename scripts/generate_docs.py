@@ -19,8 +19,8 @@ from wave_agent.hooks.reader import TABLE, Field, Home
 from wave_agent.hooks.semantics import RULES, ExitClass, Stdout
 from wave_agent.lint.codes import CODES, Level
 from wave_agent.permissions import MODE_ALLOWS, Kind, PermissionMode
-from wave_agent.schemas import all_schemas
 from wave_agent.recipes import load_recipe, recipe_names
+from wave_agent.schemas import all_schemas
 from wave_agent.settings import VALUES, Settings
 
 ROOT = Path(__file__).parent.parent
