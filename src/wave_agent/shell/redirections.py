@@ -34,7 +34,9 @@ class Redirections(Struct, frozen=True):
         behind: list[Node] = []
         stdin: Word | None = None
         substitutions: list[str] = []
-        for node in nodes:
+        waiting = list(nodes)
+        while waiting:
+            node = waiting.pop(0)
             if node.type == "file_redirect":
                 targets = node.children_by_field_name("destination")
                 behind += targets[1:]
@@ -43,6 +45,8 @@ class Redirections(Struct, frozen=True):
                 stdin = _text(node.named_children[-1:], variables)
             else:
                 behind += node.children_by_field_name("argument")
+                # What is redirected behind `<<EOF` on its line hangs on it.
+                waiting[:0] = node.children_by_field_name("redirect")
                 stdin = _document(node)
                 if not stdin.static:
                     substitutions += _BACKQUOTED.findall(stdin.text)

@@ -33,6 +33,15 @@ def targets(words: Sequence[Word]) -> Iterator[Target]:
 # ---------------------------------------------------------------------------------------------- every operand is a path
 
 
+_MODE = re.compile(r"-[rwxXstugoa][rwxXstugoa,+=-]*")
+
+
+def _mode(words: Sequence[Word]) -> Iterator[Target]:
+    """Rights that are taken away look like options: `chmod -x FILE`. Those of a directory count for what is in it."""
+    plain = [Word(f"a{word.text}") if _MODE.fullmatch(word.text) else word for word in words]
+    yield from _Each(skip=1, reach=Reach.TREE, unless=("--reference",))(plain)
+
+
 class _Each(Struct, frozen=True):
     options: Options = Options()
     skip: int = 0
@@ -234,9 +243,9 @@ _WRITERS: Mapping[str, Callable[[Sequence[Word]], Iterator[Target]]] = {
     "truncate": _Each(Options("rs", ("--size", "--reference"))),
     "shred": _Each(Options("ns", ("--iterations", "--size"))),
     "rm": _Each(reach=Reach.TREE),
-    "chmod": _Each(skip=1, unless=("--reference",)),
-    "chown": _Each(skip=1, unless=("--reference",)),
-    "chgrp": _Each(skip=1, unless=("--reference",)),
+    "chmod": _mode,
+    "chown": _Each(skip=1, reach=Reach.TREE, unless=("--reference",)),
+    "chgrp": _Each(skip=1, reach=Reach.TREE, unless=("--reference",)),
     "chattr": _Each(skip=1),
     "setfacl": _Each(Options("mxMX")),
     "cp": _Into(),
