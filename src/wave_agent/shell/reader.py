@@ -4,6 +4,7 @@ The line is not run, and nothing is looked up: what a variable holds is known if
 Where a line may do one thing or another, both are taken.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from posixpath import join, normpath
@@ -11,23 +12,26 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from wave_agent.shell.grammar import DEEPEST, LONGEST, can_parse, is_deep, parse
+from wave_agent.shell.known import MOST_VALUES, Known
+from wave_agent.shell.names import meant
 from wave_agent.shell.pieces import pieces, redirected
 from wave_agent.shell.plain import plain_commands
+from wave_agent.shell.printing import printed
 from wave_agent.shell.redirections import Redirections
+from wave_agent.shell.searches import handed_on
 from wave_agent.shell.values import Command, Line, Word, Write, escape
-from wave_agent.shell.words import ENVIRONMENT, combinations, printed, source, words
-from wave_agent.shell.wrappers import Script, inner
+from wave_agent.shell.words import combinations, source
+from wave_agent.shell.wrappers import Script, Tail, inner
 from wave_agent.shell.writes import Target, targets
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
 _MOST_COMMANDS = 3000
-_MOST_SCRIPTS = 60
-_LONGEST_ALTOGETHER = 4 * LONGEST
+_MOST_SCRIPTS = 120
+_LONGEST_ALTOGETHER = 8 * LONGEST
 _DEEPEST_WRAPPING = 24
-_MOST_VALUES = 16
-_LONGEST_VALUE = 4000
+_MOST_STEPS = 32
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
@@ -39,7 +43,7 @@ def read_line(text: str) -> Line:
 
 def read_writes(text: str, variables: Mapping[str, str], directory: str) -> tuple[Write, ...]:
     """The paths that the line visibly writes to, when it is run with these variables in this directory."""
-    return _read(text, {**variables, ENVIRONMENT: ""}, directory).writes
+    return _read(text, variables, directory).writes
 
 
 def _read(text: str, variables: Mapping[str, str], directory: str | None) -> Line:
@@ -47,7 +51,7 @@ def _read(text: str, variables: Mapping[str, str], directory: str | None) -> Lin
     unix = text.replace("\r\n", "\n").rstrip("\r")
     reader = _Reader(variables, directory)
     for form in dict.fromkeys((unix, unix.replace("\\\n", ""))):
-        reader.script(form)
+        reader.line(form)
     if not reader.understood:
         reader.cut(unix)
     return Line(
@@ -56,7 +60,7 @@ def _read(text: str, variables: Mapping[str, str], directory: str | None) -> Lin
         understood=reader.understood,
         parsed=reader.parsed,
         plain=plain_commands(text) if reader.understood else (),
-        assignments=tuple(sorted(reader.assigned)),
+        assignments=tuple(sorted(reader.known.assigned)),
         writes=tuple(dict.fromkeys(reader.writes)),
     )
 
@@ -68,16 +72,26 @@ class _Reader:
         self.commands: list[Command] = []
         self.statements: list[str] = []
         self.writes: list[Write] = []
-        self.assigned: set[str] = set()
         self.understood = True
         self.parsed = True
-        self._variables: dict[str, tuple[str, ...]] = {name: (value,) for name, value in variables.items()}
-        self._functions: set[str] = set()
-        self._directories: tuple[str, ...] = ("",) if directory is None else (directory,)
+        self.known = Known(variables)
+        self._start: tuple[str, ...] = ("",) if directory is None else (directory,)
+        self._directories = self._start
         self._entered: tuple[str, ...] | None = None
         """Where a `cd` led that has just been read."""
-        self._scripts = self._length = 0
+        self._scripts = self._length = self._known_at_first = 0
         self._depth = 0
+
+    def line(self, text: str) -> None:
+        """Twice, if on the way something was learned about values that were used before."""
+        self.script(text)
+        known = self.known.size
+        for script in list(self.known.scripts):
+            self._nested(script)
+        if known != self._known_at_first:
+            self._directories = self._start
+            self.script(text)
+        self.understood &= self.known.complete
 
     def script(self, text: str, arguments: Sequence[Word] = ()) -> None:
         """A line, or a text that a command has a shell read."""
@@ -93,8 +107,11 @@ class _Reader:
         if is_deep(root):
             return
         if arguments:
-            self._set_arguments(arguments)
-        self._collect(root)
+            self.known.set_arguments(arguments)
+        self.known.collect(root)
+        if self._depth == 0:
+            self._known_at_first = self.known.size
+        self.understood &= "@P}" not in text  # a value that is expanded once more
         self._visit(root)
 
     def _nested(self, text: str, arguments: Sequence[Word] = ()) -> None:
@@ -109,50 +126,6 @@ class _Reader:
             self._add_targets(tuple(map(Word, piece.split()[:_MOST_COMMANDS])))
         for path in redirected(text):
             self._write(Target(Word(path)))
-
-    # ------------------------------------------------------------------------------------------------------- variables
-
-    def _collect(self, root: "Node") -> None:
-        """Every value that a variable is given anywhere: a loop may use it before the place where it is set."""
-        waiting, found = [root], list["Node"]()
-        while waiting:
-            node = waiting.pop()
-            found += [node] if node.type in ("variable_assignment", "for_statement", "function_definition") else []
-            waiting += reversed(node.named_children)
-        for node in found[:_MOST_COMMANDS]:
-            names = [*node.children_by_field_name("variable"), *node.children_by_field_name("name")]
-            for name in map(source, names):
-                self._define(node, name)
-
-    def _define(self, node: "Node", name: str) -> None:
-        if node.type == "function_definition":
-            self._functions.add(name)
-            return
-        if node.type == "variable_assignment":
-            self.assigned.add(name)
-        for value in node.children_by_field_name("value"):
-            self._assign(name, value)
-
-    def _assign(self, name: str, value: "Node") -> None:
-        parts = value.named_children if value.type == "array" else [value]
-        for fields in (fields for part in parts for fields in words(part, self._variables)):
-            if all(word.static for word in fields):
-                self._learn(name, " ".join(word.text for word in fields))
-
-    def _learn(self, name: str, value: str) -> None:
-        known = self._variables.get(name, ())
-        if len(value) > _LONGEST_VALUE:
-            self.understood = False
-        elif value not in known:
-            self._variables[name] = (*known, value)[-_MOST_VALUES:]
-        if name == "IFS":
-            self.understood = False  # words are parted elsewhere than at blanks
-
-    def _set_arguments(self, arguments: Sequence[Word]) -> None:
-        for at, word in enumerate(arguments[:10]):
-            self._learn(str(at), word.text)
-        for name in "@*":
-            self._learn(name, " ".join(word.text for word in arguments[1:]))
 
     # ------------------------------------------------------------------------------------------------------- statements
 
@@ -180,12 +153,14 @@ class _Reader:
             self._elsewhere(node, stdin)
         else:
             self._redirect(extra)
+            if node.type in ("word", "regex") and _HIDDEN.search(source(node)):
+                self._nested(source(node))  # `${x:-`…`}`: the grammar does not look into it
             self._inside(node, stdin)
 
     def _inside(self, node: "Node", stdin: Word | None = None) -> None:
         for child in node.named_children:
             if child.type in ("file_redirect", "herestring_redirect", "heredoc_redirect"):
-                self._redirect(Redirections.of([child], self._variables))
+                self._redirect(Redirections.of([child], self.known.values))
             self._visit(child, stdin)
 
     def _elsewhere(self, node: "Node", stdin: Word | None) -> None:
@@ -215,32 +190,36 @@ class _Reader:
         last = node.named_children[-1:]
         for stage in node.named_children:
             self._visit(stage, stdin, extra if [stage] == last else None)
-            stdin = self._output(stage)
+            stdin = self._output(stage, stdin)
 
-    def _output(self, node: "Node") -> Word:
+    def _output(self, node: "Node", stdin: Word | None = None) -> Word:
         """What a stage of a pipeline hands on."""
         if node.type == "redirected_statement":
-            redirections = Redirections.of(node.children_by_field_name("redirect"), self._variables)
+            redirections = Redirections.of(node.children_by_field_name("redirect"), self.known.values)
             body = node.child_by_field_name("body") or node
             while body.type in ("list", "pipeline") and body.named_children:
                 body = body.named_children[-1]
             if source(body).strip() == "cat" and redirections.stdin is not None:
                 return redirections.stdin
-            return Word(source(node), static=False) if body is node else self._output(body)
+            return Word(source(node), static=False) if body is node else self._output(body, stdin)
         if node.type == "command":
-            lines, _ = combinations(_word_nodes(node), self._variables)
+            lines, _ = combinations(_word_nodes(node), self.known.values)
             text = printed(lines[0]) if lines else None
             if text is not None:
                 return Word(text)
+            if lines:
+                return handed_on(lines[0], stdin) or Word(source(node), static=False)
         inside = [child for child in node.named_children if child.type in ("command", "redirected_statement")]
         if node.type in ("subshell", "compound_statement") and inside:
             texts = [self._output(child) for child in inside]
-            return Word("\n".join(text.text for text in texts), static=all(text.static for text in texts))
+            # Whether a line ends where an output ends, is left open.
+            joined = "\n".join(between.join(text.text for text in texts) for between in ("\n", "")[: len(texts)])
+            return Word(joined, static=all(text.static for text in texts))
         return Word(source(node), static=False)
 
     def _redirected(self, node: "Node", stdin: Word | None) -> None:
         self.statements.append(source(node))
-        redirections = Redirections.of(node.children_by_field_name("redirect"), self._variables)
+        redirections = Redirections.of(node.children_by_field_name("redirect"), self.known.values)
         body = node.child_by_field_name("body")
         if body is None:
             self._redirect(redirections)
@@ -265,10 +244,10 @@ class _Reader:
 
     def _command(self, node: "Node", stdin: Word | None, outer: Redirections) -> None:
         self.statements.append(source(node))
-        own = Redirections.of([child for child in node.children if child.type.endswith("redirect")], self._variables)
+        own = Redirections.of([child for child in node.children if child.type.endswith("redirect")], self.known.values)
         self._redirect(own)
         self._redirect(outer)
-        lines, complete = combinations([*_word_nodes(node), *own.words, *outer.words], self._variables)
+        lines, complete = combinations([*_word_nodes(node), *own.words, *outer.words], self.known.values)
         self.understood &= complete
         for line in lines:
             self._found(line, own.stdin or outer.stdin or stdin)
@@ -282,33 +261,61 @@ class _Reader:
             self.understood = False
             return
         self.commands.append(Command(found))
+        self._add_targets(found)
         name = found[0]
         if not name.static or name.glob is not None:
             self.understood = False
-        if name.text in ("cd", "pushd"):
-            self._enter(found[1:])
-        self._add_targets(found)
-        if name.text in self._functions and found[1:]:
-            self._set_arguments(found)
-            self._found(found[1:], stdin, level + 1)  # the function may run what it is given
+            self._anything(found)
+        for words in meant(found):
+            self._found(words, stdin, level + 1)
+        self._meaning(found, stdin, level)
         for one in inner(found, stdin):
-            if not isinstance(one, Script):
-                self._found(one.words, stdin, level + 1)
-            elif one.text.static:
+            self._run(one, stdin, level)
+
+    def _anything(self, found: tuple[Word, ...]) -> None:
+        """What is not known in front may be nothing, or something that runs the rest."""
+        for at in range(1, min(len(found), MOST_VALUES)):
+            self.commands.append(Command(found[at:]))
+            self._add_targets(found[at:])
+
+    def _meaning(self, found: tuple[Word, ...], stdin: Word | None, level: int) -> None:
+        """What the line itself says about this name, or this command about what follows."""
+        name = found[0].text
+        if name in ("cd", "pushd"):
+            self._enter(found[1:])
+        self.known.follow(found, stdin)
+        if name in self.known.aliases:
+            self._found((*self.known.aliases[name], *found[1:]), stdin, level + 1)
+        if name in self.known.functions and found[1:]:
+            self.known.set_arguments(found)
+            for at in range(1, min(len(found), MOST_VALUES)):  # the function may run what it is given
+                self._found(found[at:], stdin, level + 1)
+
+    def _run(self, one: Tail | Script, stdin: Word | None, level: int) -> None:
+        if isinstance(one, Script):
+            if one.text.static:
                 self._nested(one.text.text, one.arguments)
             else:
                 self.understood = False
+            return
+        directories = self._directories
+        if one.directory is not None:
+            self._directories = tuple(normpath(join(base, one.directory.text)) for base in directories)
+        self._found(one.words, stdin, level + 1)
+        if one.directory is not None:
+            self._directories = directories
 
     def _enter(self, arguments: Sequence[Word]) -> None:
         operands = [word for word in arguments if not word.text.startswith("-") or word.text == "-"]
-        home = self._variables.get("HOME", ())
+        home = self.known.values.get("HOME", ())
         target = operands[0] if operands else Word(home[0]) if home else None
         if target is None or not target.static:
             return
         self._entered = tuple(normpath(join(directory, target.text)) for directory in self._directories)
-        self._directories = tuple(dict.fromkeys((*self._directories, *self._entered)))[-_MOST_VALUES:]
-        for directory in self._entered:
-            self._learn("PWD", directory)
+        self._directories = tuple(dict.fromkeys((*self._directories, *self._entered)))[-MOST_VALUES:]
+        for directory in self._directories:
+            self.known.learn("OLDPWD", directory)
+            self.known.learn("PWD", directory)
 
     # ----------------------------------------------------------------------------------------------------------- writes
 
@@ -321,12 +328,24 @@ class _Reader:
         if (not word.static and word.glob is None) or not word.text or len(self.writes) > _MOST_COMMANDS:
             return
         pattern = word.pattern
-        home = self._variables.get("HOME", ())
+        home = self.known.values.get("HOME", ())
         if pattern.startswith("~/") and home:
             pattern = escape(home[0]) + pattern[1:]
+        pattern = _HERE.sub("./", pattern)
         for directory in self._directories:
             below = directory if target.below is None else join(directory, target.below.text)
-            self.writes.append(target.write(join(escape(below), pattern)))
+            for place in _upwards(below) if target.upwards else (below,):
+                self.writes.append(target.write(join(escape(place), pattern)))
+
+
+_HIDDEN = re.compile(r"`|\$\(")
+_HERE = re.compile(r"^/proc/(?:self|thread-self|\$\$|\d+)/cwd/")
+
+
+def _upwards(directory: str) -> list[str]:
+    """The directory and those around it."""
+    steps = normpath(directory).split("/")
+    return ["/".join(steps[:end]) or "/" for end in range(len(steps), 0, -1)][:_MOST_STEPS]
 
 
 def _word_nodes(node: "Node") -> list["Node"]:

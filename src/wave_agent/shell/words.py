@@ -7,16 +7,27 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from msgspec import Struct
 
+from wave_agent.shell.printing import decode, printed
 from wave_agent.shell.values import Word, escape
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
+
+
+class Pattern(str):
+    """A value of which only a pattern is known."""
+
+    __slots__ = ()
+
+
+ANYTHING = Pattern("*")
 Variables: TypeAlias = Mapping[str, tuple[str, ...]]
 """The values that a variable may have, as far as they are known."""
 
-ENVIRONMENT = ""
-"""A name that is among the variables if all of the environment is: one that is not may then be empty as well."""
+_EMPTY = ""
+"""A name that is among the variables if what is not known is taken to be empty."""
+_AT_FIRST: Variables = {"IFS": (" ",)}
 MOST_READINGS = 16
 """Of one word or command. Beyond, only the first ones are looked at, and the line does not count as understood."""
 _MOST_BRACES = 64
@@ -31,6 +42,8 @@ class Segment(Struct, frozen=True):
     split: bool = False
     """It came out of an expansion without quotes: blanks in it part words."""
     prints: str | None = None
+    glob: str = "*"
+    """The pattern of what is not static."""
 
 
 Reading: TypeAlias = tuple[Segment, ...]
@@ -41,16 +54,34 @@ def source(node: "Node") -> str:
 
 
 def words(node: "Node", variables: Variables) -> list[tuple[Word, ...]]:
-    """What a node may be expanded to: for every reading the words that come of it."""
+    """What a node may be expanded to: for every reading the words that come of it. First what is not known is kept."""
+    kept = known_words(node, variables)
+    return kept if _all_static(kept) else [*kept, *known_words(node, {**variables, _EMPTY: ()})]
+
+
+def known_words(node: "Node", variables: Variables) -> list[tuple[Word, ...]]:
     return [_fields(reading, variables) for reading in _readings(node, variables)]
 
 
+def _all_static(readings: list[tuple[Word, ...]]) -> bool:
+    return all(word.static for fields in readings for word in fields)
+
+
 def combinations(nodes: Iterable["Node"], variables: Variables) -> tuple[list[tuple[Word, ...]], bool]:
-    """Whole commands, and whether these are all that it may be."""
-    each = [words(node, variables) for node in nodes]
+    """Whole commands, and whether these are all that it may be. What is not known is kept, and is empty as well."""
+    nodes = list(nodes)
+    each = [known_words(node, variables) for node in nodes]
+    lines, complete = _product(each)
+    if all(map(_all_static, each)):
+        return lines, complete
+    nothing = {**variables, _EMPTY: ()}
+    empty, _ = _product([known_words(node, nothing) for node in nodes])
+    return [*lines, *(line for line in empty if line)], complete
+
+
+def _product(each: list[list[tuple[Word, ...]]]) -> tuple[list[tuple[Word, ...]], bool]:
     found = list(islice(product(*each), MOST_READINGS + 1))
-    lines = [tuple(word for part in one for word in part) for one in found[:MOST_READINGS]]
-    return lines, len(found) <= MOST_READINGS
+    return [tuple(word for part in one for word in part) for one in found[:MOST_READINGS]], len(found) <= MOST_READINGS
 
 
 # ------------------------------------------------------------------------------------------------------------- readings
@@ -61,14 +92,15 @@ def _readings(node: "Node", variables: Variables, *, in_string: bool = False) ->
     found = _literal(node) if reader is None else reader(node, variables)
     if in_string:
         found = [
-            tuple(Segment(part.text, quoted=True, static=part.static, prints=part.prints) for part in reading)
+            tuple(Segment(part.text, True, part.static, prints=part.prints, glob=part.glob) for part in reading)
             for reading in found
         ]
     return found
 
 
 def _literal(node: "Node") -> list[Reading]:
-    return [tuple(_unescape(source(node)))]
+    text = source(node)
+    return [tuple(_unescape("" if text == "``" else text))]
 
 
 def _unescape(text: str) -> Iterator[Segment]:
@@ -117,26 +149,44 @@ def _variable(node: "Node", variables: Variables) -> list[Reading]:
 
 
 def _values(name: str, node: "Node", variables: Variables) -> list[Reading]:
-    known = variables.get(name, ())
-    found: list[Reading] = [(Segment(value, split=True),) for value in known[:MOST_READINGS]]
-    unset: list[Reading] = [(Segment("", split=True),)] if ENVIRONMENT in variables else []
-    return found or [_unknown(node), *unset]
+    known = variables.get(name) or _AT_FIRST.get(name, ())
+    found = [_value(value, node, variables) for value in known[:MOST_READINGS]]
+    return found or [_unknown(node, variables)]
 
 
-def _unknown(node: "Node") -> Reading:
-    return (Segment(source(node), quoted=True, static=False),)
+def _value(value: str, node: "Node", variables: Variables) -> Reading:
+    return _unknown(node, variables, value) if isinstance(value, Pattern) else (Segment(value, split=True),)
+
+
+def _unknown(node: "Node", variables: Variables, glob: str = "*") -> Reading:
+    if _EMPTY in variables and glob == "*":
+        return (Segment("", split=True),)
+    return (Segment(source(node), quoted=True, static=False, glob=glob),)
 
 
 _DEFAULTING = frozenset({":-", "-", ":=", "=", ":+", "+"})
+_CHANGING: Mapping[str, Callable[[str, str, str], str]] = {
+    "#": lambda value, pattern, _: value.removeprefix(pattern),
+    "##": lambda value, pattern, _: value.removeprefix(pattern),
+    "%": lambda value, pattern, _: value.removesuffix(pattern),
+    "%%": lambda value, pattern, _: value.removesuffix(pattern),
+    "/": lambda value, pattern, by: value.replace(pattern, by, 1),
+    "//": lambda value, pattern, by: value.replace(pattern, by),
+    "^^": lambda value, _pattern, _: value.upper(),
+    ",,": lambda value, _pattern, _: value.lower(),
+}
+"""What operators make of a value, with a pattern that has no wildcards."""
 
 
 def _expansion(node: "Node", variables: Variables) -> list[Reading]:
-    names = [child for child in node.named_children if child.type in ("variable_name", "special_variable_name")]
+    names = [child for child in node.named_children if child.type in _NAMES]
     operators = [child.type for child in node.children if not child.is_named and child.type not in ("${", "}")]
-    if len(names) != 1 or not (not operators or operators[0] in _DEFAULTING):
-        return [_unknown(node)]
-    found = _values(source(names[0]), node, variables)
+    if len(names) != 1 or operators[:1] == ["!"]:
+        return [_unknown(node, variables)]
+    found = _values(_element(names[0], variables), node, variables)
     rest = [child for child in node.named_children if child != names[0]]
+    if operators and operators[0] not in _DEFAULTING:
+        return [_changed(reading, operators[0], rest, node, variables) for reading in found]
     if not rest:
         return found
     default = _joined([_readings(child, variables) for child in rest])
@@ -144,9 +194,28 @@ def _expansion(node: "Node", variables: Variables) -> list[Reading]:
     return [*(reading for reading in found if reading[0].static), *spread]
 
 
+_NAMES = ("variable_name", "special_variable_name", "subscript")
+
+
+def _element(name: "Node", variables: Variables) -> str:
+    """The name that its values are known by. An element that is not known may be any of the array."""
+    text = source(name).replace("[*]", "[@]")
+    return text if text in variables else text.partition("[")[0]
+
+
+def _changed(reading: Reading, operator: str, rest: list["Node"], node: "Node", variables: Variables) -> Reading:
+    pattern, by = (*map(source, rest), "", "")[:2]
+    change = _CHANGING.get(operator)
+    if change is None or not reading[0].static or re.search(r"[*?\[\\$`'\"]", pattern + by):
+        return _unknown(node, variables)
+    return (Segment(change(reading[0].text, pattern, by), split=True),)
+
+
 def _substitution(node: "Node", variables: Variables) -> list[Reading]:
+    if source(node).strip("$()` ") == "pwd":
+        return _values("PWD", node, variables)
     printed = output(node.named_children, variables)
-    return [_unknown(node)] if printed is None else [(Segment(printed.rstrip("\n"), split=True),)]
+    return [_unknown(node, variables)] if printed is None else [(Segment(printed.rstrip("\n"), split=True),)]
 
 
 def _process(node: "Node", variables: Variables) -> list[Reading]:
@@ -159,7 +228,7 @@ def _translated(node: "Node", variables: Variables) -> list[Reading]:
 
 
 def _arithmetic(node: "Node", _: Variables) -> list[Reading]:
-    return [_unknown(node)]
+    return [(Segment(source(node), quoted=True, static=False),)]
 
 
 _READERS: Mapping[str, Callable[["Node", Variables], list[Reading]]] = {
@@ -189,53 +258,6 @@ def output(statements: list["Node"], variables: Variables) -> str | None:
         return None
     lines, _ = combinations(parts, variables)
     return printed(lines[0]) if lines else None
-
-
-def printed(command: tuple[Word, ...]) -> str | None:
-    """What a simple command prints, if that is plain to see."""
-    if not command or not all(word.static for word in command):
-        return None
-    name, *arguments = (word.text for word in command)
-    if name in ("which", "type") or (name == "command" and arguments[:1] in (["-v"], ["-V"])):
-        return arguments[-1] if arguments else None
-    while name == "echo" and arguments and re.fullmatch("-[neE]+", arguments[0]):
-        arguments.pop(0)
-    if name in ("echo", "yes"):
-        return decode(" ".join(arguments))
-    return _formatted(arguments) if name == "printf" else None
-
-
-def _formatted(arguments: list[str]) -> str | None:
-    if arguments[:1] == ["--"]:
-        arguments = arguments[1:]
-    if not arguments:
-        return None
-    form, values = decode(arguments[0]), iter(arguments[1:])
-    filled = re.sub(r"%[sbq]", lambda _: decode(next(values, "")), form)
-    return " ".join([filled, *values])
-
-
-_ESCAPE = re.compile(
-    r"\\(?:x(?P<hex>[0-9a-fA-F]{1,2})|u(?P<short>[0-9a-fA-F]{1,4})|U(?P<long>[0-9a-fA-F]{1,8})"
-    r"|0?(?P<octal>[0-7]{1,3})|c(?P<control>.)|(?P<one>.))",
-    re.DOTALL,
-)
-_NAMED = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "v": "\v"}
-
-
-def decode(text: str) -> str:
-    """Backslashes as `$'…'`, `echo -e` and `printf` read them."""
-    return _ESCAPE.sub(_decoded, text)
-
-
-def _decoded(found: re.Match[str]) -> str:
-    if digits := found["hex"] or found["short"] or found["long"]:
-        return chr(min(int(digits, 16), 0x10FFFF))
-    if found["octal"]:
-        return chr(int(found["octal"], 8) & 0xFF)
-    if found["control"]:
-        return chr(ord(found["control"]) & 0x1F)
-    return _NAMED.get(found["one"], found["one"])
 
 
 # --------------------------------------------------------------------------------------------------------------- fields
@@ -317,18 +339,23 @@ def _split(text: str, held: list[Segment], blanks: re.Pattern[str]) -> Iterator[
 
 
 _WILDCARD = re.compile(r"[*?\[]")
+_TILDE = re.compile(r"~([+-]?)(?=/|$)")
+_TILDES = {"": "HOME", "+": "PWD", "-": "OLDPWD"}
 
 
 def _word(parts: list[Segment], variables: Variables) -> Word:
-    home = variables.get("HOME", ())
-    if home and not parts[0].quoted and re.match("~(?:/|$)", parts[0].text) and (parts[0].text != "~" or not parts[1:]):
-        parts = [Segment(home[0], quoted=True), Segment(parts[0].text[1:]), *parts[1:]]
+    tilde = None if parts[0].quoted else _TILDE.match(parts[0].text)
+    place = variables.get(_TILDES[tilde[1]], ()) if tilde else ()
+    if tilde and place and (tilde.end() < len(parts[0].text) or not parts[1:]):
+        parts = [Segment(place[-1], quoted=True), Segment(parts[0].text[tilde.end() :]), *parts[1:]]
     # What is unknown may be anything; in front it says nothing about the place.
     wild = any(not part.static or (not part.quoted and _WILDCARD.search(part.text)) for part in parts)
-    pattern = "".join("*" if not part.static else escape(part.text) if part.quoted else part.text for part in parts)
+    pattern = "".join(
+        part.glob if not part.static else escape(part.text) if part.quoted else part.text for part in parts
+    )
     return Word(
         "".join(part.text for part in parts),
         static=all(part.static for part in parts),
-        glob=pattern if wild and parts[0].static else None,
+        glob=pattern if wild and (parts[0].static or parts[0].glob != "*") else None,
         prints=parts[0].prints,
     )

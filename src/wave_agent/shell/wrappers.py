@@ -7,6 +7,7 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from wave_agent.shell.options import Options, has, read, value_of, without_assignments
+from wave_agent.shell.searches import found, found_name
 from wave_agent.shell.values import Word
 
 SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ksh", "ash", "mksh", "yash", "rbash", "fish", "csh", "tcsh"})
@@ -16,6 +17,8 @@ class Tail(Struct, frozen=True):
     """Words that are run as a command."""
 
     words: tuple[Word, ...]
+    directory: Word | None = None
+    """Where, if not where the command itself is run."""
 
 
 class Script(Struct, frozen=True):
@@ -233,8 +236,13 @@ def _xargs(words: Sequence[Word], stdin: Word | None) -> Iterator[Inner]:
         return
     given = [Word(text) for text in stdin.text.split()] if stdin is not None and stdin.static else []
     mark = value_of(options, "-I", "--replace") or (Word("{}") if has(options, "-i", "--replace") else None)
+    if stdin is not None and stdin.glob is not None:
+        given = [stdin]
     if mark is None:
         yield Tail((*operands, *given))
+        return
+    if stdin is not None and stdin.glob is not None:
+        yield Tail(tuple(stdin if word.text == mark.text else word for word in operands))
         return
     lines = stdin.text.splitlines()[:_MOST] if stdin is not None and stdin.static else [mark.text]
     for line in lines:
@@ -263,22 +271,15 @@ def _parallel(words: Sequence[Word], stdin: Word | None) -> Iterator[Inner]:
 
 def _find(words: Sequence[Word], _: Word | None) -> Iterator[Inner]:
     texts = [word.text for word in words]
-    start = next((word for word in words[1:] if word.text[:1] not in ("-", "(", "!")), Word("."))
-    named = next((words[at + 1] for at, text in enumerate(texts[:-1]) if text in ("-name", "-iname")), None)
-    place = Word(start.text, start.static, found_pattern(start, named))
+    named = found_name(words)
     for at, text in enumerate(texts):
         if text in ("-exec", "-execdir", "-ok", "-okdir"):
             end = next((stop for stop in range(at, len(texts)) if texts[stop] in (";", "+")), len(texts))
-            yield Tail(tuple(place if word.text == "{}" else word for word in words[at + 1 : end]))
-
-
-def found_pattern(start: Word, named: Word | None) -> str:
-    """The pattern of what `find START -name NAMED` finds. The name is a pattern there, whether quoted or not,
-    and its star also stands for a dot in front."""
-    below = f"{start.pattern.rstrip('/')}/**"
-    if named is None:
-        return below
-    return f"{below}/{named.text.replace('*', '**', 1) if named.text.startswith('*') else named.text}"
+            run = words[at + 1 : end]
+            for place in found(words):
+                yield Tail(tuple(place if word.text == "{}" else word for word in run))
+            if named is not None and texts[at + 1 : at + 2] == ["{}"]:
+                yield Tail((Word(named.text, glob=named.text), *run[1:]))
 
 
 GIT = Options("Cc", ("--git-dir", "--work-tree", "--namespace", "--exec-path", "--super-prefix", "--config-env"))

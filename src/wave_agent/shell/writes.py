@@ -8,7 +8,8 @@ from msgspec import Struct
 
 from wave_agent.shell.options import Option, Options, has, read, value_of
 from wave_agent.shell.values import Reach, Word, Write
-from wave_agent.shell.wrappers import GIT, found_pattern
+from wave_agent.shell.searches import found
+from wave_agent.shell.wrappers import GIT
 
 
 class Target(Struct, frozen=True):
@@ -18,6 +19,8 @@ class Target(Struct, frozen=True):
     reach: Reach = Reach.FILE
     names: tuple[str, ...] = ()
     below: Word | None = None
+    upwards: bool = False
+    """It is searched in the directories around as well."""
 
     def write(self, pattern: str) -> Write:
         return Write(pattern, self.reach, self.names)
@@ -25,7 +28,7 @@ class Target(Struct, frozen=True):
 
 def targets(words: Sequence[Word]) -> Iterator[Target]:
     """What this command visibly writes to."""
-    writer = _WRITERS.get(words[0].text) if words else None
+    writer = WRITERS.get(words[0].text) if words else None
     if writer is not None:
         yield from writer(words)
 
@@ -181,10 +184,8 @@ def _patch(words: Sequence[Word]) -> Iterator[Target]:
 
 def _find(words: Sequence[Word]) -> Iterator[Target]:
     texts = [word.text for word in words]
-    named = next((words[at + 1] for at, text in enumerate(texts[:-1]) if text in ("-name", "-iname")), None)
-    start = next((word for word in words[1:] if word.text[:1] not in ("-", "(", "!")), Word("."))
     if "-delete" in texts:
-        yield Target(Word(start.text, start.static, found_pattern(start, named)), Reach.TREE)
+        yield from (Target(word, Reach.TREE) for word in found(words))
     for at, text in enumerate(texts[:-1]):
         if text in ("-fprint", "-fprint0", "-fprintf", "-fls"):
             yield Target(words[at + 1])
@@ -238,7 +239,7 @@ def _git_config(operands: Sequence[Word], below: Word | None, git_dir: Word | No
         yield Target(Word(".git/config"), below=below)
 
 
-_WRITERS: Mapping[str, Callable[[Sequence[Word]], Iterator[Target]]] = {
+WRITERS: Mapping[str, Callable[[Sequence[Word]], Iterator[Target]]] = {
     **dict.fromkeys(("tee", "touch", "rmdir", "unlink", "mkdir", "mkfifo", "sponge"), _Each(Options("rdmtA"))),
     "truncate": _Each(Options("rs", ("--size", "--reference"))),
     "shred": _Each(Options("ns", ("--iterations", "--size"))),

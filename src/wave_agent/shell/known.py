@@ -1,0 +1,169 @@
+"""What a line says about the values of its variables, and about names that it gives a meaning."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from wave_agent.shell.options import Options, read, value_of
+from wave_agent.shell.printing import printed
+from wave_agent.shell.values import Word
+from wave_agent.shell.words import ANYTHING, Pattern, known_words, source
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+MOST_VALUES = 16
+_MOST_DEFINITIONS = 3000
+_LONGEST_VALUE = 4000
+_READ = Options("adinNptu")
+RUN_BY_OTHERS = re.compile(r"BASH_ENV|ENV|PS4|PROMPT_COMMAND|(?:GIT_)?(?:EDITOR|PAGER)|VISUAL|GIT_\w*(?:COMMAND|EDITOR|SSH)")
+"""Variables whose value is run as a command."""
+
+
+class Known:
+    """Where a variable may have one value or another, all of them are kept."""
+
+    def __init__(self, variables: Mapping[str, str]) -> None:
+        self.values: dict[str, tuple[str, ...]] = {name: (value,) for name, value in variables.items()}
+        self.assigned: set[str] = set()
+        self.aliases: dict[str, tuple[Word, ...]] = {}
+        self.functions: set[str] = set()
+        self.scripts: dict[str, None] = {}
+        """Values that another program runs as a command."""
+        self.complete = True
+        """False: there are values that are not kept."""
+
+    @property
+    def size(self) -> int:
+        return sum(map(len, self.values.values())) + len(self.aliases)
+
+    def collect(self, root: "Node") -> None:
+        """Every value that a variable is given anywhere: a loop may use it before the place where it is set."""
+        waiting, found = [root], list["Node"]()
+        while waiting:
+            node = waiting.pop()
+            found += [node] if node.type in _DEFINITIONS else []
+            waiting += reversed(node.named_children)
+        for node in found[:_MOST_DEFINITIONS]:
+            names = [*node.children_by_field_name("variable"), *node.children_by_field_name("name")]
+            for name in map(source, names):
+                self._define(node, name)
+
+    def _define(self, node: "Node", name: str) -> None:
+        if node.type == "function_definition":
+            self.functions.add(name)
+            return
+        array, bracket, _ = name.partition("[")
+        if node.type == "variable_assignment":
+            self.assigned.add(array)
+        if _is_reference(node):
+            self.learn(name, ANYTHING)
+        adds = any(child.type == "+=" for child in node.children)
+        for value in node.children_by_field_name("value"):
+            before = self.values.get(name, ()) if adds else ()
+            self._assign(name, value, before)
+            if bracket:
+                self._assign(array, value, ())
+                self._assign(f"{array}[@]", value, tuple(f"{one} " for one in self.values.get(f"{array}[@]", ())))
+
+    def _assign(self, name: str, value: "Node", before: tuple[str, ...]) -> None:
+        parts = value.named_children if value.type == "array" else [value]
+        each = [known_words(part, self.values) for part in parts]
+        for fields in (fields for readings in each for fields in readings):
+            self._give(name, fields, before)
+        if value.type == "array":
+            first = [word for readings in each for word in readings[0]]
+            self.list_of(name, first)
+
+    def _give(self, name: str, fields: Sequence[Word], before: tuple[str, ...]) -> None:
+        text = value(Word(" ".join(word.text for word in fields), all(word.static for word in fields)))
+        for word in fields:
+            if word.glob is not None:
+                self.learn(name, Pattern(word.glob))
+            if RUN_BY_OTHERS.fullmatch(name) and (word.static or word.prints is not None):
+                self.scripts[word.text if word.prints is None else word.prints] = None
+        self.learn(name, text)
+        if not isinstance(text, Pattern):
+            for one in before:
+                self.learn(name, ANYTHING if isinstance(one, Pattern) else one + text)
+
+    def list_of(self, name: str, words: Sequence[Word]) -> None:
+        """The elements of an array."""
+        for at, word in enumerate(words[:MOST_VALUES]):
+            self.learn(f"{name}[{at}]", value(word))
+        if all(word.static for word in words):
+            self.learn(f"{name}[@]", " ".join(word.text for word in words))
+
+    def learn(self, name: str, text: str) -> None:
+        known = self.values.get(name, ())
+        if len(text) > _LONGEST_VALUE:
+            self.complete = False
+        elif not any(text == one and type(text) is type(one) for one in known):
+            self.values[name] = (*known, text)[-MOST_VALUES:]
+        if name == "IFS":
+            self.complete = False  # words are parted elsewhere than at blanks
+
+    def set_arguments(self, arguments: Sequence[Word]) -> None:
+        """`$0`, `$1` and so on."""
+        for at, word in enumerate(arguments[:10]):
+            self.learn(str(at), value(word))
+        for name in "@*":
+            self.learn(name, " ".join(word.text for word in arguments[1:]))
+            for word in arguments[1:MOST_VALUES]:
+                if word.glob is not None:
+                    self.learn(name, Pattern(word.glob))
+
+    # ------------------------------------------------------------------------------------ commands that set something
+
+    def follow(self, command: Sequence[Word], stdin: Word | None) -> None:
+        """What a command says about what comes after it."""
+        name = command[0].text
+        if name == "set":
+            self._set(command)
+        elif name in ("read", "mapfile", "readarray"):
+            self._read(command, stdin)
+        elif name == "printf" and len(command) > 2 and command[1].text == "-v":
+            text = printed((command[0], *command[3:]))
+            self.learn(command[2].text, ANYTHING if text is None else text)
+        elif name == "alias":
+            pairs = (word.text.partition("=") for word in command[1:])
+            self.aliases |= {name: tuple(map(Word, text.split())) for name, equals, text in pairs if equals}
+        elif name == "hash" and len(command) > 3 and command[1].text == "-p":
+            self.aliases[command[3].text] = (command[2],)
+
+    def _set(self, command: Sequence[Word]) -> None:
+        rest = list(command[1:])
+        while rest and rest[0].text[:1] in ("-", "+"):
+            if rest.pop(0).text in ("--", "-"):
+                break
+        if rest:
+            self.set_arguments([command[0], *rest])
+
+    def _read(self, command: Sequence[Word], stdin: Word | None) -> None:
+        options, operands = read(command, _READ if command[0].text == "read" else Options("CcdnOsu"))
+        names = [word.text for word in operands] or ["REPLY" if command[0].text == "read" else "MAPFILE"]
+        array = value_of(options, "-a") if command[0].text == "read" else Word(names[0])
+        if stdin is None or not stdin.static:
+            glob = ANYTHING if stdin is None or stdin.glob is None else Pattern(stdin.glob)
+            for name in [*names, *([array.text, f"{array.text}[@]"] if array else [])]:
+                self.learn(name, glob)
+            return
+        if array is not None:
+            self.list_of(array.text, [Word(text) for text in stdin.text.split()])
+        for line in stdin.text.splitlines()[:MOST_VALUES]:
+            for name, text in zip(names, line.split(maxsplit=len(names) - 1), strict=False):
+                self.learn(name, text)
+
+
+_DEFINITIONS = ("variable_assignment", "for_statement", "function_definition")
+
+
+def value(word: Word) -> str:
+    """A word as the value of a variable."""
+    return word.text if word.static else ANYTHING if word.glob is None else Pattern(word.glob)
+
+
+def _is_reference(node: "Node") -> bool:
+    """`declare -n name=other`"""
+    parent = node.parent
+    return parent is not None and parent.type == "declaration_command" and " -n" in source(parent)

@@ -1,0 +1,29 @@
+"""Names of commands that are written as patterns, and words that are none."""
+
+import re
+from collections.abc import Iterator, Sequence
+from fnmatch import fnmatchcase
+
+from wave_agent.shell.values import Word
+from wave_agent.shell.wrappers import RUN_OTHERS
+from wave_agent.shell.writes import WRITERS
+
+_COMMON = "cat chmod chown curl docker git kill killall make nc node npm npx pip pip3 pkill python python3 reboot ssh scp"
+NAMES = sorted({*RUN_OTHERS, *WRITERS, *_COMMON.split(), "shutdown", "systemctl", "wget", "yarn"})
+"""What a pattern in front of a command may stand for. Which programs there are besides, the line does not say."""
+_DESCRIPTOR = re.compile(r"\{[A-Za-z_]\w*\}")
+_MOST = 16
+
+
+def meant(words: Sequence[Word]) -> Iterator[tuple[Word, ...]]:
+    """Other commands that this one may be."""
+    pattern = (words[0].glob or "").rsplit("/", 1)[-1]
+    if re.search(r"[\w-]", pattern):
+        names = [name for name in NAMES if fnmatchcase(name, pattern)]
+        yield from ((Word(name), *words[1:]) for name in names[:_MOST])
+    if len(words) > 1 and words[1].static and re.fullmatch(r"[\w*?\[\]-]+", words[1].glob or ""):
+        yield (words[0], Word(words[1].text, static=False), *words[2:])
+    # `git {fd}>log push`: the number of the redirection is kept in a variable.
+    rest = tuple(word for word in words[1:] if not _DESCRIPTOR.fullmatch(word.text))
+    if len(rest) + 1 < len(words):
+        yield (words[0], *rest)

@@ -1,0 +1,52 @@
+"""What commands print, if that is plain to see."""
+
+import re
+
+from wave_agent.shell.values import Word
+
+
+def printed(command: tuple[Word, ...]) -> str | None:
+    """What a simple command prints, if that is plain to see."""
+    if not command or not all(word.static for word in command):
+        return None
+    name, *arguments = (word.text for word in command)
+    if name in ("which", "type") or (name == "command" and arguments[:1] in (["-v"], ["-V"])):
+        return arguments[-1] if arguments else None
+    while name == "echo" and arguments and re.fullmatch("-[neE]+", arguments[0]):
+        arguments.pop(0)
+    if name in ("echo", "yes"):
+        return decode(" ".join(arguments))
+    return _formatted(arguments) if name == "printf" else None
+
+
+def _formatted(arguments: list[str]) -> str | None:
+    if arguments[:1] == ["--"]:
+        arguments = arguments[1:]
+    if not arguments:
+        return None
+    form, values = decode(arguments[0]), iter(arguments[1:])
+    filled = re.sub(r"%[sbq]", lambda _: decode(next(values, "")), form)
+    return " ".join([filled, *values])
+
+
+_ESCAPE = re.compile(
+    r"\\(?:x(?P<hex>[0-9a-fA-F]{1,2})|u(?P<short>[0-9a-fA-F]{1,4})|U(?P<long>[0-9a-fA-F]{1,8})"
+    r"|0?(?P<octal>[0-7]{1,3})|c(?P<control>.)|(?P<one>.))",
+    re.DOTALL,
+)
+_NAMED = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "v": "\v"}
+
+
+def decode(text: str) -> str:
+    """Backslashes as `$'…'`, `echo -e` and `printf` read them."""
+    return _ESCAPE.sub(_decoded, text)
+
+
+def _decoded(found: re.Match[str]) -> str:
+    if digits := found["hex"] or found["short"] or found["long"]:
+        return chr(min(int(digits, 16), 0x10FFFF))
+    if found["octal"]:
+        return chr(int(found["octal"], 8) & 0xFF)
+    if found["control"]:
+        return chr(ord(found["control"]) & 0x1F)
+    return _NAMED.get(found["one"], found["one"])
