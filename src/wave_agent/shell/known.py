@@ -16,7 +16,9 @@ MOST_VALUES = 16
 _MOST_DEFINITIONS = 3000
 _LONGEST_VALUE = 4000
 _READ = Options("adinNptu")
-RUN_BY_OTHERS = re.compile(r"BASH_ENV|ENV|PS4|PROMPT_COMMAND|(?:GIT_)?(?:EDITOR|PAGER)|VISUAL|GIT_\w*(?:COMMAND|EDITOR|SSH)")
+RUN_BY_OTHERS = re.compile(
+    r"BASH_ENV|ENV|PS4|PROMPT_COMMAND|(?:GIT_)?(?:EDITOR|PAGER)|VISUAL|GIT_\w*(?:COMMAND|EDITOR|SSH)"
+)
 """Variables whose value is run as a command."""
 
 
@@ -60,7 +62,7 @@ class Known:
             self.learn(name, ANYTHING)
         adds = any(child.type == "+=" for child in node.children)
         for value in node.children_by_field_name("value"):
-            before = self.values.get(name, ()) if adds else ()
+            before = self.values.get(f"{name}[@]" if value.type == "array" else name, ()) if adds else ()
             self._assign(name, value, before)
             if bracket:
                 self._assign(array, value, ())
@@ -74,6 +76,8 @@ class Known:
         if value.type == "array":
             first = [word for readings in each for word in readings[0]]
             self.list_of(name, first)
+            for one in before:
+                self.learn(f"{name}[@]", " ".join((one, *(word.text for word in first))))
 
     def _give(self, name: str, fields: Sequence[Word], before: tuple[str, ...]) -> None:
         text = value(Word(" ".join(word.text for word in fields), all(word.static for word in fields)))
@@ -86,6 +90,12 @@ class Known:
         if not isinstance(text, Pattern):
             for one in before:
                 self.learn(name, ANYTHING if isinstance(one, Pattern) else one + text)
+
+    def give(self, assignment: Word) -> None:
+        """`name=value`, as an argument."""
+        name, _, _ = assignment.text.partition("=")
+        glob = assignment.glob and assignment.glob.partition("=")[2]
+        self._give(name, [Word(assignment.text[len(name) + 1 :], assignment.static, glob)], ())
 
     def list_of(self, name: str, words: Sequence[Word]) -> None:
         """The elements of an array."""
@@ -144,12 +154,14 @@ class Known:
         names = [word.text for word in operands] or ["REPLY" if command[0].text == "read" else "MAPFILE"]
         array = value_of(options, "-a") if command[0].text == "read" else Word(names[0])
         if stdin is None or not stdin.static:
-            glob = ANYTHING if stdin is None or stdin.glob is None else Pattern(stdin.glob)
+            paths = [ANYTHING] if stdin is None else [ANYTHING, *map(Pattern, stdin.paths)]
             for name in [*names, *([array.text, f"{array.text}[@]"] if array else [])]:
-                self.learn(name, glob)
+                for path in paths:
+                    self.learn(name, path)
             return
         if array is not None:
-            self.list_of(array.text, [Word(text) for text in stdin.text.split()])
+            parts = stdin.text.split() if command[0].text == "read" else stdin.text.splitlines()
+            self.list_of(array.text, [Word(text) for text in parts])
         for line in stdin.text.splitlines()[:MOST_VALUES]:
             for name, text in zip(names, line.split(maxsplit=len(names) - 1), strict=False):
                 self.learn(name, text)

@@ -8,7 +8,9 @@ from wave_agent.shell.values import Word
 from wave_agent.shell.wrappers import RUN_OTHERS
 from wave_agent.shell.writes import WRITERS
 
-_COMMON = "cat chmod chown curl docker git kill killall make nc node npm npx pip pip3 pkill python python3 reboot ssh scp"
+_COMMON = (
+    "cat chmod chown curl docker git kill killall make nc node npm npx pip pip3 pkill python python3 reboot ssh scp"
+)
 NAMES = sorted({*RUN_OTHERS, *WRITERS, *_COMMON.split(), "shutdown", "systemctl", "wget", "yarn"})
 """What a pattern in front of a command may stand for. Which programs there are besides, the line does not say."""
 _DESCRIPTOR = re.compile(r"\{[A-Za-z_]\w*\}")

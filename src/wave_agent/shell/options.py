@@ -61,10 +61,11 @@ def _short(word: Word, options: Options, rest: list[Word]) -> Iterator[Option]:
         return
 
 
-_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=")
+_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=|-$")
 
 
 def without_assignments(words: Sequence[Word]) -> list[Word]:
+    """And without the `-` of `env - A=1 COMMAND`."""
     at = 0
     while at < len(words) and _ASSIGNMENT.match(words[at].text):
         at += 1

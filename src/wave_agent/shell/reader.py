@@ -32,6 +32,7 @@ _MOST_SCRIPTS = 120
 _LONGEST_ALTOGETHER = 8 * LONGEST
 _DEEPEST_WRAPPING = 24
 _MOST_STEPS = 32
+_BLANK = re.compile(r"\$IFS(?!\w)|\$\{IFS\}")
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
@@ -50,7 +51,8 @@ def _read(text: str, variables: Mapping[str, str], directory: str | None) -> Lin
     # A comment does not end with a backslash, everything else does: both readings count.
     unix = text.replace("\r\n", "\n").rstrip("\r")
     reader = _Reader(variables, directory)
-    for form in dict.fromkeys((unix, unix.replace("\\\n", ""))):
+    # The grammar parts `a$IFS-b` elsewhere than Bash does.
+    for form in dict.fromkeys((unix, unix.replace("\\\n", ""), _BLANK.sub(" ", unix))):
         reader.line(form)
     if not reader.understood:
         reader.cut(unix)
@@ -81,6 +83,7 @@ class _Reader:
         """Where a `cd` led that has just been read."""
         self._scripts = self._length = self._known_at_first = 0
         self._depth = 0
+        self._dotglob = False
 
     def line(self, text: str) -> None:
         """Twice, if on the way something was learned about values that were used before."""
@@ -111,6 +114,7 @@ class _Reader:
         self.known.collect(root)
         if self._depth == 0:
             self._known_at_first = self.known.size
+        self._dotglob |= "dotglob" in text  # a star then stands for the dot in front as well
         self.understood &= "@P}" not in text  # a value that is expanded once more
         self._visit(root)
 
@@ -207,7 +211,7 @@ class _Reader:
             text = printed(lines[0]) if lines else None
             if text is not None:
                 return Word(text)
-            if lines:
+            if lines and lines[0]:
                 return handed_on(lines[0], stdin) or Word(source(node), static=False)
         inside = [child for child in node.named_children if child.type in ("command", "redirected_statement")]
         if node.type in ("subshell", "compound_statement") and inside:
@@ -289,7 +293,8 @@ class _Reader:
         if name in self.known.functions and found[1:]:
             self.known.set_arguments(found)
             for at in range(1, min(len(found), MOST_VALUES)):  # the function may run what it is given
-                self._found(found[at:], stdin, level + 1)
+                if not re.search(r"\s", found[at].text):
+                    self._found(found[at:], stdin, level + 1)
 
     def _run(self, one: Tail | Script, stdin: Word | None, level: int) -> None:
         if isinstance(one, Script):
@@ -301,6 +306,8 @@ class _Reader:
         directories = self._directories
         if one.directory is not None:
             self._directories = tuple(normpath(join(base, one.directory.text)) for base in directories)
+        for assignment in one.assignments:
+            self.known.give(assignment)
         self._found(one.words, stdin, level + 1)
         if one.directory is not None:
             self._directories = directories
@@ -332,12 +339,15 @@ class _Reader:
         if pattern.startswith("~/") and home:
             pattern = escape(home[0]) + pattern[1:]
         pattern = _HERE.sub("./", pattern)
+        if self._dotglob:
+            pattern = _STAR.sub("**", pattern)
         for directory in self._directories:
             below = directory if target.below is None else join(directory, target.below.text)
             for place in _upwards(below) if target.upwards else (below,):
                 self.writes.append(target.write(join(escape(place), pattern)))
 
 
+_STAR = re.compile(r"(?<![^/])\*(?!\*)")
 _HIDDEN = re.compile(r"`|\$\(")
 _HERE = re.compile(r"^/proc/(?:self|thread-self|\$\$|\d+)/cwd/")
 
@@ -353,5 +363,13 @@ def _word_nodes(node: "Node") -> list["Node"]:
     return [
         child
         for child in node.named_children
-        if not child.type.endswith(("redirect", "assignment")) and child.type not in ("subshell", "comment")
+        if not child.type.endswith(("redirect", "assignment"))
+        and child.type not in ("subshell", "comment")
+        and not _is_descriptor(child)
     ]
+
+
+def _is_descriptor(node: "Node") -> bool:
+    """`bash 0<<< x`"""
+    after = node.next_sibling
+    return after is not None and after.type == "herestring_redirect" and after.start_byte == node.end_byte

@@ -41,6 +41,7 @@ class Redirections(Struct, frozen=True):
                 targets = node.children_by_field_name("destination")
                 behind += targets[1:]
                 written += _written(node, targets[:1], variables)
+                stdin = _substituted(targets[:1], variables) or stdin
             elif node.type == "herestring_redirect":
                 stdin = _text(node.named_children[-1:], variables)
             else:
@@ -59,6 +60,12 @@ def _written(node: "Node", targets: list["Node"], variables: Variables) -> list[
         return []
     found = [word for target in targets for fields in words(target, variables) for word in fields]
     return [word for word in found if operator != ">&" or not _DESCRIPTOR.fullmatch(word.text)]
+
+
+def _substituted(targets: list["Node"], variables: Variables) -> Word | None:
+    """`< <(…)`"""
+    found = [word for node in targets if node.type == "process_substitution" for word in words(node, variables)[0]]
+    return next((word if word.prints is None else Word(word.prints) for word in found), None)
 
 
 def _text(nodes: list["Node"], variables: Variables) -> Word | None:

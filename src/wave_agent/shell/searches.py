@@ -14,11 +14,11 @@ def handed_on(words: Sequence[Word], stdin: Word | None) -> Word | None:
     """What a command prints: the text, or the pattern of the paths; none if nothing is known of it."""
     places = list(_searched(words))
     if places:
-        return Word(places[0].text, static=False, glob=places[0].pattern)
+        return Word(places[0].text, static=False, paths=tuple(place.pattern for place in places))
     name, operands = words[0].text, [word for word in words[1:] if not word.text.startswith("-")]
     if stdin is None or name not in _FILTERS or (name == "cat" and operands):
         return None
-    return stdin if name in _UNCHANGED else Word(stdin.text, static=False, glob=stdin.glob)
+    return stdin if name in _UNCHANGED else Word(stdin.text, static=False, paths=stdin.paths)
 
 
 def _searched(words: Sequence[Word]) -> Iterator[Word]:

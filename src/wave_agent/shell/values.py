@@ -15,6 +15,8 @@ class Word(Struct, frozen=True):
     """The word as a pattern, if it is one. What was quoted stands in brackets: `[*]`."""
     prints: str | None = None
     """What can be read from it, if it is a process substitution with a known output."""
+    paths: tuple[str, ...] = ()
+    """Patterns of the paths in it, if it is the output of a search."""
 
     @property
     def pattern(self) -> str:

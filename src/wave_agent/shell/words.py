@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 
-
 class Pattern(str):
     """A value of which only a pattern is known."""
 

@@ -6,6 +6,7 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
+from wave_agent.shell.carriers import EVERYWHERE, scripts_in, tails
 from wave_agent.shell.options import Options, has, read, value_of, without_assignments
 from wave_agent.shell.searches import found, found_name
 from wave_agent.shell.values import Word
@@ -19,6 +20,7 @@ class Tail(Struct, frozen=True):
     words: tuple[Word, ...]
     directory: Word | None = None
     """Where, if not where the command itself is run."""
+    assignments: tuple[Word, ...] = ()
 
 
 class Script(Struct, frozen=True):
@@ -44,6 +46,9 @@ def inner(words: Sequence[Word], stdin: Word | None) -> Iterator[Inner]:
         yield from _SPECIAL[short](words, stdin)
     elif short in _PREFIXES:
         yield from _prefix(words, _PREFIXES[short])
+    else:
+        yield from (Script(text) for text in scripts_in(words))
+        yield from (Tail(tuple(tail)) for tail in tails(words))
 
 
 # --------------------------------------------------------------------------------- those that put words in front of one
@@ -57,6 +62,8 @@ class Prefix(Struct, frozen=True):
     """Operands in front of the command."""
     lookups: tuple[str, ...] = ()
     """Options with which nothing is run."""
+    directory: tuple[str, ...] = ()
+    """Options that say where."""
 
 
 _SUDO = Options("CDghpRrTtUu", ("--user", "--group", "--host", "--prompt", "--chdir", "--role", "--type", "--chroot"))
@@ -71,11 +78,11 @@ _PREFIXES: Mapping[str, Prefix] = {
     "command": Prefix(lookups=("-v", "-V")),
     "dbus-run-session": Prefix(),
     "doas": Prefix(Options("uC")),
-    "env": Prefix(Options("uCS", ("--unset", "--chdir", "--split-string"))),
+    "env": Prefix(Options("uCS", ("--unset", "--chdir", "--split-string")), directory=("-C", "--chdir")),
     "exec": Prefix(Options("a")),
     "fakeroot": Prefix(Options("ils")),
     "faketime": Prefix(Options("f"), skipped=1),
-    "flock": Prefix(Options("wEc", ("--timeout", "--conflict-exit-code", "--command")), skipped=1),
+    "flock": Prefix(Options("wEc", ("--timeout", "--wait", "--conflict-exit-code", "--command")), skipped=1),
     "gosu": Prefix(skipped=1),
     "ionice": Prefix(Options("cnpPu", ("--class", "--classdata"))),
     "ltrace": Prefix(Options("aAeFlnopsuwx")),
@@ -87,7 +94,7 @@ _PREFIXES: Mapping[str, Prefix] = {
     "stdbuf": Prefix(Options("ioe", ("--input", "--output", "--error"))),
     "strace": Prefix(Options("aAbeEIoOpPsSuUX")),
     "su-exec": Prefix(skipped=1),
-    "sudo": Prefix(_SUDO),
+    "sudo": Prefix(_SUDO, directory=("-D", "--chdir")),
     "systemd-run": Prefix(Options("HMpEut", ("--unit", "--property", "--setenv", "--uid", "--gid", "--description"))),
     "taskset": Prefix(skipped=1),
     "time": Prefix(Options("fo", ("--format", "--output"))),
@@ -103,10 +110,13 @@ def _prefix(words: Sequence[Word], prefix: Prefix) -> Iterator[Inner]:
     options, operands = read(words, prefix.options)
     if has(options, *prefix.lookups):
         return
-    operands = without_assignments(operands)
+    given, operands = operands, without_assignments(operands)
     if split := value_of(options, "-S", "--split-string"):
         yield Script(_joined([split, *operands]))
-    yield from _command(operands[prefix.skipped :])
+    assignments = tuple(word for word in given[: len(given) - len(operands)] if "=" in word.text)
+    for one in _command(operands[prefix.skipped :]):
+        where = value_of(options, *prefix.directory)
+        yield Tail(one.words, where, assignments) if isinstance(one, Tail) else one
 
 
 def _command(words: Sequence[Word]) -> Iterator[Inner]:
@@ -137,14 +147,19 @@ def _shell(words: Sequence[Word], stdin: Word | None) -> Iterator[Inner]:
         short = not option.startswith("--")
         reads_text |= (short and "c" in option) or option == "--command"
         reads_stdin |= short and "s" in option
+        if option in ("--rcfile", "--init-file"):
+            yield from (one for word in rest[:1] for one in _file(word))
         if (short and option[-1] in "oO") or option in ("--rcfile", "--init-file"):
             rest = rest[1:]
     if reads_text:
         yield from (Script(text, tuple(rest[1:])) for text in rest[:1])
-    elif reads_stdin or not rest or rest[0].text in ("-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"):
+    elif reads_stdin or not rest or rest[0].text == "-" or _STDIN.fullmatch(rest[0].text):
         yield from (Script(text, (Word("sh"), *rest)) for text in [stdin] if text is not None)
     else:
         yield from _file(rest[0])
+
+
+_STDIN = re.compile(r"/dev/(?:stdin|fd/0)|/proc/(?:self|thread-self)/fd/0")
 
 
 def _file(word: Word) -> Iterator[Inner]:
@@ -154,7 +169,7 @@ def _file(word: Word) -> Iterator[Inner]:
 
 def _source(words: Sequence[Word], stdin: Word | None) -> Iterator[Inner]:
     for word in words[1:2]:
-        if word.text in ("/dev/stdin", "/dev/fd/0") and stdin is not None:
+        if _STDIN.fullmatch(word.text) and stdin is not None:
             yield Script(stdin)
         yield from _file(word)
 
@@ -178,13 +193,6 @@ def _alias(words: Sequence[Word], _: Word | None) -> Iterator[Inner]:
             yield Script(Word(value, word.static))
 
 
-def _set(words: Sequence[Word], _: Word | None) -> Iterator[Inner]:
-    """`set -- git push; "$@"`"""
-    texts = [word.text for word in words]
-    if "--" in texts:
-        yield Tail(tuple(words[texts.index("--") + 1 :]))
-
-
 def _coproc(words: Sequence[Word], _: Word | None) -> Iterator[Inner]:
     texts = [word.text for word in words]
     if "{" in texts:
@@ -204,10 +212,24 @@ def _run_as(words: Sequence[Word], _: Word | None) -> Iterator[Inner]:
         yield from (Script(operands[at + 1]) for at, word in enumerate(operands[:-1]) if word.text == "-c")
 
 
-def _with_script_option(words: Sequence[Word], _: Word | None) -> Iterator[Inner]:
+def _with_script_option(words: Sequence[Word], stdin: Word | None) -> Iterator[Inner]:
     options, _operands = read(words, Options("cEIOBTmo", ("--command", "--log-out", "--log-io")), mixed=True)
-    if text := value_of(options, "-c", "--command"):
+    if text := value_of(options, "-c", "--command") or stdin:
         yield Script(text)
+
+
+def _stdin(_: Sequence[Word], stdin: Word | None) -> Iterator[Inner]:
+    if stdin is not None:
+        yield Script(stdin)
+
+
+def _make(words: Sequence[Word], stdin: Word | None) -> Iterator[Inner]:
+    """Lines with a tab in front are for a shell."""
+    options, _ = read(words, Options("fCIo", ("--file", "--makefile", "--directory")), mixed=True)
+    file = value_of(options, "-f", "--file", "--makefile")
+    if file is not None and file.text == "-" and stdin is not None:
+        recipes = (line.lstrip("\t@-") for line in stdin.text.splitlines() if line.startswith("\t"))
+        yield Script(Word("\n".join(recipes), stdin.static))
 
 
 def _watch(words: Sequence[Word], _: Word | None) -> Iterator[Inner]:
@@ -226,7 +248,9 @@ def _ssh(words: Sequence[Word], _: Word | None) -> Iterator[Inner]:
         yield Script(_joined(rest))
 
 
-_XARGS = Options("adEILnPs", ("--arg-file", "--delimiter", "--max-lines", "--max-args", "--max-procs", "--max-chars"))
+_XARGS = Options(
+    "adEILnPs", ("--arg-file", "--delimiter", "--process-slot-var", "--max-args", "--max-procs", "--max-chars")
+)
 
 
 def _xargs(words: Sequence[Word], stdin: Word | None) -> Iterator[Inner]:
@@ -236,14 +260,12 @@ def _xargs(words: Sequence[Word], stdin: Word | None) -> Iterator[Inner]:
         return
     given = [Word(text) for text in stdin.text.split()] if stdin is not None and stdin.static else []
     mark = value_of(options, "-I", "--replace") or (Word("{}") if has(options, "-i", "--replace") else None)
-    if stdin is not None and stdin.glob is not None:
-        given = [stdin]
+    paths = [Word(path, static=False, glob=path) for path in (stdin.paths if stdin is not None else ())]
     if mark is None:
-        yield Tail((*operands, *given))
+        yield Tail((*operands, *given, *paths))
         return
-    if stdin is not None and stdin.glob is not None:
-        yield Tail(tuple(stdin if word.text == mark.text else word for word in operands))
-        return
+    for path in paths:
+        yield Tail(tuple(path if word.text == mark.text else word for word in operands))
     lines = stdin.text.splitlines()[:_MOST] if stdin is not None and stdin.static else [mark.text]
     for line in lines:
         yield Tail(tuple(Word(word.text.replace(mark.text, line), word.static) for word in operands))
@@ -282,7 +304,15 @@ def _find(words: Sequence[Word], _: Word | None) -> Iterator[Inner]:
                 yield Tail((Word(named.text, glob=named.text), *run[1:]))
 
 
-GIT = Options("Cc", ("--git-dir", "--work-tree", "--namespace", "--exec-path", "--super-prefix", "--config-env"))
+GIT = Options(
+    "Cc", ("--git-dir", "--work-tree", "--namespace", "--exec-path", "--super-prefix", "--config-env", "--attr-source")
+)
+_GIT_RUNS = re.compile(
+    r"(?:core\.(?:editor|pager|sshcommand|fsmonitor|askpass|gitproxy)|sequence\.editor|pager\.\w+|diff\.external"
+    r"|(?:difftool|mergetool|filter|diff|merge)\.[^=]+\.\w+|credential\.[^=]*helper|gpg\.[^=]*program)=!?(.*)",
+    re.DOTALL | re.IGNORECASE,
+)
+"""Settings whose value is a command."""
 
 
 def _git(words: Sequence[Word], _: Word | None) -> Iterator[Inner]:
@@ -295,6 +325,8 @@ def _git(words: Sequence[Word], _: Word | None) -> Iterator[Inner]:
         alias = re.fullmatch(r"alias\.([^=]+)=(.*)", option.value.text if option.value else "", re.DOTALL)
         if alias and alias[2].startswith("!"):
             yield Script(Word(alias[2][1:]))
+        elif runs := _GIT_RUNS.fullmatch(option.value.text if option.value else ""):
+            yield Script(Word(runs[1]))
         elif alias and texts[:1] == [alias[1]]:
             yield Tail((words[0], *map(Word, alias[2].split()), *operands[1:]))
     if texts[:2] == ["submodule", "foreach"]:
@@ -309,14 +341,16 @@ def _git(words: Sequence[Word], _: Word | None) -> Iterator[Inner]:
 _SPECIAL: Mapping[str, Callable[[Sequence[Word], Word | None], Iterator[Inner]]] = {
     ".": _source,
     "alias": _alias,
+    "at": _stdin,
+    "batch": _stdin,
     "coproc": _coproc,
     "eval": _eval,
     "find": _find,
     "git": _git,
+    "make": _make,
     "parallel": _parallel,
     "runuser": _run_as,
     "script": _with_script_option,
-    "set": _set,
     "source": _source,
     "ssh": _ssh,
     "su": _run_as,
@@ -324,5 +358,5 @@ _SPECIAL: Mapping[str, Callable[[Sequence[Word], Word | None], Iterator[Inner]]]
     "watch": _watch,
     "xargs": _xargs,
 }
-RUN_OTHERS = SHELLS | (frozenset(_SPECIAL) - {"git"}) | frozenset(_PREFIXES)
+RUN_OTHERS = SHELLS | (frozenset(_SPECIAL) - {"git", "make"}) | frozenset(_PREFIXES) | EVERYWHERE
 """Commands whose arguments are commands."""
