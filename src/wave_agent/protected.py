@@ -31,9 +31,14 @@ START_UP_FILES = (
         ".zshenv",
         ".zprofile",
         ".zlogin",
+        ".zlogout",
+        ".bash_aliases",
+        ".inputrc",
+        ".pam_environment",
     ),
-    *(".config/fish/config.fish", ".gitconfig", ".config/git/config"),
+    *(".config/fish/config.fish", ".gitconfig", ".config/git/config", ".ssh/rc"),
 )
+START_UP_DIRECTORIES = (".config/fish/conf.d",)
 
 
 class ProtectedPaths(Struct, frozen=True):
@@ -159,6 +164,7 @@ def protected_paths(
         files += named_files(hook.command, hook.args, project, plugin_root=hook.plugin_root)
     files += settings
     directories = [str(directory / name) for directory in git for name in GIT_DIRECTORIES]
+    directories += [str((home or Path.home()) / name) for name in START_UP_DIRECTORIES]
     return ProtectedPaths(
         frozenset(form for file in files for form in (os.path.normpath(file), os.path.realpath(file))),
         tuple(dict.fromkeys(form for one in directories for form in (os.path.normpath(one), os.path.realpath(one)))),

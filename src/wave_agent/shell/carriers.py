@@ -6,12 +6,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from wave_agent.shell.values import Word
 
 EVERYWHERE = frozenset(
-    (
-        "aa-exec bwrap capsh cgexec choom chpst chronic cpulimit daemonize dpkg-architecture dumb-init eatmydata entr "
-        "fakechroot firejail gdb hyperfine i386 linux32 linux64 numactl perf prlimit proot proxychains proxychains4 "
-        "retry rlwrap schedtool screen setarch setpriv setuidgid softlimit ssh-agent start-stop-daemon systemd-inhibit "
-        "tini tmux torsocks trickle uname26 valgrind x86_64 xvfb-run"
-    ).split()
+    {
+        *("aa-exec", "bwrap", "capsh", "cgexec", "choom", "chpst"),
+        *("chronic", "cpulimit", "daemonize", "dpkg-architecture", "dumb-init", "eatmydata"),
+        *("entr", "fakechroot", "firejail", "gdb", "hyperfine", "i386"),
+        *("linux32", "linux64", "numactl", "perf", "prlimit", "proot"),
+        *("proxychains", "proxychains4", "retry", "rlwrap", "schedtool", "screen"),
+        *("setarch", "setpriv", "setuidgid", "softlimit", "ssh-agent", "start-stop-daemon"),
+        *("systemd-inhibit", "tini", "tmux", "torsocks", "trickle", "uname26"),
+        *(
+            "valgrind",
+            "x86_64",
+            "xvfb-run",
+        ),
+    }
 )
 """What stands behind these may be a command from any word on."""
 _AFTER: Mapping[str, frozenset[str]] = {

@@ -117,6 +117,8 @@ class Known:
         """`$0`, `$1` and so on."""
         for at, word in enumerate(arguments[:10]):
             self.learn(str(at), value(word))
+            if word.glob is not None:
+                self.learn(str(at), Pattern(word.glob))
         for name in "@*":
             self.learn(name, " ".join(word.text for word in arguments[1:]))
             for word in arguments[1:MOST_VALUES]:

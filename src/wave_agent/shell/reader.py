@@ -19,10 +19,11 @@ from wave_agent.shell.plain import plain_commands
 from wave_agent.shell.printing import printed
 from wave_agent.shell.redirections import Redirections
 from wave_agent.shell.searches import handed_on
+from wave_agent.shell.targets import Target
 from wave_agent.shell.values import Command, Line, Word, Write, escape
 from wave_agent.shell.words import combinations, source
 from wave_agent.shell.wrappers import Script, Tail, inner
-from wave_agent.shell.writes import Target, targets
+from wave_agent.shell.writes import targets
 
 if TYPE_CHECKING:
     from tree_sitter import Node

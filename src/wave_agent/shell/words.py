@@ -346,8 +346,9 @@ def _word(parts: list[Segment], variables: Variables) -> Word:
     tilde = None if parts[0].quoted else _TILDE.match(parts[0].text)
     place = variables.get(_TILDES[tilde[1]], ()) if tilde else ()
     if tilde and place and (tilde.end() < len(parts[0].text) or not parts[1:]):
-        parts = [Segment(place[-1], quoted=True), Segment(parts[0].text[tilde.end() :]), *parts[1:]]
+        parts = [Segment(place[0], quoted=True), Segment(parts[0].text[tilde.end() :]), *parts[1:]]
     # What is unknown may be anything; in front it says nothing about the place.
+    first = next((part for part in parts if part.text), parts[0])
     wild = any(not part.static or (not part.quoted and _WILDCARD.search(part.text)) for part in parts)
     pattern = "".join(
         part.glob if not part.static else escape(part.text) if part.quoted else part.text for part in parts
@@ -355,6 +356,6 @@ def _word(parts: list[Segment], variables: Variables) -> Word:
     return Word(
         "".join(part.text for part in parts),
         static=all(part.static for part in parts),
-        glob=pattern if wild and (parts[0].static or parts[0].glob != "*") else None,
+        glob=pattern if wild and (first.static or first.glob != "*") else None,
         prints=parts[0].prints,
     )

@@ -2,28 +2,15 @@
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from posixpath import basename
+from posixpath import basename, dirname
 
 from msgspec import Struct
 
+from wave_agent.shell.git import git_targets
 from wave_agent.shell.options import Option, Options, has, read, value_of
-from wave_agent.shell.values import Reach, Word, Write
 from wave_agent.shell.searches import found
-from wave_agent.shell.wrappers import GIT
-
-
-class Target(Struct, frozen=True):
-    """A word that names a path which is written, and the directory that it is relative to, if not the current one."""
-
-    word: Word
-    reach: Reach = Reach.FILE
-    names: tuple[str, ...] = ()
-    below: Word | None = None
-    upwards: bool = False
-    """It is searched in the directories around as well."""
-
-    def write(self, pattern: str) -> Write:
-        return Write(pattern, self.reach, self.names)
+from wave_agent.shell.targets import Target
+from wave_agent.shell.values import Reach, Word
 
 
 def targets(words: Sequence[Word]) -> Iterator[Target]:
@@ -91,7 +78,8 @@ class _Into(Struct, frozen=True):
 
     def _destination(self, target: Word, sources: Sequence[Word], options: Sequence[Option]) -> Iterator[Target]:
         whole = has(options, "-r", "-R", "-a", "--recursive", "--archive")
-        names = tuple(basename(word.pattern) or "*" for word in sources)
+        whole_path = has(options, "--parents")
+        names = tuple((word.pattern if whole_path else basename(word.pattern)) or "*" for word in sources)
         yield Target(target, Reach.TREE if whole else self.reach, names)
         # `cp -r a/. b` puts what is in `a` into `b`.
         if any(word.text.endswith(("/.", "/..")) or word.text in (".", "..") for word in sources):
@@ -99,10 +87,26 @@ class _Into(Struct, frozen=True):
 
 
 def _link(words: Sequence[Word]) -> Iterator[Target]:
-    _, operands = read(words, _COPY, mixed=True)
+    """By another name a file can be written as well, so that what is linked to counts."""
+    options, operands = read(words, _COPY, mixed=True)
     if len(operands) == 1:
         yield Target(Word(basename(operands[0].text), operands[0].static), Reach.TREE)
     yield from _Into(Reach.TREE)(words)
+    into = value_of(options, "-t", "--target-directory")
+    sources = operands if into is not None or len(operands) == 1 else operands[:-1]
+    places = [into, None] if into is not None else [*operands[-1:], *map(_parent, operands[-1:]), None]
+    yield from (Target(word, Reach.TREE, below=place) for word in sources for place in places)
+
+
+def _parent(word: Word) -> Word:
+    return Word(dirname(word.text) or ".")
+
+
+def _copy(words: Sequence[Word]) -> Iterator[Target]:
+    options, _ = read(words, _COPY, mixed=True)
+    yield from _Into()(words)
+    if has(options, "-l", "-s", "--link", "--symbolic-link"):
+        yield from _link(words)
 
 
 def _rsync(words: Sequence[Word]) -> Iterator[Target]:
@@ -115,7 +119,85 @@ def _rsync(words: Sequence[Word]) -> Iterator[Target]:
         yield Target(operands[-1], Reach.TREE, names or ("*",))
 
 
+def _secure_copy(words: Sequence[Word]) -> Iterator[Target]:
+    _, operands = read(words, Options("cDFiJloPSX"), mixed=True)
+    names = tuple(basename(word.pattern) for word in operands[:-1])
+    yield from (Target(word, Reach.TREE, names) for word in operands[1:][-1:] if ":" not in word.text)
+
+
+def _second(words: Sequence[Word]) -> Iterator[Target]:
+    """`uniq IN OUT`"""
+    _, operands = read(words, Options("fsw", ("--skip-fields", "--skip-chars", "--check-chars")), mixed=True)
+    yield from map(Target, operands[1:2])
+
+
 # ------------------------------------------------------------------------------------------- an option says where it is
+
+
+class _Option(Struct, frozen=True):
+    """The value of an option, however it is attached: `-o FILE`, `-oFILE`, `--output=FILE`."""
+
+    names: tuple[str, ...]
+    prefix: bool = False
+    """The names of the files only begin with it."""
+
+    def __call__(self, words: Sequence[Word]) -> Iterator[Target]:
+        for at, word in enumerate(words[1:], 1):
+            for name in self.names:
+                if word.text == name:
+                    yield from map(self._target, words[at + 1 : at + 2])
+                elif word.text.startswith(name) and (len(name) == 2 or word.text[len(name)] == "="):
+                    yield self._target(_after(word, len(name)))
+
+    def _target(self, word: Word) -> Target:
+        return Target(Word(word.text, word.static, f"{word.pattern}*")) if self.prefix else Target(word)
+
+
+def _after(word: Word, length: int) -> Word:
+    """What is attached to an option."""
+    cut = length + (word.text[length : length + 1] == "=")
+    return Word(word.text[cut:], word.static, word.glob and word.glob[cut:])
+
+
+def _split(words: Sequence[Word]) -> Iterator[Target]:
+    _, operands = read(words, Options("abClnt", ("--bytes", "--lines", "--number", "--filter")), mixed=True)
+    yield from (Target(Word(word.text, word.static, f"{word.pattern}*")) for word in operands[1:2])
+
+
+def _sed(words: Sequence[Word]) -> Iterator[Target]:
+    """Its files, if they are changed in place; and those that its script writes to."""
+    yield from _Each(_SED, only=("-i", "--in-place"))(words)
+    options, operands = read(words, _SED, mixed=True)
+    given = [option.value for option in options if option.name in ("-e", "--expression") and option.value]
+    for script in given or operands[:1]:
+        yield from (Target(Word(file.strip(), script.static)) for file in _SED_WRITES.findall(script.text))
+
+
+_SED_WRITES = re.compile(r"[wW][ \t]+([^\n]+)")
+
+
+def _editor(words: Sequence[Word]) -> Iterator[Target]:
+    yield from _Each(_EDITOR)(words)
+    for word in words[1:]:
+        yield from (Target(Word(file)) for file in _EDITOR_WRITES.findall(word.text))
+
+
+_EDITOR_WRITES = re.compile(r"\b(?:w|wr|write|sav|saveas|wq|x|up|update)!?[ \t]+(?:>>[ \t]*)?([^\n|]+)")
+
+
+def _history(words: Sequence[Word]) -> Iterator[Target]:
+    options, operands = read(words, Options("d"), mixed=True)
+    if has(options, "-w", "-a"):
+        yield from map(Target, operands)
+
+
+def _compress(words: Sequence[Word]) -> Iterator[Target]:
+    """The file is replaced by another one of almost the same name."""
+    options, operands = read(words, Options("STb", ("--suffix", "--threads")), mixed=True)
+    if not has(options, "-c", "-t", "-l", "--stdout", "--to-stdout", "--test", "--list"):
+        for word in operands:
+            yield Target(word)
+            yield Target(Word(re.sub(r"\.(?:gz|xz|bz2|zst|lzma|Z)$", "", word.text), word.static))
 
 
 def _dd(words: Sequence[Word]) -> Iterator[Target]:
@@ -191,54 +273,6 @@ def _find(words: Sequence[Word]) -> Iterator[Target]:
             yield Target(words[at + 1])
 
 
-# ------------------------------------------------------------------------------------------------------------------ git
-
-_CONFIG = Options("f", ("--file", "--blob", "--type", "--default", "--value", "--comment"))
-_READING = ("--get", "--get-all", "--get-regexp", "--get-urlmatch", "--list", "-l", "--get-color", "--get-colorbool")
-_CONFIG_FILES = {"--global": ("~/.gitconfig", "~/.config/git/config"), "--system": ("/etc/gitconfig",)}
-
-
-def _git(words: Sequence[Word]) -> Iterator[Target]:
-    options, operands = read(words, GIT)
-    if not operands:
-        return
-    below = value_of(options, "-C")
-    name = operands[0].text
-    if name == "config":
-        yield from _git_config(operands, below, value_of(options, "--git-dir"))
-    elif name in _GIT_CONFIGURES and len(operands) > 1 and operands[1].text in _GIT_CONFIGURES[name]:
-        yield Target(Word(".git/config"), below=below)
-    elif name in ("rm", "mv", "restore"):
-        _, paths = read(operands, Options("s", ("--source", "--pathspec-from-file")), mixed=True)
-        yield from (Target(word, Reach.TREE, below=below) for word in paths)
-    elif name == "checkout" and "--" in (texts := [word.text for word in operands]):
-        yield from (Target(word, Reach.TREE, below=below) for word in operands[texts.index("--") + 1 :])
-
-
-_GIT_CONFIGURES = {"remote": ("add", "remove", "rm", "rename", "set-url", "set-branches", "set-head")}
-
-
-def _git_config(operands: Sequence[Word], below: Word | None, git_dir: Word | None) -> Iterator[Target]:
-    options, rest = read(operands, _CONFIG, mixed=True)
-    texts = [word.text for word in rest]
-    if has(options, *_READING) or texts[:1] in (["get"], ["list"]):
-        return
-    changes = has(options, "--add", "--unset", "--unset-all", "--replace-all", "-e", "--edit") or has(
-        options, "--rename-section", "--remove-section"
-    )
-    if not changes and len(rest) < 2:
-        return
-    if file := value_of(options, "-f", "--file"):
-        yield Target(file, below=below)
-        return
-    files = [file for option in options for file in _CONFIG_FILES.get(option.name, ())]
-    yield from (Target(Word(file, glob=file)) for file in files)
-    if git_dir is not None:
-        yield Target(Word(f"{git_dir.text}/config", git_dir.static), below=below)
-    elif not files:
-        yield Target(Word(".git/config"), below=below)
-
-
 WRITERS: Mapping[str, Callable[[Sequence[Word]], Iterator[Target]]] = {
     **dict.fromkeys(("tee", "touch", "rmdir", "unlink", "mkdir", "mkfifo", "sponge"), _Each(Options("rdmtA"))),
     "truncate": _Each(Options("rs", ("--size", "--reference"))),
@@ -249,16 +283,32 @@ WRITERS: Mapping[str, Callable[[Sequence[Word]], Iterator[Target]]] = {
     "chgrp": _Each(skip=1, reach=Reach.TREE, unless=("--reference",)),
     "chattr": _Each(skip=1),
     "setfacl": _Each(Options("mxMX")),
-    "cp": _Into(),
+    "cp": _copy,
+    "scp": _secure_copy,
     "install": _Into(),
     "mv": _Into(Reach.TREE, moves=True),
     "ln": _link,
     "rsync": _rsync,
     "dd": _dd,
-    "sed": _Each(_SED, only=("-i", "--in-place")),
+    "sed": _sed,
+    "sort": _Option(("-o", "--output")),
+    "uniq": _second,
+    "split": _split,
+    "csplit": _Option(("-f", "--prefix"), prefix=True),
+    **dict.fromkeys(
+        ("gzip", "gunzip", "xz", "unxz", "bzip2", "bunzip2", "zstd", "unzstd", "lzma", "uncompress", "compress"),
+        _compress,
+    ),
+    "script": _Each(Options("cEIOBTmo", ("--command", "--echo"))),
+    **dict.fromkeys(("cc", "gcc", "g++", "c++", "clang", "clang++", "ld", "as", "go", "rustc"), _Option(("-o",))),
+    **dict.fromkeys(("pandoc", "jq", "dot", "protoc", "objcopy"), _Option(("-o", "--output"))),
+    "openssl": _Option(("-out", "-keyout")),
+    "ssh-keygen": _Option(("-f",)),
+    "history": _history,
     "perl": _Each(Options("eEIMmF"), only=("-i",)),
     "ruby": _Each(Options("eIr"), only=("-i",)),
-    **dict.fromkeys(("ed", "ex", "vi", "vim", "nvim", "nano", "emacs"), _Each(_EDITOR)),
+    **dict.fromkeys(("ed", "nano", "emacs"), _Each(_EDITOR)),
+    **dict.fromkeys(("ex", "vi", "vim", "nvim"), _editor),
     "patch": _patch,
     "tar": _tar,
     "bsdtar": _tar,
@@ -266,5 +316,5 @@ WRITERS: Mapping[str, Callable[[Sequence[Word]], Iterator[Target]]] = {
     "curl": _curl,
     "wget": _wget,
     "find": _find,
-    "git": _git,
+    "git": git_targets,
 }

@@ -1,0 +1,103 @@
+"""What git writes to besides its objects."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TypeAlias
+
+from wave_agent.shell.options import Options, has, read, value_of
+from wave_agent.shell.targets import Target
+from wave_agent.shell.values import Reach, Word
+from wave_agent.shell.wrappers import GIT
+
+_CONFIG = Options("f", ("--file", "--blob", "--type", "--default", "--value", "--comment"))
+_READING = ("--get", "--get-all", "--get-regexp", "--get-urlmatch", "--list", "-l", "--get-color", "--get-colorbool")
+_CONFIG_FILES = {"--global": ("~/.gitconfig", "~/.config/git/config"), "--system": ("/etc/gitconfig",)}
+
+
+_Writer: TypeAlias = Callable[[Sequence[Word], Word | None], Iterator[Target]]
+
+
+def git_targets(words: Sequence[Word]) -> Iterator[Target]:
+    options, operands = read(words, GIT)
+    if not operands:
+        return
+    below = value_of(options, "-C")
+    name = operands[0].text
+    if name == "config":
+        yield from _git_config(operands, below, value_of(options, "--git-dir"))
+    elif name in _GIT_CONFIGURES and len(operands) > 1 and operands[1].text in _GIT_CONFIGURES[name]:
+        yield Target(Word(".git/config"), below=below, upwards=True)
+    elif name in _SUBCOMMANDS:
+        yield from _SUBCOMMANDS[name](operands, below)
+
+
+_GIT_CONFIGURES = {"remote": ("add", "remove", "rm", "rename", "set-url", "set-branches", "set-head")}
+
+
+def _paths(operands: Sequence[Word], below: Word | None) -> Iterator[Target]:
+    _, paths = read(operands, Options("s", ("--source", "--pathspec-from-file")), mixed=True)
+    yield from (Target(word, Reach.TREE, below=below) for word in paths)
+
+
+def _checkout(operands: Sequence[Word], below: Word | None) -> Iterator[Target]:
+    texts = [word.text for word in operands]
+    end = texts.index("--") if "--" in texts else len(texts)
+    yield from (Target(word, Reach.TREE, below=below) for word in operands[end + 1 :])
+
+
+def _output(operands: Sequence[Word], below: Word | None) -> Iterator[Target]:
+    options, _ = read(operands, Options("o", ("--output", "--output-directory")), mixed=True)
+    for name, reach in (("--output", Reach.FILE), ("-o", Reach.INSIDE), ("--output-directory", Reach.INSIDE)):
+        if file := value_of(options, name):
+            yield Target(file, reach, ("*",) if reach is Reach.INSIDE else (), below)
+
+
+def _bundle(operands: Sequence[Word], below: Word | None) -> Iterator[Target]:
+    _, rest = read(operands, Options(), mixed=True)
+    if [word.text for word in rest[:1]] == ["create"]:
+        yield from (Target(word, below=below) for word in rest[1:2])
+
+
+def _new_directory(operands: Sequence[Word], below: Word | None) -> Iterator[Target]:
+    """`clone`, `worktree add`, `submodule add`: every operand may be the directory."""
+    _, rest = read(operands, Options("bBojuc", ("--branch", "--origin", "--depth", "--reference")), mixed=True)
+    if operands[0].text == "clone" or [word.text for word in rest[:1]] == ["add"]:
+        yield from (Target(word, Reach.INSIDE, below=below) for word in rest[1:])
+
+
+def _init(operands: Sequence[Word], below: Word | None) -> Iterator[Target]:
+    """A template brings hooks and settings."""
+    options, rest = read(operands, Options("b", ("--template", "--separate-git-dir", "--initial-branch")), mixed=True)
+    if has(options, "--template"):
+        where = f"{rest[0].text}/.git/config" if rest else ".git/config"
+        yield Target(Word(where), below=below)
+
+
+_SUBCOMMANDS: Mapping[str, _Writer] = {
+    **dict.fromkeys(("rm", "mv", "restore"), _paths),
+    **dict.fromkeys(("archive", "diff", "diff-index", "diff-tree", "format-patch", "log", "show"), _output),
+    **dict.fromkeys(("clone", "submodule", "worktree"), _new_directory),
+    "bundle": _bundle,
+    "checkout": _checkout,
+    "init": _init,
+}
+
+
+def _git_config(operands: Sequence[Word], below: Word | None, git_dir: Word | None) -> Iterator[Target]:
+    options, rest = read(operands, _CONFIG, mixed=True)
+    texts = [word.text for word in rest]
+    if has(options, *_READING) or texts[:1] in (["get"], ["list"]):
+        return
+    changes = has(options, "--add", "--unset", "--unset-all", "--replace-all", "-e", "--edit") or has(
+        options, "--rename-section", "--remove-section"
+    )
+    if not changes and len(rest) < 2:
+        return
+    if file := value_of(options, "-f", "--file"):
+        yield Target(file, below=below)
+        return
+    files = [file for option in options for file in _CONFIG_FILES.get(option.name, ())]
+    yield from (Target(Word(file, glob=file)) for file in files)
+    if git_dir is not None:
+        yield Target(Word(f"{git_dir.text}/config", git_dir.static), below=below)
+    elif not files:
+        yield Target(Word(".git/config"), below=below, upwards=True)
