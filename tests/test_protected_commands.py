@@ -178,6 +178,7 @@ ATTACKS = [
     "vim -c wq .wave/settings.json",
     "find .wave -name '*.json' -delete",
     "find .wave -type f -delete",
+    "find -L .wave -type f -delete",
     "find . -name settings.json -exec rm {} +",
     "find .wave -exec truncate -s 0 {} \\;",
     "echo .wave/settings.json | xargs rm",
@@ -253,6 +254,10 @@ ATTACKS = [
     'find .wave -type f | while read -r f; do echo x > "$f"; done',
     "find . -name settings.json -exec sh -c 'echo x > \"$1\"' _ {} \\;",
     "find . -not -name '*.py' -delete",
+    "rm $(find .wave -type f)",
+    'for f in $(ls .wave/*); do rm "$f"; done',
+    "sed -i s/a/b/ $(grep -rl x . | head)",
+    'while read f; do rm "$f"; done < <(find .wave -type f 2>/dev/null)',
     "ln .wave/settings.json w; echo 11 >> w",
     "ln -s .wave w; echo x > w/settings.json",
     "ln -s ../.wave src/w",
@@ -360,6 +365,10 @@ HARMLESS = [
     "git ls-files '*.py' | xargs sed -i s/a/b/",
     'git ls-files src | while read f; do touch "$f"; done',
     "find . -type f | xargs grep x",
+    "rm $(find src -name '*.pyc')",
+    "cat $(find .wave -type f)",
+    "sed -i s/a/b/ $(git ls-files '*.py')",
+    "rm $(cat x | head) $(A=1) $(if true; then ls .wave/*; fi)",
     'find .wave -type f | while read f; do cat "$f"; done',
     "ls src/* | xargs rm",
     'for f in src/*; do rm "$f"; done',
@@ -454,6 +463,9 @@ def test_a_pointer_that_leads_nowhere_is_no_error(tmp_path: Path, text: str) -> 
 # ------------------------------------------------------------------------------------------------------- a whole agent
 
 
+AT_ONCE = 40
+
+
 async def run(project: Path, commands: list[str], answer: Allow | Deny) -> list[PermissionRequest]:
     asked: list[PermissionRequest] = []
 
@@ -480,12 +492,14 @@ def contents(root: Path) -> dict[str, str | None]:
     return {str(path): path.read_text(errors="replace") if path.is_file() else None for path in sorted(found)}
 
 
-async def test_each_attack_is_asked_about_in_a_mode_that_asks_nothing(project: Path) -> None:
+@pytest.mark.parametrize("start", range(0, len(ATTACKS), AT_ONCE))
+async def test_each_attack_is_asked_about_in_a_mode_that_asks_nothing(project: Path, start: int) -> None:
+    attacks = ATTACKS[start : start + AT_ONCE]
     (project / "guard.sh").write_text("#!/bin/sh\n")
     (project / "guard.sh").chmod(0o755)
     before = contents(project), contents(project.parent / "user")
-    asked = await run(project, ATTACKS, Deny("no"))
-    assert [request.tool_input["command"] for request in asked] == ATTACKS
+    asked = await run(project, attacks, Deny("no"))
+    assert [request.tool_input["command"] for request in asked] == attacks
     assert all("protected path" in request.reason for request in asked)
     assert (contents(project), contents(project.parent / "user")) == before
 

@@ -33,6 +33,7 @@ def permits(rule: str, command: str) -> bool:
 # Each of them is run by a real bash, with a `git` that writes down how it was called.
 PROVED = [
     "eval; git push",
+    "$(echo) | git push",
     "echo x | xargs; git push",
     "f() { git push; } > log; f",
     "x=; $x; git push",
@@ -450,6 +451,7 @@ UNPROVED = [
     "find . -ok git push \\;",
     "alias g=git\ng push",
     "ssh-agent git push",
+    "at now; git push",
     "bwrap --bind / / git push",
     "bwrap --bind / / sh -c 'git push'",
     "start-stop-daemon --start --exec git push",

@@ -13,7 +13,7 @@ _BEFORE_A_COMMAND = re.compile(
 )
 _BRACES = re.compile(r"(?<![^\s;&|(])\{([^{}\s]*,[^{}\s]*)\}([^\s;&|{}]*)")
 _TAKES_TEXT = re.compile(
-    r"(?<![\w.-])(?:(?:ba|da|z|k|a|mk|ya|rba|fi|c|tc)?sh|eval|source|read|mapfile|readarray|make)(?![\w.-])|(?:^|[\s;&|(])\.\s"
+    r"(?<![\w.-])(?:(?:ba|da|z|k|a|mk|ya|rba|fi|c|tc)?sh|eval|source|read|mapfile|readarray|make)(?![\w.-])|(?:^|[;&|({\n])\s*\.\s"
 )
 _AT_QUOTES = re.compile(rf"{_BETWEEN_COMMANDS.pattern}|['\"]")
 _MOST_WORDS = 24

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from wave_agent.shell.values import Word
-from wave_agent.shell.words import Variables, source, words
+from wave_agent.shell.words import Variables, output, searched, source, words
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -64,8 +64,12 @@ def _written(node: "Node", targets: list["Node"], variables: Variables) -> list[
 
 def _substituted(targets: list["Node"], variables: Variables) -> Word | None:
     """`< <(…)`"""
-    found = [word for node in targets if node.type == "process_substitution" for word in words(node, variables)[0]]
-    return next((word if word.prints is None else Word(word.prints) for word in found), None)
+    for node in targets:
+        if node.type == "process_substitution":
+            printed = output(node.named_children, variables)
+            paths = searched(node.named_children, variables)
+            return Word(source(node), static=False, paths=paths) if printed is None else Word(printed)
+    return None
 
 
 def _text(nodes: list["Node"], variables: Variables) -> Word | None:

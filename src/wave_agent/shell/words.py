@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from msgspec import Struct
 
 from wave_agent.shell.printing import decode, printed
+from wave_agent.shell.searches import handed_on
 from wave_agent.shell.values import Word, escape
 
 if TYPE_CHECKING:
@@ -214,6 +215,8 @@ def _substitution(node: "Node", variables: Variables) -> list[Reading]:
     if source(node).strip("$()` ") == "pwd":
         return _values("PWD", node, variables)
     printed = output(node.named_children, variables)
+    if printed is None and (paths := searched(node.named_children, variables)):
+        return [_unknown(node, variables, path) for path in paths]
     return [_unknown(node, variables)] if printed is None else [(Segment(printed.rstrip("\n"), split=True),)]
 
 
@@ -257,6 +260,18 @@ def output(statements: list["Node"], variables: Variables) -> str | None:
         return None
     lines, _ = combinations(parts, variables)
     return printed(lines[0]) if lines else None
+
+
+def searched(statements: list["Node"], variables: Variables) -> tuple[str, ...]:
+    """The patterns of the paths that these statements print, if they begin with a search."""
+    while statements and statements[0].type in ("pipeline", "redirected_statement"):
+        statements = statements[0].named_children[:1]
+    if not statements or statements[0].type != "command":
+        return ()
+    parts = [part for part in statements[0].named_children if not part.type.endswith(("redirect", "assignment"))]
+    lines, _ = combinations(parts, variables)
+    found = handed_on(lines[0], None) if lines and lines[0] else None
+    return () if found is None else found.paths
 
 
 # --------------------------------------------------------------------------------------------------------------- fields
