@@ -367,6 +367,7 @@ HARMLESS = [
     "find . -type f | xargs grep x",
     "rm $(find src -name '*.pyc')",
     "cat $(find .wave -type f)",
+    "rm $($(echo)) $()",
     "sed -i s/a/b/ $(git ls-files '*.py')",
     "rm $(cat x | head) $(A=1) $(if true; then ls .wave/*; fi)",
     'find .wave -type f | while read f; do cat "$f"; done',

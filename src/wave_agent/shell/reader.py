@@ -319,10 +319,10 @@ class _Reader:
         target = operands[0] if operands else Word(home[0]) if home else None
         if target is None or not target.static:
             return
+        self.known.values["OLDPWD"] = self._directories
         self._entered = tuple(normpath(join(directory, target.text)) for directory in self._directories)
         self._directories = tuple(dict.fromkeys((*self._directories, *self._entered)))[-MOST_VALUES:]
-        for directory in self._directories:
-            self.known.learn("OLDPWD", directory)
+        for directory in self._entered:
             self.known.learn("PWD", directory)
 
     # ----------------------------------------------------------------------------------------------------------- writes
