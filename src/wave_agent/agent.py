@@ -18,6 +18,7 @@ from wave_agent.assembly import (
     Options,
     Trust,
     WindowFinder,
+    hook_runner_for,
     lay_foundation,
     mode_for,
     model_for,
@@ -44,7 +45,6 @@ from wave_agent.events import (
 from wave_agent.hooks.events import HookEvent
 from wave_agent.hooks.execution import HookRunner
 from wave_agent.hooks.manager import Deferred, HookManager, SessionFacts
-from wave_agent.hooks.runner import ProcessRunner
 from wave_agent.hooks.variables import SessionVariables
 from wave_agent.hooks.verdicts import Said
 from wave_agent.leftovers import Leftovers, holder_of
@@ -286,7 +286,7 @@ class Agent:
             can_use_tool=options.can_use_tool,
             callbacks=options.callbacks,
             session_id=session_id,
-            hook_runner=options.hook_runner or ProcessRunner(ledger=leftovers.entry),
+            hook_runner=options.hook_runner or hook_runner_for(settings, leftovers.entry),
             leftovers=leftovers,
             sandbox=sandbox,
             changes=changes,

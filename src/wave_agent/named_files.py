@@ -1,4 +1,4 @@
-"""The files that a hook's command names, as far as one can tell without running it.
+"""The files that a hook names, as far as one can tell without running it.
 
 Naming too many does little harm: one that is not there, and never comes, changes nothing. So this errs on that side.
 """
@@ -7,8 +7,11 @@ import glob
 import os
 import re
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice, product
+
+from wave_agent.hooks.definitions import HookDefinition
+from wave_agent.hooks.execution import Kind
 
 _PROJECT = re.compile(r"\$(?:\{(?:(?:WAVE|CLAUDE)_PROJECT_DIR|PWD)[^}]*\}|(?:(?:WAVE|CLAUDE)_PROJECT_DIR|PWD)\b)|^~\+")
 _COMPUTED_PROJECT = re.compile(r"\$\([^()]*\b(?:rev-parse\s+--show-toplevel|pwd)\b[^()]*\)|`[^`]*\bpwd\b[^`]*`")
@@ -31,6 +34,28 @@ _BY_ITSELF: Mapping[str, tuple[str, ...]] = {
 """Programs that run what stands in a file nobody names."""
 _MOST = 200
 """Files that a pattern or a row of braces stands for."""
+
+
+def hook_files(hook: HookDefinition, project: str) -> tuple[str, ...]:
+    """Absolute paths of what this hook visibly runs."""
+    return _FILES[hook.kind](hook, project)
+
+
+def target_file(target: str, project: str) -> str:
+    """The file in `FILE:FUNCTION`."""
+    return _absolute(target.rpartition(":")[0], project, project)
+
+
+def _no_files(*_: object) -> tuple[str, ...]:
+    return ()
+
+
+_FILES: Mapping[Kind, Callable[[HookDefinition, str], tuple[str, ...]]] = {
+    Kind.COMMAND: lambda hook, project: named_files(hook.command, hook.args, project, plugin_root=hook.plugin_root),
+    Kind.PYTHON: lambda hook, project: (target_file(hook.command, project),),
+    Kind.HTTP: _no_files,
+    Kind.FUNCTION: _no_files,
+}
 
 
 def named_files(command: str, args: Sequence[str] | None, project: str, *, plugin_root: str = "") -> tuple[str, ...]:

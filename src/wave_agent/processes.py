@@ -58,10 +58,13 @@ _SPAWN_ERRORS = {
 }
 
 
-def spawn(argv: Sequence[str], *, cwd: str, env: Mapping[str, str], fed: bool = False) -> subprocess.Popen[bytes]:
+def spawn(
+    argv: Sequence[str], *, cwd: str, env: Mapping[str, str], fed: bool = False, kept: Sequence[int] = ()
+) -> subprocess.Popen[bytes]:
     """Start a program in a session and a group of its own. Unless it is to be fed, its stdin is empty.
 
-    `env` is its whole environment. Raises what `explain` has a sentence for.
+    `env` is its whole environment; `kept` are descriptors that it gets beside its streams. Raises what `explain` has a
+    sentence for.
     """
     return subprocess.Popen(
         argv,
@@ -73,6 +76,7 @@ def spawn(argv: Sequence[str], *, cwd: str, env: Mapping[str, str], fed: bool = 
         cwd=cwd,
         env=env,
         start_new_session=True,
+        pass_fds=kept,
     )
 
 

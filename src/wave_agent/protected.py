@@ -10,7 +10,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from wave_agent.hooks.definitions import HookDefinition
-from wave_agent.named_files import named_files
+from wave_agent.named_files import hook_files
 from wave_agent.shell.values import Reach, Write, escape
 
 PROJECT_FILES = (
@@ -160,8 +160,7 @@ def protected_paths(
     files += [str(directory / name) for directory in git for name in GIT_FILES]
     files += [str(state / name) for name in STATE_FILES]
     files += [str((home or Path.home()) / name) for name in START_UP_FILES]
-    for hook in hooks:
-        files += named_files(hook.command, hook.args, project, plugin_root=hook.plugin_root)
+    files += [script for hook in hooks for script in hook_files(hook, project)]
     files += settings
     directories = [str(directory / name) for directory in git for name in GIT_DIRECTORIES]
     directories += [str((home or Path.home()) / name) for name in START_UP_DIRECTORIES]

@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from wave_agent.errors import SettingsError
 from wave_agent.hooks.config import SettingsSource, load_hooks
 from wave_agent.hooks.definitions import HookDefinition
-from wave_agent.named_files import named_files
+from wave_agent.named_files import hook_files
 from wave_agent.settings import RESTRICTIONS, require_sound_owner
 
 UNREADABLE = "cannot be relied on: "
@@ -155,7 +155,7 @@ def _digest_of(value: Any) -> str:
 
 
 def _named(hook: HookDefinition, project: str, digest: Digest) -> Iterator[tuple[str, str | None]]:
-    for path in named_files(hook.command, hook.args, project, plugin_root=hook.plugin_root):
+    for path in hook_files(hook, project):
         if _is_theirs(path, project):
             yield _relative(path, project), digest(path)
 

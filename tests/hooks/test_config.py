@@ -417,11 +417,13 @@ BROKEN_ENTRIES = [
     pytest.param(["./x"], "must be an object with a command, not a list", (), id="a list"),
     pytest.param(
         {"command": "x", "type": "comand"},
-        "'comand' is not a type of hook (did you mean \"command\"?); known is command",
+        "'comand' is not a type of hook (did you mean \"command\"?); known are command, python, http",
         ("type",),
         id="a misspelt type",
     ),
-    pytest.param({"type": 7}, "7 is not a type of hook; known is command", ("type",), id="a number as type"),
+    pytest.param(
+        {"type": 7}, "7 is not a type of hook; known are command, python, http", ("type",), id="a number as type"
+    ),
     pytest.param({"command": "x", "args": "a"}, "must be a list of strings", ("args",), id="args as a string"),
     pytest.param({"command": "x", "args": [1]}, "must be a list of strings", ("args",), id="args with a number"),
     pytest.param(

@@ -14,8 +14,10 @@ from wave_agent.assembly import find_places, model_for
 from wave_agent.credentials import without_userinfo
 from wave_agent.errors import ModelError, SettingsError, WaveError
 from wave_agent.hooks.definitions import HookDefinition
+from wave_agent.hooks.execution import Kind
 from wave_agent.models.base import Model, ModelRequest, Text, ToolCall, ToolSpec
 from wave_agent.models.probe import Probe, advice
+from wave_agent.named_files import target_file
 from wave_agent.settings import Settings, merge_settings
 from wave_agent.sources import Choice, gather_settings
 from wave_agent.text import strip_controls
@@ -93,7 +95,10 @@ async def _findings(cwd: str | None, model: str | None, base_url: str | None) ->
 
 
 def _missing(hook: HookDefinition, project: str) -> str:
-    """What of a command cannot be found, as far as one can tell without running it."""
+    """What of a hook cannot be found, as far as one can tell without running it."""
+    if hook.kind is Kind.PYTHON:
+        file = target_file(hook.command, project)
+        return "" if os.path.isfile(file) else f"there is no file {file}"
     if hook.gets_arguments or hook.args is not None:
         path = os.path.join(project, os.path.expanduser(hook.command))
         if "/" not in hook.command:

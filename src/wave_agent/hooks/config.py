@@ -6,9 +6,8 @@ A broken entry disables itself alone, loudly. Where that would lose a guard that
 import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from enum import StrEnum
 from itertools import chain
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 
 from msgspec import Struct
 from msgspec.structs import asdict, replace
@@ -16,6 +15,8 @@ from msgspec.structs import asdict, replace
 from wave_agent.errors import SettingsError
 from wave_agent.hooks.definitions import LAYERS, HookDefinition, Issue, Layer, Mode, Phase
 from wave_agent.hooks.events import EVENTS, NEVER_HERE, EventRow, FailureBlock, HookEvent, OnFailure
+from wave_agent.hooks.execution import Kind
+from wave_agent.hooks.kinds import MAIN_KEYS, RUN_KEYS, BrokenError, Run, choice, read_run
 from wave_agent.hooks.matcher import EVERYTHING, KNOWN_TOOLS, Form, Matcher, MatcherError, parse_matcher
 from wave_agent.rules import Rule, RuleError, parse_rule
 from wave_agent.strictjson import Document, Path, StrictJSONError, parse_document, type_name
@@ -99,14 +100,6 @@ def short_name(command: str) -> str:
     return short if len(short) <= 40 else f"{short[:39]}…"
 
 
-class _BrokenError(Exception):
-    """This entry cannot be used."""
-
-    def __init__(self, path: Path, message: str) -> None:
-        super().__init__(message)
-        self.path, self.message = path, message
-
-
 class _Group(Struct, frozen=True):
     row: EventRow
     path: Path
@@ -117,10 +110,7 @@ class _Group(Struct, frozen=True):
 
 
 GROUP_KEYS = ("matcher", "sequential", "phase", "hooks")
-HOOK_KEYS = (
-    *("type", "command", "args", "function", "timeout", "async", "onFailure", "mode", "enabled", "name"),
-    *("statusMessage", "if", "once"),
-)
+HOOK_KEYS = (*RUN_KEYS, "timeout", "async", "onFailure", "mode", "enabled", "name", "statusMessage", "if", "once")
 _PLUGIN_ROOT = re.compile(r"\$\{CLAUDE_PLUGIN_ROOT\}")
 
 
@@ -183,13 +173,13 @@ class _Loader:
     def group(self, row: EventRow, raw: Any, path: Path) -> Iterator[HookDefinition]:
         try:
             group, entries = self.read_group(row, raw, path)
-        except _BrokenError as broken:
+        except BrokenError as broken:
             self.report(broken.path, broken.message, raw)
             return
         for entry, place in entries:
             try:
                 hook = self.hook(group, entry, place)
-            except _BrokenError as broken:
+            except BrokenError as broken:
                 self.report(broken.path, broken.message, entry)
                 continue
             if self.is_new(hook, place):
@@ -201,12 +191,12 @@ class _Loader:
         if isinstance(raw, str) or callable(raw):
             return _Group(row, path, self.groups, EVERYTHING, sequential=False, phase=None), [(raw, path)]
         if not isinstance(raw, Mapping):
-            raise _BrokenError(path, f"must be an object with matcher and hooks, not {type_name(raw)}")
+            raise BrokenError(path, f"must be an object with matcher and hooks, not {type_name(raw)}")
         entry = cast(Mapping[str, Any], raw)
         inner = entry.get("hooks")
-        alone = inner is None and ("command" in entry or "function" in entry)
+        alone = inner is None and any(key in entry for key in MAIN_KEYS)
         if not alone and not isinstance(inner, list):
-            raise _BrokenError(path, 'needs a list "hooks" of the hooks to run')
+            raise BrokenError(path, 'needs a list "hooks" of the hooks to run')
         if not alone:
             self.refuse_strays(entry, path)
         self.warn_misspelt(entry, path, GROUP_KEYS + (HOOK_KEYS if alone else ()))
@@ -216,18 +206,18 @@ class _Loader:
             self.groups,
             self.matcher(row, entry.get("matcher"), (*path, "matcher")),
             sequential=_flag(entry, "sequential", path, default=False),
-            phase=_choice(entry, "phase", path, Phase),
+            phase=choice(entry, "phase", path, Phase),
         )
         if group.phase is Phase.REWRITE and not row.has_rewrites:
-            raise _BrokenError((*path, "phase"), f'"rewrite" is for {_events_with(lambda row: row.has_rewrites)} only')
+            raise BrokenError((*path, "phase"), f'"rewrite" is for {_events_with(lambda row: row.has_rewrites)} only')
         entries = [entry] if alone else cast(list[Any], inner)
         return group, [(item, path if alone else (*path, "hooks", index)) for index, item in enumerate(entries)]
 
     def refuse_strays(self, entry: Mapping[str, Any], path: Path) -> None:
         """Fields of a hook on a group with hooks: they would have no effect, so a guard would not be what it seems."""
-        for key in ("command", "function", "onFailure"):
+        for key in (*MAIN_KEYS, "onFailure"):
             if key in entry:
-                raise _BrokenError((*path, key), f'"{key}" belongs on the hooks of the group, not beside them')
+                raise BrokenError((*path, key), f'"{key}" belongs on the hooks of the group, not beside them')
         for key in entry.keys() & set(HOOK_KEYS):
             self.warn((*path, key), f'"{key}" has no effect here: it belongs on the hooks of the group')
 
@@ -235,7 +225,7 @@ class _Loader:
         if raw is None:
             return EVERYTHING
         if not isinstance(raw, str):
-            raise _BrokenError(path, f"must be a string, not {type_name(raw)}")
+            raise BrokenError(path, f"must be a string, not {type_name(raw)}")
         if row.target is None:
             if raw not in ("", "*"):
                 self.warn(path, f"{row.event} has nothing to compare a matcher with; the hooks run every time")
@@ -243,7 +233,7 @@ class _Loader:
         try:
             matcher = parse_matcher(raw)
         except MatcherError as error:
-            raise _BrokenError(path, str(error)) from None
+            raise BrokenError(path, str(error)) from None
         for one in matcher.alternatives if row.has_tool else ():
             known = one.text.casefold() in (tool.casefold() for tool in KNOWN_TOOLS)
             if one.form is Form.NAME and not known and (hint := did_you_mean(one.text, KNOWN_TOOLS)):
@@ -256,13 +246,9 @@ class _Loader:
         entry = _as_entry(raw, path)
         if path != group.path:  # a group of one has been looked at as a whole
             self.warn_misspelt(entry, path, HOOK_KEYS)
-        function = entry.get("function")
-        command = self.rooted(_command(entry, path), in_shell=entry.get("args") is None)
-        args = _args(entry, path)
-        if args is not None:
-            args = tuple(self.rooted(one, in_shell=False) for one in args)
+        run = self.rooted(read_run(entry, path))
         is_async = _flag(entry, "async", path, default=False)
-        stated = _choice(entry, "onFailure", path, OnFailure)
+        stated = choice(entry, "onFailure", path, OnFailure)
         self.refuse_impossible(group, path, is_async=is_async, stated=stated)
         return HookDefinition(
             event=group.row.event,
@@ -274,15 +260,13 @@ class _Loader:
             matcher=group.matcher,
             sequential=group.sequential,
             phase=group.phase,
-            name=_text(entry, "name", path) or _default_name(command, args, function),
-            command=command,
-            args=args,
-            function=function,
+            name=_text(entry, "name", path) or _default_name(run),
+            **asdict(run),
             condition=self.condition(group, entry, path),
             timeout=self.timeout(group.row, entry, path),
             is_async=is_async,
-            on_failure=self.on_failure(group.row, stated, is_async=is_async, in_code=function is not None),
-            mode=_choice(entry, "mode", path, Mode) or Mode.ENFORCE,
+            on_failure=self.on_failure(group.row, stated, is_async=is_async, in_code=run.kind is Kind.FUNCTION),
+            mode=choice(entry, "mode", path, Mode) or Mode.ENFORCE,
             enabled=_flag(entry, "enabled", path, default=True),
             status_message=_text(entry, "statusMessage", path),
             once=_flag(entry, "once", path, default=False),
@@ -290,22 +274,25 @@ class _Loader:
             plugin_root=self.source.plugin_root,
         )
 
-    def rooted(self, text: str, *, in_shell: bool) -> str:
-        """A plugin's command with its directory put in. A path that means something to a shell is left to the shell,
+    def rooted(self, run: Run) -> Run:
+        """What a plugin runs, with its directory put in. A path that means something to a shell is left to the shell,
         which has it as a variable."""
         root = self.source.plugin_root
-        if not root or (in_shell and shlex.quote(root) != root):
-            return text
-        return _PLUGIN_ROOT.sub(lambda _: root, text)
+        if not root:
+            return run
+        in_shell = run.kind is Kind.COMMAND and run.args is None and shlex.quote(root) != root
+        command = run.command if in_shell else _PLUGIN_ROOT.sub(lambda _: root, run.command)
+        args = None if run.args is None else tuple(_PLUGIN_ROOT.sub(lambda _: root, one) for one in run.args)
+        return replace(run, command=command, args=args)
 
     def refuse_impossible(self, group: _Group, path: Path, *, is_async: bool, stated: OnFailure | None) -> None:
         if is_async and stated is OnFailure.BLOCK:
-            raise _BrokenError(
+            raise BrokenError(
                 path, '"async" is not waited for, so "onFailure": "block" cannot hold; remove one of the two'
             )
         if is_async and (group.sequential or group.phase is Phase.REWRITE):
             kind = "sequential" if group.sequential else "rewrite"
-            raise _BrokenError(path, f'"async" is not waited for, so it cannot take its turn in a {kind} group')
+            raise BrokenError(path, f'"async" is not waited for, so it cannot take its turn in a {kind} group')
         if stated is OnFailure.BLOCK and group.row.failure_block is FailureBlock.NEVER:
             self.warn((*path, "onFailure"), f"nothing can be blocked on {group.row.event}; a failure is told")
 
@@ -322,9 +309,9 @@ class _Loader:
         if value is None:
             return row.timeout
         if isinstance(value, bool) or not isinstance(value, int | float):
-            raise _BrokenError(path, f"must be a number of seconds, not {type_name(value)}")
+            raise BrokenError(path, f"must be a number of seconds, not {type_name(value)}")
         if not 0 < value < float("inf"):
-            raise _BrokenError(path, f"must be more than 0 seconds, not {value}")
+            raise BrokenError(path, f"must be more than 0 seconds, not {value}")
         seconds = float(min(value, 10**9))
         if value >= MILLISECONDS_FROM:
             seconds = seconds / 1000
@@ -340,15 +327,15 @@ class _Loader:
         if text is None:
             return None
         if not isinstance(text, str):
-            raise _BrokenError(path, f"must be a string, not {type_name(text)}")
+            raise BrokenError(path, f"must be a string, not {type_name(text)}")
         if not text.strip():
             return None
         if not group.row.has_tool:
-            raise _BrokenError(path, f"needs a tool, and {group.row.event} has none")
+            raise BrokenError(path, f"needs a tool, and {group.row.event} has none")
         try:
             rule = parse_rule(text)
         except RuleError as error:
-            raise _BrokenError(path, str(error)) from None
+            raise BrokenError(path, str(error)) from None
         named = next((tool for tool in KNOWN_TOOLS if tool.casefold() == rule.tool), None)
         if named is None and (hint := did_you_mean(rule.tool, KNOWN_TOOLS)):
             self.warn(path, f'no built-in tool is called "{rule.tool}"{hint}')
@@ -391,39 +378,8 @@ def _as_entry(raw: Any, path: Path) -> Mapping[str, Any]:
     if callable(raw):
         return {"function": raw}
     if not isinstance(raw, Mapping):
-        raise _BrokenError(path, f"must be an object with a command, not {type_name(raw)}")
+        raise BrokenError(path, f"must be an object with a command, not {type_name(raw)}")
     return cast(Mapping[str, Any], raw)
-
-
-def _command(entry: Mapping[str, Any], path: Path) -> str:
-    kind = entry.get("type")
-    if kind not in (None, "command"):
-        hint = did_you_mean(kind, ["command"]) if isinstance(kind, str) else ""
-        raise _BrokenError((*path, "type"), f"{kind!r} is not a type of hook{hint}; known is command")
-    if entry.get("function") is not None:
-        if not callable(entry["function"]):
-            raise _BrokenError((*path, "function"), "must be a Python function")
-        if "command" in entry:
-            raise _BrokenError(path, "has a command and a function; one hook is one of the two")
-        return ""
-    command = entry.get("command")
-    if not isinstance(command, str) or not command.strip():
-        raise _BrokenError(path, 'needs a "command"')
-    return command.strip()
-
-
-def _args(entry: Mapping[str, Any], path: Path) -> tuple[str, ...] | None:
-    args = entry.get("args")
-    if args is None:
-        return None
-    if entry.get("function") is not None:
-        raise _BrokenError((*path, "args"), "a function takes no args")
-    if not isinstance(args, list) or not all(isinstance(item, str) for item in cast(list[object], args)):
-        raise _BrokenError((*path, "args"), "must be a list of strings")
-    return tuple(cast(list[str], args))
-
-
-Word = TypeVar("Word", bound=StrEnum)
 
 
 def _flag(entry: Mapping[str, Any], key: str, path: Path, *, default: bool) -> bool:
@@ -431,7 +387,7 @@ def _flag(entry: Mapping[str, Any], key: str, path: Path, *, default: bool) -> b
     if value is None:
         return default
     if not isinstance(value, bool):
-        raise _BrokenError((*path, key), f"must be true or false, not {type_name(value)}")
+        raise BrokenError((*path, key), f"must be true or false, not {type_name(value)}")
     return value
 
 
@@ -440,24 +396,12 @@ def _text(entry: Mapping[str, Any], key: str, path: Path) -> str:
     if value is None:
         return ""
     if not isinstance(value, str):
-        raise _BrokenError((*path, key), f"must be a string, not {type_name(value)}")
+        raise BrokenError((*path, key), f"must be a string, not {type_name(value)}")
     return " ".join(strip_controls(value).split())
 
 
-def _choice(entry: Mapping[str, Any], key: str, path: Path, words: type[Word]) -> Word | None:
-    value = entry.get(key)
-    if value is None:
-        return None
-    known = [word.value for word in words]
-    if value not in known:
-        hint = did_you_mean(value, known) if isinstance(value, str) else ""
-        shown = f'"{value}"' if isinstance(value, str) else type_name(value)
-        raise _BrokenError((*path, key), f"{shown} is not known{hint}; known are {', '.join(known)}")
-    return words(value)
-
-
-def _default_name(command: str, args: tuple[str, ...] | None, function: Any) -> str:
-    if function is not None:
-        return str(getattr(function, "__name__", type(function).__name__))
+def _default_name(run: Run) -> str:
+    if run.kind is Kind.FUNCTION:
+        return str(getattr(run.function, "__name__", type(run.function).__name__))
     # With args the command is one program, blanks and all.
-    return short_name(command if args is None else shlex.quote(command))
+    return short_name(run.command if run.args is None else shlex.quote(run.command))

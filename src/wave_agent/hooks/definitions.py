@@ -8,6 +8,7 @@ from typing import Any
 from msgspec import Struct
 
 from wave_agent.hooks.events import EVENTS, HookEvent, OnFailure
+from wave_agent.hooks.execution import BodyFormat, Kind
 from wave_agent.hooks.matcher import Matcher
 from wave_agent.rules import Places, Rule
 from wave_agent.strictjson import Path, show_path
@@ -78,8 +79,12 @@ class HookDefinition(Struct, frozen=True, kw_only=True):
     sequential: bool
     phase: Phase | None
     name: str
+    kind: Kind = Kind.COMMAND
     command: str = ""
+    """What runs, as its kind has it: a command, `FILE:FUNCTION`, a URL. Empty for a function."""
     args: tuple[str, ...] | None = None
+    headers: tuple[tuple[str, str], ...] = ()
+    body_format: BodyFormat = BodyFormat.PLAIN
     function: Callable[..., Any] | None = None
     condition: Rule | None = None
     timeout: float
@@ -98,7 +103,7 @@ class HookDefinition(Struct, frozen=True, kw_only=True):
     @property
     def gets_arguments(self) -> bool:
         """A command that is one bare path is given the event's main values as arguments; a foreign one expects none."""
-        return self.args is None and not self.foreign and is_bare_path(self.command)
+        return self.kind is Kind.COMMAND and self.args is None and not self.foreign and is_bare_path(self.command)
 
     def why_not(self, payload: Mapping[str, Any], places: Places) -> str | None:
         """Why this hook does not apply to an event with this payload; None if it does."""
@@ -114,4 +119,4 @@ class HookDefinition(Struct, frozen=True, kw_only=True):
     @property
     def shown_command(self) -> str:
         """The command for people and the journal."""
-        return self.command if self.function is None else f"python:{self.name}"
+        return self.command if self.kind is not Kind.FUNCTION else f"python:{self.name}"

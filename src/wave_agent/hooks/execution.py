@@ -4,17 +4,36 @@ The runner turns a `HookJob` into a `HookExecutionResult`; `semantics` gives the
 knows the other, so this module belongs to both.
 """
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
+from enum import StrEnum
 from typing import Protocol
 
 from msgspec import Struct
 
 
-class HookJob(Struct, frozen=True, kw_only=True):
-    """One command to run."""
+class Kind(StrEnum):
+    """What a hook is, and so who runs it."""
 
+    COMMAND = "command"
+    PYTHON = "python"
+    HTTP = "http"
+    FUNCTION = "function"
+    """Of this process; settings cannot name one."""
+
+
+class BodyFormat(StrEnum):
+    """What an HTTP hook posts, and where in the answer its output is."""
+
+    PLAIN = "plain"
+    OPA = "opa"
+
+
+class HookJob(Struct, frozen=True, kw_only=True):
+    """One hook to run."""
+
+    kind: Kind = Kind.COMMAND
     command: str
-    """A shell command line or, with `args`, the program itself."""
+    """A shell command line or, with `args`, the program itself; `FILE:FUNCTION`; a URL. As the kind has it."""
     args: tuple[str, ...] | None = None
     """Given: `command` is started with exactly these, without a shell."""
     arguments: tuple[str, ...] = ()
@@ -25,6 +44,9 @@ class HookJob(Struct, frozen=True, kw_only=True):
     cwd: str
     timeout: float
     """Seconds for everything together: feeding, running, reading."""
+    headers: tuple[tuple[str, str], ...] = ()
+    """Of an HTTP request, as they are written: variables are not yet put in."""
+    body_format: BodyFormat = BodyFormat.PLAIN
 
 
 class HookExecutionResult(Struct, frozen=True, kw_only=True):
@@ -63,3 +85,24 @@ class HookRunner(Protocol):
     async def run(self, job: HookJob) -> HookExecutionResult:
         """Never raises but `asyncio.CancelledError`, and then only after the process is gone."""
         ...
+
+
+async def close_runner(runner: HookRunner) -> None:
+    """Lets go of what a runner keeps between runs. A `close` is for those that keep something."""
+    close: Callable[[], Awaitable[None]] | None = getattr(runner, "close", None)
+    if close is not None:
+        await close()
+
+
+class Runners:
+    """A runner for each kind of hook."""
+
+    def __init__(self, by_kind: Mapping[Kind, HookRunner]) -> None:
+        self._by_kind = by_kind
+
+    async def run(self, job: HookJob) -> HookExecutionResult:
+        return await self._by_kind[job.kind].run(job)
+
+    async def close(self) -> None:
+        for runner in self._by_kind.values():
+            await close_runner(runner)

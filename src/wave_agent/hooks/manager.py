@@ -18,7 +18,7 @@ from wave_agent.errors import SessionError
 from wave_agent.events import Event, HookFinished, HookRun, HookStarted, Notice
 from wave_agent.hooks.definitions import HookDefinition
 from wave_agent.hooks.events import EVENTS, ContextPlace, EventRow, HookEvent, OnFailure
-from wave_agent.hooks.execution import HookExecutionResult, HookJob, HookRunner
+from wave_agent.hooks.execution import HookExecutionResult, HookJob, HookRunner, Kind, close_runner
 from wave_agent.hooks.functions import call_function
 from wave_agent.hooks.occasion import Occasion, Stage, ToolFacts, reading_of, role_of
 from wave_agent.hooks.semantics import failure_blocks, limited, merge, read, rewrite
@@ -204,7 +204,7 @@ class HookManager:
         return problem
 
     async def close(self) -> None:
-        """Gives async hooks a last moment, then ends them."""
+        """Gives async hooks a last moment, then ends them, and all that waits for the next run."""
         ends = monotonic() + self._async_grace
         while self._background and (left := ends - monotonic()) > 0:  # one that ends may have started another
             await asyncio.wait(self._background, timeout=left)
@@ -212,6 +212,7 @@ class HookManager:
         for task in late:
             task.cancel()
         await asyncio.gather(*late, return_exceptions=True)
+        await close_runner(self._runner)
 
     def watches(self, event: HookEvent, target: str) -> bool:
         """Some hook whose verdict will be waited for may apply to this event and target."""
@@ -316,6 +317,7 @@ class HookManager:
         if file := self._export_files.get(stage.occasion):
             environment[FILE_VARIABLE] = file
         return HookJob(
+            kind=hook.kind,
             command=hook.command,
             args=hook.args,
             arguments=tuple(_argument(stage.payload, path) for path in row.arguments) if hook.gets_arguments else (),
@@ -323,6 +325,8 @@ class HookManager:
             env=environment,
             cwd=self.session.project_dir,
             timeout=stage.seconds(hook.timeout),
+            headers=hook.headers,
+            body_format=hook.body_format,
         )
 
     def _record(
@@ -345,7 +349,7 @@ class HookManager:
             command=hook.shown_command,
             layer=hook.layer.value,
             tool_use_id=payload.get("tool_use_id"),
-            exit_code=result.exit_code if hook.function is None else None,
+            exit_code=result.exit_code if hook.kind is Kind.COMMAND else None,
             outcome=verdict.word(row),
             failure=verdict.failure_kind.value if verdict.failure_kind else None,
             mode=hook.mode.value,

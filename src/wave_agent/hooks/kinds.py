@@ -1,0 +1,175 @@
+"""What a hook runs: the part of an entry that differs from kind to kind."""
+
+import re
+from collections.abc import Callable, Mapping
+from enum import StrEnum
+from typing import Any, TypeVar, cast
+
+from msgspec import Struct
+
+from wave_agent.hooks.execution import BodyFormat, Kind
+from wave_agent.strictjson import Path, type_name
+from wave_agent.text import did_you_mean
+
+MAIN_KEYS = ("command", "function", "target", "url")
+"""Each says what to run, and one hook has one of them."""
+RUN_KEYS = ("type", *MAIN_KEYS, "args", "headers", "format")
+TYPES = tuple(kind.value for kind in Kind if kind is not Kind.FUNCTION)
+
+
+class BrokenError(Exception):
+    """This entry cannot be used."""
+
+    def __init__(self, path: Path, message: str) -> None:
+        super().__init__(message)
+        self.path, self.message = path, message
+
+
+class Run(Struct, frozen=True, kw_only=True):
+    """The fields of `HookDefinition` that say what is run."""
+
+    kind: Kind
+    command: str = ""
+    args: tuple[str, ...] | None = None
+    function: Callable[..., Any] | None = None
+    headers: tuple[tuple[str, str], ...] = ()
+    body_format: BodyFormat = BodyFormat.PLAIN
+
+
+def read_run(entry: Mapping[str, Any], path: Path) -> Run:
+    """Raises `BrokenError`."""
+    kind = _kind(entry, path)
+    row = _ROWS[kind]
+    if stray := next((key for key in MAIN_KEYS if entry.get(key) is not None and key != row.main), None):
+        if entry.get(row.main) is not None:
+            raise BrokenError(path, f"has a {stray} and a {row.main}; one hook is one of the two")
+        raise BrokenError((*path, stray), f'"{stray}" does not belong to a hook of type {kind}{_whose(stray)}')
+    if kind is not Kind.COMMAND and entry.get("args") is not None:
+        raise BrokenError((*path, "args"), f"a {row.noun} takes no args")
+    return row.read(entry, path)
+
+
+def _kind(entry: Mapping[str, Any], path: Path) -> Kind:
+    kind = entry.get("type")
+    if kind in (None, Kind.COMMAND.value) and entry.get("function") is not None:
+        return Kind.FUNCTION
+    if kind is None:
+        return Kind.COMMAND
+    if kind not in TYPES:
+        hint = did_you_mean(kind, TYPES) if isinstance(kind, str) else ""
+        raise BrokenError((*path, "type"), f"{kind!r} is not a type of hook{hint}; known are {', '.join(TYPES)}")
+    return Kind(kind)
+
+
+def _whose(key: str) -> str:
+    return next(f'; did you mean "type": "{kind}"?' for kind, row in _ROWS.items() if row.main == key)
+
+
+def _command(entry: Mapping[str, Any], path: Path) -> Run:
+    args = entry.get("args")
+    if args is not None and not _is_texts(args):
+        raise BrokenError((*path, "args"), "must be a list of strings")
+    kept = None if args is None else tuple(cast(list[str], args))
+    return Run(kind=Kind.COMMAND, command=_filled(entry, "command", path), args=kept)
+
+
+def _function(entry: Mapping[str, Any], path: Path) -> Run:
+    if not callable(entry["function"]):
+        raise BrokenError((*path, "function"), "must be a Python function")
+    return Run(kind=Kind.FUNCTION, function=entry["function"])
+
+
+def _python(entry: Mapping[str, Any], path: Path) -> Run:
+    target = _filled(entry, "target", path)
+    file, _, name = target.rpartition(":")
+    if not file or "\0" in file or not all(part.isidentifier() for part in name.split(".")):
+        raise BrokenError((*path, "target"), f'"{target}" must name a file and a function in it: guard.py:check')
+    return Run(kind=Kind.PYTHON, command=target)
+
+
+_HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_HEADER_VALUE = re.compile(r"[\t\x20-\x7e]*")
+_OURS = ("host", "content-length", "transfer-encoding", "connection", "content-type")
+
+
+def _http(entry: Mapping[str, Any], path: Path) -> Run:
+    url = _filled(entry, "url", path)
+    if problem := _url_problem(url):
+        raise BrokenError((*path, "url"), problem)
+    headers = entry.get("headers")
+    if headers is not None and not isinstance(headers, Mapping):
+        raise BrokenError((*path, "headers"), f"must be an object, not {type_name(headers)}")
+    given = cast(Mapping[str, object], headers or {})
+    return Run(
+        kind=Kind.HTTP,
+        command=url,
+        headers=tuple(_header(str(name), value, (*path, "headers", str(name))) for name, value in given.items()),
+        body_format=choice(entry, "format", path, BodyFormat) or BodyFormat.PLAIN,
+    )
+
+
+def _url_problem(url: str) -> str:
+    from urllib.parse import urlsplit  # lazy: few hooks are HTTP hooks
+
+    try:
+        parts = urlsplit(url)
+        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return f'"{url}" is no URL: it looks like https://policy.example.com/decide'
+    if parts.username is not None:
+        return "must hold no user and password; put them into headers, from a variable that httpHooks.env names"
+    if not usable or not url.isascii() or any(ord(character) <= 32 for character in url):
+        return f'"{url}" is no URL: it looks like https://policy.example.com/decide'
+    return ""
+
+
+def _header(name: str, value: object, path: Path) -> tuple[str, str]:
+    if not _HEADER.fullmatch(name):
+        raise BrokenError(path, "cannot be the name of a header")
+    if name.lower() in _OURS:
+        raise BrokenError(path, "is set by the agent and cannot be given")
+    if not isinstance(value, str):
+        raise BrokenError(path, f"must be a string, not {type_name(value)}")
+    if not _HEADER_VALUE.fullmatch(value):
+        raise BrokenError(path, "has characters that a header cannot hold")
+    return name, value
+
+
+class _Row(Struct, frozen=True):
+    main: str
+    noun: str
+    read: Callable[[Mapping[str, Any], Path], Run]
+
+
+_ROWS: Mapping[Kind, _Row] = {
+    Kind.COMMAND: _Row("command", "command", _command),
+    Kind.FUNCTION: _Row("function", "function", _function),
+    Kind.PYTHON: _Row("target", "target", _python),
+    Kind.HTTP: _Row("url", "url", _http),
+}
+
+Word = TypeVar("Word", bound=StrEnum)
+
+
+def choice(entry: Mapping[str, Any], key: str, path: Path, words: type[Word]) -> Word | None:
+    """One of some words, if the entry has it."""
+    value = entry.get(key)
+    if value is None:
+        return None
+    known = [word.value for word in words]
+    if value not in known:
+        hint = did_you_mean(value, known) if isinstance(value, str) else ""
+        shown = f'"{value}"' if isinstance(value, str) else type_name(value)
+        raise BrokenError((*path, key), f"{shown} is not known{hint}; known are {', '.join(known)}")
+    return words(value)
+
+
+def _filled(entry: Mapping[str, Any], key: str, path: Path) -> str:
+    value = entry.get(key)
+    if not isinstance(value, str) or not value.strip():
+        raise BrokenError(path, f'needs a "{key}"')
+    return value.strip()
+
+
+def _is_texts(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(item, str) for item in cast(list[object], value))
