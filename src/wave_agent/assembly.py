@@ -255,11 +255,12 @@ def real_directories(project: str, directories: Sequence[str]) -> tuple[str, ...
     return tuple(os.path.realpath(os.path.join(project, os.path.expanduser(directory))) for directory in directories)
 
 
-def hook_runner_for(settings: Settings, ledger: Ledger) -> HookRunner:
+def hook_runner_for(settings: Settings, environment: Mapping[str, str], ledger: Ledger) -> HookRunner:
     """What runs the hooks in these settings; of each kind only if there is such a hook."""
     makers: Mapping[Kind, Callable[[], HookRunner]] = {
         Kind.COMMAND: lambda: ProcessRunner(ledger=ledger),
         Kind.PYTHON: lambda: _workers(ledger),
+        Kind.HTTP: lambda: _http(settings, environment),
     }
     wanted = {hook.kind for hook in settings.hooks.hooks}
     return Runners({kind: make() for kind, make in makers.items() if kind in wanted})
@@ -269,6 +270,12 @@ def _workers(ledger: Ledger) -> HookRunner:
     from wave_agent.hooks.workers import WorkerPool  # lazy: only for hooks that are functions in files
 
     return WorkerPool(ledger=ledger)
+
+
+def _http(settings: Settings, environment: Mapping[str, str]) -> HookRunner:
+    from wave_agent.http_hooks import HttpRunner  # lazy: only for hooks that ask a service
+
+    return HttpRunner(hosts=settings.http_hosts, variables=settings.http_env, environment=environment)
 
 
 def sandbox_for(foundation: Foundation, session_id: str) -> Sandbox:

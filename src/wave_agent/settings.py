@@ -6,7 +6,7 @@ and nobody overrides what is managed.
 
 import os
 import stat
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, cast
 
@@ -16,6 +16,8 @@ from msgspec.structs import replace
 from wave_agent.errors import SettingsError
 from wave_agent.hooks.config import HookConfig, SettingsSource, load_hooks, parse_settings
 from wave_agent.hooks.definitions import LAYERS, Issue, Layer
+from wave_agent.hooks.execution import Kind
+from wave_agent.hooks.kinds import is_listed
 from wave_agent.hooks.matcher import KNOWN_TOOLS
 from wave_agent.permissions import PermissionMode, Rules
 from wave_agent.rules import Rule, RuleError, parse_rule
@@ -75,7 +77,7 @@ def merge_settings(sources: Iterable[SettingsSource], *, strict: bool = False) -
         models=layered.models,
         managed=frozenset(layered.managed),
         rules=rules,
-        issues=(*hooks.issues, *layered.issues),
+        issues=(*hooks.issues, *_unlisted(hooks, values.get("http_hosts", ())), *layered.issues),
     )
 
 
@@ -91,6 +93,14 @@ def _layered(ordered: Iterable[SettingsSource]) -> "_Merge":
     for source in sorted(ordered, key=lambda source: source.layer is Layer.MANAGED):
         layered.add(source)
     return layered
+
+
+def _unlisted(hooks: HookConfig, hosts: tuple[str, ...]) -> Iterator[Issue]:
+    """Each run of these hooks would fail."""
+    for hook in hooks.hooks:
+        if hook.kind is Kind.HTTP and not is_listed(hook.command, hosts):
+            told = "its host is not listed in httpHooks.hosts, so the hook cannot run"
+            yield Issue(source=hook.source, path=(*hook.path, "url"), line=hook.line, message=told, broken=False)
 
 
 DEFAULT_SOURCES = (Layer.MANAGED, Layer.USER, Layer.PROJECT, Layer.LOCAL)
@@ -309,8 +319,9 @@ VALUES = (
           "sessions that nobody has touched for so many days are forgotten; 0 keeps all"),
     Value("compat", "claude", "compat_claude", _flag,
           "hooks and rules in `.claude/` and `.codex/` count where they stand: see [compat.md](compat.md)"),
-    Value("httpHooks", "hosts", "http_hosts", _texts, "read, but nothing uses it yet"),
-    Value("httpHooks", "env", "http_env", _texts, "read, but nothing uses it yet"),
+    Value("httpHooks", "hosts", "http_hosts", _texts,
+          "the hosts that `http` hooks may ask: `policy.example.com`, `localhost:8181`, `*.example.com`"),
+    Value("httpHooks", "env", "http_env", _texts, "the environment variables that headers of `http` hooks may name"),
     Value("sandbox", "network", "sandbox_network", _flag, "with `--sandbox`: commands can reach the network"),
     Value("permissions", "defaultMode", "default_mode", _mode, "the permission mode; `--permission-mode` comes first"),
     Value("permissions", "additionalDirectories", "additional_directories", _texts,

@@ -424,6 +424,72 @@ BROKEN_ENTRIES = [
     pytest.param(
         {"type": 7}, "7 is not a type of hook; known are command, python, http", ("type",), id="a number as type"
     ),
+    pytest.param({"type": "python"}, 'needs a "target"', (), id="python without a target"),
+    *(
+        pytest.param(
+            {"type": "python", "target": target},
+            f'"{target}" must name a file and a function in it: guard.py:check',
+            ("target",),
+            id=f"the target {target!r}",
+        )
+        for target in ("guard.py", "guard.py:", ":check", "guard.py:not a name", "guard.py:a..b")
+    ),
+    pytest.param(
+        {"type": "python", "target": "guard.py:check", "args": []},
+        "a target takes no args",
+        ("args",),
+        id="a target with args",
+    ),
+    pytest.param(
+        {"type": "python", "command": "guard.py"},
+        '"command" does not belong to a hook of type python; did you mean "type": "command"?',
+        ("command",),
+        id="a command as python",
+    ),
+    pytest.param(
+        {"target": "guard.py:check"},
+        '"target" does not belong to a hook of type command; did you mean "type": "python"?',
+        ("target",),
+        id="a target without its type",
+    ),
+    pytest.param(
+        {"type": "python", "target": "guard.py:check", "url": "http://localhost"},
+        "has a url and a target; one hook is one of the two",
+        (),
+        id="a target and a url",
+    ),
+    pytest.param({"type": "http"}, 'needs a "url"', (), id="http without a url"),
+    *(
+        pytest.param(
+            {"type": "http", "url": url},
+            f'"{url}" is no URL: it looks like https://policy.example.com/decide',
+            ("url",),
+            id=f"the url {url!r}",
+        )
+        for url in ("policy", "ftp://x/", "http://", "http://x:99999/", "http://[x/", "http://é/", "http://a b")
+    ),
+    pytest.param(
+        {"type": "http", "url": "http://me:secret@x/"},
+        "must hold no user and password; put them into headers, from a variable that httpHooks.env names",
+        ("url",),
+        id="a url with a password",
+    ),
+    *(
+        pytest.param({"type": "http", "url": "http://x", "headers": headers}, message, path, id=f"headers {headers!r}")
+        for headers, message, path in (
+            (["a"], "must be an object, not a list", ("headers",)),
+            ({"a b": "c"}, "cannot be the name of a header", ("headers", "a b")),
+            ({"Host": "c"}, "is set by the agent and cannot be given", ("headers", "Host")),
+            ({"X": 5}, "must be a string, not a number", ("headers", "X")),
+            ({"X": "a\r\nB: c"}, "has characters that a header cannot hold", ("headers", "X")),
+        )
+    ),
+    pytest.param(
+        {"type": "http", "url": "http://x", "format": "oba"},
+        '"oba" is not known; known are plain, opa',
+        ("format",),
+        id="a misspelt format",
+    ),
     pytest.param({"command": "x", "args": "a"}, "must be a list of strings", ("args",), id="args as a string"),
     pytest.param({"command": "x", "args": [1]}, "must be a list of strings", ("args",), id="args with a number"),
     pytest.param(

@@ -1,7 +1,7 @@
 """What a hook runs: the part of an entry that differs from kind to kind."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from typing import Any, TypeVar, cast
 
@@ -106,6 +106,26 @@ def _http(entry: Mapping[str, Any], path: Path) -> Run:
         headers=tuple(_header(str(name), value, (*path, "headers", str(name))) for name, value in given.items()),
         body_format=choice(entry, "format", path, BodyFormat) or BodyFormat.PLAIN,
     )
+
+
+def is_listed(url: str, hosts: Sequence[str]) -> bool:
+    """An entry is a host, `*.domain` for every host below a domain, and either with a port or for all ports."""
+    from urllib.parse import urlsplit  # lazy: few hooks are HTTP hooks
+
+    parts = urlsplit(url)
+    host = (parts.hostname or "").rstrip(".")
+    port = parts.port or {"http": 80, "https": 443}[parts.scheme]
+    return any(_is_entry_for(host, port, entry.strip().lower()) for entry in hosts)
+
+
+def _is_entry_for(host: str, port: int, entry: str) -> bool:
+    name, colon, number = entry.rpartition(":")
+    if colon and number.isdigit() and (":" not in name or name.endswith("]")):
+        if int(number) != port:
+            return False
+        entry = name
+    entry = entry.removeprefix("[").removesuffix("]")
+    return host.endswith(entry[1:]) and host != entry[2:] if entry.startswith("*.") else host == entry
 
 
 def _url_problem(url: str) -> str:

@@ -39,7 +39,7 @@ class Place(Struct, frozen=True):
 
 
 class Endpoint(Struct, frozen=True):
-    """Where chat requests go."""
+    """Where requests go."""
 
     place: Place
     target: str
@@ -61,6 +61,19 @@ def chat_endpoint(base_url: str) -> Endpoint:
     path = parts.path.rstrip("/").removesuffix("/chat/completions")
     target = f"{path}/chat/completions" + (f"?{parts.query}" if parts.query else "")
     return Endpoint(place, quote(target, safe=_PLAIN), place.origin + path)
+
+
+def endpoint_at(url: str) -> Endpoint:
+    """The endpoint that is exactly this URL. Raises `ModelError` if it is none."""
+    try:
+        parts = urlsplit(url)
+        place = _place(parts)
+    except ValueError:
+        place, parts = None, urlsplit("")
+    if place is None:
+        raise ModelError(f'"{without_userinfo(url)}" is no URL: it looks like https://policy.example.com/decide')
+    target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    return Endpoint(place, quote(target, safe=_PLAIN), place.origin + parts.path)
 
 
 def proxy_for(place: Place, environment: Mapping[str, str]) -> Place | None:

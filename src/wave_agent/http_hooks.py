@@ -1,0 +1,149 @@
+"""Hooks that ask a service: the stdin object is posted, and what comes back is read like the output of a command.
+
+Loaded when the settings have such a hook.
+"""
+
+import asyncio
+import json
+import re
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from wave_agent.errors import ModelError
+from wave_agent.hooks.execution import BodyFormat, HookExecutionResult, HookJob
+from wave_agent.hooks.kinds import is_listed
+from wave_agent.models.retries import Failure
+from wave_agent.models.routes import endpoint_at, proxy_for
+from wave_agent.models.transport import Response, Transport
+from wave_agent.strictjson import type_name
+from wave_agent.text import strip_controls
+
+_CAP = 1 << 20
+"""Bytes of an answer. A longer one is a failure: half a decision is none."""
+_CONNECT = 10.0
+_FAILED = 1
+"""The exit code that a wrong answer amounts to: a failure, never a block of its own."""
+_VARIABLE = re.compile(r"\$(?:(\$)|\{([A-Za-z_]\w*)\}|([A-Za-z_]\w*))")
+_SHOWN = 200
+
+Headers = tuple[tuple[str, str], ...]
+
+
+class _RefusedError(Exception):
+    """The request must not, or cannot, be sent."""
+
+
+class HttpRunner:
+    """Runs hooks of the kind `http`, over connections that are kept."""
+
+    def __init__(self, *, hosts: Sequence[str], variables: Sequence[str], environment: Mapping[str, str]) -> None:
+        """`hosts` may be asked, and `variables` may stand in headers. `environment` names proxies and certificates."""
+        self._hosts = hosts
+        self._variables = variables
+        self._environment = environment
+        self._transports: dict[tuple[str, Headers], Transport] = {}
+
+    async def run(self, job: HookJob) -> HookExecutionResult:
+        """Raises nothing but `CancelledError`."""
+        started = time.monotonic()
+        exit_code, stdout, stderr, error, timed_out = None, "", "", None, False
+        try:
+            async with asyncio.timeout(job.timeout):
+                stdout = await self._ask(job, started + job.timeout)
+            exit_code = 0
+        except TimeoutError:
+            timed_out = True
+        except _WrongAnswerError as wrong:
+            exit_code, stderr = _FAILED, strip_controls(str(wrong))
+        except (_RefusedError, ModelError) as refused:
+            error = str(refused)
+        except Failure as failure:
+            error = f"{failure.reason}. {failure.advice}".strip() if failure.advice else failure.reason
+        return HookExecutionResult(
+            exit_code=exit_code,
+            stdout=stdout,
+            stderr=stderr,
+            error=error,
+            timed_out=timed_out,
+            duration=(time.monotonic() - started) * 1000,
+        )
+
+    async def close(self) -> None:
+        transports = [*self._transports.values()]
+        self._transports.clear()
+        for transport in transports:
+            await transport.close()
+
+    async def _ask(self, job: HookJob, ends: float) -> str:
+        before, after = _AROUND[job.body_format]
+        async with self._transport(job).post(before + (job.stdin or b"{}") + after, job.timeout, ends) as response:
+            body = await response.body(job.timeout, _CAP + 1)
+        return _output(response, body, job.body_format)
+
+    def _transport(self, job: HookJob) -> Transport:
+        """Made anew only if the headers have changed: the connections stay."""
+        if not is_listed(job.command, self._hosts):
+            raise _RefusedError(f"{job.command}: its host is not listed in httpHooks.hosts")
+        headers = tuple((name, self._filled(name, value, job.env)) for name, value in job.headers)
+        found = self._transports.get((job.command, headers))
+        if found is None:
+            endpoint = endpoint_at(job.command)
+            proxy = proxy_for(endpoint.place, self._environment)
+            sent = [("Content-Type", "application/json"), ("Accept", "application/json"), *headers]
+            found = Transport(endpoint, proxy, self._environment, sent, _CONNECT)
+            self._transports[job.command, headers] = found
+        return found
+
+    def _filled(self, name: str, value: str, env: Mapping[str, str]) -> str:
+        """The value of a header with its variables put in: `$NAME` or `${NAME}`, and `$$` for a dollar."""
+
+        def fill(match: re.Match[str]) -> str:
+            if match[1]:
+                return "$"
+            variable = match[2] or match[3]
+            if variable not in self._variables:
+                raise _RefusedError(f"header {name} names ${variable}, which is not listed in httpHooks.env")
+            if variable not in env:
+                raise _RefusedError(f"header {name} names ${variable}, which is not set")
+            return env[variable]
+
+        return _VARIABLE.sub(fill, value)
+
+
+_AROUND: Mapping[BodyFormat, tuple[bytes, bytes]] = {
+    BodyFormat.PLAIN: (b"", b""),
+    BodyFormat.OPA: (b'{"input":', b"}"),
+}
+
+
+class _WrongAnswerError(Exception):
+    """The service answered, but not with an output."""
+
+
+def _output(response: Response, body: bytes, body_format: BodyFormat) -> str:
+    """The hook's output in an answer. Raises `_WrongAnswerError`."""
+    text = body.decode(errors="replace")
+    if not 200 <= response.status < 300:
+        raise _WrongAnswerError(f"the service answered {response.status}: {text[:_SHOWN]}".rstrip(": \n"))
+    if len(body) > _CAP:
+        raise _WrongAnswerError("the service's answer is longer than 1 MiB")
+    try:
+        answer: Any = json.loads(text)
+    except (ValueError, RecursionError):
+        shown = f": {text[:_SHOWN]}" if text.strip() else ", but nothing"
+        raise _WrongAnswerError(f"the service answered with something that is not JSON{shown}") from None
+    if body_format is BodyFormat.OPA:
+        return _result_of(answer)
+    if not isinstance(answer, dict):
+        raise _WrongAnswerError(f"the service answered with {type_name(answer)}, not an object")
+    return text  # as it came: how it has to be read, and what it must not hold twice, is decided elsewhere
+
+
+def _result_of(answer: Any) -> str:
+    if not isinstance(answer, dict) or "result" not in answer:
+        raise _WrongAnswerError('the answer has no "result": the policy is not defined for this input')
+    result: Any = cast(Mapping[str, Any], answer)["result"]
+    if not isinstance(result, dict):
+        raise _WrongAnswerError(f'"result" is {type_name(result)}, not an object: name the rule that decides')
+    return json.dumps(result)
