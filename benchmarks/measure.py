@@ -1,31 +1,84 @@
-"""Timing that survives a noisy machine: many short samples, of which the median counts."""
+"""Timing that survives a noisy machine: a figure and its floor take turns, and of many samples the median counts."""
 
-from collections.abc import Callable
-from statistics import median
-from time import perf_counter
-from typing import NamedTuple
+import os
+import time
+from collections.abc import Callable, Sequence
+from statistics import median, quantiles
+
+from msgspec import Struct
+
+ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+"""For processes whose start is measured: an installed package has its bytecode."""
 
 
-class Claim(NamedTuple):
-    """One line of the table."""
+class Claim(Struct, frozen=True, kw_only=True):
+    """One line of the table: a figure, what it is held against, and how much it may be."""
 
     name: str
-    microseconds: float
-    floor_name: str
-    floor: float
+    value: float
+    unit: str
     limit: float
-    """Microseconds."""
+    """In the unit."""
+    floor_name: str = ""
+    floor: float | None = None
+    factor: float | None = None
+    """What the limit is, in floors; None: it is a fixed figure."""
+    spread: tuple[float, float] | None = None
+    """The first and the last tenth of the samples."""
+    at_least: bool = False
+    """The figure has to reach the limit, not to stay below it."""
+    group: str = ""
 
     @property
     def holds(self) -> bool:
-        return self.microseconds <= self.limit
+        return self.value >= self.limit if self.at_least else self.value <= self.limit
+
+    @property
+    def ratio(self) -> float | None:
+        return self.value / self.floor if self.floor else None
 
     def __str__(self) -> str:
-        verdict = "ok" if self.holds else "OVER"
-        return (
-            f"{self.name:<44} {self.microseconds:10.1f} µs   limit {self.limit:8.0f}   "
-            f"{self.microseconds / self.floor:6.1f} x {self.floor_name} ({self.floor:.1f} µs)   {verdict}"
-        )
+        beside = f"{self.ratio:6.2f} x {self.floor_name} ({self.floor:.4g} {self.unit})" if self.ratio else ""
+        sign = ">=" if self.at_least else "<="
+        verdict = "ok" if self.holds else "MISSED"
+        return f"{self.name:<52} {self.value:10.4g} {self.unit:<3} {sign} {self.limit:8.4g}  {verdict:<6} {beside}"
+
+
+def in_floors(
+    name: str, samples: Sequence[float], floors: Sequence[float], factor: float, *, floor_name: str, unit: str = "ms"
+) -> Claim:
+    """A claim that the median is at most so many times the median of its floor."""
+    floor = median(floors)
+    return Claim(
+        name=name,
+        value=median(samples),
+        unit=unit,
+        limit=factor * floor,
+        floor_name=floor_name,
+        floor=floor,
+        factor=factor,
+        spread=spread_of(samples),
+    )
+
+
+def spread_of(samples: Sequence[float]) -> tuple[float, float] | None:
+    if len(samples) < 10:
+        return None
+    tenths = quantiles(samples, n=10)
+    return tenths[0], tenths[-1]
+
+
+def in_turns(*works: Callable[[], object], rounds: int) -> list[list[float]]:
+    """Milliseconds of each, taken in turns, so that a busy moment of the machine falls on all of them."""
+    for work in works:
+        work()
+    times: list[list[float]] = [[] for _ in works]
+    for _ in range(rounds):
+        for work, taken in zip(works, times, strict=True):
+            started = time.perf_counter()
+            work()
+            taken.append((time.perf_counter() - started) * 1000)
+    return times
 
 
 def microseconds(work: Callable[[], object], *, samples: int = 200, inner: int = 10) -> float:
@@ -33,8 +86,8 @@ def microseconds(work: Callable[[], object], *, samples: int = 200, inner: int =
     work()
     times: list[float] = []
     for _ in range(samples):
-        started = perf_counter()
+        started = time.perf_counter()
         for _ in range(inner):
             work()
-        times.append((perf_counter() - started) / inner)
+        times.append((time.perf_counter() - started) / inner)
     return median(times) * 1e6

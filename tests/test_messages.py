@@ -13,6 +13,7 @@ from wave_agent.messages import (
     BlockAdded,
     Change,
     Compacted,
+    EachOnce,
     ErrorBlock,
     Message,
     MessageAdded,
@@ -407,3 +408,36 @@ def test_the_json_shape_of_a_message_is_exactly_the_documented_one() -> None:
 def test_a_call_without_a_result_says_so_in_json() -> None:
     (block,) = Message("assistant", (call(),)).to_dict()["blocks"]
     assert (block["result"], block["success"], block["error"]) == (None, None, None)
+
+
+@given(st.lists(st.lists(st.tuples(st.booleans(), st.integers(0, 4)), max_size=6), max_size=6))
+def test_each_once_is_the_same_as_working_everything_out_anew(edits: list[list[tuple[bool, int]]]) -> None:
+    def work(message: Message) -> tuple[str, ...]:
+        return tuple(message.text)
+
+    each = EachOnce(work)
+    messages: list[Message] = []
+    for edit in edits:
+        for adds, at in edit:
+            text = TextBlock("x" * at, "user")
+            if adds or at >= len(messages):
+                messages.append(Message("user", (text,)))
+            elif at % 2:
+                messages[at] = Message("user", (text, text))
+            else:
+                del messages[at]
+        assert each(messages) == [value for message in messages for value in work(message)]
+
+
+def test_each_once_does_not_work_again_on_what_it_has_seen() -> None:
+    seen: list[str] = []
+
+    def work(message: Message) -> tuple[int, ...]:
+        seen.append(message.text)
+        return (1, 2)
+
+    each = EachOnce(work)
+    messages = [Message("user", (TextBlock(str(number), "user"),)) for number in range(5)]
+    each(messages)
+    each([*messages, Message("user", (TextBlock("new", "user"),))])
+    assert seen == ["0", "1", "2", "3", "4", "new"]

@@ -3,7 +3,7 @@
 import asyncio
 import os
 import uuid
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -27,7 +27,7 @@ from wave_agent.assembly import (
     sandbox_for,
 )
 from wave_agent.calls import INTERRUPTED, Approver, CallRunner
-from wave_agent.compaction import Compactor, tokens_of
+from wave_agent.compaction import Compactor, message_tokens, tokens_of
 from wave_agent.consequences import consequences, perform
 from wave_agent.credentials import without_credentials
 from wave_agent.errors import AgentClosedError, SessionError, SettingsError
@@ -49,8 +49,9 @@ from wave_agent.hooks.variables import SessionVariables
 from wave_agent.hooks.verdicts import Said
 from wave_agent.leftovers import Leftovers, holder_of
 from wave_agent.loop import Parts, Status, Turn
-from wave_agent.messages import BlockAdded, Change, Message, MessageManager, NoticeBlock, ToolUpdated
+from wave_agent.messages import BlockAdded, Change, EachOnce, Message, MessageManager, NoticeBlock, ToolUpdated
 from wave_agent.models.base import Model, ToolSpec, Usage
+from wave_agent.models.conversion import Converter
 from wave_agent.permissions import PermissionMode, Rules
 from wave_agent.private import keep_private
 from wave_agent.prompt import system_prompt as default_system_prompt
@@ -152,6 +153,8 @@ class Agent:
                 model_name=model_name,
                 permission_mode=lambda: calls.mode.value,
             ),
+            converter=Converter(),
+            sizes=EachOnce(lambda message: (message_tokens(message),)),
             fold_user_messages=bool(self.settings.models.get(model_name, {}).get("foldUserMessages")),
             window=self._window,
         )
@@ -544,9 +547,14 @@ class Agent:
         self._insist(self._store.flush)
         self._emit(TurnStarted(prompt=text))
         work = asyncio.create_task(turn.run(text, session_source=source))
+        prepare: Callable[[], Coroutine[Any, Any, None]] | None = getattr(self._model, "prepare", None)
+        # After the turn has begun: connecting goes on while its first hooks run.
+        beside = None if prepare is None else asyncio.create_task(prepare())
         try:
             await self._attend(work)
         finally:
+            if beside is not None:
+                beside.cancel()
             self._source = None if turn.session_begun else source
             self._close_open_calls()
             await self._tell_changed_settings()

@@ -28,10 +28,10 @@ commands and what came of them; what is still to be done. Leave out what no long
 
 def tokens_of(messages: Sequence[Message], overhead: int = 0) -> int:
     """About how much of the window these messages take."""
-    return overhead + sum(map(_tokens, messages))
+    return overhead + sum(map(message_tokens, messages))
 
 
-def _tokens(message: Message) -> int:
+def message_tokens(message: Message) -> int:
     calls = [block for block in message.blocks if isinstance(block, ToolBlock)]
     texts = [str(block.parameters) + (block.result or "") for block in calls]
     return 4 + sum(map(estimate_tokens, (message.text, *texts)))
@@ -43,9 +43,9 @@ def cut_at(messages: Sequence[Message], window: int, first: int) -> int:
     A call and its result stand in one message, so that every cut leaves a valid conversation.
     """
     left, at = int(window * KEPT), len(messages)
-    while at > first and (at == len(messages) or left - _tokens(messages[at - 1]) >= 0):
+    while at > first and (at == len(messages) or left - message_tokens(messages[at - 1]) >= 0):
         at -= 1
-        left -= _tokens(messages[at])
+        left -= message_tokens(messages[at])
     return at
 
 

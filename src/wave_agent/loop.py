@@ -17,9 +17,9 @@ from wave_agent.events import Event, Notice, ReasoningDelta, TextDelta
 from wave_agent.hooks.events import Flow, HookEvent
 from wave_agent.hooks.manager import HookManager
 from wave_agent.hooks.verdicts import Outcome
-from wave_agent.messages import Block, MessageManager, ReasoningBlock, TextBlock, ToolBlock
+from wave_agent.messages import Block, EachOnce, MessageManager, ReasoningBlock, TextBlock, ToolBlock
 from wave_agent.models.base import Model, ModelRequest, Reasoning, Retry, Text, ToolCall, ToolSpec, Usage
-from wave_agent.models.conversion import convert_messages_for_api
+from wave_agent.models.conversion import Converter
 from wave_agent.models.windows import estimate_tokens
 from wave_agent.strictjson import out_of_range
 from wave_agent.waiting import together_or_none
@@ -53,6 +53,9 @@ class Parts(Struct, frozen=True, kw_only=True):
     max_turns: int | None
     emit: Callable[[Event], None]
     compactor: Compactor
+    converter: Converter
+    sizes: EachOnce[int]
+    """About how many tokens each message takes."""
     fold_user_messages: bool = False
     window: Callable[[], int | None]
     """How many tokens the model can take in, if anybody knows."""
@@ -134,7 +137,7 @@ class Turn:
         if window is None:
             return False
         overhead = estimate_tokens(self._parts.system) + self._tools_size
-        used = max(self.used, tokens_of(self._parts.messages.for_model, overhead))
+        used = max(self.used, overhead + sum(self._parts.sizes(self._parts.messages.for_model)))
         if used <= FULL * window:
             return False
         room = await self._parts.compactor.compact(window)
@@ -170,7 +173,7 @@ class Turn:
         parts = self._parts
         request = ModelRequest(
             model=parts.model_name,
-            messages=convert_messages_for_api(parts.messages.for_model, system=parts.system, fold=self._fold),
+            messages=parts.converter.convert(parts.messages.for_model, system=parts.system, fold=self._fold),
             tools=parts.tools,
         )
         self.requests += 1
@@ -179,10 +182,10 @@ class Turn:
             async for delta in parts.model.stream(request):
                 match delta:
                     case Text(text=text):
-                        answer.text += text
+                        answer.texts.append(text)
                         parts.emit(TextDelta(text=text))
                     case Reasoning(text=text):
-                        answer.reasoning += text
+                        answer.thoughts.append(text)
                         parts.emit(ReasoningDelta(text=text))
                     case ToolCall():
                         answer.calls.append(delta)
@@ -204,21 +207,23 @@ class Turn:
     def _find_calls(self, answer: "_Answer") -> None:
         """Small models sometimes write their calls into the text."""
         known = [tool.name for tool in self._parts.tools]
-        if not any(name in answer.text for name in known):
+        text = answer.text
+        if not any(name in text for name in known):
             return
         from wave_agent.models.repair import calls_in_text  # lazy: large, and most answers do without
 
         required = {tool.name: tool.schema.get("required", ()) for tool in self._parts.tools}
-        answer.text, found = calls_in_text(answer.text, known, required, seen=self._parts.messages.results())
+        rest, found = calls_in_text(text, known, required, seen=self._parts.messages.results())
+        answer.texts = [rest]
         answer.calls += [ToolCall("", name, json.dumps(arguments)) for name, arguments in found]
 
     def _keep(self, answer: "_Answer", asked: Sequence[Asked]) -> None:
         blocks: list[Block] = []
-        if answer.reasoning:
-            blocks.append(ReasoningBlock(answer.reasoning))
-        if answer.text:
-            blocks.append(TextBlock(answer.text, "model"))
-            self.text = answer.text
+        if reasoning := "".join(answer.thoughts):
+            blocks.append(ReasoningBlock(reasoning))
+        if text := answer.text:
+            blocks.append(TextBlock(text, "model"))
+            self.text = text
         blocks += [ToolBlock(call.id, call.name, call.parameters or {}) for call in asked]
         if blocks:
             self._parts.messages.add_assistant_message(*blocks)
@@ -282,9 +287,13 @@ class _Answer:
     """What has come of an answer so far."""
 
     def __init__(self) -> None:
-        self.text = ""
-        self.reasoning = ""
+        self.texts: list[str] = []
+        self.thoughts: list[str] = []
         self.calls: list[ToolCall] = []
+
+    @property
+    def text(self) -> str:
+        return "".join(self.texts)
 
 
 def _distinct(calls: Sequence[ToolCall], messages: MessageManager) -> list[ToolCall]:

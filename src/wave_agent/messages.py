@@ -4,7 +4,7 @@ A block is for the model, for the user, or for both; `models.conversion` drops w
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Generic, Literal, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -84,6 +84,42 @@ class Message(Struct, frozen=True):
         return found
 
 
+Value = TypeVar("Value")
+
+
+class EachOnce(Generic[Value]):
+    """What a function makes of every message of a conversation, worked out once for each.
+
+    A conversation grows at its end, so a turn costs no more late in a session than early.
+    """
+
+    def __init__(self, work: Callable[[Message], Sequence[Value]]) -> None:
+        self._work = work
+        self._messages: list[Message] = []
+        self._values: list[Value] = []
+        self._starts: list[int] = []
+        """Where the values of each message begin."""
+
+    def __call__(self, messages: Sequence[Message]) -> list[Value]:
+        """The values of all messages, one after another."""
+        found = list(messages)
+        same = self._unchanged(found)
+        if same < len(self._messages):
+            del self._values[self._starts[same] :], self._starts[same:]
+        for message in found[same:]:
+            self._starts.append(len(self._values))
+            self._values.extend(self._work(message))
+        self._messages = found
+        return self._values.copy()
+
+    def _unchanged(self, messages: list[Message]) -> int:
+        """How many messages at the start are those of last time. Lists of the same objects are compared quickly."""
+        length, step = min(len(self._messages), len(messages)), 1
+        while length > 0 and messages[:length] != self._messages[:length]:
+            length, step = length - step, step * 2
+        return max(length, 0)
+
+
 class PromptAdded(Struct, frozen=True):
     """A prompt stands in the conversation, but no hook has judged it yet."""
 
@@ -144,7 +180,9 @@ class MessageManager:
         self._on_change = on_change
         self._prompt: int | None = None
         self._compacted = compacted or Compacted("", 0)
-        self._call_ids = {block.id for message in messages for block in message.blocks if isinstance(block, ToolBlock)}
+        calls = [block for message in messages for block in message.blocks if isinstance(block, ToolBlock)]
+        self._call_ids = {block.id for block in calls}
+        self._open_ids = {block.id for block in calls if block.result is None}
 
     @property
     def messages(self) -> list[Message]:
@@ -202,7 +240,9 @@ class MessageManager:
         self._add(Message("user", texts))
 
     def add_assistant_message(self, *blocks: Block) -> None:
-        self._call_ids.update(block.id for block in blocks if isinstance(block, ToolBlock))
+        calls = [block for block in blocks if isinstance(block, ToolBlock)]
+        self._call_ids.update(block.id for block in calls)
+        self._open_ids.update(block.id for block in calls if block.result is None)
         self._add(Message("assistant", blocks))
 
     def _add(self, message: Message) -> None:
@@ -243,6 +283,7 @@ class MessageManager:
             for at, block in enumerate(message.blocks):
                 if isinstance(block, ToolBlock) and block.id == tool_id:
                     done = replace(block, result=result, success=success, error=error, origin=origin)
+                    self._open_ids.discard(tool_id)
                     self._messages[index] = replace(
                         message, blocks=(*message.blocks[:at], done, *message.blocks[at + 1 :])
                     )
@@ -260,5 +301,7 @@ class MessageManager:
 
     def open_calls(self) -> list[ToolBlock]:
         """Calls without a result."""
+        if not self._open_ids:
+            return []
         blocks = [block for message in self._messages for block in message.blocks]
         return [block for block in blocks if isinstance(block, ToolBlock) and block.result is None]

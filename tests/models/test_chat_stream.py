@@ -4,6 +4,8 @@ import json
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from wave_agent.models.base import Delta, Reasoning, Text, ToolCall, Usage
 from wave_agent.models.chat_stream import AnswerReader
@@ -192,3 +194,62 @@ def test_waits_double_and_have_a_limit() -> None:
 def test_where_the_servers_message_stands(body: str, message: str, code: str) -> None:
     refusal = read_refusal(body.encode())
     assert (refusal.message, refusal.code) == (message, code)
+
+
+def as_event(delta: dict[str, object], **more: object) -> str:
+    return json.dumps(
+        {"id": "x", "choices": [{"index": 0, "delta": delta, "finish_reason": None}], "usage": None, **more}
+    )
+
+
+DELTAS = st.sampled_from(
+    [
+        as_event({"content": "a"}),
+        as_event({"content": "b", "role": "assistant", "refusal": None, "tool_calls": None}),
+        as_event({"content": ""}),
+        as_event({"content": None}),
+        as_event({"content": "c", "reasoning_content": "r"}),
+        as_event({"content": "d", "unknown": 1}),
+        as_event({"content": [{"text": "e"}]}),
+        as_event({"content": "f"}, usage={"prompt_tokens": 1, "completion_tokens": 2}),
+        as_event({"tool_calls": [{"index": 0, "id": "1", "function": {"name": "Bash", "arguments": "{}"}}]}),
+        json.dumps({"choices": [{"index": 1, "delta": {"content": "other"}}]}),
+        json.dumps({"choices": [{"delta": {"content": "g"}, "finish_reason": "stop"}]}),
+        json.dumps({"choices": [{"delta": {"content": "h"}}, {"index": 0, "delta": {"content": "i"}}]}),
+        json.dumps({"choices": []}),
+        "nonsense",
+        '"text"',
+        '{"choices": [{"delta": {"content": "\\ud800"}}]}',
+    ]
+)
+
+
+def merged(deltas: list[Delta]) -> list[Delta]:
+    """Texts that follow each other, as one."""
+    found: list[Delta] = []
+    for delta in deltas:
+        if found and isinstance(delta, Text) and isinstance(found[-1], Text):
+            found[-1] = Text(found[-1].text + delta.text)
+        else:
+            found.append(delta)
+    return found
+
+
+@given(st.lists(DELTAS, max_size=8))
+def test_many_chunks_at_once_mean_what_they_mean_one_by_one(pieces: list[str]) -> None:
+    one_by_one, at_once = AnswerReader(), AnswerReader()
+    shown = [delta for piece in pieces for delta in one_by_one.read(piece)]
+    assert merged(at_once.read_all(pieces)) == merged(shown)
+    assert (at_once.pieces, at_once.finished, at_once.unreadable) == (
+        one_by_one.pieces,
+        one_by_one.finished,
+        one_by_one.unreadable,
+    )
+    assert at_once.end() == one_by_one.end()
+
+
+def test_chunks_after_one_that_tells_of_an_error_are_not_shown() -> None:
+    reader = AnswerReader()
+    pieces = [as_event({"content": "a"}), json.dumps({"error": {"message": "no"}}), as_event({"content": "b"})]
+    assert reader.read_all(pieces) == [Text("a")]
+    assert reader.error == {"message": "no"}

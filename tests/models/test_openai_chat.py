@@ -23,7 +23,7 @@ async def test_an_answer_is_streamed_with_reasoning_calls_and_usage() -> None:
     async with RecordingModelServer([reply]) as server, client(server.base_url, api_key="sk-test-key") as model:
         deltas = await answer(model)
     assert [delta.text for delta in deltas if isinstance(delta, Reasoning)] == ["Let", " me", " see."]
-    assert [delta.text for delta in deltas if isinstance(delta, Text)] == ["All", " is", " well."]
+    assert text_of(deltas) == "All is well."
     assert deltas[-2:] == [bash, Usage(12, 7)]
     assert server.requests[0].headers["authorization"] == "Bearer sk-test-key"
 

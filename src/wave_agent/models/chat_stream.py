@@ -3,7 +3,7 @@
 import json
 import os
 from collections.abc import Iterable
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 import msgspec
 
@@ -28,6 +28,36 @@ class AnswerReader:
         """What the server says went wrong while it answered."""
         self._calls: list[_Call] = []
         self._usage: Usage | None = None
+
+    def read_all(self, pieces: Iterable[str]) -> list[Delta]:
+        """What can be shown of these chunks, up to one that tells of an error. Texts that follow each other are one."""
+        shown: list[Delta] = []
+        texts: list[str] = []
+        for piece in pieces:
+            text = self._plain(piece)
+            if text is not None:
+                texts.append(text)
+                continue
+            if texts:
+                shown.append(Text("".join(texts)))
+                texts.clear()
+            shown += self.read(piece)
+            if self.error:
+                break
+        if texts:
+            shown.append(Text("".join(texts)))
+        return shown
+
+    def _plain(self, piece: str) -> str | None:
+        """The text of a chunk that has nothing but text, as nearly all have; None for any other."""
+        try:
+            chunk = _plain_chunk(piece)
+        except (msgspec.DecodeError, UnicodeError, RecursionError):
+            return None
+        if len(chunk.choices) != 1 or not (text := chunk.choices[0].delta.content):
+            return None
+        self.pieces += 1
+        return text
 
     def read(self, piece: str | bytes) -> list[Delta]:
         """What can be shown of this chunk, or of this whole body."""
@@ -101,6 +131,34 @@ class AnswerReader:
         other_id = bool(identity and call.id and identity != call.id)
         other_name = name != call.name and any(call.arguments)
         return None if other_id or other_name else call
+
+
+class _PlainDelta(msgspec.Struct, forbid_unknown_fields=True):
+    content: str
+    role: str | None = None
+    # Servers write these out as null. With a value they do not fit, and the chunk is read at leisure.
+    refusal: None = None
+    tool_calls: None = None
+    function_call: None = None
+    reasoning: None = None
+    reasoning_content: None = None
+
+
+class _PlainChoice(msgspec.Struct):
+    delta: _PlainDelta
+    index: Literal[0] = 0
+    finish_reason: None = None
+    error: None = None
+    message: None = None
+
+
+class _PlainChunk(msgspec.Struct):
+    choices: list[_PlainChoice]
+    usage: None = None
+    error: None = None
+
+
+_plain_chunk = msgspec.json.Decoder(_PlainChunk).decode
 
 
 class _Call:

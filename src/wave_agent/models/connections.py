@@ -7,6 +7,7 @@ from contextlib import suppress
 
 import h11
 
+from wave_agent.models.chunks import ChunkError, ChunkReader
 from wave_agent.models.routes import Place
 
 _FULL = 1 << 20
@@ -42,6 +43,9 @@ class Connection(asyncio.Protocol):
         self.headers: dict[str, str] = {}
         """Of the response that is being read; names in lower case."""
         self._http = h11.Connection(h11.CLIENT)
+        self._chunks: ChunkReader | None = None
+        """Of a chunked body: h11 has read no more than the head."""
+        self._kept_alive = False
         self._transport: asyncio.Transport | None = None
         self._received = bytearray()
         self._ended = False
@@ -93,6 +97,8 @@ class Connection(asyncio.Protocol):
 
     async def read(self, seconds: float | None) -> bytes:
         """The next part of the body; empty at its end. Raises `TimeoutError` when none comes for `seconds`."""
+        if self._chunks is not None:
+            return await self._part(self._chunks, seconds)
         if self._http.their_state is not h11.SEND_BODY:
             return b""
         event = await self._event(seconds)
@@ -115,6 +121,10 @@ class Connection(asyncio.Protocol):
 
     def ready_again(self) -> bool:
         """The response was read to its end, and the connection can take another request."""
+        if (chunks := self._chunks) is not None:
+            whole = chunks.ended and not chunks.rest and self._kept_alive and self._http.our_state is h11.DONE
+            self._http, self._chunks = h11.Connection(h11.CLIENT), None
+            return whole and self.alive
         if self._http.our_state is not h11.DONE or self._http.their_state is not h11.DONE or not self.alive:
             return False
         self._http.start_next_cycle()
@@ -134,6 +144,25 @@ class Connection(asyncio.Protocol):
         self.status = event.status_code
         self._reason = bytes(event.reason).decode("latin-1")
         self.headers = {bytes(name).decode("latin-1"): bytes(value).decode("latin-1") for name, value in event.headers}
+        if self.headers.get("transfer-encoding", "").lower() == "chunked" and self._http.their_state is h11.SEND_BODY:
+            self._chunks = ChunkReader()
+            self._kept_alive = (
+                event.http_version == b"1.1" and "close" not in self.headers.get("connection", "").lower()
+            )
+            self._received[:0] = self._http.trailing_data[0]
+
+    async def _part(self, chunks: ChunkReader, seconds: float | None) -> bytes:
+        """What has come of a chunked body, if anything has; else what comes next. Empty at its end."""
+        part = b""
+        while not part and not chunks.ended:
+            data = await self._data(seconds)
+            if not data:
+                raise BrokenConnectionError("the connection was closed before the answer was complete")
+            try:
+                part = chunks.feed(data)
+            except ChunkError as error:
+                raise BrokenConnectionError(str(error)) from None
+        return part
 
     async def _event(self, seconds: float | None) -> object:
         try:
@@ -191,7 +220,13 @@ class Pool:
         self._open = open_connection
         self._unused: list[Connection] = []
         self._used: set[Connection] = set()
+        self._coming: asyncio.Task[Connection] | None = None
         self.closed = False
+
+    def prepare(self) -> None:
+        """Begins to open a connection, for a request that is about to come."""
+        if not self._unused and not self._used and self._coming is None:
+            self._coming = asyncio.ensure_future(self._open())
 
     async def take(self) -> Connection:
         """A connection that was used before, if one still lives; else a new one."""
@@ -204,9 +239,23 @@ class Pool:
                 break
             connection.abort()
         else:
-            connection = await self._open()
+            connection = await self._prepared() or await self._open()
         self._used.add(connection)
         return connection
+
+    async def _prepared(self) -> Connection | None:
+        """The connection that was prepared, if it came to be and still lives."""
+        coming, self._coming = self._coming, None
+        if coming is None or coming.get_loop() is not asyncio.get_running_loop():
+            return None
+        try:
+            await asyncio.wait({coming})
+        except asyncio.CancelledError:
+            _let_go(coming)
+            raise
+        if coming.cancelled() or coming.exception() is not None:
+            return None  # the same will be tried again, and told then
+        return coming.result() if coming.result().alive else None
 
     def give_back(self, connection: Connection) -> None:
         """Keeps the connection if its response was read to the end. Otherwise it is closed at once."""
@@ -220,7 +269,21 @@ class Pool:
     async def close(self) -> None:
         """Closes all connections, also those in use."""
         self.closed = True
+        coming, self._coming = self._coming, None
+        if coming is not None:
+            _let_go(coming)
         connections = [*self._unused, *self._used]
         self._unused.clear()
         for connection in connections:
             await connection.close()
+
+
+def _let_go(coming: asyncio.Task[Connection]) -> None:
+    """Nobody wants this connection any more, whether it is there already or not."""
+
+    def drop(task: asyncio.Task[Connection]) -> None:
+        if not task.cancelled() and task.exception() is None:
+            task.result().abort()
+
+    coming.cancel()
+    coming.add_done_callback(drop)

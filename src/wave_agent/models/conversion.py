@@ -2,12 +2,13 @@
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from itertools import chain
 from typing import Any
 
 import msgspec
 
-from wave_agent.messages import Message, Origin, TextBlock, ToolBlock
+from wave_agent.messages import EachOnce, Message, Origin, TextBlock, ToolBlock
 from wave_agent.text import strip_controls
 
 # Possessive: whoever writes a tag with a thousand blanks in it must not make us try them all again and again.
@@ -27,10 +28,29 @@ def convert_messages_for_api(
     Each call is followed by its result, in call order; error, notice and reasoning blocks are left out, and messages
     that are left empty with them.
     """
-    converted: list[dict[str, Any]] = [{"role": "system", "content": system}] if system else []
-    for message in messages:
-        converted += _assistant(message) if message.role == "assistant" else _user(message)
+    return _whole(list(chain.from_iterable(map(_converted, messages))), system, fold=fold)
+
+
+class Converter:
+    """`convert_messages_for_api` for one conversation, again and again: only what is new or changed is converted."""
+
+    def __init__(self) -> None:
+        self._each = EachOnce(_converted)
+
+    def convert(
+        self, messages: Sequence[Message], *, system: str | None = None, fold: bool = False
+    ) -> list[dict[str, Any]]:
+        return _whole(self._each(messages), system, fold=fold)
+
+
+def _whole(converted: list[dict[str, Any]], system: str | None, *, fold: bool) -> list[dict[str, Any]]:
+    if system:
+        converted.insert(0, {"role": "system", "content": system})
     return _folded(converted) if fold else converted
+
+
+def _converted(message: Message) -> list[dict[str, Any]]:
+    return _assistant(message) if message.role == "assistant" else _user(message)
 
 
 def _folded(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -121,6 +121,11 @@ class OpenAIChatModel:
             yield retry
             await self._sleep(retry.seconds)
 
+    async def prepare(self) -> None:
+        """Loads what a request needs and begins to connect. Nothing is sent."""
+        transport = self._transport = self._transport or self._new_transport()
+        transport.prepare()
+
     async def context_window(self, model: str) -> Window | None:
         """What the server tells of the window of this model, if anything."""
         return await context_window(self._base_url, model, Probe(self._key))
@@ -193,13 +198,12 @@ class OpenAIChatModel:
                 events = reader.feed(data) if data else reader.finish()
             except ValueError as error:
                 raise Failure(f"{self._endpoint.shown} sent {error}", again=False) from None
-            for event in events:
-                if done := event.strip() == "[DONE]":
-                    break
-                for delta in answer.read(event):
-                    yield delta
-                if answer.error:
-                    raise self._error_in_stream(answer.error)
+            last = next((at for at, event in enumerate(events) if event.strip() == "[DONE]"), None)
+            done = last is not None
+            for delta in answer.read_all(events[:last]):
+                yield delta
+            if answer.error:
+                raise self._error_in_stream(answer.error)
             if done or not data:
                 break
             try:

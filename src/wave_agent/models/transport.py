@@ -79,6 +79,10 @@ class Transport:
         finally:
             self._pool.give_back(connection)
 
+    def prepare(self) -> None:
+        """Begins to connect, so that the first request need not wait for it."""
+        self._pool.prepare()
+
     async def close(self) -> None:
         await self._pool.close()
 

@@ -1,0 +1,34 @@
+"""What it adds that a killed agent leaves nothing running, and that what was recorded stays."""
+
+import os
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from benchmarks.measure import Claim, microseconds
+from wave_agent.leftovers import Leftovers
+from wave_agent.session import FileSessionStore
+
+
+def claims() -> list[Claim]:
+    with TemporaryDirectory() as directory:
+        path = Path(directory) / "s.jsonl"
+        leftovers = Leftovers(Path(directory), path)
+        leftovers.open()
+        descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+        line = b"x" * 400 + b"\n"
+        floor = microseconds(lambda: os.write(descriptor, line))
+        noted = microseconds(lambda: note_one(leftovers))
+        store = FileSessionStore(path)
+        appended = microseconds(lambda: store.append({"type": "user", "message": "x" * 380}))
+        os.close(descriptor)
+        store.close()
+        leftovers.close()
+    return [
+        Claim(name=name, value=value, unit="µs", limit=50, floor_name="one write", floor=floor)
+        for name, value in (("noting one process for the next start", noted), ("one record, appended", appended))
+    ]
+
+
+def note_one(leftovers: Leftovers) -> None:
+    with leftovers.entry() as note:
+        note(1)

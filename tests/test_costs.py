@@ -1,0 +1,160 @@
+"""What a run costs, in things that can be counted: they are the same on every machine, unlike times.
+
+`make bench` measures times. A figure here that has to grow should say in its commit what it buys.
+"""
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from wave_agent import Agent
+from wave_agent.assembly import Options
+from wave_agent.hooks.execution import HookJob
+from wave_agent.hooks.runner import ProcessRunner
+from wave_agent.store import FileSessionStore
+from wave_agent.testing import RecordingModelServer, Reply, ScriptedModel, call
+
+WAVE = Path(sysconfig.get_path("scripts")) / "wave"
+UNMEASURED = {name: value for name, value in os.environ.items() if not name.startswith("COV")}
+"""Coverage imports half of the standard library."""
+
+
+def modules_of(code: str, **environment: str) -> set[str]:
+    """The modules that a program has loaded at its end."""
+    program = f"import sys\n{code}\nprint(*sys.modules, file=sys.stderr)"
+    process = subprocess.run(
+        [sys.executable, "-c", program],
+        env={**UNMEASURED, **environment},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert process.returncode == 0, process.stderr
+    return set(process.stderr.splitlines()[-1].split())
+
+
+RUN = "from wave_agent.cli.main import run, wave\nrun(wave, {arguments})"
+NEVER = {"httpcore", "rich", "textual", "tree_sitter", "pydantic", "anyio", "cProfile", "unittest", "multiprocessing"}
+"""What no start needs."""
+
+
+def test_importing_the_package_loads_one_module_of_it() -> None:
+    bare, loaded = modules_of(""), modules_of("import wave_agent")
+    assert loaded - bare == {"wave_agent"}
+
+
+def test_help_loads_five_modules_of_the_package() -> None:
+    loaded = modules_of(RUN.format(arguments=["--help"]))
+    ours = {name for name in loaded if name.startswith("wave_agent")}
+    assert ours == {"wave_agent", "wave_agent.cli", "wave_agent.cli.main", "wave_agent.errors", "wave_agent.text"}
+    assert loaded.isdisjoint({*NEVER, "asyncio", "msgspec", "ssl", "h11", "json"})
+
+
+def test_one_prompt_loads_nothing_that_it_does_not_use(tmp_path: Path) -> None:
+    with RecordingModelServer.in_thread(["Hello."]) as server:
+        loaded = modules_of(
+            RUN.format(arguments=["-p", "Hi", "--cwd", str(tmp_path)]),
+            WAVE_HOME=str(tmp_path),
+            WAVE_BASE_URL=server.base_url,
+            WAVE_MODEL="any",
+        )
+    unused = {
+        *("wave_agent.hooks.workers", "wave_agent.http_hooks", "wave_agent.git_refs", "wave_agent.models.repair"),
+        *("wave_agent.model_server", "wave_agent.testing", "wave_agent.models.scripted", "wave_agent.cli.demo"),
+    }
+    assert loaded.isdisjoint(NEVER | unused)
+    assert len([name for name in loaded if name.startswith("wave_agent")]) <= 100
+
+
+async def test_a_turn_connects_once_and_asks_once_for_each_answer(tmp_path: Path) -> None:
+    (tmp_path / "notes").write_text("x")
+    replies = [Reply(tool_calls=[call("Read", file_path="notes")]), "Done."]
+    async with (
+        RecordingModelServer(replies) as server,
+        await Agent.create(workdir=tmp_path, base_url=server.base_url, model="any", setting_sources=[]) as agent,
+    ):
+        assert (await agent.send_message("go")).status == "completed"
+    asked = [request for request in server.requests if request.path.endswith("/chat/completions")]
+    assert len(asked) == 2
+
+
+class CountingStore(FileSessionStore):
+    """Counts how often records are appended, and brought to the disk."""
+
+    def __init__(self, *given: Any, **named: Any) -> None:
+        super().__init__(*given, **named)
+        self.counts = {"append": 0, "sync": 0}
+
+    def append(self, record: Any) -> None:
+        self.counts["append"] += 1
+        super().append(record)
+
+    def sync(self) -> None:
+        self.counts["sync"] += 1
+        super().sync()
+
+
+async def test_a_turn_with_one_command_writes_four_records_and_syncs_twice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WAVE_HOME", str(tmp_path / "home"))
+    stores: list[CountingStore] = []
+
+    def store(*given: Any, **named: Any) -> CountingStore:
+        stores.append(CountingStore(*given, **named))
+        return stores[-1]
+
+    turn = [Reply(tool_calls=[call("Bash", command="true")]), "Done."]
+    options = Options(workdir=tmp_path, model_client=ScriptedModel(turn * 2), permission_mode="bypassPermissions")
+    async with Agent.from_options(options, store=store) as agent:
+        await agent.send_message("go")
+        before = dict(stores[0].counts)
+        await agent.send_message("go")
+        after = dict(stores[0].counts)
+    spent = {name: after[name] - before[name] for name in after}
+    assert spent == {"append": 4, "sync": 2}  # prompt, call, result, answer; before the command acts, and at the end
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="counts processes through /proc")
+async def test_a_hook_is_one_process(tmp_path: Path) -> None:
+    """`bash -c` becomes the one command that it is given."""
+    script = tmp_path / "hook.sh"
+    script.write_text('#!/bin/sh\nread -r _ _ _ parent _ < "/proc/$$/stat"\necho "$parent"\n')
+    script.chmod(0o755)
+    job = HookJob(command=str(script), env=dict(os.environ), cwd=str(tmp_path), timeout=30)
+    assert (await ProcessRunner().run(job)).stdout == str(os.getpid())
+
+
+async def test_connecting_goes_on_while_the_first_hooks_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The hook ends only when the server has been connected to; else it fails the prompt."""
+    monkeypatch.setenv("WAVE_HOME", str(tmp_path / "home"))
+    gate = tmp_path / "connected"
+
+    async def greet(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        gate.touch()
+        await reader.readuntil(b"\r\n\r\n")
+        answer = json.dumps({"choices": [{"message": {"content": "Hi"}, "finish_reason": "stop"}]}).encode()
+        head = f"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {len(answer)}\r\n\r\n"
+        writer.write(head.encode() + answer)
+        await reader.read()
+        writer.close()
+
+    server = await asyncio.start_server(greet, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    wait = f"until [ -e {gate} ]; do sleep 0.01; done"
+    hooks = {"UserPromptSubmit": [{"command": wait, "timeout": 20, "onFailure": "block"}]}
+    async with await Agent.create(
+        workdir=tmp_path, base_url=f"http://127.0.0.1:{port}", model="any", setting_sources=[], hooks=hooks
+    ) as agent:
+        result = await agent.send_message("go")
+    server.close()
+    assert (result.status, result.text) == ("completed", "Hi")
