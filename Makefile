@@ -104,7 +104,7 @@ fix: $(READY) ## repair what can be repaired by itself: lint findings, formattin
 	$(BIN)/python -m ruff check --fix .
 	$(BIN)/python -m ruff format .
 
-bench: $(READY) ## measure
+bench: $(READY) ## measure, each figure beside its floor; writes benchmarks/results.json
 	$(BIN)/python -m benchmarks
 
 soak: $(READY) ## the tests that run for minutes: 30,000 hook runs, 160,000 inputs

@@ -228,11 +228,60 @@ def recipes() -> str:
     return table(["recipe", "runs on", "does", "in"], rows)
 
 
+RESULTS = ROOT / "benchmarks" / "results.json"
+PLOT = ROOT / "docs" / "performance.svg"
+
+
+def performance() -> str:
+    """What `make bench` has measured last."""
+    report = json.loads(RESULTS.read_text())
+    rows = []
+    for claim in report["claims"]:
+        unit, floor = claim["unit"], claim["floor"]
+        sign = "at least" if claim["at_least"] else "at most"
+        beside = f"{claim['value'] / floor:.2f} × {claim['floor_name']} ({floor:.3g} {unit})" if floor else "–"
+        limit = f"{claim['factor']:g} × its floor" if claim["factor"] else f"{claim['limit']:.3g} {unit}"
+        mark = "" if claim["holds"] else " (missed in this run)"
+        rows.append([claim["name"], f"{claim['value']:.3g} {unit}", beside, f"{sign} {limit}{mark}"])
+    told = (
+        f"Taken {report['taken']} with Python {report['python']} on {report['system']}, {report['cores']} cores, "
+        f"load {report['load']}."
+    )
+    return table(["what", "measured", "beside its floor", "claimed"], rows) + f"\n\n{told}"
+
+
+def plot() -> str:
+    """Each figure as a bar, as a share of what it may be; the line is the limit."""
+    claims = json.loads(RESULTS.read_text())["claims"]
+    left, full, step = 400, 300, 22
+    height = step * len(claims) + 40
+    lines = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{left + full + 160}" height="{height}" '
+        'font-family="sans-serif" font-size="12">',
+        f'<rect width="{left + full + 160}" height="{height}" fill="#ffffff"/>',
+    ]
+    for at, claim in enumerate(claims):
+        share = claim["limit"] / claim["value"] if claim["at_least"] else claim["value"] / claim["limit"]
+        color = "#3b7d4f" if claim["holds"] else "#b3412c"
+        y = 24 + at * step
+        width = max(2, min(share, 1.4) * full)
+        name = claim["name"].replace("&", "&amp;").replace("<", "&lt;")
+        lines += [
+            f'<text x="{left - 8}" y="{y + 12}" text-anchor="end" fill="#222222">{name}</text>',
+            f'<rect x="{left}" y="{y}" width="{width:.0f}" height="15" fill="{color}"/>',
+            f'<text x="{left + width + 6:.0f}" y="{y + 12}" fill="#222222">{share:.0%}</text>',
+        ]
+    end = left + full
+    lines.append(f'<line x1="{end}" y1="16" x2="{end}" y2="{height - 12}" stroke="#222222" stroke-dasharray="4 3"/>')
+    lines.append(f'<text x="{end}" y="12" text-anchor="middle" fill="#222222">the limit</text>')
+    return "\n".join([*lines, "</svg>", ""])
+
+
 PARTS: dict[str, Callable[[], str]] = {
     part.__name__: part
     for part in (
         *(events, absent, verdicts, fields, words, stdin, arguments, failures, layers, modes, settings),
-        *(checks, keys, commands, lint_codes, lint_levels, recipes),
+        *(checks, keys, commands, lint_codes, lint_levels, recipes, performance),
     )
 }
 PART = re.compile(r"(<!-- generated: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -247,7 +296,7 @@ def wanted() -> dict[Path, str | None]:
     documents = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
     schemas = {ROOT / "schemas" / name: f"{json.dumps(schema, indent=2)}\n" for name, schema in all_schemas().items()}
     left = [file for file in sorted((ROOT / "schemas").rglob("*.json")) if file not in schemas]
-    return {**{file: generated(file.read_text()) for file in documents}, **schemas, **dict.fromkeys(left)}
+    return {**{file: generated(file.read_text()) for file in documents}, **schemas, **dict.fromkeys(left), PLOT: plot()}
 
 
 def write(file: Path, text: str | None) -> None:

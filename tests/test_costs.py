@@ -138,15 +138,24 @@ async def test_connecting_goes_on_while_the_first_hooks_run(tmp_path: Path, monk
     """The hook ends only when the server has been connected to; else it fails the prompt."""
     monkeypatch.setenv("WAVE_HOME", str(tmp_path / "home"))
     gate = tmp_path / "connected"
+    left = asyncio.Event()
 
     async def greet(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         gate.touch()
+        try:
+            await converse(reader, writer)
+        except ConnectionError:
+            pass
+        finally:
+            writer.close()
+            left.set()
+
+    async def converse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
         answer = json.dumps({"choices": [{"message": {"content": "Hi"}, "finish_reason": "stop"}]}).encode()
         head = f"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {len(answer)}\r\n\r\n"
         writer.write(head.encode() + answer)
         await reader.read()
-        writer.close()
 
     server = await asyncio.start_server(greet, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
@@ -156,5 +165,7 @@ async def test_connecting_goes_on_while_the_first_hooks_run(tmp_path: Path, monk
         workdir=tmp_path, base_url=f"http://127.0.0.1:{port}", model="any", setting_sources=[], hooks=hooks
     ) as agent:
         result = await agent.send_message("go")
+    await left.wait()
     server.close()
+    await server.wait_closed()
     assert (result.status, result.text) == ("completed", "Hi")

@@ -37,6 +37,7 @@ class PolicyServer:
         self.hang_up = False
         """Close the connection after the next answer without having said so."""
         self.port = 0
+        self.serving: set[asyncio.Task[Any] | None] = set()
 
     def answers(self, body: Any, status: int = 200, headers: str = "") -> None:
         self.body = body if isinstance(body, bytes) else json.dumps(body).encode()
@@ -47,6 +48,7 @@ class PolicyServer:
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.connections += 1
+        self.serving.add(asyncio.current_task())
         try:
             while head := await reader.readuntil(b"\r\n\r\n"):
                 first, *lines = head.decode().strip().split("\r\n")
@@ -74,6 +76,7 @@ async def policy() -> AsyncIterator[PolicyServer]:
     server.gate.set()
     listening.close()
     await listening.wait_closed()
+    await asyncio.gather(*(task for task in server.serving if task is not None))
 
 
 @asynccontextmanager
