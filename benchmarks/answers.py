@@ -2,22 +2,26 @@
 
 import asyncio
 import json
+import socket
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from statistics import median
 from tempfile import TemporaryDirectory
+from threading import Thread
 
 from benchmarks.measure import Claim
 from wave_agent import Agent
 from wave_agent.events import Event, TextDelta
-from wave_agent.model_server import Events, RecordingModelServer, delta
+from wave_agent.model_server import delta
 
 WORD = "sixty-four characters, about what a busy server sends at a time "[:64]
 WORDS = (1 << 20) // len(WORD)
 
 
 def claims() -> list[Claim]:
-    with RecordingModelServer.in_thread([Events([delta(content=WORD)] * WORDS + ["[DONE]"])] * 6) as server:
-        spent = [asyncio.run(read(server.base_url)) for _ in range(6)][1:]
+    with served(6) as base_url:
+        spent = [asyncio.run(read(base_url)) for _ in range(6)][1:]
     floor = [parse() for _ in range(5)]
     return [
         Claim(
@@ -29,6 +33,31 @@ def claims() -> list[Claim]:
             floor=median(floor),
         )
     ]
+
+
+@contextmanager
+def served(times: int) -> Iterator[str]:
+    """A server that has its answer ready, each event a chunk of its own: what is measured is the client."""
+    end = json.dumps({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]})
+    events = [f"data: {json.dumps(delta(content=WORD))}\n\n"] * WORDS + [f"data: {end}\n\n", "data: [DONE]\n\n"]
+    head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
+    body = "".join(f"{len(event):x}\r\n{event}\r\n" for event in events)
+    answer = f"{head}{body}0\r\n\r\n".encode()
+
+    def serve() -> None:
+        for _ in range(times):
+            while True:
+                connection, _ = listening.accept()
+                with connection:
+                    asked = connection.recv(1 << 20)
+                    if asked.startswith(b"POST"):
+                        connection.sendall(answer)
+                        break
+                    connection.sendall(b"HTTP/1.1 404 X\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        Thread(target=serve, daemon=True).start()
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}/v1"
 
 
 async def read(base_url: str) -> float:

@@ -17,8 +17,8 @@ class Claim(Struct, frozen=True, kw_only=True):
     name: str
     value: float
     unit: str
-    limit: float
-    """In the unit."""
+    limit: float | None
+    """In the unit. None: nothing is claimed, the figure explains another one."""
     floor_name: str = ""
     floor: float | None = None
     factor: float | None = None
@@ -31,6 +31,8 @@ class Claim(Struct, frozen=True, kw_only=True):
 
     @property
     def holds(self) -> bool:
+        if self.limit is None:
+            return True
         return self.value >= self.limit if self.at_least else self.value <= self.limit
 
     @property
@@ -40,8 +42,8 @@ class Claim(Struct, frozen=True, kw_only=True):
     def __str__(self) -> str:
         beside = f"{self.ratio:6.2f} x {self.floor_name} ({self.floor:.4g} {self.unit})" if self.ratio else ""
         sign = ">=" if self.at_least else "<="
-        verdict = "ok" if self.holds else "MISSED"
-        return f"{self.name:<52} {self.value:10.4g} {self.unit:<3} {sign} {self.limit:8.4g}  {verdict:<6} {beside}"
+        claimed = "" if self.limit is None else f"{sign} {self.limit:8.4g}  {'ok' if self.holds else 'MISSED'}"
+        return f"{self.name:<56} {self.value:10.4g} {self.unit:<3} {claimed:<21} {beside}"
 
 
 def in_floors(

@@ -28,7 +28,7 @@ def claims() -> list[Claim]:
             floor=median(bare),
             spread=spread_of(over),
         ),
-        Claim(name="the two syncs to disk of such a turn", value=2 * median(syncs), unit="ms", limit=1000),
+        Claim(name="the two syncs to disk of such a turn", value=2 * median(syncs), unit="ms", limit=None),
     ]
 
 
