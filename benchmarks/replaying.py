@@ -57,4 +57,14 @@ def claims() -> list[Claim]:
         floor = spawn_as_often(b'{"tool_name":"Bash","tool_input":{"command":"ls"}}')
         spent = replay(Path(directory))
     each, floor_each = spent / CALLS * 1e6, floor / CALLS * 1e6
-    return [Claim("one recorded call replayed, of 1,000", each, "raw spawn", floor_each, LIMIT * floor_each)]
+    return [
+        Claim(
+            name="one recorded call replayed, of 1,000",
+            value=each,
+            unit="µs",
+            limit=LIMIT * floor_each,
+            floor_name="a raw spawn",
+            floor=floor_each,
+            factor=LIMIT,
+        )
+    ]

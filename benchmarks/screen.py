@@ -109,4 +109,4 @@ def claims() -> list[Claim]:
     worst = ordered[int(len(ordered) * 0.99)] * 1e6
     floor = sorted(quiet)[len(quiet) // 2] * 1e6
     name = f"key while {TOKENS:,} tokens stream, 99 of 100"
-    return [Claim(name, worst, "key in an empty screen", floor, LIMIT)]
+    return [Claim(name=name, value=worst, unit="µs", limit=LIMIT, floor_name="a key in an empty screen", floor=floor)]
