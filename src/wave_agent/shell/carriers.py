@@ -35,6 +35,8 @@ _MENTIONING = frozenset({"cat", "echo", "egrep", "fgrep", "grep", "ls", "printf"
 """Behind one of these nothing is run."""
 _LOADER = re.compile(r"ld(?:-[\w.-]+)?\.so(?:\.\d+)*")
 _MOST = 24
+_LONGEST = 200
+"""Words of a command that are looked at."""
 
 
 def tails(words: Sequence[Word]) -> Iterator[Sequence[Word]]:
@@ -42,7 +44,7 @@ def tails(words: Sequence[Word]) -> Iterator[Sequence[Word]]:
     start = 1 if name in EVERYWHERE or _LOADER.fullmatch(name) else _after(words, _AFTER.get(name, frozenset()))
     for at in range(start, min(len(words), start + _MOST)):
         if not words[at].text.startswith("-"):
-            yield words[at:]
+            yield words[at : at + _LONGEST]
         if words[at].text in _MENTIONING:
             return
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 MOST_VALUES = 16
 _MOST_DEFINITIONS = 3000
 _LONGEST_VALUE = 4000
+_MOST_ADDED_TO = 4
 _READ = Options("adinNptu")
 RUN_BY_OTHERS = re.compile(
     r"BASH_ENV|ENV|PS4|PROMPT_COMMAND|(?:GIT_)?(?:EDITOR|PAGER)|VISUAL|GIT_\w*(?:COMMAND|EDITOR|SSH)"
@@ -63,7 +64,7 @@ class Known:
         adds = any(child.type == "+=" for child in node.children)
         for value in node.children_by_field_name("value"):
             before = self.values.get(f"{name}[@]" if value.type == "array" else name, ()) if adds else ()
-            self._assign(name, value, before)
+            self._assign(name, value, before[-_MOST_ADDED_TO:])
             if bracket:
                 self._assign(array, value, ())
                 self._assign(f"{array}[@]", value, tuple(f"{one} " for one in self.values.get(f"{array}[@]", ())))
