@@ -34,6 +34,7 @@ def permits(rule: str, command: str) -> bool:
 PROVED = [
     "eval; git push",
     "$(echo) | git push",
+    "y=git; x=y; ${!x} push",
     "$(A=1 echo git) push",
     "echo x | xargs; git push",
     "f() { git push; } > log; f",
