@@ -18,7 +18,6 @@ from wave_agent.assembly import (
     Options,
     Trust,
     WindowFinder,
-    hook_runner_for,
     lay_foundation,
     mode_for,
     model_for,
@@ -42,6 +41,7 @@ from wave_agent.events import (
     TurnEnded,
     TurnStarted,
 )
+from wave_agent.hook_runners import hook_runner_for
 from wave_agent.hooks.events import HookEvent
 from wave_agent.hooks.execution import HookRunner
 from wave_agent.hooks.manager import Deferred, HookManager, SessionFacts

@@ -13,13 +13,11 @@ from wave_agent.calls import Approver
 from wave_agent.errors import ModelError, SettingsError
 from wave_agent.foreign import claude_home
 from wave_agent.hooks.definitions import Layer
-from wave_agent.hooks.execution import HookRunner, Kind, Runners
-from wave_agent.hooks.runner import ProcessRunner
+from wave_agent.hooks.execution import HookRunner
 from wave_agent.models.base import Model, ModelRequest
 from wave_agent.models.windows import Window
 from wave_agent.nesting import Inheritance, inherited, restricted
 from wave_agent.permissions import NOT_LOOSER, PermissionMode
-from wave_agent.processes import Ledger
 from wave_agent.protected import protected_paths
 from wave_agent.result import Callbacks
 from wave_agent.sandbox import Sandbox
@@ -253,29 +251,6 @@ def model_name_for(asked: str | None, settings: Settings, environment: Mapping[s
 def real_directories(project: str, directories: Sequence[str]) -> tuple[str, ...]:
     """Directories as settings write them, as absolute paths without links."""
     return tuple(os.path.realpath(os.path.join(project, os.path.expanduser(directory))) for directory in directories)
-
-
-def hook_runner_for(settings: Settings, environment: Mapping[str, str], ledger: Ledger) -> HookRunner:
-    """What runs the hooks in these settings; of each kind only if there is such a hook."""
-    makers: Mapping[Kind, Callable[[], HookRunner]] = {
-        Kind.COMMAND: lambda: ProcessRunner(ledger=ledger),
-        Kind.PYTHON: lambda: _workers(ledger),
-        Kind.HTTP: lambda: _http(settings, environment),
-    }
-    wanted = {hook.kind for hook in settings.hooks.hooks}
-    return Runners({kind: make() for kind, make in makers.items() if kind in wanted})
-
-
-def _workers(ledger: Ledger) -> HookRunner:
-    from wave_agent.hooks.workers import WorkerPool  # lazy: only for hooks that are functions in files
-
-    return WorkerPool(ledger=ledger)
-
-
-def _http(settings: Settings, environment: Mapping[str, str]) -> HookRunner:
-    from wave_agent.http_hooks import HttpRunner  # lazy: only for hooks that ask a service
-
-    return HttpRunner(hosts=settings.http_hosts, variables=settings.http_env, environment=environment)
 
 
 def sandbox_for(foundation: Foundation, session_id: str) -> Sandbox:

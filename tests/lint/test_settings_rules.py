@@ -258,3 +258,15 @@ def test_with_paths_only_these_are_looked_at(bench: Workbench) -> None:
     assert bench.codes(CLAUDE) == ["W102"]
     assert bench.codes("hooks/x.sh") == []
     assert sorted(bench.codes(".")) == ["W102", "W110"]
+
+
+def test_a_function_in_a_file_is_there_and_a_service_is_left_alone(bench: Workbench) -> None:
+    hooks = [
+        {"type": "python", "target": "gone.py:check", "onFailure": "block"},
+        {"type": "http", "url": "http://127.0.0.1:1/x", "onFailure": "block"},
+    ]
+    settings = {"hooks": {"PreToolUse": [{"hooks": hooks}]}, "httpHooks": {"hosts": ["127.0.0.1:1"]}}
+    bench.write(".wave/settings.json", json.dumps(settings), 0o644)
+    assert bench.codes() == ["W110"]
+    (bench.project / "gone.py").write_text("def check(call):\n    return None\n")
+    assert bench.codes() == []

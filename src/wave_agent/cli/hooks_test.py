@@ -13,6 +13,7 @@ from wave_agent.assembly import Foundation, Options, lay_foundation, real_direct
 from wave_agent.cases import SUFFIXES, WORDS, Case, CaseFileError, Difference, differences, read_cases, run_case
 from wave_agent.cli.hooks_options import as_json, in_project, json_object, object_in_file, with_mode, with_settings
 from wave_agent.cli.hooks_report import case_lines, difference_lines, rehearsal_lines, rehearsal_to_dict
+from wave_agent.hook_runners import hook_runner_for
 from wave_agent.protected import protected_paths
 from wave_agent.rehearsal import Bench, Judge, Rehearsal
 from wave_agent.rules import Places
@@ -116,6 +117,7 @@ def bench_of(foundation: Foundation) -> Bench:
         settings_env=settings.env,
         max_stop_blocks=settings.max_stop_blocks,
         why_refused=foundation.trust.problem,
+        runner=hook_runner_for(settings, foundation.environment),
         tools={tool.name: tool for tool in builtin_tools()},
         judge=Judge(
             places=Places(foundation.project, os.path.expanduser("~")),

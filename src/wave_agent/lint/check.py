@@ -7,6 +7,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from wave_agent.hooks.definitions import HookDefinition
+from wave_agent.hooks.execution import Kind
 from wave_agent.lint.checkers import checked_by_programs
 from wave_agent.lint.findings import Finding, finding
 from wave_agent.lint.invocations import invocation
@@ -14,7 +15,7 @@ from wave_agent.lint.places import Place, is_settings, place_named, places
 from wave_agent.lint.script_rules import inline_hits, script_hits
 from wave_agent.lint.scripts import LARGEST, Language, Script, language_of
 from wave_agent.lint.settings_rules import concerns, hook_findings, loader_finding, resolved, variables_of
-from wave_agent.named_files import named_files
+from wave_agent.named_files import named_files, target_file
 from wave_agent.settings import Settings, merge_settings
 
 
@@ -41,14 +42,14 @@ def check(project: str, home: Path | None, paths: Sequence[str] = ()) -> Report:
     found = list(_gather(project, home, paths))
     settings = [(place, merge_settings([place.source])) for place in found if place.source is not None]
     variables = [name for _, merged in settings for name in merged.env]
-    wirings = [
-        _wiring(place, hook, project) for place, merged in settings for hook in merged.hooks.hooks if hook.enabled
-    ]
+    enabled = [(place, hook) for place, merged in settings for hook in merged.hooks.hooks if hook.enabled]
+    wirings = [_wiring(place, hook, project) for place, hook in enabled if hook.kind is Kind.COMMAND]
     scripts = _read_scripts(wirings, [path for path in paths if os.path.isfile(path) and not is_settings(path)])
     findings = [
         *(_unreadable(place) for place in found if place.problem),
         *_of_settings(settings),
         *_of_hooks(wirings, scripts, project, variables),
+        *_of_targets(enabled, project),
         *_of_scripts(scripts.values(), variables),
     ]
     looked_at = (*(place.file for place in found), *scripts)
@@ -101,6 +102,13 @@ def _of_hooks(
         if one.hook.args is None:
             for hit in inline_hits(line, variables):
                 yield finding(hit.code, one.place.file, one.hook.line, hit.reason)
+
+
+def _of_targets(enabled: Iterable[tuple[Place, HookDefinition]], project: str) -> Iterator[Finding]:
+    """Of hooks that are functions in files: a file that is missing is seen without running anything."""
+    for place, hook in enabled:
+        if hook.kind is Kind.PYTHON and not os.path.exists(file := target_file(hook.command, project)):
+            yield finding("W110", place.file, hook.line, f"{os.path.relpath(file, project)} is not there")
 
 
 def _read_scripts(wirings: Iterable[_Wiring], alone: Sequence[str]) -> dict[str, Script]:

@@ -18,10 +18,11 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from wave_agent.hook_runners import hook_runner_for
 from wave_agent.hooks.config import SettingsSource
 from wave_agent.hooks.definitions import HookDefinition, Layer, Mode
+from wave_agent.hooks.execution import close_runner
 from wave_agent.hooks.manager import HookManager, SessionFacts
-from wave_agent.hooks.runner import ProcessRunner
 from wave_agent.replay.comparison import UNCHANGED, Finding, Judgement, kind_of, present
 from wave_agent.replay.happenings import Happening, Recording, recording, tool_facts
 from wave_agent.replay.lines import lines_of
@@ -125,13 +126,16 @@ class Replay:
         self._tell = tell
         self._settings = settings
         self._hooks = chosen_hooks(settings, plan.hook)
-        self._runner = ProcessRunner()
+        self._runner = hook_runner_for(settings, os.environ)
         self._number = 0
 
     async def run(self) -> None:
-        for name in self._plan.transcripts:
-            path = Path(name)
-            await self._session(path, recording(lines_of(path), self._plan.hook))
+        try:
+            for name in self._plan.transcripts:
+                path = Path(name)
+                await self._session(path, recording(lines_of(path), self._plan.hook))
+        finally:
+            await close_runner(self._runner)
 
     async def _session(self, path: Path, recorded: Recording) -> None:
         transcript = _GrowingTranscript(path, Path(self._plan.directory))
