@@ -10,7 +10,8 @@ from wave_agent import Agent, Allow, Deny, PermissionRequest
 from wave_agent.hooks.config import load_hooks, parse_settings
 from wave_agent.hooks.definitions import Layer
 from wave_agent.protected import ProtectedPaths, protected_paths
-from wave_agent.shell import Reach, Write, read_writes
+from wave_agent.shell.reader import read_writes
+from wave_agent.shell.values import Reach, Write
 from wave_agent.testing import Reply, ScriptedModel, call
 
 SETTINGS = ".wave/settings.json"

@@ -14,8 +14,8 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from wave_agent.rules import Places, Purpose, parse_rule, permitting
-from wave_agent.shell import read_line, read_writes
 from wave_agent.shell.plain import plain_commands
+from wave_agent.shell.reader import read_line, read_writes
 
 PLACES = Places("/srv/project", "/home/me")
 

@@ -8,9 +8,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from wave_agent.shell.reader import read_line
-from wave_agent.shell.values import Command
-from wave_agent.shell.wrappers import RUN_OTHERS
+from wave_agent.shell.values import Command, Line
 from wave_agent.text import compile_strictly
 
 PATH_FIELDS: Mapping[str, str] = {
@@ -112,17 +110,23 @@ def _compiled(pattern: str, anything: str) -> re.Pattern[str]:
     return re.compile(expression, re.DOTALL)
 
 
+def _read_line(command: str) -> Line:
+    from wave_agent.shell.reader import read_line  # lazy: rules without a pattern for Bash need none of it
+
+    return read_line(command)
+
+
 def _matches_command(pattern: str, command: str, purpose: Purpose) -> bool:
     """Restrictions hold for the line and every command in it, permissions only if they hold for the whole line."""
     if purpose is Purpose.RESTRICT:
         return _restricts(pattern, command)
-    commands = read_line(command).plain
+    commands = _read_line(command).plain
     return _permits_line(pattern, command) or (bool(commands) and all(_permits(pattern, one) for one in commands))
 
 
 def _restricts(pattern: str, command: str) -> bool:
     compiled = _compiled(pattern, ".*")
-    line = read_line(command)
+    line = _read_line(command)
     as_written = (command.strip(), *line.statements)
     if any(compiled.fullmatch(text) for text in as_written):
         return True
@@ -152,11 +156,13 @@ def _permits_line(pattern: str, command: str) -> bool:
     """The rule spells the line: its structure, and whatever variable it sets."""
     if _compiled(pattern, _ONE_COMMAND).fullmatch(command.strip()) is None:
         return False
-    line = read_line(command)
+    line = _read_line(command)
     return line.parsed and all(f"{name}=" in pattern for name in line.assignments)
 
 
 def _permits(pattern: str, command: Command) -> bool:
+    from wave_agent.shell.wrappers import RUN_OTHERS  # lazy: see above
+
     # What is quoted is no syntax here, but it may be for a command that hands its arguments to a shell.
     anything = _ONE_COMMAND if command.words[0].text.rsplit("/", 1)[-1] in RUN_OTHERS else ".*"
     return _compiled(pattern, anything).fullmatch(command.quoted) is not None
@@ -170,7 +176,7 @@ def permitting(rules: Sequence[Rule], tool: str, tool_input: Mapping[str, Any], 
     patterns = [(rule, rule.pattern) for rule in rules if rule.tool == "bash" and rule.pattern is not None]
     if tool.casefold() != "bash" or not patterns:
         return ()
-    commands = read_line(str(tool_input.get("command", ""))).plain
+    commands = _read_line(str(tool_input.get("command", ""))).plain
     found = [next((rule for rule, text in patterns if _permits(text, one)), None) for one in commands]
     permits = tuple(dict.fromkeys(rule for rule in found if rule is not None))
     return () if None in found else permits

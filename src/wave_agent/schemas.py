@@ -8,6 +8,8 @@ from typing import Any
 
 from wave_agent.hooks.definitions import Mode, Phase
 from wave_agent.hooks.events import COMMON_STDIN, EVENTS, EventRow, HookEvent, OnFailure, StdinField
+from wave_agent.hooks.execution import BodyFormat
+from wave_agent.hooks.kinds import MAIN_KEYS, TYPES
 from wave_agent.hooks.reader import FIELDS, SPECIFIC, Field, Home
 from wave_agent.permissions import PermissionMode, Rules
 from wave_agent.settings import KEYS, MODEL_SCHEMA, SCHEMAS, VALUES
@@ -110,7 +112,7 @@ def _group(row: EventRow) -> Schema:
     several: Schema = {
         "type": "object",
         "properties": {**around, "hooks": {"type": "array", "items": {"anyOf": [_COMMAND, one]}},
-                       "command": False, "function": False, "onFailure": False},
+                       **dict.fromkeys((*MAIN_KEYS, "onFailure"), False)},
         "required": ["hooks"],
     }  # fmt: skip
     alone: Schema = {**one, "properties": {**around, "hooks": {"type": "null"}}}
@@ -119,8 +121,12 @@ def _group(row: EventRow) -> Schema:
 
 def _hook(**more: Schema) -> Schema:
     properties: dict[str, Schema] = {
-        "type": _or_null({"const": "command"}),
-        "command": _described(_COMMAND, "a shell command line or, with args, a program"),
+        "type": _described(_or_null({"enum": list(TYPES)}), "what kind of hook it is; command if nothing is said"),
+        "command": _described(_or_null(_COMMAND), "a shell command line or, with args, a program"),
+        "target": _described(_or_null({"type": "string", "pattern": r"\S.*:\S"}), "type python: FILE:FUNCTION"),
+        "url": _described(_or_null({"type": "string", "pattern": "^https?://"}), "type http: the service to ask"),
+        "headers": _described(_or_null({"type": "object", "additionalProperties": _TEXT}), "type http: more headers"),
+        "format": _described(_or_null(_words(BodyFormat)), "type http: what the service is sent, and answers"),
         "args": _described(_or_null({"type": "array", "items": _TEXT}), "the program's arguments; no shell is used"),
         "timeout": _described(_or_null({"type": "number", "exclusiveMinimum": 0}), "seconds"),
         "async": _described(_or_null(_FLAG), "not waited for"),
@@ -133,7 +139,13 @@ def _hook(**more: Schema) -> Schema:
         "if": _or_null({"type": "string", "pattern": r"^\s*$"}),
         **more,
     }
-    return {"type": "object", "properties": properties, "required": ["command"]}
+    given = {main: {"type": "string"} for main in ("command", "target", "url")}
+    kinds = [
+        {"properties": {"type": {"enum": ["command", None]}, "command": given["command"]}, "required": ["command"]},
+        {"properties": {"type": {"const": "python"}, "target": given["target"]}, "required": ["type", "target"]},
+        {"properties": {"type": {"const": "http"}, "url": given["url"]}, "required": ["type", "url"]},
+    ]
+    return {"type": "object", "properties": properties, "anyOf": kinds}
 
 
 def _condition() -> Schema:

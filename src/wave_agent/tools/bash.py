@@ -13,7 +13,6 @@ from msgspec.structs import replace
 
 from wave_agent.permissions import Kind
 from wave_agent.private import make_private
-from wave_agent.shell.reader import read_writes
 from wave_agent.shell.values import Write
 from wave_agent.text import strip_controls
 from wave_agent.tools.base import Tool, ToolContext, ToolResult
@@ -97,6 +96,8 @@ class Bash(Tool):
     def written_paths(self, tool_input: Mapping[str, Any], context: ToolContext) -> tuple[Write, ...]:
         directory, _ = self._working_directory(context)
         variables = {"WAVE_PROJECT_DIR": str(context.project_dir), **context.environment, "PWD": directory}
+        from wave_agent.shell.reader import read_writes  # lazy: a session may never run a command
+
         return read_writes(str(tool_input.get("command", "")), variables, directory)
 
     async def close(self) -> None:

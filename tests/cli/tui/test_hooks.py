@@ -130,6 +130,26 @@ async def test_an_untrusted_project_opens_with_its_hooks_and_a_question(project:
         assert "deploy" in on.app.custom
 
 
+async def test_trust_can_be_kept_until_a_hook_changes(project: Path):
+    project_settings(project, {"hooks": GUARD})
+    options: dict[str, Any] = {"trust": False, "wait_for_agent": False}
+    async with stage(project, ["hello"], **options) as on:
+        await on.until(lambda: on.asks(TrustQuestion) is not None)
+        await on.press("k")
+        await on.until(lambda: on.app.open_agent is not None)
+        await on.say("Hi.")
+    async with stage(project, ["hello"], trust=False) as on:
+        await on.say("Hi.")
+        assert len(on.agent.settings.hooks.hooks) == 1
+    project_settings(project, {"hooks": {**GUARD, "Stop": ["true"]}})
+    async with stage(project, ["hello"], **options) as on:
+        await on.until(lambda: on.asks(TrustQuestion) is not None)
+        assert "Stop: true" in on.screen
+        await on.press("o")
+        await on.until(lambda: on.app.open_agent is not None)
+        await on.say("Hi.")
+
+
 async def test_an_untrusted_project_can_be_opened_without_its_hooks_and_commands(project: Path):
     project_settings(project, {"hooks": GUARD})
     (project / ".wave" / "commands").mkdir()

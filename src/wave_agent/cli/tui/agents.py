@@ -11,7 +11,8 @@ from wave_agent.calls import Approver
 from wave_agent.cli.tui.custom import CustomCommand, directories, load_commands, project_commands
 from wave_agent.events import Event
 from wave_agent.result import Callbacks
-from wave_agent.trust import TrustStore
+from wave_agent.sources import project_settings
+from wave_agent.trust import Record, TrustStore, file_digest, record_of
 
 
 class Agents:
@@ -35,6 +36,14 @@ class Agents:
     def trust(self) -> None:
         """The user trusts the project, for this run."""
         self._options = replace(self._options, trust=True)
+
+    def looked_at(self) -> Record:
+        """What there is to trust, as it is at this moment."""
+        return record_of(project_settings(self.home, self.project), self.project, file_digest)
+
+    def keep(self, record: Record) -> None:
+        """The user trusts what this is a record of, until it changes. Raises `SettingsError`."""
+        TrustStore(self.home).trust(self.project, record)
 
     def distrust(self) -> None:
         """The project's own hooks are left out."""

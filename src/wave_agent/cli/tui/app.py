@@ -38,7 +38,7 @@ from wave_agent.cli.tui.search import HistorySearch
 from wave_agent.cli.tui.shell import UserShell
 from wave_agent.cli.tui.status import Facts, StatusLine, git_branch, short_directory
 from wave_agent.cli.tui.theme import DARK, LIGHT, THEMES, VARIABLES, Preference
-from wave_agent.cli.tui.trust import TRUST, WITHOUT, TrustQuestion
+from wave_agent.cli.tui.trust import KEEP, TRUST, WITHOUT, TrustQuestion
 from wave_agent.errors import SettingsError, UntrustedHooksError, WaveError
 from wave_agent.events import Event, HookRun
 from wave_agent.permissions import Allow, Deny, PermissionMode, PermissionRequest
@@ -83,7 +83,7 @@ class WaveApp(App[int]):
         self._narration: Narration | None = None
         self._asking = asyncio.Lock()
         self._shell: UserShell | None = None
-        self._left: list[Agent] = []
+        self._left: list[asyncio.Task[None]] = []
         self._last_interrupt = float("-inf")
         self.custom: Mapping[str, CustomCommand] = {}
         project = transcripts(agents.home, agents.project)
@@ -103,7 +103,7 @@ class WaveApp(App[int]):
         except UntrustedHooksError as error:
             self._untrusted = error.hooks
         if commands and self._agent is not None:
-            self._left.append(self._agent)
+            self._left.append(asyncio.ensure_future(self._agent.close()))
             self._agent = None
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
@@ -129,13 +129,17 @@ class WaveApp(App[int]):
         self.set_interval(1.0, self._use_pause)
 
     async def _ask_for_trust(self) -> None:
+        looked_at = self._agents.looked_at()  # before it is shown: what is kept is what was looked at
         question = TrustQuestion(self._agents.project, self._untrusted, self._agents.untrusted_commands())
         answer = await self.ask(question)
-        if answer not in (TRUST, WITHOUT):
+        if answer not in (TRUST, KEEP, WITHOUT):
             self.leave()
             return
-        self._agents.trust() if answer == TRUST else self._agents.distrust()
         try:
+            if answer == KEEP:
+                self._agents.keep(looked_at)
+            else:
+                self._agents.trust() if answer == TRUST else self._agents.distrust()
             self._agent = self._open(self._agents.first)
         except WaveError as error:
             self.exit(1, message=f"wave: {error}")
@@ -164,9 +168,10 @@ class WaveApp(App[int]):
 
     async def change_session(self, resume: str | None, source: str) -> None:
         before = self.agent
+        await asyncio.gather(*self._left)  # one of them may still hold the session that is wanted
         self._agent = self._open(resume, source, before)
         self._errands.along.clear()
-        self._left.append(before)
+        self._left = [asyncio.create_task(before.close("resume" if resume else "clear"))]
         self._activity.forget_hooks()
         await self._show_session(self._agent)
         words = "Another session." if resume else "A new session; the old one is kept: /resume brings it back."
@@ -177,8 +182,9 @@ class WaveApp(App[int]):
         await self._errands.end()
         if self._shell is not None:
             await self._shell.close()
-        for agent in (*self._left, *filter(None, [self._agent])):
-            await agent.close()
+        await asyncio.gather(*self._left)
+        if self._agent is not None:
+            await self._agent.close("prompt_input_exit")
 
     # -------------------------------------------------------------------------------------------- what commands may use
 
