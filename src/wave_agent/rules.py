@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from enum import Enum
+from importlib import import_module
 from posixpath import join, normpath
 from typing import Any
 
@@ -80,6 +81,9 @@ def parse_rule(text: str) -> Rule:
     if tool not in _PATH_FIELDS and tool != "bash":
         known = ", ".join(["Bash", *PATH_FIELDS])
         raise RuleError(f'"{text}": only {known} take a pattern; write "{shape[1]}" for every call of that tool')
+    if tool == "bash":
+        import_module("wave_agent.shell.reader")  # when a command is to be judged, there may be no descriptor left
+        import_module("wave_agent.shell.wrappers")
     if not _PREFIX.sub("", pattern):
         raise RuleError(f'"{text}": the pattern is empty; write "{shape[1]}" for every call of that tool')
     if tool != "bash":
@@ -111,7 +115,7 @@ def _compiled(pattern: str, anything: str) -> re.Pattern[str]:
 
 
 def _read_line(command: str) -> Line:
-    from wave_agent.shell.reader import read_line  # lazy: rules without a pattern for Bash need none of it
+    from wave_agent.shell.reader import read_line  # lazy: only rules with a pattern for Bash need it
 
     return read_line(command)
 

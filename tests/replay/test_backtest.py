@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import shutil
 import signal
 import socket
@@ -143,7 +144,7 @@ def test_a_hook_reads_a_transcript_that_ends_where_the_event_happened(project: P
         "import json, sys; said = open(json.load(sys.stdin)['transcript_path']).read(); "
         "print('one' in said, 'two' in said, 'Done' in said)"
     )
-    keep = [{"name": "keep", "command": f'{sys.executable} -c "{look}" >> {log}'}]
+    keep = [{"name": "keep", "command": f'{shlex.quote(sys.executable)} -c "{look}" >> {log}'}]
     backtest(project, *new_hooks(tmp_path, PreToolUse=keep), status=0)
     assert log.read_text().split("\n")[:2] == ["True False False", "True True False"]
 
@@ -205,7 +206,8 @@ def test_hooks_have_no_network_where_the_system_can_cut_it(project: Path, tmp_pa
     record(project, ["Done."])
     with socket.create_server(("127.0.0.1", 0)) as server:
         place = server.getsockname()
-        connect = f"{sys.executable} -c 'import socket; socket.create_connection((\"{place[0]}\", {place[1]})).close()'"
+        attempt = f'import socket; socket.create_connection(("{place[0]}", {place[1]})).close()'
+        connect = f"{shlex.quote(sys.executable)} -c {shlex.quote(attempt)}"
         new = new_hooks(tmp_path, Stop=[{"name": "reach", "command": connect}])
         reached = backtest(project, *new, PATH=bare)
         report = backtest(project, *new)

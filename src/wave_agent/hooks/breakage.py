@@ -23,8 +23,8 @@ def _sign(pattern: str, means: str) -> Sign:
 
 
 SIGNS = (
-    _sign(r"\S*python[\d.]*\S*: can't open file ", "its script is not there"),
-    _sign(r"\S+: (?:\d+: |line \d+: )?(?:cannot|Can't) open \S+", "its script is not there"),
+    _sign(r"[^:]*python[\d.]*[^:]*: can't open file ", "its script is not there"),
+    _sign(r"[^:]+: (?:\d+: |line \d+: )?(?:cannot|Can't) open \S+", "its script is not there"),
     _sign(r"Can't open perl script ", "its script is not there"),
     _sign(r".*: line \d+: (?:syntax error|unexpected EOF|conditional binary operator)", "a syntax error"),
     _sign(r".*: \d+: (?:Syntax error|Bad substitution|set: Illegal option)", "a syntax error; is it written for bash?"),

@@ -192,6 +192,12 @@ class Connection(asyncio.Protocol):
         self._transport.writelines([part for part in parts if part])
 
 
+def _is_address(host: str) -> bool:
+    """A name may have several addresses, of which one is dead: they are tried side by side. An address is the only one,
+    and asyncio's race would leave its socket open when it is cancelled at the wrong moment."""
+    return ":" in host or host.replace(".", "").isdigit()
+
+
 async def connect(place: Place, proxy: Place | None, tls: Callable[[], ssl.SSLContext], seconds: float) -> Connection:
     """A new connection to `place`. Raises `OSError` (TLS errors are such) or one of the errors of this module."""
     first = proxy or place
@@ -202,7 +208,7 @@ async def connect(place: Place, proxy: Place | None, tls: Callable[[], ssl.SSLCo
             first.host,
             first.port,
             ssl=secure if first.scheme == "https" else None,
-            happy_eyeballs_delay=0.25,  # a host with a dead IPv6 address is reached by its other one
+            happy_eyeballs_delay=None if _is_address(first.host) else 0.25,
         )
         if proxy is not None and place.scheme == "https" and secure is not None:
             try:
@@ -221,11 +227,13 @@ class Pool:
         self._unused: list[Connection] = []
         self._used: set[Connection] = set()
         self._coming: asyncio.Task[Connection] | None = None
+        self._opening = 0
+        """Connections on their way for requests that wait for them."""
         self.closed = False
 
     def prepare(self) -> None:
         """Begins to open a connection, for a request that is about to come."""
-        if not self._unused and not self._used and self._coming is None:
+        if not (self._unused or self._used or self._opening or self._coming):
             self._coming = asyncio.ensure_future(self._open())
 
     async def take(self) -> Connection:
@@ -239,7 +247,11 @@ class Pool:
                 break
             connection.abort()
         else:
-            connection = await self._prepared() or await self._open()
+            self._opening += 1
+            try:
+                connection = await self._prepared() or await self._open()
+            finally:
+                self._opening -= 1
         self._used.add(connection)
         return connection
 
@@ -272,6 +284,9 @@ class Pool:
         coming, self._coming = self._coming, None
         if coming is not None:
             _let_go(coming)
+            if coming.get_loop() is asyncio.get_running_loop():
+                await asyncio.wait({coming})
+                await asyncio.sleep(0)  # the attempts that it had begun are cancelled with it, and close their sockets
         connections = [*self._unused, *self._used]
         self._unused.clear()
         for connection in connections:

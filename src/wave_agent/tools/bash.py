@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from wave_agent.permissions import Kind
 from wave_agent.private import make_private
-from wave_agent.shell.values import Write
+from wave_agent.shell.values import Reach, Write
 from wave_agent.text import strip_controls
 from wave_agent.tools.base import Tool, ToolContext, ToolResult
 from wave_agent.tools.output import HeldFile, Output, PrivateFile, Relay
@@ -96,8 +96,10 @@ class Bash(Tool):
     def written_paths(self, tool_input: Mapping[str, Any], context: ToolContext) -> tuple[Write, ...]:
         directory, _ = self._working_directory(context)
         variables = {"WAVE_PROJECT_DIR": str(context.project_dir), **context.environment, "PWD": directory}
-        from wave_agent.shell.reader import read_writes  # lazy: a session may never run a command
-
+        try:
+            from wave_agent.shell.reader import read_writes  # lazy: a session may never run a command
+        except (ImportError, OSError):  # no descriptor is left to load it: then anything may be written
+            return (Write("/", Reach.TREE),)
         return read_writes(str(tool_input.get("command", "")), variables, directory)
 
     async def close(self) -> None:

@@ -1,6 +1,7 @@
 """`wave` in a real terminal: typed into, read from, resized and left, inside tmux."""
 
 import os
+import shlex
 import shutil
 import signal
 import subprocess
@@ -83,7 +84,7 @@ def test_a_session_in_a_real_terminal(terminal: Terminal, project: Path, home: P
             "LANG": "C.UTF-8",
             "COLUMNS": "60",
         }
-        terminal.start(str(WAVE), project, environment)
+        terminal.start(shlex.quote(str(WAVE)), project, environment)
         terminal.sees("Do you trust this project?")
         terminal.sees("PreToolUse: grep -q")
         assert len(max(terminal.screen.splitlines(), key=len)) == 100  # whatever COLUMNS says
@@ -130,7 +131,8 @@ def test_a_session_is_taken_up_again_with_its_conversation(terminal: Terminal, p
             check=False,
         )
         assert first.returncode == 0, first.stderr
-        terminal.start(f"{WAVE} -c --permission-mode plan", project, {**environment, "PATH": os.environ["PATH"]})
+        command = f"{shlex.quote(str(WAVE))} -c --permission-mode plan"
+        terminal.start(command, project, {**environment, "PATH": os.environ["PATH"]})
         terminal.sees("The answer is forty-two.")
         terminal.sees("> What is it?")
         terminal.sees("any · plan")
@@ -139,7 +141,7 @@ def test_a_session_is_taken_up_again_with_its_conversation(terminal: Terminal, p
 
 
 def test_a_signal_closes_it_and_gives_the_terminal_back(terminal: Terminal, project: Path, home: Path) -> None:
-    command = f"sh -c 'echo $$ > pid; exec {WAVE} --no-project-hooks'"
+    command = f"sh -c {shlex.quote(f'echo $$ > pid; exec {shlex.quote(str(WAVE))} --no-project-hooks')}"
     terminal.start(command, project, {"WAVE_HOME": str(home), "PATH": os.environ["PATH"]})
     terminal.sees("Say what to do.")
     os.kill(int((project / "pid").read_text()), signal.SIGTERM)
@@ -155,7 +157,9 @@ def test_a_signal_closes_it_and_gives_the_terminal_back(terminal: Terminal, proj
 def test_what_is_wrong_is_told_in_the_plain_terminal(
     terminal: Terminal, project: Path, home: Path, arguments: str, message: str
 ) -> None:
-    terminal.start(f"{WAVE} {arguments}", project, {"WAVE_HOME": str(home), "PATH": os.environ["PATH"]})
+    terminal.start(
+        f"{shlex.quote(str(WAVE))} {arguments}", project, {"WAVE_HOME": str(home), "PATH": os.environ["PATH"]}
+    )
     terminal.sees("status 1")
     assert f"wave: {message}" in terminal.screen
     assert "Traceback" not in terminal.screen
