@@ -1004,6 +1004,5 @@ found = rule.matches("Bash", line, places), rule.matches("Bash", {"command": "gi
 resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))  # whoever measures this process writes files at its end
 print(*found)
 """
-    unmeasured = {key: value for key, value in os.environ.items() if not key.startswith("COV")}
-    done = subprocess.run([sys.executable, "-c", script], env=unmeasured, capture_output=True, text=True, check=False)
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
     assert (done.stdout, done.stderr) == ("True False\n", "")
