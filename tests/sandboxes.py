@@ -1,5 +1,6 @@
 """Sandboxes for tests, on machines that can have them."""
 
+import fcntl
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -10,6 +11,19 @@ from wave_agent.errors import SandboxError
 from wave_agent.hooks.definitions import HookDefinition
 from wave_agent.protected import protected_paths
 from wave_agent.sandbox import Sandbox
+
+ESCAPEE = """setsid sh -c 'trap "" TERM HUP; exec 9>>held; flock 9; while :; do sleep 1; done'"""
+"""A command that leaves its session and hears no signal but the last. As long as it lives, it holds a lock."""
+
+
+def is_held(project: Path) -> bool:
+    """Whether an `ESCAPEE` lives."""
+    with (project / "held").open("ab") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        return False
 
 
 def open_sandbox(

@@ -1,17 +1,18 @@
 """`wave --sandbox` as a real process."""
 
+import asyncio
 import json
 import os
 import socket
 import subprocess
 import sysconfig
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.sandboxes import open_sandbox
+from tests.sandboxes import ESCAPEE, is_held, open_sandbox
+from tests.waiting import until
 from wave_agent.testing import RecordingModelServer, Reply, call
 
 WAVE = str(Path(sysconfig.get_path("scripts")) / "wave")
@@ -173,30 +174,18 @@ def test_neither_bubblewrap_nor_rg_is_taken_from_the_project(confined: World):
     assert not (confined.root / "ran-unconfined").exists()
 
 
-def test_when_the_agent_is_killed_its_commands_die_with_it(confined: World):
-    beat = confined.project / "beat"
-    command = "setsid sh -c 'trap \"\" TERM HUP; while :; do date +%s%N > beat; sleep 0.02; done' & sleep 60"
-    with RecordingModelServer.in_thread([Reply(tool_calls=[call("Bash", command=command)])]) as server:
+async def test_when_the_agent_is_killed_its_commands_die_with_it(confined: World):
+    with RecordingModelServer.in_thread([Reply(tool_calls=[call("Bash", command=f"{ESCAPEE} & sleep 60")])]) as server:
         environment = {**os.environ, "WAVE_BASE_URL": server.base_url, "WAVE_MODEL": "m", "NO_PROXY": "127.0.0.1"}
-        process = subprocess.Popen(
-            [WAVE, "-p", "go", "--sandbox", "--permission-mode", "bypassPermissions"],
+        process = await asyncio.create_subprocess_exec(
+            *(WAVE, "-p", "go", "--sandbox", "--permission-mode", "bypassPermissions"),
             cwd=confined.project,
             env={**environment, "WAVE_HOME": str(confined.home)},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
-        until_exists(beat)
+        await until(lambda: is_held(confined.project))
         process.kill()
-        process.wait(timeout=20)
-    time.sleep(0.3)  # for the kernel to pass it on
-    last = beat.read_text()
-    time.sleep(0.3)  # fifteen times what lies between two beats
-    assert beat.read_text() == last
-
-
-def until_exists(path: Path) -> None:
-    deadline = time.monotonic() + 30
-    while not path.exists():
-        assert time.monotonic() < deadline, "it never happened"
-        time.sleep(0.01)
+        await process.wait()
+    await until(lambda: not is_held(confined.project))

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.sandboxes import open_sandbox
+from tests.sandboxes import ESCAPEE, is_held, open_sandbox
 from tests.waiting import until
 from wave_agent.hooks.config import SettingsSource, load_hooks
 from wave_agent.hooks.definitions import Layer
@@ -356,12 +356,11 @@ class TestWhatStaysAsItIs:
 
     async def test_at_a_timeout_everything_dies_even_what_left_the_session(self, make: Make) -> None:
         confined = make()
-        hide = "setsid sh -c 'trap \"\" TERM HUP; while :; do date +%s%N > beat; sleep 0.02; done' &"
-        result = await confined.bash(f"{hide} sleep 60", timeout=500)
+        waits = "until [ -e held ] && ! flock -n held true; do sleep 0.01; done"
+        result = await confined.bash(f"{ESCAPEE} & {waits}; touch begun; sleep 60", timeout=2000)
         assert "Timed out" in result.content
-        beat = (confined.project / "beat").read_text()
-        await asyncio.sleep(0.2)  # ten times what lies between two beats
-        assert (confined.project / "beat").read_text() == beat
+        assert (confined.project / "begun").exists()
+        await until(lambda: not is_held(confined.project))
 
     async def test_cancelling_ends_it(self, make: Make) -> None:
         confined = make()
@@ -393,10 +392,7 @@ class TestWhatStaysAsItIs:
 
     async def test_killing_a_background_command_kills_all_of_it(self, make: Make) -> None:
         confined = make()
-        hide = "setsid sh -c 'trap \"\" TERM; while :; do date +%s%N > beat; sleep 0.02; done' & sleep 60"
-        name = (await confined.bash(hide, run_in_background=True)).response["backgroundTaskId"]
-        await until((confined.project / "beat").exists)
-        await confined.call("KillShell", shell_id=name)
-        beat = (confined.project / "beat").read_text()
-        await asyncio.sleep(0.2)
-        assert (confined.project / "beat").read_text() == beat
+        started = await confined.bash(f"{ESCAPEE} & sleep 60", run_in_background=True)
+        await until(lambda: is_held(confined.project))
+        await confined.call("KillShell", shell_id=started.response["backgroundTaskId"])
+        await until(lambda: not is_held(confined.project))
