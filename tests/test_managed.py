@@ -230,6 +230,19 @@ def test_on_the_command_line(tmp_path: Path) -> None:
     assert (refused.returncode, "can be written by others" in refused.stderr) == (1, True)
 
 
+async def test_a_live_agent_keeps_the_model_and_the_mode_that_are_managed(tmp_path: Path, managed: Path) -> None:
+    write(managed, {"model": "m", "permissions": {"defaultMode": "acceptEdits"}})
+    (tmp_path / "project").mkdir()
+    model = ScriptedModel(["Hello."])
+    options = Options(workdir=tmp_path / "project", managed_file=managed, setting_sources=[], model_client=model)
+    async with Agent.from_options(options) as agent:
+        agent.model_name = "other"
+        agent.permission_mode = "bypassPermissions"
+        await agent.send_message("Hi.")
+    assert (model.requests[0].model, agent.model_name, agent.permission_mode) == ("m", "m", "acceptEdits")
+    assert "The model is m, not other: managed settings say so." in str(agent.messages)
+
+
 def test_a_foundation_says_what_managed_settings_took_away(tmp_path: Path, managed: Path) -> None:
     write(managed, {"permissions": {"defaultMode": "plan"}})
     (tmp_path / "project").mkdir()

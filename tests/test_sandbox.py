@@ -5,10 +5,14 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
-from wave_agent.errors import SandboxError
+from wave_agent import Agent
+from wave_agent.assembly import Options
+from wave_agent.errors import SandboxError, SessionError
 from wave_agent.protected import protected_paths
 from wave_agent.sandbox import Borders, Sandbox, arguments, find_bubblewrap
+from wave_agent.testing import ScriptedModel
 
 
 def places(words: list[str]) -> list[str]:
@@ -153,3 +157,32 @@ def test_an_env_that_cannot_restore_signals_costs_nothing_but_the_grace(tmp_path
     found.close()
     assert (words[0], words[-1]) == (str(program), "true")
     assert "env" not in words
+
+
+async def test_a_session_is_given_back_when_no_sandbox_can_be_had(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WAVE_HOME", str(tmp_path / "home"))
+    (tmp_path / "project").mkdir()
+    options = Options(workdir=tmp_path / "project", model_client=ScriptedModel(["One.", "Two."]))
+    async with Agent.from_options(options) as first:
+        await first.send_message("Hi.")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(SandboxError):
+        Agent.from_options(replace(options, resume=first.session_id, sandbox=True))
+    async with Agent.from_options(replace(options, resume=first.session_id)) as again:
+        assert (await again.send_message("Again.")).text == "Two."
+
+
+async def test_a_session_that_is_in_use_leaves_no_trace_of_a_sandbox(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WAVE_HOME", str(tmp_path / "home"))
+    (tmp_path / "project").mkdir()
+    options = Options(workdir=tmp_path / "project", model_client=ScriptedModel(["One."]))
+    async with Agent.from_options(options) as first:
+        await first.send_message("Hi.")
+        before = sorted(tmp_path.rglob("*"))
+        with pytest.raises(SessionError, match="in use"):
+            Agent.from_options(replace(options, resume=first.session_id, sandbox=True))
+        assert sorted(tmp_path.rglob("*")) == before

@@ -29,7 +29,7 @@ from wave_agent.calls import INTERRUPTED, Approver, CallRunner
 from wave_agent.compaction import Compactor, message_tokens, tokens_of
 from wave_agent.consequences import consequences, perform
 from wave_agent.credentials import without_credentials
-from wave_agent.errors import AgentClosedError, SessionError, SettingsError
+from wave_agent.errors import AgentClosedError, SandboxError, SessionError, SettingsError
 from wave_agent.events import (
     Error,
     Event,
@@ -141,23 +141,29 @@ class Agent:
             hooks=self._hooks,
             calls=calls,
             model=self._model,
-            model_name=model_name,
             tools=[ToolSpec(tool.name, tool.description, tool.schema()) for tool in tools],
             system=system_prompt,
             max_turns=self._foundation.max_turns,
             emit=self._emit,
-            compactor=Compactor(
+            converter=Converter(),
+            sizes=EachOnce(lambda message: (message_tokens(message),)),
+            **self._of_model(model_name, calls),
+        )
+
+    def _of_model(self, name: str, calls: CallRunner) -> dict[str, Any]:
+        """The parts that another model has others of."""
+        return {
+            "model_name": name,
+            "window": self._window,
+            "fold_user_messages": bool(self.settings.models.get(name, {}).get("foldUserMessages")),
+            "compactor": Compactor(
                 messages=self._messages,
                 hooks=self._hooks,
                 model=self._model,
-                model_name=model_name,
+                model_name=name,
                 permission_mode=lambda: calls.mode.value,
             ),
-            converter=Converter(),
-            sizes=EachOnce(lambda message: (message_tokens(message),)),
-            fold_user_messages=bool(self.settings.models.get(model_name, {}).get("foldUserMessages")),
-            window=self._window,
-        )
+        }
 
     def _make_variables(self) -> SessionVariables:
         handed_down = self._foundation.handed_down
@@ -277,12 +283,20 @@ class Agent:
         session_id = str(uuid.uuid4()) if options.resume is None else options.resume
         path = transcript_file(home, project, session_id)
         leftovers = Leftovers(home, path)
-        sandbox = sandbox_for(foundation, session_id) if foundation.sandbox else None
+        kept = store(path, holder=partial(holder_of, home))
+        model = options.model_client or model_for(options.base_url, options.api_key, settings, environment)
+        resumed = None if options.resume is None else kept.resume()
+        try:  # last: nobody else would give back the session, or take away what a sandbox has put on the disk
+            sandbox = sandbox_for(foundation, session_id) if foundation.sandbox else None
+        except SandboxError:
+            kept.close()
+            raise
         parts = (system, options.append_system_prompt, sandbox.description if sandbox else "")
-        make = partial(
-            cls,
+        if resumed is not None and resumed.skipped:
+            notices.insert(0, f"{resumed.skipped} lines of the transcript could not be read and are left out.")
+        agent = cls(
             foundation=foundation,
-            model=options.model_client or model_for(options.base_url, options.api_key, settings, environment),
+            model=model,
             model_name=model_name_for(options.model, settings, environment),
             tools=list({tool.name: tool for tool in tools}.values()),
             system_prompt="\n\n".join(filter(None, parts)),
@@ -290,19 +304,16 @@ class Agent:
             callbacks=options.callbacks,
             session_id=session_id,
             hook_runner=options.hook_runner or hook_runner_for(settings, environment, leftovers.entry),
+            store=kept,
+            resumed=resumed,
+            notices=notices,
             leftovers=leftovers,
             sandbox=sandbox,
             changes=changes,
             source=options.source,
         )
-        kept = store(path, holder=partial(holder_of, home))
-        if options.resume is None:
-            return make(store=kept, resumed=None, notices=notices)
-        resumed = kept.resume()
-        if resumed.skipped:
-            notices.insert(0, f"{resumed.skipped} lines of the transcript could not be read and are left out.")
-        agent = make(store=kept, resumed=resumed, notices=notices)
-        agent._end_leftovers()
+        if resumed is not None:
+            agent._end_leftovers()
         return agent
 
     # ------------------------------------------------------------------------------------------------------------- use
@@ -363,22 +374,13 @@ class Agent:
 
     @model_name.setter
     def model_name(self, name: str) -> None:
-        model, calls = self._model, self._parts.calls
+        counted = model_name_for(name, self.settings, {})
+        if counted != name:
+            self._messages.add_notice_block(f"The model is {counted}, not {name}: managed settings say so.")
+            return
         self._replaced.append(self._window)
-        self._window = WindowFinder(model, name, self.settings, self._messages.add_notice_block)
-        self._parts = replace(
-            self._parts,
-            model_name=name,
-            fold_user_messages=bool(self.settings.models.get(name, {}).get("foldUserMessages")),
-            window=self._window,
-            compactor=Compactor(
-                messages=self._messages,
-                hooks=self._hooks,
-                model=model,
-                model_name=name,
-                permission_mode=lambda: calls.mode.value,
-            ),
-        )
+        self._window = WindowFinder(self._model, name, self.settings, self._messages.add_notice_block)
+        self._parts = replace(self._parts, **self._of_model(name, self._parts.calls))
 
     @property
     def rules(self) -> Rules:
