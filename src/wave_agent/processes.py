@@ -272,9 +272,11 @@ class Service:
         self._streams = [stream for stream in (popen.stdin, popen.stdout, popen.stderr) if stream is not None]
         self._unread = {"stdout", "stderr"}
         self._cancelled = False
+        self._feed: Callable[[], None] | None = None
         self._selector = selectors.PollSelector()  # Unlike epoll it takes no descriptor.
         if popen.stdin is not None and feed is not None:
-            self._selector.register(popen.stdin, selectors.EVENT_WRITE, partial(self._write, popen.stdin, feed))
+            self._feed = partial(self._write, popen.stdin, feed)
+            self._selector.register(popen.stdin, selectors.EVENT_WRITE, self._feed)
         self._selector.register(popen.stdout, selectors.EVENT_READ, partial(self._read, "stdout", popen.stdout))
         self._selector.register(popen.stderr, selectors.EVENT_READ, partial(self._read, "stderr", popen.stderr))
         self._selector.register(cancel, selectors.EVENT_READ, partial(self._note_cancellation, cancel))
@@ -295,9 +297,12 @@ class Service:
 
     def serve(self, deadline: float) -> None:
         """Feed and read the process until it ends; at the deadline or a cancellation, end its group."""
+        if self._feed is not None:
+            self._feed()  # Most of what is fed fits into the empty pipe: then there is nothing to poll for.
         while not (self._has_ended() or self._cancelled or time.monotonic() >= deadline):
             self._handle_events(min(deadline, time.monotonic() + self._patience()))
-        self._handle_events(0)  # One more look: an exit that comes together with the deadline counts.
+        if not self._has_ended():
+            self._handle_events(0)  # One more look: an exit that comes together with the deadline counts.
         if not self._has_ended():
             self.cut_short = "cancellation" if self._cancelled else "timeout"
             self.group.end(self._handle_events)

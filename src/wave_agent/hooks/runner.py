@@ -1,18 +1,15 @@
-"""Hooks as processes, each served by a daemon thread.
-
-Not by the threads of an executor: they are joined at interpreter exit, so that a hanging hook would hold it up.
-"""
+"""Hooks as processes, each served by a daemon thread."""
 
 import asyncio
 import os
 import shutil
-import threading
 import time
 from contextlib import suppress
 from weakref import WeakKeyDictionary
 
 from wave_agent.hooks.execution import HookExecutionResult, HookJob
 from wave_agent.processes import Cancellation, Ledger, Service, StreamName, explain, no_ledger, spawn
+from wave_agent.threads import start_in_thread
 
 _CAP = 1 << 20
 """Bytes kept of each stream."""
@@ -44,21 +41,20 @@ class ProcessRunner:
         """Run the job. Raises nothing but `CancelledError`, and that only when the whole group is dead."""
         loop = asyncio.get_running_loop()
         async with self._places.setdefault(loop, asyncio.Semaphore(self._at_once)):
-            finished: asyncio.Future[HookExecutionResult] = loop.create_future()
+            delivery = _Delivery(loop)
             try:
-                cancel = self._start_thread(job, finished)
+                cancel = self._start_thread(job, delivery)
             except (OSError, RuntimeError) as error:
                 return HookExecutionResult(error=f"The hook cannot be started: {error}")
             try:
-                await asyncio.wait([finished])
+                return await delivery.wait()
             except asyncio.CancelledError:
                 cancel.request()
-                await _wait_out(finished)
+                await delivery.wait_out()
                 raise
             except GeneratorExit:  # The loop died before the run ended: nothing is left to wait with.
                 cancel.request()
                 raise
-            return finished.result()
 
     def execute(self, job: HookJob, cancel: Cancellation) -> HookExecutionResult:
         """Run the job in the calling thread. Never raises, and leaves `cancel` closed."""
@@ -85,19 +81,14 @@ class ProcessRunner:
         finally:
             cancel.close()
 
-    def _start_thread(self, job: HookJob, finished: asyncio.Future[HookExecutionResult]) -> Cancellation:
+    def _start_thread(self, job: HookJob, delivery: "_Delivery") -> Cancellation:
         cancel = Cancellation()
         try:
-            threading.Thread(target=self._work, args=(job, cancel, finished), name="hook", daemon=True).start()
+            start_in_thread(lambda: delivery.send(self.execute(job, cancel)))
         except RuntimeError:
             cancel.close()
             raise
         return cancel
-
-    def _work(self, job: HookJob, cancel: Cancellation, finished: asyncio.Future[HookExecutionResult]) -> None:
-        result = self.execute(job, cancel)
-        with suppress(RuntimeError):  # The loop is closed: nobody waits any more.
-            finished.get_loop().call_soon_threadsafe(finished.set_result, result)
 
     def _command_line(self, job: HookJob) -> list[str]:
         """The program to start, and its arguments."""
@@ -108,11 +99,36 @@ class ProcessRunner:
         return [self._shell, "-c", job.command]
 
 
-async def _wait_out(finished: asyncio.Future[HookExecutionResult]) -> None:
-    """Wait for the end, which is near, however often the task is cancelled meanwhile."""
-    while not finished.done():
-        with suppress(asyncio.CancelledError):
-            await asyncio.wait([finished])
+class _Delivery:
+    """A result on its way from a thread to the event loop. To be cancelled while waiting for it does not lose it, as
+    it would with a future, and costs nothing if it does not happen, as it would with `asyncio.wait`."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._result: HookExecutionResult | None = None
+        self._waiter: asyncio.Future[None] | None = None
+
+    def send(self, result: HookExecutionResult) -> None:
+        """From the thread."""
+        with suppress(RuntimeError):  # The loop is closed: nobody waits any more.
+            self._loop.call_soon_threadsafe(self._arrive, result)
+
+    async def wait(self) -> HookExecutionResult:
+        while self._result is None:
+            self._waiter = self._loop.create_future()
+            await self._waiter
+        return self._result
+
+    async def wait_out(self) -> None:
+        """Wait for the end, which is near, however often the task is cancelled meanwhile."""
+        while self._result is None:
+            with suppress(asyncio.CancelledError):
+                await self.wait()
+
+    def _arrive(self, result: HookExecutionResult) -> None:
+        self._result = result
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
 
 
 class _Input:

@@ -6,7 +6,6 @@ Not by the threads of an executor: they are joined at interpreter exit, so that 
 import asyncio
 import errno
 import math
-import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
@@ -25,6 +24,7 @@ from wave_agent.processes import (
     no_ledger,
     spawn,
 )
+from wave_agent.threads import start_in_thread
 
 __all__ = ["Ending", "Launch", "Process", "Receive", "StreamName"]  # The last two come from below, for the tools.
 
@@ -70,7 +70,7 @@ class Process:
         self._cancel = Cancellation()
         work = partial(self._work, launch, receive, at_end)
         try:
-            threading.Thread(target=work, name="command", daemon=True).start()
+            start_in_thread(work)
         except RuntimeError:
             self._cancel.close()
             raise
