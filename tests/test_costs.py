@@ -134,6 +134,20 @@ async def test_a_hook_is_one_process(tmp_path: Path) -> None:
     assert (await ProcessRunner().run(job)).stdout == str(os.getpid())
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="only there is a shell done without")
+@pytest.mark.parametrize(("command", "shells"), [("./hook.sh", 0), ("sh hook.sh", 0), ("./hook.sh; true", 1)])
+async def test_a_command_of_plain_words_starts_no_shell(command: str, shells: int, tmp_path: Path) -> None:
+    log, shell, script = tmp_path / "log", tmp_path / "bash", tmp_path / "hook.sh"
+    script.write_text("#!/bin/sh\n")
+    shell.write_text(f'#!/bin/sh\necho started >> {log}\nexec /bin/bash "$@"\n')
+    for file in (script, shell):
+        file.chmod(0o755)
+    log.touch()
+    job = HookJob(command=command, env={"PATH": os.environ["PATH"]}, cwd=str(tmp_path), timeout=30)
+    assert (await ProcessRunner(shell=str(shell)).run(job)).exit_code == 0
+    assert len(log.read_text().splitlines()) == shells
+
+
 async def test_connecting_goes_on_while_the_first_hooks_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The hook ends only when the server has been connected to; else it fails the prompt."""
     monkeypatch.setenv("WAVE_HOME", str(tmp_path / "home"))

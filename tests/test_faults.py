@@ -5,6 +5,7 @@ Each test looks, in this order, at the request that the model got, the hook's ow
 """
 
 import asyncio
+import gc
 import json
 import os
 import pty
@@ -172,6 +173,7 @@ async def test_a_write_that_has_begun_is_whole_and_not_later_however_often_it_is
 @contextmanager
 def few_descriptors(spare: int) -> Iterator[None]:
     """No more than `spare` can be opened."""
+    gc.collect()  # What an earlier test has left to it would be closed in the middle of this one.
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     free = [os.dup(0) for _ in range(spare + 1)]
     for descriptor in free:

@@ -1,5 +1,6 @@
-"""Daemon threads that are kept for the next work."""
+"""Daemon threads that are kept for the next work, and the way of their results."""
 
+import asyncio
 import os
 import subprocess
 import sys
@@ -11,7 +12,7 @@ from functools import partial
 import pytest
 
 from tests.waiting import until
-from wave_agent.threads import DaemonThreads
+from wave_agent.threads import DaemonThreads, Delivery, Mailbox
 
 LONG = 60.0
 """More patience than a test has."""
@@ -113,3 +114,42 @@ def test_an_idle_or_a_hanging_thread_does_not_hold_up_the_exit():
         "started.wait()\n"
     )
     subprocess.run([sys.executable, "-W", "error", "-c", code], timeout=60, check=True)
+
+
+async def test_a_result_that_was_there_first_is_not_waited_for():
+    delivery = Delivery[int](asyncio.get_running_loop(), Mailbox())
+    delivery.send(3)
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    assert await delivery.wait() == 3
+
+
+async def test_every_result_arrives_however_they_come_together():
+    loop, mailbox, threads = asyncio.get_running_loop(), Mailbox(), DaemonThreads(LONG)
+    for _ in range(50):
+        deliveries = [Delivery[int](loop, mailbox) for _ in range(20)]
+        for number, delivery in enumerate(deliveries):
+            threads.start(partial(delivery.send, number))
+        assert await asyncio.gather(*(delivery.wait() for delivery in deliveries)) == list(range(20))
+
+
+async def test_a_cancelled_wait_loses_nothing_and_can_be_waited_out():
+    delivery = Delivery[int](asyncio.get_running_loop(), Mailbox())
+    waits = asyncio.create_task(delivery.wait())
+    await asyncio.sleep(0)
+    waits.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waits
+    out = asyncio.create_task(delivery.wait_out())
+    for _ in range(3):
+        await asyncio.sleep(0)
+        out.cancel()
+    delivery.send(3)
+    await out
+    assert await delivery.wait() == 3
+
+
+def test_a_result_for_a_closed_loop_is_dropped():
+    loop = asyncio.new_event_loop()
+    loop.close()
+    Delivery[int](loop, Mailbox()).send(3)

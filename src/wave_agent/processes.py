@@ -6,8 +6,9 @@ pipes too, and kills one process where a whole group is to end.
 """
 
 import errno
+import math
 import os
-import selectors
+import select
 import shutil
 import signal
 import subprocess
@@ -59,16 +60,22 @@ _SPAWN_ERRORS = {
 
 
 def spawn(
-    argv: Sequence[str], *, cwd: str, env: Mapping[str, str], fed: bool = False, kept: Sequence[int] = ()
+    argv: Sequence[str],
+    *,
+    cwd: str,
+    env: Mapping[str, str],
+    program: str | None = None,
+    fed: bool = False,
+    kept: Sequence[int] = (),
 ) -> subprocess.Popen[bytes]:
     """Start a program in a session and a group of its own. Unless it is to be fed, its stdin is empty.
 
-    `env` is its whole environment; `kept` are descriptors that it gets beside its streams. Raises what `explain` has a
-    sentence for.
+    `env` is its whole environment; `program` is its file, if that has been looked up already; `kept` are descriptors
+    that it gets beside its streams. Raises what `explain` has a sentence for.
     """
     return subprocess.Popen(
         argv,
-        executable=_find(argv[0], env, cwd),
+        executable=program or find_program(argv[0], env, cwd),
         stdin=subprocess.PIPE if fed else subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -88,7 +95,7 @@ def _unheard(_: int) -> None:
     pass
 
 
-def _find(program: str, env: Mapping[str, str], cwd: str) -> str:
+def find_program(program: str, env: Mapping[str, str], cwd: str) -> str:
     """The file that a program's name stands for in its own environment and directory.
 
     Popen would find it too, but changes the warning filters of the whole process meanwhile: not a thing for threads.
@@ -273,15 +280,16 @@ class Service:
         self._unread = {"stdout", "stderr"}
         self._cancelled = False
         self._feed: Callable[[], None] | None = None
-        self._selector = selectors.PollSelector()  # Unlike epoll it takes no descriptor.
+        self._poll = select.poll()  # Unlike epoll it takes no descriptor.
+        self._handlers: dict[int, Callable[[], None]] = {}
         if popen.stdin is not None and feed is not None:
             self._feed = partial(self._write, popen.stdin, feed)
-            self._selector.register(popen.stdin, selectors.EVENT_WRITE, self._feed)
-        self._selector.register(popen.stdout, selectors.EVENT_READ, partial(self._read, "stdout", popen.stdout))
-        self._selector.register(popen.stderr, selectors.EVENT_READ, partial(self._read, "stderr", popen.stderr))
-        self._selector.register(cancel, selectors.EVENT_READ, partial(self._note_cancellation, cancel))
+            self._watch(popen.stdin.fileno(), select.POLLOUT, self._feed)
+        self._watch(popen.stdout.fileno(), select.POLLIN, partial(self._read, "stdout", popen.stdout))
+        self._watch(popen.stderr.fileno(), select.POLLIN, partial(self._read, "stderr", popen.stderr))
+        self._watch(cancel.fileno(), select.POLLIN, partial(self._note_cancellation, cancel))
         if (pidfd := self.group.pidfd) is not None:
-            self._selector.register(pidfd, selectors.EVENT_READ, partial(self._note_exit, pidfd))
+            self._watch(pidfd, select.POLLIN, partial(self._note_exit, pidfd))
         for stream in self._streams:
             os.set_blocking(stream.fileno(), False)
 
@@ -335,9 +343,17 @@ class Service:
 
     def _handle_events(self, until: float) -> None:
         """Wait for something to happen, but not beyond `until`, and deal with it."""
-        for key, _ in self._selector.select(until - time.monotonic()):
-            handle: Callable[[], None] = key.data
-            handle()
+        milliseconds = max(0, math.ceil((until - time.monotonic()) * 1000))
+        for descriptor, _ in self._poll.poll(milliseconds):
+            self._handlers[descriptor]()
+
+    def _watch(self, descriptor: int, what: int, handle: Callable[[], None]) -> None:
+        self._poll.register(descriptor, what)
+        self._handlers[descriptor] = handle
+
+    def _unwatch(self, descriptor: int) -> None:
+        self._poll.unregister(descriptor)
+        del self._handlers[descriptor]
 
     def _write(self, stream: IO[bytes], feed: Feed) -> None:
         if not feed(stream.fileno()):
@@ -355,16 +371,16 @@ class Service:
             self._close(stream)
 
     def _close(self, stream: IO[bytes]) -> None:
-        self._selector.unregister(stream)
+        self._unwatch(stream.fileno())
         stream.close()
 
     def _note_exit(self, pidfd: int) -> None:
         self.group.leader_ended = True
-        self._selector.unregister(pidfd)
+        self._unwatch(pidfd)
 
     def _note_cancellation(self, cancel: Cancellation) -> None:
         self._cancelled = True
-        self._selector.unregister(cancel)
+        self._unwatch(cancel.fileno())
 
 
 def kill_children() -> None:

@@ -1,16 +1,20 @@
-"""Daemon threads for work that blocks, kept a while for the next.
+"""Daemon threads for work that blocks, kept a while for the next, and how their results reach an event loop.
 
 To start a thread takes a third of the time that starting a shell does, and a call may have fifty hooks at once. The
 threads of an executor would do, if they were not joined at interpreter exit: what hangs in one would hold that up.
 """
 
+import asyncio
 import os
 import threading
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
 from queue import Empty, SimpleQueue
-from typing import TypeAlias
+from typing import Generic, TypeAlias, TypeVar
 
+Value = TypeVar("Value")
 Work: TypeAlias = Callable[[], object]
 """Must not raise."""
 
@@ -64,3 +68,57 @@ _SHARED = DaemonThreads()
 def start_in_thread(work: Work) -> None:
     """In a daemon thread. Raises `RuntimeError` where no more can be had."""
     _SHARED.start(work)
+
+
+class Mailbox:
+    """What threads have for one event loop. It is woken once for all that has come by then: with fifty of them, waking
+    it takes more of everybody's time than what it is woken for."""
+
+    def __init__(self) -> None:
+        self._posted: deque[Work] = deque()
+        self._called = False
+
+    def post(self, loop: asyncio.AbstractEventLoop, take: Work) -> None:
+        """From any thread. What comes when the loop is closed is dropped: nobody waits any more."""
+        self._posted.append(take)
+        if not self._called:
+            self._called = True
+            with suppress(RuntimeError):
+                loop.call_soon_threadsafe(self._empty)
+
+    def _empty(self) -> None:
+        self._called = False  # First: what is posted from here on may come too late for this time.
+        while self._posted:
+            self._posted.popleft()()
+
+
+class Delivery(Generic[Value]):
+    """One result on its way from a thread. To be cancelled while waiting for it does not lose it, as it would with a
+    future."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, mailbox: Mailbox) -> None:
+        self._loop = loop
+        self._mailbox = mailbox
+        self._results: list[Value] = []
+        self._waiter: asyncio.Future[None] | None = None
+
+    def send(self, result: Value) -> None:
+        """From the thread, once."""
+        self._mailbox.post(self._loop, partial(self._arrive, result))
+
+    async def wait(self) -> Value:
+        while not self._results:
+            self._waiter = self._loop.create_future()
+            await self._waiter
+        return self._results[0]
+
+    async def wait_out(self) -> None:
+        """Wait for it however often the task is cancelled meanwhile: the end must be near."""
+        while not self._results:
+            with suppress(asyncio.CancelledError):
+                await self.wait()
+
+    def _arrive(self, result: Value) -> None:
+        self._results.append(result)
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)

@@ -3,13 +3,17 @@
 import asyncio
 import os
 import shutil
+import subprocess
+import sys
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from weakref import WeakKeyDictionary
 
+from wave_agent.hooks.direct import without_shell
 from wave_agent.hooks.execution import HookExecutionResult, HookJob
 from wave_agent.processes import Cancellation, Ledger, Service, StreamName, explain, no_ledger, spawn
-from wave_agent.threads import start_in_thread
+from wave_agent.threads import Delivery, Mailbox, start_in_thread
 
 _CAP = 1 << 20
 """Bytes kept of each stream."""
@@ -30,18 +34,21 @@ class ProcessRunner:
         ledger: Ledger = no_ledger,
     ) -> None:
         self._shell = shell or shutil.which("bash") or "/bin/sh"
+        # What a program sees of its shell is known of Bash, and tried on Linux.
+        self._may_do_without = os.path.basename(self._shell) == "bash" and sys.platform == "linux"
         self._cap = cap
         self._at_once = at_once
         self._use_pidfd = use_pidfd
         self._ledger = ledger
-        # A semaphore belongs to one event loop, a runner need not.
+        # These belong to one event loop, a runner need not.
         self._places: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
+        self._mailboxes: WeakKeyDictionary[asyncio.AbstractEventLoop, Mailbox] = WeakKeyDictionary()
 
     async def run(self, job: HookJob) -> HookExecutionResult:
         """Run the job. Raises nothing but `CancelledError`, and that only when the whole group is dead."""
         loop = asyncio.get_running_loop()
         async with self._places.setdefault(loop, asyncio.Semaphore(self._at_once)):
-            delivery = _Delivery(loop)
+            delivery = Delivery[HookExecutionResult](loop, self._mailboxes.setdefault(loop, Mailbox()))
             try:
                 cancel = self._start_thread(job, delivery)
             except (OSError, RuntimeError) as error:
@@ -65,7 +72,7 @@ class ProcessRunner:
             if cancel.requested:
                 return HookExecutionResult(cancelled=True)
             with self._ledger() as note:
-                popen = spawn(argv, cwd=job.cwd, env=job.env, fed=True)
+                popen = self._spawn(job, argv)
                 note(popen.pid)
                 with Service(
                     popen,
@@ -81,7 +88,7 @@ class ProcessRunner:
         finally:
             cancel.close()
 
-    def _start_thread(self, job: HookJob, delivery: "_Delivery") -> Cancellation:
+    def _start_thread(self, job: HookJob, delivery: Delivery[HookExecutionResult]) -> Cancellation:
         cancel = Cancellation()
         try:
             start_in_thread(lambda: delivery.send(self.execute(job, cancel)))
@@ -90,6 +97,15 @@ class ProcessRunner:
             raise
         return cancel
 
+    def _spawn(self, job: HookJob, argv: Sequence[str]) -> subprocess.Popen[bytes]:
+        if self._may_do_without and job.args is None:
+            start = without_shell(job.command, job.env, job.cwd)
+            if start is not None:
+                words = (*start.words, *job.arguments)
+                with suppress(OSError):  # Bash can run what the system cannot, and says what is wrong with the rest.
+                    return spawn(words, program=start.program, cwd=job.cwd, env=start.environment, fed=True)
+        return spawn(argv, cwd=job.cwd, env=job.env, fed=True)
+
     def _command_line(self, job: HookJob) -> list[str]:
         """The program to start, and its arguments."""
         if job.args is not None:
@@ -97,38 +113,6 @@ class ProcessRunner:
         if job.arguments:
             return [self._shell, "-c", f'{job.command} "$@"', job.command, *job.arguments]
         return [self._shell, "-c", job.command]
-
-
-class _Delivery:
-    """A result on its way from a thread to the event loop. To be cancelled while waiting for it does not lose it, as
-    it would with a future, and costs nothing if it does not happen, as it would with `asyncio.wait`."""
-
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._loop = loop
-        self._result: HookExecutionResult | None = None
-        self._waiter: asyncio.Future[None] | None = None
-
-    def send(self, result: HookExecutionResult) -> None:
-        """From the thread."""
-        with suppress(RuntimeError):  # The loop is closed: nobody waits any more.
-            self._loop.call_soon_threadsafe(self._arrive, result)
-
-    async def wait(self) -> HookExecutionResult:
-        while self._result is None:
-            self._waiter = self._loop.create_future()
-            await self._waiter
-        return self._result
-
-    async def wait_out(self) -> None:
-        """Wait for the end, which is near, however often the task is cancelled meanwhile."""
-        while self._result is None:
-            with suppress(asyncio.CancelledError):
-                await self.wait()
-
-    def _arrive(self, result: HookExecutionResult) -> None:
-        self._result = result
-        if self._waiter is not None and not self._waiter.done():
-            self._waiter.set_result(None)
 
 
 class _Input:
