@@ -28,10 +28,56 @@ def permits(rule: str, command: str) -> bool:
     return parse_rule(f"Bash({rule})").matches("Bash", {"command": command}, PLACES, Purpose.PERMIT)
 
 
+# ------------------------------------------------------------------------------------------------ whatever is in a line
+
+
+@pytest.mark.parametrize("character", ["é", "\xa0", "\u2003", "\u2028", "\ufffd", "\U0001f600", "\U0010ffff"])
+@pytest.mark.parametrize(
+    "before", ["", "{", "}", "$", "${", "$((", "((", "[[", "<<", "<<<", "<<-", "`", "\\", "#", "=", "a[", "!"]
+)
+def test_no_character_ends_the_process_or_hides_a_command(before: str, character: str) -> None:
+    """The scanner of the grammar reads beyond its table, and may crash."""
+    for tail in ("", "}", "\n", " x", "))", "]]", character):
+        assert restricts("git push", f"git push\n{before}{character}{tail}")
+
+
+@pytest.mark.parametrize("blank", ["\xa0", "\u2003", "\u3000", "\u2028", "\x85"])
+def test_a_blank_that_is_none_for_bash_parts_no_words(blank: str) -> None:
+    assert [command.words[0].text for command in read_line(f"git{blank}push").commands] == [f"git{blank}push"]
+
+
+@settings(deadline=None, max_examples=300)
+@given(st.text(st.characters(min_codepoint=0x80, exclude_categories=["Cs"]), min_size=1, max_size=8))
+def test_a_word_beyond_ascii_is_read_as_it_is_spelled(word: str) -> None:
+    lines = {f"{word} a": (word, "a"), f"echo '{word}'": ("echo", word), f'echo "{word}"$x': ("echo", f"{word}$x")}
+    assert {line: tuple(found.text for found in read_line(line).commands[0].words) for line in lines} == lines
+
+
 # ---------------------------------------------------------------------------------------------- spellings of `git push`
 
 # Each of them is run by a real bash, with a `git` that writes down how it was called.
 PROVED = [
+    # what the grammar parts elsewhere than Bash does: found by tests/test_shell_against_bash.py
+    "ls\n\\git push",
+    "{ ls\n\\git push\n}",
+    "x=1\n\n\\g\\\nit push",
+    "[[false||g\\\nit push",
+    "git push<<<x",
+    "'git' push<<< y",
+    "\\147 { [[#}env y=push;git push \n\n",
+    "<$\ngit push",
+    "git<<-E1>&2git \\push",
+    "$x<<'E'] \\git push",
+    "$y\\git<<'E'\\git push",
+    "$y<<'E'{a,elif $'git' push",
+    "\\\\ncoproc \\\\\ng\\\nit push\n\n<($y~!for x in git;}",
+    "x=git${IFS}\\> git \\push",
+    "true\r#x=1;git push",
+    "true\v#x=1;git push",
+    '$""\\git push',
+    "<<<select x=git;<<-E $x push ",
+    "x=git;x=git:-git}\\x67command  g\\\nit push",
+    "coproc \\git push",
     "eval; git push",
     "$(echo) | git push",
     "y=git; x=y; ${!x} push",

@@ -1,6 +1,13 @@
-"""The grammar of Bash: text in, syntax tree out."""
+"""The grammar of Bash: text in, syntax tree out.
 
+The grammar's own scanner looks characters up in a table of 256, whatever they are: `{` and U+10FFFF after it end the
+process. To Bash every character beyond ASCII is one like another, a part of a word, so that the parser is given signs
+in their place that are in the table, and that no name of a variable can have in it.
+"""
+
+import re
 from functools import cache
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -14,6 +21,17 @@ DEEPEST = 80
 
 _LOPSIDED = 200
 """Brackets without a partner. The parser's time to recover grows with their square."""
+
+
+_DIGITS = "¡¢£¤¥¦§©«¬®°±¶·»"
+"""Sixteen signs that are neither letters nor blanks."""
+_MARK = "¿"
+_WIDTH = 6
+_MISTAKEN = re.compile(r"[^\x00-\x7f]|[\r\v\f]")
+"""What is beyond ASCII, and what the grammar takes for blanks but Bash does not."""
+_STAND_IN = re.compile(f"{_MARK}([{_DIGITS}]{{{_WIDTH}}})")
+_TO_SIGNS = str.maketrans("0123456789abcdef", _DIGITS)
+_FROM_SIGNS = str.maketrans(_DIGITS, "0123456789abcdef")
 
 
 @cache
@@ -38,9 +56,74 @@ def can_parse(text: str) -> bool:
 
 
 def parse(text: str) -> "Node":
+    """The root of its tree. What a node says is to be had from `spelling`."""
     from tree_sitter import Parser  # lazy: see above
 
-    return Parser(_language()).parse(text.encode(errors="replace")).root_node
+    sound = text.encode(errors="replace").decode()
+    return Parser(_language()).parse(_MISTAKEN.sub(_stand_in, sound).encode()).root_node
+
+
+def spelling(of_node: bytes | None) -> str:
+    """A node's bytes, or some of them, as the text had them."""
+    return _STAND_IN.sub(_stood_for, (of_node or b"").decode(errors="replace"))
+
+
+def _stand_in(found: re.Match[str]) -> str:
+    return _MARK + f"{ord(found[0]):0{_WIDTH}x}".translate(_TO_SIGNS)
+
+
+def _stood_for(found: re.Match[str]) -> str:
+    return chr(int(found[1].translate(_FROM_SIGNS), 16))
+
+
+_GLUED = re.compile(rb"(?<!\\)(?:\\\\)*[ \t\n]")
+"""A blank that no backslash keeps."""
+_UNPARTED = frozenset(["word", "simple_expansion", "variable_name"])
+
+
+_PARTS = frozenset(
+    [
+        "command_name",
+        "word",
+        "number",
+        "string",
+        "raw_string",
+        "ansi_c_string",
+        "translated_string",
+        "concatenation",
+        "variable_assignment",
+        "simple_expansion",
+        "expansion",
+        "command_substitution",
+    ]
+)
+"""What stands in a command with blanks between."""
+
+
+def is_sound(root: "Node") -> bool:
+    """Whether it has neither errors nor words that the grammar parts elsewhere than Bash does: `{ [[` is not one word,
+    nor is `$⏎git`, and `$""\\git` is not two."""
+    if root.has_error:
+        return False
+    level = [root]
+    while level:
+        if any(_is_glued(node) or _is_torn(node) for node in level):
+            return False
+        level = [child for node in level for child in node.named_children]
+    return True
+
+
+def _is_glued(node: "Node") -> bool:
+    return node.type in _UNPARTED and _GLUED.search(node.text or b"") is not None
+
+
+def _is_torn(node: "Node") -> bool:
+    if node.type != "command":
+        return False
+    return any(
+        one.end_byte == other.start_byte and one.type in _PARTS and other.type in _PARTS
+        for one, other in pairwise(node.children)
+    )
 
 
 def is_deep(root: "Node") -> bool:

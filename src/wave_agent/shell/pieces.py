@@ -4,11 +4,15 @@ import re
 from collections.abc import Iterator
 
 _BETWEEN_COMMANDS = re.compile(r"\$\(|&&|\|\||[;&|\n(){}`]")
-_REDIRECTION = re.compile(r"\d*(?:>>|>&|<&|&>|[<>])\s*[^\s;&|]*")
+_BETWEEN_LINES = re.compile(r"&&|\|\||[;&|\n]")
+"""The same, where braces and brackets are parts of words."""
+_REDIRECTION = re.compile(r"\d*(?:<<<|<<-?|&>>?|>>|>&|>\||<&|<>|[<>])\s*[^\s;&|<>]*")
+_EXPANSION = re.compile(r"\$(?:(\w+)|\{(\w+)\})")
 _WRITES_TO = re.compile(r"(?:>>|>\||&>|<>|>)\s*([^\s;&|<>()]+)")
-_QUOTING = re.compile(r"[\\'\"]")
+_QUOTING = re.compile(r"\$(?=['\"])|[\\'\"]")
+_ASSIGNMENT = re.compile(r"(?<![^\s;&|(){}])(\w+)=([^\s;&|(){}]*)")
 _BEFORE_A_COMMAND = re.compile(
-    r"(?:(?:if|then|elif|else|while|until|do|time|exec|command|builtin|nohup|sudo|env|nice|setsid|eval|xargs|!)"
+    r"(?:(?:if|then|elif|else|while|until|do|time|exec|command|builtin|nohup|sudo|env|nice|setsid|eval|xargs|coproc|!)"
     r"(?:\s+-\S+)*|timeout(?:\s+-\S+)*\s+\S+|\w+=\S*)\s+"
 )
 _BRACES = re.compile(r"(?<![^\s;&|(])\{([^{}\s]*,[^{}\s]*)\}([^\s;&|{}]*)")
@@ -27,17 +31,29 @@ def pieces(line: str) -> list[str]:
     line = _BRACES.sub(_expanded, line.replace("\\\n", " "))
     if _TAKES_TEXT.search(line):
         found += _suffixes(line)
-    for piece in _BETWEEN_COMMANDS.split(line):
-        plain = " ".join(_QUOTING.sub("", _REDIRECTION.sub(" ", piece)).split())
-        found += [piece.strip(), plain]
-        for _ in range(_DEEPEST):
-            found.append(_without_directory(plain))
-            in_front = _BEFORE_A_COMMAND.match(plain)
-            if in_front is None:
-                break
-            plain = plain[in_front.end() :]
-            found.append(plain)
+    values = dict(_ASSIGNMENT.findall(line))
+    # A redirection may have a sign in it that otherwise parts commands; a variable may hold what is said, or nothing.
+    for form in dict.fromkeys((line, _REDIRECTION.sub(" ", line))):
+        for piece in dict.fromkeys((*_BETWEEN_COMMANDS.split(form), *_BETWEEN_LINES.split(form))):
+            found.append(piece.strip())
+            held = _EXPANSION.sub(lambda found: values.get(found[1] or found[2], ""), piece)
+            for one in dict.fromkeys((piece, held, _EXPANSION.sub("", piece))):
+                found += _behind(_REDIRECTION.sub(" ", one))
+                found += _behind(one)
     return list(dict.fromkeys(piece for piece in found if piece))
+
+
+def _behind(piece: str) -> Iterator[str]:
+    """The command, and what is left of it without what stands in front."""
+    plain = " ".join(_QUOTING.sub("", piece).split())
+    yield plain
+    for _ in range(_DEEPEST):
+        yield _without_directory(plain)
+        in_front = _BEFORE_A_COMMAND.match(plain)
+        if in_front is None:
+            return
+        plain = plain[in_front.end() :]
+        yield plain
 
 
 def _expanded(braces: re.Match[str]) -> str:

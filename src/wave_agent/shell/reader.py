@@ -11,7 +11,7 @@ from posixpath import join, normpath
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from wave_agent.shell.grammar import DEEPEST, LONGEST, can_parse, is_deep, parse
+from wave_agent.shell.grammar import DEEPEST, LONGEST, can_parse, is_deep, is_sound, parse
 from wave_agent.shell.known import MOST_VALUES, Known
 from wave_agent.shell.names import meant
 from wave_agent.shell.pieces import pieces, redirected
@@ -34,6 +34,9 @@ _LONGEST_ALTOGETHER = 8 * LONGEST
 _DEEPEST_WRAPPING = 24
 _MOST_STEPS = 32
 _BLANK = re.compile(r"\$IFS(?!\w)|\$\{IFS\}")
+_CONTINUED = re.compile(r"(\\[^\n])|\\\n")
+_BACKSLASH_IN_FRONT = re.compile(r"(?<=\n)(?=\\(?!\n))")
+_DESCRIPTOR = re.compile(r"[0-9]+|\{[A-Za-z_][A-Za-z0-9_]*\}")
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
@@ -49,14 +52,14 @@ def read_writes(text: str, variables: Mapping[str, str], directory: str) -> tupl
 
 
 def _read(text: str, variables: Mapping[str, str], directory: str | None) -> Line:
-    # A comment does not end with a backslash, everything else does: both readings count.
     unix = text.replace("\r\n", "\n").rstrip("\r")
     reader = _Reader(variables, directory)
-    # The grammar parts `a$IFS-b` elsewhere than Bash does.
-    for form in dict.fromkeys((unix, unix.replace("\\\n", ""), _BLANK.sub(" ", unix))):
+    forms = _forms(unix)
+    for form in forms:
         reader.line(form)
     if not reader.understood:
-        reader.cut(unix)
+        for form in forms:
+            reader.cut(form)
     return Line(
         commands=tuple(dict.fromkeys(reader.commands)),
         statements=tuple(dict.fromkeys(reader.statements)),
@@ -66,6 +69,18 @@ def _read(text: str, variables: Mapping[str, str], directory: str | None) -> Lin
         assignments=tuple(sorted(reader.known.assigned)),
         writes=tuple(dict.fromkeys(reader.writes)),
     )
+
+
+def _forms(text: str) -> list[str]:
+    """The line as the grammar has to be given it to see what Bash sees. All of these readings count."""
+    # A comment does not end with a backslash, everything else does, unless there is another backslash before it.
+    joined = (text.replace("\\\n", ""), _CONTINUED.sub(r"\1", text))
+    return list(dict.fromkeys((text, *map(_parted, (text, *joined)))))
+
+
+def _parted(text: str) -> str:
+    """The grammar parts `a$IFS-b` elsewhere than Bash does, and glues the end of a line to a `\\x` after it."""
+    return _BACKSLASH_IN_FRONT.sub(" ", _BLANK.sub(" ", text))
 
 
 class _Reader:
@@ -106,10 +121,11 @@ class _Reader:
             self.understood = self.parsed = False
             return
         root = parse(text)
-        if root.has_error or is_deep(root):
-            self.understood = self.parsed = False
         if is_deep(root):
+            self.understood = self.parsed = False
             return
+        if not is_sound(root):
+            self.understood = self.parsed = False
         if arguments:
             self.known.set_arguments(arguments)
         self.known.collect(root)
@@ -373,4 +389,5 @@ def _word_nodes(node: "Node") -> list["Node"]:
 def _is_descriptor(node: "Node") -> bool:
     """`bash 0<<< x`"""
     after = node.next_sibling
-    return after is not None and after.type == "herestring_redirect" and after.start_byte == node.end_byte
+    touches = after is not None and after.type == "herestring_redirect" and after.start_byte == node.end_byte
+    return touches and _DESCRIPTOR.fullmatch(source(node)) is not None

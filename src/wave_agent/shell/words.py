@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from msgspec import Struct
 
+from wave_agent.shell.grammar import spelling
 from wave_agent.shell.printing import decode, printed
 from wave_agent.shell.searches import handed_on
 from wave_agent.shell.values import Word, escape
@@ -50,7 +51,7 @@ Reading: TypeAlias = tuple[Segment, ...]
 
 
 def source(node: "Node") -> str:
-    return (node.text or b"").decode(errors="replace")
+    return spelling(node.text)
 
 
 def words(node: "Node", variables: Variables) -> list[tuple[Word, ...]]:
@@ -132,7 +133,7 @@ def _string(node: "Node", variables: Variables) -> list[Reading]:
 
 
 def _quoted_text(text: bytes) -> Reading:
-    plain = re.sub(r'\\([$`"\\\n])', lambda found: found[1].strip("\n"), text.decode(errors="replace"))
+    plain = re.sub(r'\\([$`"\\\n])', lambda found: found[1].strip("\n"), spelling(text))
     return (Segment(plain, quoted=True),)
 
 
