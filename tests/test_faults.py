@@ -5,7 +5,6 @@ Each test looks, in this order, at the request that the model got, the hook's ow
 """
 
 import asyncio
-import gc
 import json
 import os
 import pty
@@ -64,6 +63,8 @@ async def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterato
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     for name in ("home", "project"):
         (tmp_path / name).mkdir()
+    # Or the server would be asked for it beside the turn, on a connection that is closed at any time.
+    (tmp_path / "home" / "settings.json").write_text(json.dumps({"models": {"m": {"contextWindow": 100_000}}}))
     served = Served((tmp_path / "project").resolve(), tmp_path / "home")
     yield served
     for agent in served.agents:
@@ -173,7 +174,6 @@ async def test_a_write_that_has_begun_is_whole_and_not_later_however_often_it_is
 @contextmanager
 def few_descriptors(spare: int) -> Iterator[None]:
     """No more than `spare` can be opened."""
-    gc.collect()  # What an earlier test has left to it would be closed in the middle of this one.
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     free = [os.dup(0) for _ in range(spare + 1)]
     for descriptor in free:
