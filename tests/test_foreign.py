@@ -17,7 +17,7 @@ from wave_agent.hooks.definitions import Layer
 from wave_agent.settings import Settings, merge_settings
 from wave_agent.sources import Choice, Gathered, gather_settings, project_settings
 from wave_agent.testing import Reply, ScriptedModel, call
-from wave_agent.trust import TrustStore, file_digest, record_of
+from wave_agent.trust import TrustStore, candidates, file_digest, record_of
 
 ON = {"compat": {"claude": True}}
 OFF = {"compat": {"claude": False}}
@@ -51,7 +51,8 @@ class Checkout:
 
     def trust(self) -> None:
         sources = project_settings(self.home, str(self.project))
-        TrustStore(self.home).trust(str(self.project), record_of(sources, str(self.project), file_digest))
+        found = candidates(sources, str(self.project), file_digest)
+        TrustStore(self.home).trust(str(self.project), record_of(sources, str(self.project), found))
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from wave_agent.rules import parse_rule
 from wave_agent.settings import merge_settings
 from wave_agent.sources import Choice, Gathered, gather_settings, project_settings
 from wave_agent.testing import Reply, ScriptedModel, call
-from wave_agent.trust import Record, TrustStore, file_digest, record_of
+from wave_agent.trust import Record, TrustStore, candidates, file_digest, record_of
 
 GUARD = "#!/bin/sh\ncat >> guard.log\nexit 0\n"
 
@@ -40,7 +40,8 @@ class Checkout:
 
     def trust(self) -> None:
         sources = project_settings(self.home, str(self.project))
-        TrustStore(self.home).trust(str(self.project), record_of(sources, str(self.project), file_digest))
+        found = candidates(sources, str(self.project), file_digest)
+        TrustStore(self.home).trust(str(self.project), record_of(sources, str(self.project), found))
 
     def doubts(self) -> str:
         with pytest.raises(UntrustedHooksError) as told:

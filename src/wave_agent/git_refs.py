@@ -11,7 +11,7 @@ from wave_agent.errors import SettingsError
 from wave_agent.foreign import PROJECT_FILES, as_foreign
 from wave_agent.hooks.config import SettingsSource, parse_settings
 from wave_agent.settings import OF_THE_PROJECT, settings_files
-from wave_agent.trust import Record, digest_of, record_of
+from wave_agent.trust import Record, candidates, digest_of, record_of
 
 _PATIENCE = 30.0
 
@@ -35,7 +35,7 @@ def record_at(ref: str, project: str) -> Record:
             if content is not None:
                 text = content.decode(errors="replace")
                 sources.append(as_foreign(parse_settings(text, layer, os.path.join(project, name))))
-    return record_of(sources, project, tree.digest)
+    return record_of(sources, project, candidates(sources, project, tree.digest))
 
 
 class _Tree:

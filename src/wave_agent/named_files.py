@@ -32,6 +32,8 @@ _BY_ITSELF: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(("npm", "npx", "pnpm", "yarn", "bun"), ("package.json",)),
 }
 """Programs that run what stands in a file nobody names."""
+_LONGEST = os.pathconf("/", "PC_PATH_MAX")
+"""Bytes of a path that the system takes."""
 _MOST = 200
 """Files that a pattern or a row of braces stands for."""
 
@@ -98,7 +100,7 @@ def _spellings(word: str) -> Iterator[str]:
 
 def _files(word: str, base: str, project: str) -> Iterator[str]:
     path = _absolute(word, base, project)
-    if "\0" in path or len(word) > os.pathconf("/", "PC_PATH_MAX"):
+    if "\0" in path or len(word) > _LONGEST:
         return
     one_word = not any(blank in word for blank in _BLANKS)
     looks_like_one = ("/" in word and (one_word or word.startswith(("/", "./", "~/", "$")))) or _FILE_NAME.fullmatch(

@@ -147,7 +147,7 @@ def _judge(
     _check_trust(choice.trust)
     # Looked at once: what is judged is what is pinned.
     found = candidates(theirs, project, file_digest)
-    everything = record_of(theirs, project, file_digest)
+    everything = record_of(theirs, project, found)
     record = everything if choice.trust is True else _record(project, store, choice)
     doubts = [(candidate.hook, why) for candidate in found if (why := record.why_not(candidate)) is not None]
     if doubts and callable(choice.trust) and _says_yes(choice.trust, [hook for hook, _ in doubts]):

@@ -75,16 +75,17 @@ class Record(Struct, frozen=True, kw_only=True, omit_defaults=True):
 def candidates(sources: Iterable[SettingsSource], project: str, digest: Digest) -> tuple[Candidate, ...]:
     """The hooks in these settings that would run."""
     by_name = {source.name: source for source in sources}
+    root = _root(project)
     return tuple(
-        Candidate(hook, fingerprint(hook, by_name[hook.source]), dict(_named(hook, project, digest)))
+        Candidate(hook, fingerprint(hook, by_name[hook.source]), dict(_named(hook, project, root, digest)))
         for hook in load_hooks(by_name.values()).hooks
         if hook.enabled
     )
 
 
-def record_of(sources: Sequence[SettingsSource], project: str, digest: Digest) -> Record:
-    """What has to be kept to trust all of this."""
-    found = candidates(sources, project, digest)
+def record_of(sources: Sequence[SettingsSource], project: str, found: Sequence[Candidate]) -> Record:
+    """What has to be kept to trust all of this. `found` are the hooks in it, looked at once: what is kept is what was
+    judged or shown."""
     return Record(
         hooks={candidate.fingerprint: candidate.files for candidate in found},
         shown={
@@ -154,17 +155,17 @@ def _digest_of(value: Any) -> str:
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
 
 
-def _named(hook: HookDefinition, project: str, digest: Digest) -> Iterator[tuple[str, str | None]]:
+def _named(hook: HookDefinition, project: str, root: str, digest: Digest) -> Iterator[tuple[str, str | None]]:
+    """Those that come with the project."""
     for path in hook_files(hook, project):
-        if _is_theirs(path, project):
+        if os.path.commonpath([path, root]) == root:
             yield _relative(path, project), digest(path)
 
 
-def _is_theirs(path: str, project: str) -> bool:
-    """It comes with the project: it lies in its directory, or in the repository around it."""
+def _root(project: str) -> str:
+    """The project, or the repository around it."""
     above = [project, *map(str, Path(project).parents)]
-    root = next((one for one in above if os.path.exists(os.path.join(one, ".git"))), project)
-    return os.path.commonpath([path, root]) == root
+    return next((one for one in above if os.path.exists(os.path.join(one, ".git"))), project)
 
 
 def _relative(path: str, project: str) -> str:

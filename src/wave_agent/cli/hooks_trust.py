@@ -79,9 +79,8 @@ def trust(yes: bool, only_list: bool, revoke: bool, cwd: str | None, as_json: bo
         return 0
     sources = project_settings(home, project)
     record = store.read(project)
-    found = [Finding(one, record.why_not(one)) for one in candidates(sources, project, file_digest)]
-    # Taken before anything is shown: what is trusted is what was looked at.
-    wanted = record_of(sources, project, file_digest)
+    looked_at = candidates(sources, project, file_digest)
+    found = [Finding(one, record.why_not(one)) for one in looked_at]
     uncovered = [source for source in sources if not record.covers(source, project)]
     if only_list and as_json:
         click.echo(json.dumps({"project": project, "hooks": [one.to_dict() for one in found]}))
@@ -90,7 +89,7 @@ def trust(yes: bool, only_list: bool, revoke: bool, cwd: str | None, as_json: bo
     pending = any(one.why_not for one in found) or any(_others(source) for source in uncovered)
     if only_list or not pending:
         return 1 if pending else 0
-    return _decide(store, project, wanted, yes=yes)
+    return _decide(store, project, record_of(sources, project, looked_at), yes=yes)
 
 
 def _decide(store: TrustStore, project: str, wanted: Record, *, yes: bool) -> int:

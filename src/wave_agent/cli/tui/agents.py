@@ -12,7 +12,7 @@ from wave_agent.cli.tui.custom import CustomCommand, directories, load_commands,
 from wave_agent.events import Event
 from wave_agent.result import Callbacks
 from wave_agent.sources import project_settings
-from wave_agent.trust import Record, TrustStore, file_digest, record_of
+from wave_agent.trust import Record, TrustStore, candidates, file_digest, record_of
 
 
 class Agents:
@@ -39,7 +39,8 @@ class Agents:
 
     def looked_at(self) -> Record:
         """What there is to trust, as it is at this moment."""
-        return record_of(project_settings(self.home, self.project), self.project, file_digest)
+        sources = project_settings(self.home, self.project)
+        return record_of(sources, self.project, candidates(sources, self.project, file_digest))
 
     def keep(self, record: Record) -> None:
         """The user trusts what this is a record of, until it changes. Raises `SettingsError`."""
