@@ -78,6 +78,7 @@ PROVED = [
     "<<<select x=git;<<-E $x push ",
     "x=git;x=git:-git}\\x67command  g\\\nit push",
     "coproc \\git push",
+    "# true >f\\\ng\\\nit push",
     "eval; git push",
     "$(echo) | git push",
     "y=git; x=y; ${!x} push",

@@ -35,6 +35,7 @@ _DEEPEST_WRAPPING = 24
 _MOST_STEPS = 32
 _BLANK = re.compile(r"\$IFS(?!\w)|\$\{IFS\}")
 _CONTINUED = re.compile(r"(\\[^\n])|\\\n")
+_COMMENT = re.compile(r"(?<![^\s;&|()])#[^\n]*")
 _BACKSLASH_IN_FRONT = re.compile(r"(?<=\n)(?=\\(?!\n))")
 _DESCRIPTOR = re.compile(r"[0-9]+|\{[A-Za-z_][A-Za-z0-9_]*\}")
 _NOTHING: Mapping[str, str] = MappingProxyType({})
@@ -73,8 +74,10 @@ def _read(text: str, variables: Mapping[str, str], directory: str | None) -> Lin
 
 def _forms(text: str) -> list[str]:
     """The line as the grammar has to be given it to see what Bash sees. All of these readings count."""
-    # A comment does not end with a backslash, everything else does, unless there is another backslash before it.
-    joined = (text.replace("\\\n", ""), _CONTINUED.sub(r"\1", text))
+    joined: tuple[str, ...] = ()
+    if "\\\n" in text:
+        # A backslash continues its line, unless there is another one before it, or the line ends in a comment.
+        joined = (text.replace("\\\n", ""), _CONTINUED.sub(r"\1", text), _CONTINUED.sub(r"\1", _COMMENT.sub("", text)))
     return list(dict.fromkeys((text, *map(_parted, (text, *joined)))))
 
 
