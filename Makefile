@@ -30,7 +30,6 @@ PURE := \
 	src/wave_agent/replay/page.py \
 	src/wave_agent/replay/timeline.py \
 	src/wave_agent/rules.py \
-	src/wave_agent/splicing.py \
 	src/wave_agent/subjects.py \
 	$(wildcard src/wave_agent/shell/*.py)
 

@@ -41,6 +41,24 @@ def test_a_value_is_laid_out_like_its_neighbours(before: str, after: str) -> Non
     assert append(before, PATH, 1) == after
 
 
+def test_nothing_else_moves() -> None:
+    settings = """{
+    "permissions": {"allow": ["Bash(ls:*)",   "Read"]},
+    "hooks": {
+        "Stop": [
+            {"hooks": [{"command": "make test"}]}
+        ],
+        "PreToolUse": []
+    },
+    "model": "x"
+}
+"""
+    assert append(settings, ("permissions", "allow"), "Glob") == settings.replace('"Read"]', '"Read", "Glob"]')
+    shown = json.dumps({"a": ["ä"]}, ensure_ascii=False, indent=4).replace("\n", "\n" + " " * 12)
+    before = '"make test"}]}'
+    assert append(settings, PATH, {"a": ["ä"]}) == settings.replace(before, f"{before},\n{' ' * 12}{shown}")
+
+
 @pytest.mark.parametrize("text", ['{"hooks": []}', '{"hooks": {"Stop": {}}}', "[]", '{"hooks": null}'])
 def test_something_else_in_the_way_is_told(text: str) -> None:
     with pytest.raises(TypeError):

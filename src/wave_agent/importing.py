@@ -13,8 +13,8 @@ from wave_agent.foreign import PLUGIN_FILE, PROJECT_FILES, as_foreign
 from wave_agent.hooks.config import SettingsSource, load_hooks, parse_settings
 from wave_agent.hooks.definitions import HookDefinition, Layer, is_bare_path
 from wave_agent.hooks.events import NEVER_HERE
+from wave_agent.json_edits import append
 from wave_agent.settings import RESTRICTIONS, read_source
-from wave_agent.splicing import add_items, add_members
 from wave_agent.strictjson import show_path, type_name
 from wave_agent.trust import entry_digest, fingerprint
 
@@ -71,11 +71,9 @@ def _put(text: str, target: str, path: tuple[str, str], items: list[Any]) -> str
     held = cast(Mapping[str, Any], section).get(path[1], [])
     if not isinstance(held, list):
         raise SettingsError(f"{target}: {show_path(path)} must be a list, not {type_name(held)}: correct it first.")
-    if path[0] not in settings:
-        return add_members(text, (), {path[0]: {path[1]: items}})
-    if path[1] not in section:
-        return add_members(text, path[:1], {path[1]: items})
-    return add_items(text, path, items)
+    for item in items:
+        text = append(text, path, item)
+    return text
 
 
 class _Collected:
