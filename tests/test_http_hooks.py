@@ -14,12 +14,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.checkouts import Checkout
 from tests.waiting import until
-from wave_agent import Agent, UntrustedHooksError
+from wave_agent import UntrustedHooksError
 from wave_agent.hooks.execution import BodyFormat, HookExecutionResult, HookJob, Kind
 from wave_agent.hooks.kinds import is_listed
 from wave_agent.http_hooks import HttpRunner
-from wave_agent.testing import Reply, ScriptedModel, call
 
 HERE = Path(__file__).parent
 DENY = {"decision": "block", "reason": "the policy says no"}
@@ -306,41 +306,25 @@ async def test_a_policy_of_open_policy_agent_blocks_a_call(policy: PolicyServer)
 # ------------------------------------------------------------------------------------------------ like any other hook
 
 
-class Checkout:
-    """A project whose settings have one HTTP hook before Bash, and an agent that calls Bash once."""
-
-    def __init__(self, directory: Path) -> None:
-        self.project = directory / "project"
-        (self.project / ".wave").mkdir(parents=True)
+class HttpCheckout(Checkout):
+    """Its guard is a service."""
 
     def settings(self, url: str, *, http: Mapping[str, Any] | None = None, **more: Any) -> None:
-        entry = {"type": "http", "url": url, **more}
-        content = {
-            "hooks": {"PreToolUse": [{"matcher": "Bash", "hooks": [entry]}]},
-            "httpHooks": {"hosts": ["127.0.0.1"]} if http is None else http,
-        }
-        (self.project / ".wave" / "settings.json").write_text(json.dumps(content))
-
-    async def agent(self, *, trust: bool = True) -> Agent:
-        model = ScriptedModel([Reply(tool_calls=[call("Bash", command="touch ran")]), "done"])
-        return await Agent.create(
-            workdir=self.project, model_client=model, trust=trust, permission_mode="bypassPermissions"
-        )
-
-    @property
-    def ran(self) -> bool:
-        return (self.project / "ran").exists()
+        hosts = {"hosts": ["127.0.0.1"]} if http is None else http
+        self.write_settings({"type": "http", "url": url, **more}, httpHooks=hosts)
 
 
 @pytest.fixture
-def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Checkout:
+def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> HttpCheckout:
     monkeypatch.setenv("WAVE_HOME", str(tmp_path / "home"))
     for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
         monkeypatch.delenv(name, raising=False)
-    return Checkout(tmp_path)
+    return HttpCheckout(tmp_path)
 
 
-async def test_an_http_hook_of_the_settings_blocks_and_is_journalled(checkout: Checkout, policy: PolicyServer) -> None:
+async def test_an_http_hook_of_the_settings_blocks_and_is_journalled(
+    checkout: HttpCheckout, policy: PolicyServer
+) -> None:
     policy.answers(DENY)
     checkout.settings(policy.url())
     async with await checkout.agent() as agent:
@@ -354,7 +338,7 @@ async def test_an_http_hook_of_the_settings_blocks_and_is_journalled(checkout: C
 
 @pytest.mark.parametrize(("on_failure", "ran"), [("block", False), ("continue", True)])
 async def test_an_answer_that_is_none_is_a_failure_under_on_failure(
-    checkout: Checkout, policy: PolicyServer, on_failure: str, ran: bool
+    checkout: HttpCheckout, policy: PolicyServer, on_failure: str, ran: bool
 ) -> None:
     policy.answers(b"{}", status=500)
     checkout.settings(policy.url(), onFailure=on_failure)
@@ -364,7 +348,7 @@ async def test_an_answer_that_is_none_is_a_failure_under_on_failure(
     assert checkout.ran is ran
 
 
-async def test_in_shadow_mode_it_only_reports(checkout: Checkout, policy: PolicyServer) -> None:
+async def test_in_shadow_mode_it_only_reports(checkout: HttpCheckout, policy: PolicyServer) -> None:
     policy.answers(DENY)
     checkout.settings(policy.url(), mode="shadow")
     async with await checkout.agent() as agent:
@@ -373,14 +357,14 @@ async def test_in_shadow_mode_it_only_reports(checkout: Checkout, policy: Policy
     assert checkout.ran
 
 
-async def test_it_needs_trust(checkout: Checkout, policy: PolicyServer) -> None:
+async def test_it_needs_trust(checkout: HttpCheckout, policy: PolicyServer) -> None:
     checkout.settings(policy.url())
     with pytest.raises(UntrustedHooksError) as told:
         await checkout.agent(trust=False)
     assert policy.url() in str(told.value.hooks)
 
 
-async def test_a_host_that_no_setting_lists_is_told_at_the_start(checkout: Checkout, policy: PolicyServer) -> None:
+async def test_a_host_that_no_setting_lists_is_told_at_the_start(checkout: HttpCheckout, policy: PolicyServer) -> None:
     checkout.settings(policy.url(), http={})
     async with await checkout.agent() as agent:
         (issue,) = agent.settings.issues
@@ -389,7 +373,7 @@ async def test_a_host_that_no_setting_lists_is_told_at_the_start(checkout: Check
 
 
 async def test_the_agents_own_key_cannot_be_put_into_a_header(
-    checkout: Checkout, policy: PolicyServer, monkeypatch: pytest.MonkeyPatch
+    checkout: HttpCheckout, policy: PolicyServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("WAVE_API_KEY", "sk-own")
     http = {"hosts": ["127.0.0.1"], "env": ["WAVE_API_KEY"]}

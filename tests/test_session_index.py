@@ -35,7 +35,7 @@ def test_a_prefix_must_be_the_only_one(tmp_path: Path):
 
 def test_without_sessions_there_is_none_to_continue(tmp_path: Path):
     assert list_sessions(tmp_path, "/project") == []
-    with pytest.raises(SessionError, match="no session to continue"):
+    with pytest.raises(SessionError, match="no session in this project"):
         latest_session(tmp_path, "/project")
 
 

@@ -46,15 +46,17 @@ def list_sessions(home: Path, project_dir: str) -> list[SessionSummary]:
 
 
 def latest_session(home: Path, project_dir: str) -> str:
-    """The id of the session to continue. Raises `SessionError` if there is none."""
+    """The id of the session that was used last. Raises `SessionError` if there is none."""
     sessions = list_sessions(home, project_dir)
     if not sessions:
-        raise SessionError("There is no session to continue in this project.")
+        raise SessionError("There is no session in this project yet.")
     return sessions[0].session_id
 
 
 def find_session(home: Path, project_dir: str, prefix: str) -> Path:
     """The transcript whose id is, or alone begins with, `prefix`."""
+    if not prefix:
+        raise SessionError("An empty id is that of no session; wave sessions lists those there are.")
     exact = transcript_file(home, project_dir, prefix)
     if exact.exists():
         return exact

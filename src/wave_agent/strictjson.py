@@ -145,13 +145,6 @@ def parse_document(text: str) -> Document:
     return _Scanner(text.removeprefix("\ufeff")).document()
 
 
-def find_spans(text: str) -> dict[Path, tuple[int, int]]:
-    """Where each value begins and ends in a text without a byte order mark. Raises `StrictJSONError`."""
-    scanner = _Scanner(text)
-    scanner.document()
-    return scanner.spans
-
-
 _space = re.compile(r"[ \t\r\n]*")
 
 

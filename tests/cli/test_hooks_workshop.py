@@ -417,3 +417,10 @@ def test_every_event_has_its_schemas(empty: Project, what: str) -> None:
         schema = json.loads(empty.wave("hooks", "schema", what, event.value).stdout)
         jsonschema.Draft202012Validator.check_schema(schema)
         assert schema["title"].startswith(f"{event}: ")
+
+
+def test_a_wrong_event_is_told_before_it_is_asked_whether_hooks_are_trusted(project: Project) -> None:
+    done = project.wave("hooks", "test", "PreTolUse")
+    assert done.returncode == 2
+    assert 'there is no event "PreTolUse"' in done.stderr
+    assert not has_run(project)

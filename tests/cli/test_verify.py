@@ -103,3 +103,10 @@ def test_where_there_is_no_session_that_is_said(project: Path) -> None:
     assert (wave(project, "--all").returncode, wave(project, "--all").stdout) == (0, "")
     assert (wave(project).returncode, "no session" in wave(project).stderr) == (1, True)
     assert wave(project, "../../etc/passwd").returncode == 1
+
+
+async def test_an_empty_id_is_not_that_of_the_latest_session(project: Path) -> None:
+    await session(project)
+    done = wave(project, "")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "An empty id is that of no session" in done.stderr

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.checkouts import Checkout
 from tests.spec.world import is_gone
 from tests.waiting import number_in, until
 from wave_agent import Agent, UntrustedHooksError
@@ -326,38 +327,25 @@ def test_a_frame_says_how_long_its_parts_are(body: bytes, head: dict[str, str]) 
 # ------------------------------------------------------------------------------------------------ like any other hook
 
 
-class Checkout:
-    """A project whose settings have one Python hook before Bash, and an agent that calls Bash once."""
+class PythonCheckout(Checkout):
+    """Its guard is a function in a file."""
 
     def __init__(self, directory: Path) -> None:
-        self.project = directory / "project"
-        (self.project / ".wave" / "hooks").mkdir(parents=True)
+        super().__init__(directory)
         self.file = self.project / ".wave" / "hooks" / "guard.py"
         self.file.write_text("def check(call):\n    return {'decision': 'block', 'reason': 'not ' + call.tool}\n")
 
     def settings(self, **more: Any) -> None:
-        entry = {"type": "python", "target": ".wave/hooks/guard.py:check", **more}
-        content = {"hooks": {"PreToolUse": [{"matcher": "Bash", "hooks": [entry]}]}}
-        (self.project / ".wave" / "settings.json").write_text(json.dumps(content))
-
-    async def agent(self, *, trust: bool = True) -> Agent:
-        model = ScriptedModel([Reply(tool_calls=[call("Bash", command="touch ran")]), "done"])
-        return await Agent.create(
-            workdir=self.project, model_client=model, trust=trust, permission_mode="bypassPermissions"
-        )
-
-    @property
-    def ran(self) -> bool:
-        return (self.project / "ran").exists()
+        self.write_settings({"type": "python", "target": ".wave/hooks/guard.py:check", **more})
 
 
 @pytest.fixture
-def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Checkout:
+def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> PythonCheckout:
     monkeypatch.setenv("WAVE_HOME", str(tmp_path / "home"))
-    return Checkout(tmp_path)
+    return PythonCheckout(tmp_path)
 
 
-async def test_a_python_hook_of_the_settings_blocks_and_is_journalled(checkout: Checkout) -> None:
+async def test_a_python_hook_of_the_settings_blocks_and_is_journalled(checkout: PythonCheckout) -> None:
     checkout.settings()
     async with await checkout.agent() as agent:
         result = await agent.send_message("go")
@@ -367,7 +355,7 @@ async def test_a_python_hook_of_the_settings_blocks_and_is_journalled(checkout: 
     assert not checkout.ran
 
 
-async def test_in_shadow_mode_it_only_reports(checkout: Checkout) -> None:
+async def test_in_shadow_mode_it_only_reports(checkout: PythonCheckout) -> None:
     checkout.settings(mode="shadow")
     async with await checkout.agent() as agent:
         result = await agent.send_message("go")
@@ -376,7 +364,7 @@ async def test_in_shadow_mode_it_only_reports(checkout: Checkout) -> None:
 
 
 @pytest.mark.parametrize(("on_failure", "ran"), [("block", False), ("continue", True)])
-async def test_its_crash_is_a_failure_under_on_failure(checkout: Checkout, on_failure: str, ran: bool) -> None:
+async def test_its_crash_is_a_failure_under_on_failure(checkout: PythonCheckout, on_failure: str, ran: bool) -> None:
     checkout.file.write_text("import os\ndef check(call):\n    os._exit(0)\n")
     checkout.settings(onFailure=on_failure)
     async with await checkout.agent() as agent:
@@ -385,7 +373,7 @@ async def test_its_crash_is_a_failure_under_on_failure(checkout: Checkout, on_fa
     assert checkout.ran is ran
 
 
-async def test_it_needs_trust_and_trust_is_bound_to_its_file(checkout: Checkout) -> None:
+async def test_it_needs_trust_and_trust_is_bound_to_its_file(checkout: PythonCheckout) -> None:
     checkout.settings()
     with pytest.raises(UntrustedHooksError) as told:
         await checkout.agent(trust=False)
@@ -399,7 +387,7 @@ async def test_it_needs_trust_and_trust_is_bound_to_its_file(checkout: Checkout)
     assert not checkout.ran
 
 
-async def test_its_file_is_protected(checkout: Checkout) -> None:
+async def test_its_file_is_protected(checkout: PythonCheckout) -> None:
     checkout.settings(mode="shadow")
     write = call("Write", file_path=".wave/hooks/guard.py", content="def check(call): pass\n")
     model = ScriptedModel([Reply(tool_calls=[write]), "done"])

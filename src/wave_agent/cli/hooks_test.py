@@ -94,11 +94,13 @@ def test(
         project_hooks=not no_project_hooks,
         permission_mode=permission_mode,
     )
-    foundation = lay_foundation(options, os.environ)
-    for notice in foundation.notices:
-        click.echo(strip_controls(f"note: {notice}"), err=True)
-    bench = bench_of(foundation)
     try:
+        if not are_files[0]:
+            event_named(what[0])  # a wrong word is told before it is asked whether hooks are trusted
+        foundation = lay_foundation(options, os.environ)
+        for notice in foundation.notices:
+            click.echo(strip_controls(f"note: {notice}"), err=True)
+        bench = bench_of(foundation)
         if are_files[0]:
             return _test_files(what, bench, jobs, as_json=as_json)
         return _test_event(what[0], flags, bench, as_json=as_json)

@@ -90,12 +90,12 @@ def verify(cwd: str | None, session_id: str | None, everything: bool, head: str 
 
     Without an ID: the latest session. Exit status: 0 nothing found, 1 something does not fit, 2 usage.
     """
-    if everything and (session_id or head):
+    if everything and (session_id, head) != (None, None):
         raise click.UsageError("--all takes neither an ID nor --head.")
     project, home = find_places(cwd, os.environ)
     paths = [session.path for session in list_sessions(home, project)] if everything else []
     if not everything:
-        paths = [find_session(home, project, session_id or latest_session(home, project))]
+        paths = [find_session(home, project, latest_session(home, project) if session_id is None else session_id)]
     reports = {path: _verified(path, head) for path in paths}
     if as_json:
         click.echo(json.dumps([_report(path, report) for path, report in reports.items()]))

@@ -158,6 +158,8 @@ class EventRow(Struct, frozen=True, kw_only=True):
     """Hooks can set variables for the commands of the session."""
     has_rewrites: bool = False
     """Hooks can change the input: rewrite phase, composition, second look."""
+    after_tool: bool = False
+    """The tool has been used."""
     waited: bool = True
     """False: nothing depends on the hooks, so they are started and nobody waits for them."""
     deadline: float | None = None
@@ -249,6 +251,7 @@ _ROWS = (
         event=HookEvent.POST_TOOL_USE,
         when="a tool has run, before the model sees its result",
         target="tool_name",
+        after_tool=True,
         timeout=600,
         stdin=(
             *_TOOL_STDIN,
@@ -352,6 +355,7 @@ _ROWS = (
         event=HookEvent.POST_TOOL_USE_FAILURE,
         when="a tool could not do its work, before the model sees why",
         target="tool_name",
+        after_tool=True,
         timeout=600,
         stdin=(
             *_TOOL_STDIN,

@@ -226,8 +226,8 @@ class _Builder:
         if isinstance(line.record.get("error"), str):  # it never began
             return line.at, line.at, True
         own = [span for span in self.spans if span.run is not None and span.run.tool_use_id == name]
-        before = [span.end for span in own if span.run and span.run.event == HookEvent.PRE_TOOL_USE.value]
-        after = [span.start for span in own if span.run and span.run.event == HookEvent.POST_TOOL_USE.value]
+        before = [span.end for span in own if not _follows_tool(span)]
+        after = [span.start for span in own if _follows_tool(span)]
         start = max([call.asked, *before])
         return start, max(start, min([line.at, *after])), False
 
@@ -308,6 +308,11 @@ def seen_by(run: HookRun) -> tuple[str, ...]:
 
 
 _MAIN = ("command", "file_path", "pattern", "path", "url", "query", "prompt")
+
+
+def _follows_tool(span: Span) -> bool:
+    event = span.run.event if span.run else ""
+    return event in set(HookEvent) and EVENTS[HookEvent(event)].after_tool
 
 
 def main_value(tool_input: Any) -> str:
