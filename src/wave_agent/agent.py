@@ -1,4 +1,4 @@
-"""The agent that a program embeds. Wiring only: what happens in a turn is in `loop`."""
+"""The agent that a program embeds. What happens in a turn is in `loop`, how the parts are joined in `wiring`."""
 
 import asyncio
 import os
@@ -22,13 +22,11 @@ from wave_agent.assembly import (
     mode_for,
     model_for,
     model_name_for,
-    real_directories,
     sandbox_for,
 )
-from wave_agent.calls import INTERRUPTED, Approver, CallRunner
-from wave_agent.compaction import Compactor, message_tokens, tokens_of
+from wave_agent.calls import INTERRUPTED, Approver
+from wave_agent.compaction import tokens_of
 from wave_agent.consequences import consequences, perform
-from wave_agent.credentials import without_credentials
 from wave_agent.errors import AgentClosedError, SandboxError, SessionError, SettingsError
 from wave_agent.events import (
     Error,
@@ -44,29 +42,25 @@ from wave_agent.events import (
 from wave_agent.hook_runners import hook_runner_for
 from wave_agent.hooks.events import HookEvent
 from wave_agent.hooks.execution import HookRunner
-from wave_agent.hooks.manager import Deferred, HookManager, SessionFacts
-from wave_agent.hooks.variables import SessionVariables
-from wave_agent.hooks.verdicts import Said
 from wave_agent.leftovers import Leftovers, holder_of
-from wave_agent.loop import Parts, Status, Turn
-from wave_agent.messages import BlockAdded, Change, EachOnce, Message, MessageManager, NoticeBlock, ToolUpdated
-from wave_agent.models.base import Model, ToolSpec, Usage
-from wave_agent.models.conversion import Converter
-from wave_agent.permissions import PermissionMode, Rules
+from wave_agent.loop import Status, Turn
+from wave_agent.messages import BlockAdded, Change, Message, MessageManager, NoticeBlock, ToolUpdated
+from wave_agent.models.base import Model, Usage
+from wave_agent.permissions import Rules
 from wave_agent.private import keep_private
 from wave_agent.prompt import system_prompt as default_system_prompt
-from wave_agent.protected import protected_paths
 from wave_agent.result import Callbacks, Context, Result
 from wave_agent.rules import RuleError, parse_rule
 from wave_agent.sandbox import Sandbox
-from wave_agent.session import Recorder
+from wave_agent.session_log import SessionLog
 from wave_agent.settings import Settings
 from wave_agent.store import FileSessionStore
-from wave_agent.tools.base import Tool, ToolContext
+from wave_agent.tools.base import Tool
 from wave_agent.tools.changes import FileChanges, TakenBack
 from wave_agent.tools.files import uninterrupted
 from wave_agent.tools.registry import builtin_tools
 from wave_agent.transcript import Resumed, transcript_file
+from wave_agent.wiring import Ground, make_calls, make_hooks, make_parts, make_variables, with_model
 
 
 class Agent:
@@ -93,8 +87,7 @@ class Agent:
         source: str = "startup",
     ) -> None:
         """For `create`; nothing here touches the network or the disk."""
-        settings, workdir = foundation.settings, foundation.project
-        path = transcript_file(foundation.home, workdir, session_id)
+        path = transcript_file(foundation.home, foundation.project, session_id)
         self.session_id = session_id
         self._foundation = foundation
         self.transcript_path = str(path)
@@ -102,25 +95,38 @@ class Agent:
         self._listener: asyncio.Queue[Event | None] | None = None
         self.last_result: Result | None = None
         """What came of the last prompt."""
-        self._store = store or FileSessionStore(path)
         self._leftovers = leftovers or Leftovers(self.home, path)
         before = resumed or Resumed()
-        self._recorder = Recorder(
-            self._store, session_id=session_id, project_dir=workdir, last_uuid=before.last_uuid, link=before.link
-        )
-        self._unwritten: SessionError | None = None
-        """Why something of this turn could not be written."""
+        self._log = SessionLog(store or FileSessionStore(path), session_id, foundation.project, before)
         self._messages = MessageManager(before.messages, self._changed, before.compacted)
         self._tools = {tool.name: tool for tool in tools}
         self._model = model
         self._sandbox = sandbox
-        self._outputs = path.with_suffix("")
-        self._variables = self._make_variables()
-        self._hooks = self._make_hooks(hook_runner, before)
+        self._ground = Ground(
+            foundation=foundation,
+            session_id=session_id,
+            transcript=path,
+            messages=self._messages,
+            model=model,
+            emit=self._emit,
+        )
+        self._variables = make_variables(self._ground)
+        self._hooks = make_hooks(self._ground, hook_runner, self._variables, before)
         self._replaced: list[WindowFinder] = []
-        self._window = WindowFinder(model, model_name, settings, self._messages.add_notice_block)
-        calls = self._make_calls(foundation.mode, can_use_tool)
-        self._parts = self._make_parts(calls, model_name, tools, system_prompt)
+        self._window = WindowFinder(model, model_name, foundation.settings, self._messages.add_notice_block)
+        calls = make_calls(
+            self._ground,
+            self._hooks,
+            self._variables,
+            tools=self._tools,
+            approver=can_use_tool,
+            leftovers=self._leftovers,
+            sandbox=sandbox,
+            sync=self._log.require_on_disk,
+        )
+        self._parts = make_parts(
+            self._ground, self._hooks, calls, self._window, model_name=model_name, tools=tools, system=system_prompt
+        )
         self._blank = before.blank
         self._source: str | None = "resume" if resumed else source
         """How the session began, until its hooks know."""
@@ -134,89 +140,6 @@ class Agent:
         self._spent = Usage()
         """What the turns before this one have used."""
         self._closed = False
-
-    def _make_parts(self, calls: CallRunner, model_name: str, tools: Sequence[Tool], system_prompt: str) -> Parts:
-        return Parts(
-            messages=self._messages,
-            hooks=self._hooks,
-            calls=calls,
-            model=self._model,
-            tools=[ToolSpec(tool.name, tool.description, tool.schema()) for tool in tools],
-            system=system_prompt,
-            max_turns=self._foundation.max_turns,
-            emit=self._emit,
-            converter=Converter(),
-            sizes=EachOnce(lambda message: (message_tokens(message),)),
-            **self._of_model(model_name, calls),
-        )
-
-    def _of_model(self, name: str, calls: CallRunner) -> dict[str, Any]:
-        """The parts that another model has others of."""
-        return {
-            "model_name": name,
-            "window": self._window,
-            "fold_user_messages": bool(self.settings.models.get(name, {}).get("foldUserMessages")),
-            "compactor": Compactor(
-                messages=self._messages,
-                hooks=self._hooks,
-                model=self._model,
-                model_name=name,
-                permission_mode=lambda: calls.mode.value,
-            ),
-        }
-
-    def _make_variables(self) -> SessionVariables:
-        handed_down = self._foundation.handed_down
-        # By the session's id the next agent knows what this one has left running, should it be killed.
-        fixed = {**(handed_down.variable() if handed_down else {}), "WAVE_SESSION_ID": self.session_id}
-        return SessionVariables({**without_credentials(self._foundation.environment), **self.settings.env}, fixed=fixed)
-
-    def _make_hooks(self, runner: HookRunner, before: Resumed) -> HookManager:
-        return HookManager(
-            self.settings.hooks.hooks,
-            runner=runner,
-            session=SessionFacts(
-                session_id=self.session_id,
-                transcript_path=self.transcript_path,
-                project_dir=self.project,
-                home=os.path.expanduser("~"),
-            ),
-            environment=self._foundation.environment,
-            settings_env=self.settings.env,
-            max_stop_blocks=self.settings.max_stop_blocks,
-            on_event=self._emit,
-            outputs=self._outputs,
-            why_refused=self._foundation.trust.problem,
-            variables=self._variables,
-            journal=before.hooks,
-            deferred=[Deferred(event, Said(hook, text)) for event, hook, text in before.deferred],
-        )
-
-    def _make_calls(self, mode: PermissionMode, approver: Approver | None) -> CallRunner:
-        # The model is told where the whole of a long output stands, so it may read there.
-        inside = (self.project, *self.settings.additional_directories, str(self._outputs))
-        return CallRunner(
-            messages=self._messages,
-            hooks=self._hooks,
-            tools=self._tools,
-            context=ToolContext(
-                project_dir=Path(self.project),
-                environment=self._variables,
-                outputs=self._outputs,
-                ledger=self._leftovers.entry,
-                sandbox=self._sandbox,
-            ),
-            rules=self.settings.rules,
-            mode=mode,
-            directories=real_directories(self.project, inside),
-            protected=protected_paths(
-                self.project, self.home, self.settings.hooks.hooks, settings=self._foundation.snapshot.files
-            ),
-            approver=approver,
-            emit=self._emit,
-            sync=lambda: self._insist(self._store.sync),
-            border=self._sandbox.refusal if self._sandbox else lambda _: None,
-        )
 
     @classmethod
     async def create(
@@ -380,7 +303,7 @@ class Agent:
             return
         self._replaced.append(self._window)
         self._window = WindowFinder(self._model, name, self.settings, self._messages.add_notice_block)
-        self._parts = replace(self._parts, **self._of_model(name, self._parts.calls))
+        self._parts = with_model(self._ground, self._parts, self._window, name)
 
     @property
     def rules(self) -> Rules:
@@ -504,12 +427,10 @@ class Agent:
             if self._sandbox is not None:
                 self._sandbox.close()
             await self._model.close()
-            self._unwritten = None
             try:
-                self._record(self._store.sync)
+                self._log.close()
             except SessionError as error:
                 self._emit(Error(content=str(error)))
-            self._store.close()
             self._leftovers.close()
 
     async def __aenter__(self) -> Self:
@@ -524,19 +445,20 @@ class Agent:
 
     async def _run(self, turn: Turn, text: str) -> Status:
         """The turn, and its records where a power cut cannot reach them; or else an error that says why not."""
-        status, self._unwritten = Status.ERROR, None
+        status = Status.ERROR
+        self._log.begin_turn()
         try:
             status = await self._work(turn, text)
-            self._record(self._store.sync)
+            self._log.sync()
         except SessionError as error:
-            self._unwritten = error
+            self._log.failure = error
         except asyncio.CancelledError:
             with suppress(SessionError):  # nobody is left to hear it
-                self._store.sync()
+                self._log.save_what_can_be()
             raise
-        if self._unwritten is None:
+        if self._log.failure is None:
             return status
-        turn.error = str(self._unwritten)
+        turn.error = str(self._log.failure)
         self._messages.add_error_block(turn.error)
         return Status.ERROR
 
@@ -546,7 +468,7 @@ class Agent:
             self._begun = True
             self._begin_session(resumed=source == "resume")
         await self._tell_changed_settings()
-        self._insist(self._store.flush)
+        self._log.require_written()
         self._emit(TurnStarted(prompt=text))
         work = asyncio.create_task(turn.run(text, session_source=source))
         prepare: Callable[[], Coroutine[Any, Any, None]] | None = getattr(self._model, "prepare", None)
@@ -587,19 +509,19 @@ class Agent:
     def _begin_session(self, *, resumed: bool) -> None:
         with suppress(OSError):  # the store tells it, with the file that it could not make
             keep_private(self.home / "projects")
-            keep_private(self._outputs.parent)
+            keep_private(self._ground.outputs.parent)
         if not resumed:
             self._end_leftovers()
         if self._blank:
-            with suppress(SessionError):  # noted: see `_record`
-                self._record(self._recorder.start)
+            with suppress(SessionError):  # noted: see `SessionLog.failure`
+                self._log.start()
         self._emit(SessionStarted(session_id=self.session_id, transcript_path=self.transcript_path, resumed=resumed))
         for notice in self._notices:
             self._messages.add_notice_block(notice)
 
     async def _tell_changed_settings(self) -> None:
         for change in self._foundation.snapshot.changes():
-            with suppress(SessionError):  # noted: see `_record`
+            with suppress(SessionError):  # noted: see `SessionLog.failure`
                 self._messages.add_notice_block(change.told)
                 facts = {"source": change.source, "file_path": change.file}
                 await self._hooks.run(HookEvent.CONFIG_CHANGE, facts, permission_mode=self.permission_mode)
@@ -615,7 +537,7 @@ class Agent:
 
     def _close_open_calls(self) -> None:
         """Every call has a result, also one that was interrupted, and also where nothing can be written any more."""
-        with suppress(SessionError):  # noted: see `_record`
+        with suppress(SessionError):  # noted: see `SessionLog.failure`
             self._messages.drop_unjudged_prompt()
         for block in self._messages.open_calls():
             with suppress(SessionError):
@@ -631,7 +553,7 @@ class Agent:
 
     def _emit(self, event: Event) -> None:
         if isinstance(event, HookFinished):
-            self._record(lambda: self._recorder.hook_run(event.run))
+            self._log.hook_run(event.run)
         if self._listener is not None:
             self._listener.put_nowait(event)
         if self._callbacks.on_event:
@@ -639,7 +561,7 @@ class Agent:
 
     def _changed(self, change: Change) -> None:
         """The transcript first: what anybody sees is on disk."""
-        self._record(lambda: self._recorder.change(change))
+        self._log.change(change)
         if isinstance(change, ToolUpdated):
             block = change.block
             self._emit(ToolFinished(id=block.id, success=bool(block.success), result=block.result or ""))
@@ -649,19 +571,3 @@ class Agent:
             self._emit(Notice(content=shown.content, level=shown.level) if is_notice else Error(content=shown.content))
         if self._callbacks.on_messages_change:
             self._callbacks.on_messages_change(self.messages)
-
-    def _record(self, write: Callable[[], None]) -> None:
-        """A transcript that cannot be written ends the turn, once. The store keeps what it could not write."""
-        try:
-            write()
-        except SessionError as error:
-            if self._unwritten is None:
-                self._unwritten = error
-                raise
-
-    def _insist(self, write: Callable[[], None]) -> None:
-        """For what must not go on where anything of this turn is missing, whoever has heard of that: an async hook may
-        have been the first to fail."""
-        self._record(write)
-        if self._unwritten is not None:
-            raise self._unwritten

@@ -55,8 +55,6 @@ def latest_session(home: Path, project_dir: str) -> str:
 
 def find_session(home: Path, project_dir: str, prefix: str) -> Path:
     """The transcript whose id is, or alone begins with, `prefix`."""
-    if not prefix:
-        raise SessionError("An empty id is that of no session; wave sessions lists those there are.")
     exact = transcript_file(home, project_dir, prefix)
     if exact.exists():
         return exact

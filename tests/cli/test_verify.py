@@ -109,4 +109,4 @@ async def test_an_empty_id_is_not_that_of_the_latest_session(project: Path) -> N
     await session(project)
     done = wave(project, "")
     assert (done.returncode, done.stdout) == (1, "")
-    assert "An empty id is that of no session" in done.stderr
+    assert "is not a session id" in done.stderr
