@@ -6,7 +6,7 @@ import os
 import select
 import signal
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, TextIO
 
@@ -14,14 +14,14 @@ import click
 
 from wave_agent.agent import Agent
 from wave_agent.cli.flags import Flags, options
-from wave_agent.errors import SettingsError, WaveError
+from wave_agent.cli.unused_hooks import unused_hooks
+from wave_agent.errors import WaveError
 from wave_agent.events import Error, Event, HookFinished, Notice, PermissionRequested, ToolStarted, event_to_dict
 from wave_agent.loop import Status
 from wave_agent.processes import kill_children
 from wave_agent.result import Result
 from wave_agent.session_index import forget_old_sessions
 from wave_agent.text import strip_controls
-from wave_agent.trust import TrustStore
 
 EXIT: Mapping[str, int] = {
     Status.COMPLETED: 0,
@@ -36,12 +36,6 @@ TERMINATED = 143
 HUNG_UP = 129
 PATIENCE = 1.0
 """Seconds to wait for something on a stdin that may never have anything."""
-
-
-UNUSED_HOOKS = """This project has hooks for other agents, which do not run here:
-{hooks}
-To have them run where they stand, set {{"compat": {{"claude": true}}}} in your settings; to copy them, run
-wave hooks import; false leaves them alone. This is told once."""
 
 
 def run_prompt(flags: Flags) -> int:
@@ -63,7 +57,8 @@ async def _run(flags: Flags, screen: "Screen") -> int:
     if notice:
         screen.tell(notice)
     agent = Agent.from_options(options(flags, screen.show))
-    tell_unused_hooks(agent, screen.tell)
+    if told := unused_hooks(agent):
+        screen.tell(told)
     interruption = Interruption(agent)
     screen.on_closed = agent.interrupt
     async with agent:
@@ -71,18 +66,6 @@ async def _run(flags: Flags, screen: "Screen") -> int:
         await asyncio.to_thread(forget_old_sessions, agent.home, agent.settings.cleanup_days)
     screen.finish(result)
     return interruption.status or EXIT[result.status]
-
-
-def tell_unused_hooks(agent: Agent, tell: Callable[[str], None]) -> None:
-    """Once in a project: it has hooks for other agents, which do not run."""
-    if not agent.unused_hooks:
-        return
-    try:
-        is_news = TrustStore(agent.home).remember_told(agent.project)
-    except SettingsError:  # cannot be remembered: then it is told again
-        is_news = True
-    if is_news:
-        tell(UNUSED_HOOKS.format(hooks="\n".join(f"  {hook}" for hook in agent.unused_hooks)))
 
 
 def read_prompt(given: str, stdin: TextIO | None) -> tuple[str, str]:

@@ -1,6 +1,7 @@
 """Hooks made visible: what runs, what it decided, all there are, and whether the project's own may run."""
 
 import asyncio
+import json
 from pathlib import Path
 from typing import Any
 
@@ -172,3 +173,16 @@ async def test_who_does_not_answer_the_question_of_trust_leaves(project: Path):
         await on.press("escape")
         await on.until(lambda: on.app.return_value is not None)
         assert on.app.open_agent is None
+
+
+async def test_hooks_for_other_agents_are_told_once(project: Path):
+    (project / ".claude").mkdir()
+    hooks = {"PreToolUse": [{"matcher": "Bash", "hooks": [{"type": "command", "command": "./old-guard.sh"}]}]}
+    (project / ".claude" / "settings.json").write_text(json.dumps({"hooks": hooks}))
+    async with stage(project) as on:
+        await on.sees("This project has hooks for other agents, which do not run here:")
+        await on.sees("PreToolUse: ./old-guard.sh")
+    async with stage(project, ["hello"]) as on:
+        await on.send("hi")
+        await on.sees("hello")
+        assert "other agents" not in on.screen

@@ -39,6 +39,7 @@ from wave_agent.cli.tui.shell import UserShell
 from wave_agent.cli.tui.status import Facts, StatusLine, git_branch, short_directory
 from wave_agent.cli.tui.theme import DARK, LIGHT, THEMES, VARIABLES, Preference
 from wave_agent.cli.tui.trust import KEEP, TRUST, WITHOUT, TrustQuestion
+from wave_agent.cli.unused_hooks import unused_hooks
 from wave_agent.errors import SettingsError, UntrustedHooksError, WaveError
 from wave_agent.events import Event, HookRun
 from wave_agent.permissions import Allow, Deny, PermissionMode, PermissionRequest
@@ -164,6 +165,8 @@ class WaveApp(App[int]):
             every_hook=self._every_hook,
         )
         await self._conversation.fill(entries_of(agent.messages, agent.hook_runs, agent.project))
+        if told := unused_hooks(agent):
+            await self.say(Info(told))
         self.tell_status()
 
     async def change_session(self, resume: str | None, source: str) -> None:
