@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from contextlib import suppress
 from weakref import WeakKeyDictionary
 
-from wave_agent.hooks.direct import without_shell
 from wave_agent.hooks.execution import HookExecutionResult, HookJob
 from wave_agent.processes import Cancellation, Ledger, Service, StreamName, explain, no_ledger, spawn
 from wave_agent.threads import Delivery, Mailbox, start_in_thread
@@ -99,6 +98,8 @@ class ProcessRunner:
 
     def _spawn(self, job: HookJob, argv: Sequence[str]) -> subprocess.Popen[bytes]:
         if self._may_do_without and job.args is None:
+            from wave_agent.hooks.direct import without_shell  # lazy: most starts run no hook
+
             start = without_shell(job.command, job.env, job.cwd)
             if start is not None:
                 words = (*start.words, *job.arguments)
