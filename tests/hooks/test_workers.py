@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from tests.checkouts import Checkout
 from tests.spec.world import is_gone
@@ -135,11 +136,23 @@ async def test_a_function_may_print_more_than_a_pipe_holds(workshop: Workshop) -
     assert answer_of(await workshop.run()) == {"systemMessage": "done"}
 
 
-async def test_an_answer_longer_than_what_is_kept_is_counted(workshop: Workshop) -> None:
-    workshop.write("def check(call):\n    return {'systemMessage': 'x' * 2_000_000}\n")
-    result = await workshop.run()
-    assert len(result.stdout) == 1 << 20
-    assert result.stdout_dropped == 2_000_000 + len('{"systemMessage": ""}') - (1 << 20)
+async def test_a_long_answer_is_whole_and_one_beyond_all_measure_a_failure(workshop: Workshop) -> None:
+    workshop.write("def check(call):\n    return {'decision': 'block', 'reason': 'x' * call['length']}\n")
+    assert len(answer_of(await workshop.run(length=2_000_000))["reason"]) == 2_000_000
+    await workshop.pool.close()
+    workshop.pool = WorkerPool(cap=1 << 20)
+    result = await workshop.run(length=2_000_000)
+    assert (result.exit_code, result.error) == (None, "its answer is longer than 1 MiB")
+    assert answer_of(await workshop.run(length=1)) == {"decision": "block", "reason": "x"}
+
+
+async def test_what_a_call_does_to_the_environment_is_gone_at_the_next(workshop: Workshop) -> None:
+    workshop.write(
+        "import os\ndef check(call):\n    found = (os.environ.pop('HOME', None), os.environ.get('WAVE_SESSION_ID'))\n"
+        "    os.environ['WAVE_SESSION_ID'] = 'forged'\n    return {'systemMessage': repr(found)}\n"
+    )
+    told = [answer_of(await workshop.run(env={"HOME": "/h", "WAVE_SESSION_ID": "s"}))["systemMessage"] for _ in "12"]
+    assert told == ["('/h', 's')"] * 2
 
 
 # ------------------------------------------------------------------------------------------------------ what goes wrong
@@ -234,6 +247,39 @@ async def test_a_cancelled_call_is_over_when_the_cancellation_comes_through(work
     assert is_gone(pid)
 
 
+@pytest.mark.parametrize(
+    "end", ["raise ValueError", "return {'decision': 'approve'}", "sys.exit(0)", "os.execvp('no-such-program', ['x'])"]
+)
+async def test_only_the_worker_itself_answers_not_a_fork_of_it(workshop: Workshop, end: str) -> None:
+    workshop.write(
+        "import os, sys, time\n"
+        "def check(call):\n"
+        "    reader, writer = os.pipe()\n"
+        "    if (child := os.fork()) == 0:\n"
+        f"        {end}\n"
+        "    os.close(writer)\n"
+        "    os.read(reader, 1)\n"  # until the child has ended, or gone on with what is not its own
+        "    return {'decision': 'block', 'reason': call['number']}\n"
+    )
+    for number in "1234":
+        assert answer_of(await workshop.run(number=number, timeout=20)) == {"decision": "block", "reason": number}
+
+
+async def test_an_answer_to_another_call_is_a_failure_and_costs_the_worker(workshop: Workshop) -> None:
+    workshop.write(
+        "import os\nfrom __main__ import pack\n"
+        "def check(call):\n"
+        "    line = next(int(one) for one in os.listdir('/proc/self/fd') if 'socket' in link(one))\n"
+        "    os.write(line, pack({'exit': 0, 'call': 99, 'memory': 0}, b'{}'))\n"
+        "def link(one):\n"
+        "    try: return os.readlink('/proc/self/fd/' + one)\n"
+        "    except OSError: return ''\n"
+        "def other(call):\n    return {'systemMessage': 'fine'}\n"
+    )
+    assert (await workshop.run()).error == "its worker answered another call"
+    assert answer_of(await workshop.run("other")) == {"systemMessage": "fine"}
+
+
 async def test_an_interpreter_that_is_not_there_is_told(workshop: Workshop) -> None:
     workshop.write("def check(call): pass\n")
     pool = WorkerPool(python="/nowhere/python")
@@ -251,6 +297,77 @@ async def test_one_worker_serves_every_function_of_a_file_one_call_at_a_time(wor
     workshop.write(f"{PID}def other(call):\n    return check(call)\n")
     results = await asyncio.gather(*(workshop.run(name) for name in ["check", "other"] * 5))
     assert len({result.stdout for result in results}) == 1
+
+
+GATED = (
+    "import os, time\n"
+    "def slow(call):\n"
+    "    open('entered', 'w').close()\n"
+    "    while not os.path.exists('gate'): time.sleep(0.005)\n"
+    "def quick(call):\n    return {'systemMessage': 'quick'}\n"
+)
+
+
+async def test_the_time_of_a_call_runs_while_it_waits_for_its_turn(workshop: Workshop) -> None:
+    workshop.write(GATED)
+    first = asyncio.create_task(workshop.run("slow"))
+    await until((workshop.project / "entered").exists)
+    late = await workshop.run("quick", timeout=0.2)
+    assert (late.timed_out, late.stderr) == (True, "it waited for its turn: another hook of its file was running")
+    (workshop.project / "gate").touch()
+    assert (await first).exit_code == 0
+    assert answer_of(await workshop.run("quick")) == {"systemMessage": "quick"}
+
+
+async def test_a_guard_does_not_wait_for_what_runs_beside(workshop: Workshop) -> None:
+    workshop.write(GATED)
+    beside = asyncio.create_task(workshop.pool.run(replace(workshop.job("slow"), is_waited_for=False)))
+    await until((workshop.project / "entered").exists)
+    assert answer_of(await workshop.run("quick")) == {"systemMessage": "quick"}
+    assert not beside.done()
+    (workshop.project / "gate").touch()
+    assert (await beside).exit_code == 0
+
+
+async def test_who_had_to_wait_is_looked_at_again(workshop: Workshop) -> None:
+    workshop.write(GATED)
+    first = asyncio.create_task(workshop.run("slow"))
+    await until((workshop.project / "entered").exists)
+    second = asyncio.create_task(workshop.pool.run(replace(workshop.job("quick"), look_again=lambda: "it has changed")))
+    await asyncio.sleep(0)
+    (workshop.project / "gate").touch()
+    refused = await second
+    assert (refused.error, refused.is_refused, refused.exit_code) == ("it has changed", True, None)
+    assert (await first).exit_code == 0
+
+
+async def test_a_module_that_is_edited_twice_in_a_second_is_loaded_anew(workshop: Workshop) -> None:
+    workshop.write("import helper\ndef check(call):\n    return {'systemMessage': helper.WORD}\n")
+    for word in ("one", "two", "six"):
+        workshop.write(f"WORD = {word!r}\n", "helper.py")
+        os.utime(workshop.project / "helper.py", (1_700_000_000, 1_700_000_000))
+        assert answer_of(await workshop.run(env={"PYTHONDONTWRITEBYTECODE": ""})) == {"systemMessage": word}
+    assert not (workshop.project / "__pycache__").exists()
+
+
+@needs_proc
+async def test_a_fork_of_the_agent_leaves_the_workers_to_it(workshop: Workshop) -> None:
+    workshop.write("import os\ndef check(call):\n    return {'systemMessage': str(os.getpid())}\n")
+    first = answer_of(await workshop.run())
+
+    def in_fork() -> None:
+        pid = os.fork()
+        if pid == 0:
+            try:
+                asyncio.run(workshop.pool.close())
+                other = json.loads(asyncio.run(workshop.run()).stdout)
+                os._exit(0 if other != first else 1)
+            finally:
+                os._exit(2)
+        assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+
+    await asyncio.to_thread(in_fork)
+    assert answer_of(await workshop.run()) == first
 
 
 async def test_a_file_that_changed_is_loaded_anew(workshop: Workshop) -> None:

@@ -44,6 +44,10 @@ class HookJob(Struct, frozen=True, kw_only=True):
     cwd: str
     timeout: float
     """Seconds for everything together: feeding, running, reading."""
+    is_waited_for: bool = True
+    """False: it runs beside what goes on, which must not have to wait for it."""
+    look_again: Callable[[], str | None] | None = None
+    """Why it must not run, if that is so by now: for a runner that may have let it wait."""
     headers: tuple[tuple[str, str], ...] = ()
     """Of an HTTP request, as they are written: variables are not yet put in."""
     body_format: BodyFormat = BodyFormat.PLAIN
@@ -64,6 +68,8 @@ class HookExecutionResult(Struct, frozen=True, kw_only=True):
     """The signal that ended the process, ours included."""
     error: str | None = None
     """Why the run could not start, or why its exit status is unknown."""
+    is_refused: bool = False
+    """It must not run; `error` says why."""
     cancelled: bool = False
     """The turn was cancelled while it ran."""
     stdout_dropped: int = 0

@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from time import monotonic
 from typing import Any, cast
@@ -283,7 +284,7 @@ class HookManager:
         started = stamp(self._now())
         try:
             if refused is not None:
-                result = HookExecutionResult(error=refused)
+                result = HookExecutionResult(error=refused, is_refused=True)
             elif stage.seconds(hook.timeout) == 0:  # those before it have used up the time of all
                 result = HookExecutionResult(timed_out=True)
             elif hook.function is not None:
@@ -296,7 +297,7 @@ class HookManager:
                 hook, stage, look, HookExecutionResult(cancelled=True), ended, started=started, let_through=False
             )
             raise
-        on_failure = hook.on_failure if refused is None else OnFailure.BLOCK
+        on_failure = OnFailure.BLOCK if result.is_refused else hook.on_failure
         verdict = read(hook.event, result, name=hook.name, on_failure=on_failure)
         if hook.gets_arguments and any(_is_cut(stage.payload, path) for path in row.arguments):
             told = TellUser(f"hook {hook.name}: an argument was cut at 100 KiB; the whole is on its stdin")
@@ -325,6 +326,8 @@ class HookManager:
             env=environment,
             cwd=self.session.project_dir,
             timeout=stage.seconds(hook.timeout),
+            is_waited_for=not hook.is_async and stage.occasion not in self._unwaited,
+            look_again=partial(self._why_refused, hook),
             headers=hook.headers,
             body_format=hook.body_format,
         )

@@ -2,8 +2,10 @@
 
 Run as a script by the interpreter of the agent, and imports next to nothing. `workers` is the other end:
 
-    request     two lengths (4 bytes each), a head in JSON {"function", "environment", "removed"}, the hook's stdin
-    answer      two lengths, a head in JSON {"exit"} or {"failed"} or {"stale"}, always with {"memory"}; the output
+    request     two lengths (4 bytes each), a head in JSON {"call", "function", "environment", "removed"}, the hook's
+                stdin
+    answer      two lengths, a head in JSON {"exit"} or {"failed"} or {"stale"}, always with {"call", "memory"}; the
+                output
 """
 
 import json
@@ -156,17 +158,22 @@ class Line:
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
+        self._process = os.getpid()
+        self._call = 0
 
     def receive(self) -> "tuple[dict[str, Any], bytes]":
         lengths = self._exactly(8)
         head = json.loads(self._exactly(int.from_bytes(lengths[:4], "big")))
+        self._call = head["call"]
         return head, self._exactly(int.from_bytes(lengths[4:], "big"))
 
     def answer(self, head: "dict[str, Any]", body: str = "") -> None:
         for stream in (sys.stdout, sys.stderr):
             with suppress(Exception):  # a function may have closed or replaced it
                 stream.flush()  # so that what was printed is there before the answer is
-        unsent = memoryview(pack({**head, "memory": _memory()}, body.encode(errors="replace")))
+        if os.getpid() != self._process:
+            os._exit(FAILED)  # a fork that a function made and did not end: the answer is its parent's to give
+        unsent = memoryview(pack({**head, "call": self._call, "memory": _memory()}, body.encode(errors="replace")))
         while unsent:
             unsent = unsent[os.write(self._descriptor, unsent) :]
 
@@ -184,11 +191,15 @@ def main(script: Script, project: str, descriptor: int) -> None:
     os.set_inheritable(descriptor, False)  # a process that a function starts must not hold the line
     line = Line(descriptor)
     loaded = False
+    environment = dict(os.environ)
     while True:
         head, payload = line.receive()
-        os.environ.update(head["environment"])
+        environment.update(head["environment"])
         for name in head["removed"]:
-            os.environ.pop(name, None)
+            environment.pop(name, None)
+        if os.environ.copy() != environment:  # also if the call before this one has changed it
+            os.environ.clear()
+            os.environ.update(environment)
         try:
             os.chdir(project)
             if not loaded:

@@ -24,8 +24,10 @@ from wave_agent.processes import Ledger, ProcessGroup, explain, no_ledger, spawn
 
 _PROGRAM = os.path.join(os.path.dirname(os.path.abspath(__file__)), "worker.py")
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(_PROGRAM)))
-_CAP = 1 << 20
-"""Bytes kept of an answer, and of what a function prints."""
+_CAP = 64 << 20
+"""Bytes that an answer may have: as a function of the SDK may say what it likes, nothing of it is cut off."""
+_NOISE = 1 << 20
+"""Bytes kept of what a function prints."""
 _CHUNK = 1 << 16
 _TRIES = 3
 """A file that changes whenever it is looked at has to come to rest at some time."""
@@ -40,7 +42,8 @@ class Limits(Struct, frozen=True, kw_only=True):
 
 
 class WorkerPool:
-    """Runs hooks of the kind `python`. The calls of one file take turns; a call's time begins with its turn."""
+    """Runs hooks of the kind `python`. The calls of one file take turns, those that nobody waits for among themselves:
+    a guard does not wait for a report."""
 
     def __init__(
         self,
@@ -54,26 +57,48 @@ class WorkerPool:
         self._ledger = ledger
         self._python = python
         self._cap = cap
-        self._seats: dict[str, _Seat] = {}
+        self._seats: dict[tuple[str, bool], _Seat] = {}
+        self._process = os.getpid()
         self._ending: set[asyncio.Task[None]] = set()
 
     async def run(self, job: HookJob) -> HookExecutionResult:
         """Raises nothing but `CancelledError`, and that only when the worker's whole group is dead."""
-        seat = self._seats.setdefault(target_file(job.command, job.cwd), _Seat())
-        async with seat.lock:
-            return await self._take_turn(seat, job)
+        self._leave_to_parent()
+        seat = self._seats.setdefault((target_file(job.command, job.cwd), job.is_waited_for), _Seat())
+        started = time.monotonic()
+        had_to_wait = seat.lock.locked()
+        try:
+            async with asyncio.timeout(job.timeout):
+                await seat.lock.acquire()
+        except TimeoutError:
+            said = "it waited for its turn: another hook of its file was running"
+            return HookExecutionResult(timed_out=True, stderr=said, duration=_milliseconds_since(started))
+        try:
+            refused = job.look_again() if had_to_wait and job.look_again else None
+            if refused is not None:
+                return HookExecutionResult(error=refused, is_refused=True)
+            return await self._take_turn(seat, job, started)
+        finally:
+            seat.lock.release()
 
     async def close(self) -> None:
         """Ends all workers. The pool can be used again."""
+        self._leave_to_parent()
         for seat in self._seats.values():
             self._retire(seat)
         if self._ending:
             await asyncio.wait(self._ending)
 
-    async def _take_turn(self, seat: "_Seat", job: HookJob) -> HookExecutionResult:
-        started = time.monotonic()
+    def _leave_to_parent(self) -> None:
+        """A fork has this object, but the workers are not its own."""
+        if self._process != os.getpid():
+            self._process = os.getpid()
+            self._seats.clear()
+            self._ending.clear()
+
+    async def _take_turn(self, seat: "_Seat", job: HookJob, started: float) -> HookExecutionResult:
         try:
-            async with asyncio.timeout(job.timeout):
+            async with asyncio.timeout(job.timeout - (time.monotonic() - started)):
                 answer = await self._answer(seat, job)
         except TimeoutError:
             noise = await self._end(seat)
@@ -83,6 +108,9 @@ class WorkerPool:
             raise
         except _LostError:
             return await self._crash(seat, started)
+        except _WrongAnswerError as error:
+            noise = await self._end(seat)
+            return HookExecutionResult(error=str(error), stderr=noise, duration=_milliseconds_since(started))
         except Exception as error:  # the worker could not be started
             await self._end(seat)
             return HookExecutionResult(
@@ -101,7 +129,7 @@ class WorkerPool:
             if not answer.head.get("stale"):
                 return answer
             self._retire(seat)
-        return _Answer({"failed": "its file, or a module of it, changes all the time"}, "", 0)
+        return _Answer({"failed": "its file, or a module of it, changes all the time"}, "")
 
     def _result(self, seat: "_Seat", answer: "_Answer", started: float) -> HookExecutionResult:
         worker = seat.worker
@@ -116,9 +144,7 @@ class WorkerPool:
         if answer.head.get("exit") != 0:
             said = "\n".join(filter(None, (answer.text, noise)))
             return HookExecutionResult(exit_code=FAILED, stderr=said, duration=duration)
-        return HookExecutionResult(
-            exit_code=0, stdout=answer.text, stderr=noise, stdout_dropped=answer.dropped, duration=duration
-        )
+        return HookExecutionResult(exit_code=0, stdout=answer.text, stderr=noise, duration=duration)
 
     async def _crash(self, seat: "_Seat", started: float) -> HookExecutionResult:
         worker = seat.worker
@@ -159,11 +185,14 @@ class _Seat:
 class _Answer(Struct, frozen=True):
     head: dict[str, Any]
     text: str
-    dropped: int
 
 
 class _LostError(Exception):
     """The worker is gone."""
+
+
+class _WrongAnswerError(Exception):
+    """What came is not the answer to what was asked."""
 
 
 class _Noise:
@@ -181,7 +210,7 @@ class _Noise:
             data = os.read(stream.fileno(), _CHUNK)
         except (BlockingIOError, ValueError):
             return False
-        self._kept += data[: _CAP - len(self._kept)]
+        self._kept += data[: _NOISE - len(self._kept)]
         return bool(data)
 
     def text(self) -> str:
@@ -203,7 +232,8 @@ class _Worker:
             opened.callback(ours.close)
             with theirs:
                 descriptor = theirs.fileno()
-                argv = [python, "-P", _PROGRAM, file, job.cwd, str(descriptor), _PACKAGE]
+                # Bytecode is told apart by seconds and sizes: an edit right after another one would not be seen.
+                argv = [python, "-P", "-B", _PROGRAM, file, job.cwd, str(descriptor), _PACKAGE]
                 popen = spawn(argv, cwd=job.cwd, env=job.env, kept=(descriptor,))
             note(popen.pid)
             self.group = ProcessGroup(popen, use_pidfd=False)
@@ -227,15 +257,21 @@ class _Worker:
         try:
             await loop.sock_sendall(self._socket, pack(self._head(job), job.stdin))
             head_length, body_length = await self._lengths(loop)
-            head = cast(dict[str, Any], json.loads(await self._exactly(loop, head_length, head_length)))
-            body = await self._exactly(loop, body_length, self._cap)
+            if max(head_length, body_length) > self._cap:
+                raise _WrongAnswerError(f"its answer is longer than {self._cap >> 20} MiB")
+            head = cast(dict[str, Any], json.loads(await self._exactly(loop, head_length)))
+            body = await self._exactly(loop, body_length)
+            if head.get("call") != self.calls:
+                raise _WrongAnswerError("its worker answered another call")
+        except ValueError:
+            raise _WrongAnswerError("its worker answered with something that is no answer") from None
         except OSError as error:
             raise _LostError from error
         finally:
             for stream in self._streams:
                 loop.remove_reader(stream)
         self.listen_once()
-        return _Answer(head, body.decode(errors="replace"), body_length - len(body))
+        return _Answer(head, body.decode(errors="replace"))
 
     def listen_once(self) -> None:
         for stream in self._streams:
@@ -254,24 +290,23 @@ class _Worker:
     def _head(self, job: HookJob) -> dict[str, Any]:
         before, self._environment = self._environment, job.env
         return {
+            "call": self.calls,
             "function": job.command.rpartition(":")[2],
             "environment": {name: value for name, value in job.env.items() if before.get(name) != value},
             "removed": [name for name in before if name not in job.env],
         }
 
     async def _lengths(self, loop: asyncio.AbstractEventLoop) -> tuple[int, int]:
-        both = await self._exactly(loop, 8, 8)
+        both = await self._exactly(loop, 8)
         return int.from_bytes(both[:4], "big"), int.from_bytes(both[4:], "big")
 
-    async def _exactly(self, loop: asyncio.AbstractEventLoop, length: int, kept: int) -> bytes:
-        """The next `length` bytes, of which no more than `kept` are kept."""
+    async def _exactly(self, loop: asyncio.AbstractEventLoop, length: int) -> bytes:
         parts = bytearray()
-        while length:
-            part = await loop.sock_recv(self._socket, min(length, _CHUNK))
+        while len(parts) < length:
+            part = await loop.sock_recv(self._socket, min(length - len(parts), _CHUNK))
             if not part:
                 raise _LostError
-            length -= len(part)
-            parts += part[: kept - len(parts)]
+            parts += part
         return bytes(parts)
 
 
