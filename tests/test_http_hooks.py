@@ -36,7 +36,10 @@ class PolicyServer:
         self.gate.set()
         self.hang_up = False
         """Close the connection after the next answer without having said so."""
+        self.behind = b""
+        """Sent with an answer, and no part of it."""
         self.port = 0
+        self._writer: asyncio.StreamWriter | None = None
         self.serving: set[asyncio.Task[Any] | None] = set()
 
     def answers(self, body: Any, status: int = 200, headers: str = "") -> None:
@@ -45,6 +48,11 @@ class PolicyServer:
 
     def url(self, path: str = "/decide") -> str:
         return f"http://127.0.0.1:{self.port}{path}"
+
+    def send(self, data: bytes) -> None:
+        """At once, on the latest connection."""
+        assert self._writer is not None
+        self._writer.get_extra_info("socket")._sock.send(data)
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.connections += 1
@@ -57,7 +65,8 @@ class PolicyServer:
                 self.requests.append((first, headers, body))
                 await self.gate.wait()
                 answer = f"HTTP/1.1 {self.status} X\r\nContent-Length: {len(self.body)}\r\n{self.headers}\r\n".encode()
-                writer.write(answer + self.body)
+                writer.write(answer + self.body + self.behind)
+                self._writer = writer
                 await writer.drain()
                 if self.hang_up:
                     break
@@ -130,6 +139,37 @@ async def test_headers_get_the_variables_that_are_listed(policy: PolicyServer) -
     assert policy.requests[0][1]["x-price"] == "5$ eus $ 1"
 
 
+@pytest.mark.parametrize("value", ["tök", "a\udcff", "a\nb: c", "\x01", "\x7f", "€"])
+async def test_a_header_that_cannot_be_sent_is_a_failure(policy: PolicyServer, value: str) -> None:
+    async with runner(variables=("TOKEN",)) as http:
+        result = await http.run(job(policy.url(), headers=(("X-Key", "$TOKEN"),), env={"TOKEN": value}))
+    assert result.error == "header X-Key has characters that cannot be sent: only visible ASCII and blanks can"
+    assert policy.requests == []
+
+
+async def test_blanks_around_a_header_are_left_out_and_it_may_be_empty(policy: PolicyServer) -> None:
+    async with runner(variables=("TOKEN",)) as http:
+        headers = (("X-Key", "Bearer $TOKEN"), ("X-Other", " a b "))
+        assert (await http.run(job(policy.url(), headers=headers, env={"TOKEN": ""}))).success
+    assert (policy.requests[0][1]["x-key"], policy.requests[0][1]["x-other"]) == ("Bearer", "a b")
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+async def test_an_answer_that_nobody_asked_for_answers_nothing(policy: PolicyServer, at_once: bool) -> None:
+    """A second one behind the first, in the same packet or while the agent is busy with something else."""
+    approval = b'{"decision": "approve"}'
+    unasked = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(approval), approval)
+    policy.answers(DENY)
+    async with runner() as http:
+        if at_once:
+            policy.behind = unasked
+        assert json.loads((await http.run(job(policy.url()))).stdout) == DENY
+        if not at_once:
+            policy.send(unasked)  # read by nobody before the next request is made: nothing is awaited in between
+        assert json.loads((await http.run(job(policy.url()))).stdout) == DENY
+    assert policy.connections == 2
+
+
 @pytest.mark.parametrize(
     ("variables", "told"),
     [((), "which is not listed in httpHooks.env"), (("TOKEN",), "which is not set")],
@@ -195,7 +235,7 @@ def test_a_host_is_listed_by_itself_and_by_nothing_that_it_only_begins_or_ends_l
         (b"{}", 500, "the service answered 500: {}"),
         (b"", 404, "the service answered 404"),
         (b"{}", 302, "the service answered 302: {}"),
-        (b"", 204, "the service answered with something that is not JSON, but nothing"),
+        (b"", 204, "the service answered with nothing"),
         (b"no", 200, "the service answered with something that is not JSON: no"),
         (b"[]", 200, "the service answered with a list, not an object"),
         (b"true", 200, "the service answered with true or false, not an object"),
@@ -258,7 +298,15 @@ async def test_with_the_format_opa_the_input_is_wrapped_and_the_result_taken(pol
     ("answer", "told"),
     [
         ({}, 'the answer has no "result": the policy is not defined for this input'),
-        ([], 'the answer has no "result": the policy is not defined for this input'),
+        ([], "the service answered with a list, not an object"),
+        (
+            b'{"result": {"decision": "block"}, "result": {}}',
+            'the service\'s answer is not strict JSON: the key "result" stands twice in one object',
+        ),
+        (
+            b'{"result": {"decision": "block", "decision": "approve"}}',
+            'the service\'s answer is not strict JSON: the key "decision" stands twice in one object',
+        ),
         ({"result": True}, '"result" is true or false, not an object: name the rule that decides'),
         ({"result": None}, '"result" is null, not an object: name the rule that decides'),
     ],

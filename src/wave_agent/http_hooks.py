@@ -8,15 +8,16 @@ import json
 import re
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import Any
 
+from wave_agent.credentials import AGENT_KEYS
 from wave_agent.errors import ModelError
 from wave_agent.hooks.execution import BodyFormat, HookExecutionResult, HookJob
 from wave_agent.hooks.kinds import is_listed
 from wave_agent.models.retries import Failure
 from wave_agent.models.routes import endpoint_at, proxy_for
 from wave_agent.models.transport import Response, Transport
-from wave_agent.strictjson import type_name
+from wave_agent.strictjson import StrictJSONError, parse_object, type_name
 from wave_agent.text import strip_controls
 
 _CAP = 1 << 20
@@ -25,6 +26,7 @@ _CONNECT = 10.0
 _FAILED = 1
 """The exit code that a wrong answer amounts to: a failure, never a block of its own."""
 _VARIABLE = re.compile(r"\$(?:(\$)|\{([A-Za-z_]\w*)\}|([A-Za-z_]\w*))")
+_VISIBLE = re.compile(r"[\t\x20-\x7e]*")
 _SHOWN = 200
 
 Headers = tuple[tuple[str, str], ...]
@@ -85,7 +87,7 @@ class HttpRunner:
         """Made anew only if the headers have changed: the connections stay."""
         if not is_listed(job.command, self._hosts):
             raise _RefusedError(f"{job.command}: its host is not listed in httpHooks.hosts")
-        headers = tuple((name, self._filled(name, value, job.env)) for name, value in job.headers)
+        headers = tuple((name, _sendable(name, self._filled(name, value, job.env))) for name, value in job.headers)
         found = self._transports.get((job.command, headers))
         if found is None:
             endpoint = endpoint_at(job.command)
@@ -104,11 +106,20 @@ class HttpRunner:
             variable = match[2] or match[3]
             if variable not in self._variables:
                 raise _RefusedError(f"header {name} names ${variable}, which is not listed in httpHooks.env")
+            if variable in AGENT_KEYS:
+                raise _RefusedError(f"header {name} names ${variable}, which is the agent's own and is never sent")
             if variable not in env:
                 raise _RefusedError(f"header {name} names ${variable}, which is not set")
             return env[variable]
 
         return _VARIABLE.sub(fill, value)
+
+
+def _sendable(name: str, value: str) -> str:
+    value = value.strip(" \t")
+    if not _VISIBLE.fullmatch(value):
+        raise _RefusedError(f"header {name} has characters that cannot be sent: only visible ASCII and blanks can")
+    return value
 
 
 _AROUND: Mapping[BodyFormat, tuple[bytes, bytes]] = {
@@ -128,22 +139,27 @@ def _output(response: Response, body: bytes, body_format: BodyFormat) -> str:
         raise _WrongAnswerError(f"the service answered {response.status}: {text[:_SHOWN]}".rstrip(": \n"))
     if len(body) > _CAP:
         raise _WrongAnswerError("the service's answer is longer than 1 MiB")
+    if not text.strip():
+        raise _WrongAnswerError("the service answered with nothing")
     try:
         answer: Any = json.loads(text)
     except (ValueError, RecursionError):
-        shown = f": {text[:_SHOWN]}" if text.strip() else ", but nothing"
-        raise _WrongAnswerError(f"the service answered with something that is not JSON{shown}") from None
-    if body_format is BodyFormat.OPA:
-        return _result_of(answer)
+        raise _WrongAnswerError(f"the service answered with something that is not JSON: {text[:_SHOWN]}") from None
     if not isinstance(answer, dict):
         raise _WrongAnswerError(f"the service answered with {type_name(answer)}, not an object")
+    if body_format is BodyFormat.OPA:
+        return _result_of(text)
     return text  # as it came: how it has to be read, and what it must not hold twice, is decided elsewhere
 
 
-def _result_of(answer: Any) -> str:
-    if not isinstance(answer, dict) or "result" not in answer:
+def _result_of(text: str) -> str:
+    try:
+        answer = parse_object(text.strip())
+    except StrictJSONError as error:  # what stands twice would count by chance
+        raise _WrongAnswerError(f"the service's answer is not strict JSON: {error}") from None
+    if "result" not in answer:
         raise _WrongAnswerError('the answer has no "result": the policy is not defined for this input')
-    result: Any = cast(Mapping[str, Any], answer)["result"]
+    result: Any = answer["result"]
     if not isinstance(result, dict):
         raise _WrongAnswerError(f'"result" is {type_name(result)}, not an object: name the rule that decides')
     return json.dumps(result)

@@ -1,5 +1,6 @@
 """A command that is started without a shell is started as Bash would start it: each case is done by both."""
 
+import signal
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -127,6 +128,10 @@ def test_plain_words(command: str, place: Path) -> None:
         "NAME=x ./words",
         "./a=b",
         "%1",
+        "%/words a",
+        "-x",
+        "+x",
+        " -x",
         "''",
         "echo a",
         "'echo' a",
@@ -150,9 +155,12 @@ def test_plain_words(command: str, place: Path) -> None:
     ],
 )
 def test_what_needs_a_shell(command: str, place: Path) -> None:
+    (place / "%").mkdir()
+    programs_in(place / "%", words="#!/bin/sh\necho ran")
     programs_in(place, **{"no-first-line": 'echo "$0 $1 $BASH_VERSION"', "no-interpreter": "#!/no/such\n"})
     (place / "not-a-program").write_text("#!/bin/sh\n")
-    environment = {**HERE, "NAME": "a/b", "BLANKS": "a b", "EMPTY": "", "STAR": "*"}
+    programs_in(place / "%", **{"-x": "#!/bin/sh\necho ran", "+x": "#!/bin/sh\necho ran"})
+    environment = {**HERE, "NAME": "a/b", "BLANKS": "a b", "EMPTY": "", "STAR": "*", "PATH": f"{PATH}:{place}/%"}
     assert seen(without(command, place, environment)) == seen(with_bash(command, place, environment))
 
 
@@ -206,6 +214,10 @@ def test_arguments_come_after_it(place: Path) -> None:
         {"OLDPWD": "/tmp"},
         {"OLDPWD": "/no/such"},
         {"OLDPWD": "."},
+        {"OLDPWD": "bin"},
+        {"SSH_CLIENT": "::1 1 1", "SHLVL": "0"},
+        {"SSH2_CLIENT": "::1 1 1", "SHLVL": "00"},
+        {"SSH_CLIENT": "::1 1 1", "SHLVL": "1"},
         {"OLDPWD": ""},
         {"PWD": "/tmp"},
         {"PWD": "relative"},
@@ -234,7 +246,9 @@ def test_arguments_come_after_it(place: Path) -> None:
 @pytest.mark.parametrize("command", [ENVIRONMENT, "cat /proc/self/environ"])
 def test_the_environment(changes: dict[str, str], command: str, place: Path) -> None:
     (place / "noise").write_text("echo noise\n")
-    environment = {**HERE, **changes}
+    (place / ".bashrc").write_text("export TEAM_POLICY=strict\n")
+    (place / "bin").mkdir()
+    environment = {**HERE, "HOME": str(place), **changes}
     assert seen(without(command, place, environment)) == seen(with_bash(command, place, environment))
 
 
@@ -263,6 +277,15 @@ def test_nothing_else_differs_either(place: Path) -> None:
     show = "grep -h ^Sig /proc/self/status; umask; ulimit -a; ls /proc/self/fd | wc -l"
     programs_in(place, show=f"#!/bin/sh\n{show}\n")
     assert seen(without("./show", place, HERE)) == seen(without("./show;", place, HERE))
+
+
+def test_a_program_hears_of_its_children_whatever_the_agent_does(place: Path) -> None:
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])
+    try:
+        show = "grep ^SigBlk /proc/self/status"
+        assert seen(without(show, place, HERE)) == seen(with_bash(show, place, HERE))
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 @pytest.mark.parametrize("death", ["exit 0", "exit 2", "exit 127", "kill -9 $$", "kill -TERM $$", "kill -PIPE $$"])

@@ -7,6 +7,7 @@ environment that Bash 5 would have given to it. Where that is not certain, the a
 
 import os
 import re
+import signal
 from collections.abc import Mapping
 from functools import lru_cache, partial
 
@@ -151,6 +152,8 @@ _KNOWN_LOCALES = ("", "C", "POSIX")
 """Bash complains of an LC_ALL that the system does not have; these, all have."""
 _LEVEL = re.compile(r"[0-9]{1,3}")
 _HIGHEST_LEVEL = 998
+_OF_SSH = frozenset(["SSH_CLIENT", "SSH2_CLIENT"])
+"""On some systems a first shell that one of them reaches reads the user's start-up file."""
 
 
 class Start(Struct, frozen=True):
@@ -168,7 +171,7 @@ class _NeedsShellError(Exception):
 def without_shell(command: str, environment: Mapping[str, str], directory: str) -> Start | None:
     """What `bash -c COMMAND` would become in this environment and directory. None: ask Bash."""
     spelled = _spelled_words(command)
-    if not spelled or not _is_left_alone(environment):
+    if not spelled or not _is_left_alone(environment) or _is_child_masked():
         return None
     try:
         words = tuple(_expanded(word, environment) for word in spelled)
@@ -180,8 +183,8 @@ def without_shell(command: str, environment: Mapping[str, str], directory: str) 
 
 @lru_cache
 def _spelled_words(command: str) -> tuple[str, ...]:
-    """As they are spelled; none if that is not all there is."""
-    return tuple(_WORDS.findall(command)) if _LINE.fullmatch(command) else ()
+    """As they are spelled; none if that is not all there is. What begins like an option is one, even behind `-c`."""
+    return tuple(_WORDS.findall(command)) if _LINE.fullmatch(command) and command[0] not in "-+" else ()
 
 
 def _is_left_alone(environment: Mapping[str, str]) -> bool:
@@ -191,6 +194,11 @@ def _is_left_alone(environment: Mapping[str, str]) -> bool:
         and environment.get("LC_ALL", "") in _KNOWN_LOCALES
         and not any(name.startswith("BASH") for name in environment)
     )
+
+
+def _is_child_masked() -> bool:
+    """Bash sees to it that whatever it starts hears of its children."""
+    return signal.SIGCHLD in signal.pthread_sigmask(signal.SIG_BLOCK, ())
 
 
 def _expanded(word: str, environment: Mapping[str, str]) -> str:
@@ -219,10 +227,12 @@ def _value(variable: str, environment: Mapping[str, str]) -> str:
 
 def _program(name: str, environment: Mapping[str, str]) -> str:
     """The file, as Bash would call it in `_`."""
-    if "/" in name and "=" not in name:
+    if "=" in name or name[:1] == "%":  # an assignment, a job
+        raise _NeedsShellError
+    if "/" in name:
         return name
     directories = environment.get("PATH", "").split(os.pathsep)
-    if not _SAFE.fullmatch(name) or name[0] == "%" or "=" in name or name in _BUILTINS:
+    if not _SAFE.fullmatch(name) or name in _BUILTINS:
         raise _NeedsShellError
     if not all(directory.startswith("/") for directory in directories):
         raise _NeedsShellError
@@ -232,7 +242,8 @@ def _program(name: str, environment: Mapping[str, str]) -> str:
 def _as_bash_leaves(environment: Mapping[str, str], program: str, directory: str) -> dict[str, str]:
     left = {name: value for name, value in environment.items() if name not in _REDONE}
     left |= {"PWD": _working_directory(environment, directory), "SHLVL": _level(environment), "_": program}
-    if os.path.isdir(before := environment.get("OLDPWD", "")):
+    before = environment.get("OLDPWD", "")
+    if before and os.path.isdir(os.path.join(directory, before)):
         left["OLDPWD"] = before
     return left
 
@@ -255,5 +266,7 @@ def _level(environment: Mapping[str, str]) -> str:
     """As it was: Bash counts itself, and discounts itself when it becomes another program."""
     level = environment.get("SHLVL", "0")
     if not _LEVEL.fullmatch(level) or int(level) > _HIGHEST_LEVEL:
+        raise _NeedsShellError
+    if int(level) == 0 and not _OF_SSH.isdisjoint(environment):
         raise _NeedsShellError
     return str(int(level))

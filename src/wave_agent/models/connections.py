@@ -1,6 +1,7 @@
 """HTTP/1.1 connections: the bytes by asyncio, what they mean by h11. Loaded with the first request."""
 
 import asyncio
+import select
 import ssl
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
@@ -127,6 +128,8 @@ class Connection(asyncio.Protocol):
             return whole and self.alive
         if self._http.our_state is not h11.DONE or self._http.their_state is not h11.DONE or not self.alive:
             return False
+        if self._http.trailing_data[0]:  # an answer that nobody asked for, right behind the one that was
+            return False
         self._http.start_next_cycle()
         return True
 
@@ -134,6 +137,15 @@ class Connection(asyncio.Protocol):
     def alive(self) -> bool:
         """As far as this side knows. Bytes that nobody asked for are as bad as an end."""
         return not self._ended and not self._received
+
+    @property
+    def is_quiet(self) -> bool:
+        """Alive, and nothing waits to be read: or it would be taken for the answer to the next request."""
+        if not self.alive or self._transport is None:
+            return False
+        waiting = select.poll()
+        waiting.register(self._transport.get_extra_info("socket"), select.POLLIN)
+        return not waiting.poll(0)
 
     async def _head(self, seconds: float | None) -> None:
         event = await self._event(seconds)
@@ -242,7 +254,7 @@ class Pool:
         while self._unused:
             connection = self._unused.pop()
             same_loop = connection.loop is loop
-            if same_loop and connection.alive and loop.time() - connection.unused_since < _KEPT_SECONDS:
+            if same_loop and connection.is_quiet and loop.time() - connection.unused_since < _KEPT_SECONDS:
                 connection.reused = True
                 break
             connection.abort()
