@@ -144,7 +144,7 @@ def failures() -> str:
         ]
         for row in EVENTS.values()
     ]
-    return table(["event", "a failure can block", "and is told to", "default for Python functions"], rows)
+    return table(["event", "a failure can block", "and is told to", "default for functions given in code"], rows)
 
 
 def layers() -> str:

@@ -420,6 +420,22 @@ async def test_a_host_that_no_setting_lists_is_told_at_the_start(checkout: HttpC
     assert issue.path == ("hooks", "PreToolUse", 0, "hooks", 0, "url")
 
 
+@pytest.mark.parametrize(("listed", "told"), [(["OTHER"], True), (["TOKEN"], False), (["WAVE_API_KEY"], True)])
+async def test_a_variable_that_no_setting_lists_is_told_at_the_start(
+    checkout: HttpCheckout, policy: PolicyServer, listed: list[str], told: bool
+) -> None:
+    name = "WAVE_API_KEY" if "WAVE_API_KEY" in listed else "TOKEN"
+    http = {"hosts": ["127.0.0.1"], "env": listed}
+    checkout.settings(policy.url(), http=http, headers={"X-Key": f"5$$ ${{{name}}}"})
+    async with await checkout.agent() as agent:
+        notes = [issue.message for issue in agent.settings.issues]
+    assert notes == (
+        [f"${name} is not listed in httpHooks.env, or is a key of the agent's own, so the hook cannot run"]
+        if told
+        else []
+    )
+
+
 async def test_the_agents_own_key_cannot_be_put_into_a_header(
     checkout: HttpCheckout, policy: PolicyServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:

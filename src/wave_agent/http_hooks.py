@@ -13,7 +13,7 @@ from typing import Any
 from wave_agent.credentials import AGENT_KEYS
 from wave_agent.errors import ModelError
 from wave_agent.hooks.execution import BodyFormat, HookExecutionResult, HookJob
-from wave_agent.hooks.kinds import is_listed
+from wave_agent.hooks.kinds import HEADER_VARIABLE, is_listed
 from wave_agent.models.retries import Failure
 from wave_agent.models.routes import endpoint_at, proxy_for
 from wave_agent.models.transport import Response, Transport
@@ -25,7 +25,6 @@ _CAP = 1 << 20
 _CONNECT = 10.0
 _FAILED = 1
 """The exit code that a wrong answer amounts to: a failure, never a block of its own."""
-_VARIABLE = re.compile(r"\$(?:(\$)|\{([A-Za-z_]\w*)\}|([A-Za-z_]\w*))")
 _VISIBLE = re.compile(r"[\t\x20-\x7e]*")
 _SHOWN = 200
 
@@ -112,7 +111,7 @@ class HttpRunner:
                 raise _RefusedError(f"header {name} names ${variable}, which is not set")
             return env[variable]
 
-        return _VARIABLE.sub(fill, value)
+        return HEADER_VARIABLE.sub(fill, value)
 
 
 def _sendable(name: str, value: str) -> str:

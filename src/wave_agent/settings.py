@@ -6,18 +6,19 @@ and nobody overrides what is managed.
 
 import os
 import stat
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from wave_agent.credentials import AGENT_KEYS
 from wave_agent.errors import SettingsError
 from wave_agent.hooks.config import HookConfig, SettingsSource, load_hooks, parse_settings
 from wave_agent.hooks.definitions import LAYERS, Issue, Layer
 from wave_agent.hooks.execution import Kind
-from wave_agent.hooks.kinds import is_listed
+from wave_agent.hooks.kinds import header_variables, is_listed
 from wave_agent.hooks.matcher import KNOWN_TOOLS
 from wave_agent.permissions import PermissionMode, Rules
 from wave_agent.rules import Rule, RuleError, parse_rule
@@ -77,7 +78,11 @@ def merge_settings(sources: Iterable[SettingsSource], *, strict: bool = False) -
         models=layered.models,
         managed=frozenset(layered.managed),
         rules=rules,
-        issues=(*hooks.issues, *_unlisted(hooks, values.get("http_hosts", ())), *layered.issues),
+        issues=(
+            *hooks.issues,
+            *_unlisted(hooks, values.get("http_hosts", ()), values.get("http_env", ())),
+            *layered.issues,
+        ),
     )
 
 
@@ -95,12 +100,20 @@ def _layered(ordered: Iterable[SettingsSource]) -> "_Merge":
     return layered
 
 
-def _unlisted(hooks: HookConfig, hosts: tuple[str, ...]) -> Iterator[Issue]:
+def _unlisted(hooks: HookConfig, hosts: Sequence[str], variables: Sequence[str]) -> Iterator[Issue]:
     """Each run of these hooks would fail."""
     for hook in hooks.hooks:
+        found: list[tuple[Place, str]] = []
         if hook.kind is Kind.HTTP and not is_listed(hook.command, hosts):
-            told = "its host is not listed in httpHooks.hosts, so the hook cannot run"
-            yield Issue(source=hook.source, path=(*hook.path, "url"), line=hook.line, message=told, broken=False)
+            found.append((("url",), "its host is not listed in httpHooks.hosts"))
+        for header, value in hook.headers:
+            unknown = [f"${name}" for name in header_variables(value) if name not in variables or name in AGENT_KEYS]
+            if unknown:
+                why = "is not listed in httpHooks.env, or is a key of the agent's own"
+                found.append((("headers", header), f"{unknown[0]} {why}"))
+        for inside, told in found:
+            message = f"{told}, so the hook cannot run"
+            yield Issue(source=hook.source, path=(*hook.path, *inside), line=hook.line, message=message, broken=False)
 
 
 DEFAULT_SOURCES = (Layer.MANAGED, Layer.USER, Layer.PROJECT, Layer.LOCAL)

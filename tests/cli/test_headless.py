@@ -93,6 +93,17 @@ def test_the_prompt_may_come_from_stdin_or_be_followed_by_it(project: Project):
     assert sent == ["from stdin", "dash", "Review\n\nthe diff"]
 
 
+def test_the_prompt_may_stand_behind_other_options(project: Project):
+    with serving("a", "b") as server:
+        project.wave("-p", "--trust", "--allowed-tools", "Bash", "Run the tests", server=server)
+        project.wave("-p", "--trust", "Review", server=server, piped="the diff")
+    sent = [request.body["messages"][-1]["content"] for request in server.requests]
+    assert sent == ["Run the tests", "Review\n\nthe diff"]
+    split = project.wave("-p", "--trust", "Run", "the", "tests")
+    assert (split.returncode, "put it into quotes" in split.stderr) == (2, True)
+    assert project.wave("nonsense").returncode == 2
+
+
 def test_a_stdin_on_which_nothing_comes_is_not_waited_for(project: Project):
     with serving("fine") as server:
         process = project.command("-p", "hi", server=server, stdin=subprocess.PIPE)

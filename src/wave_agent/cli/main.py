@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 FAILED = 1
 INTERRUPTED = 130
+FROM_STDIN = "-"
 
 
 class CommandSource(NamedTuple):
@@ -64,6 +65,20 @@ class LazyGroup(click.Group):
         return commands + click.Command.shell_complete(self, ctx, incomplete)
 
 
+class WaveGroup(LazyGroup):
+    """Takes the prompt of `-p` also at the end of the line, behind other options: `wave -p --trust "Review this"`."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if ctx.params.get("prompt") != FROM_STDIN or args[0] in self.sources:
+            return super().resolve_command(ctx, args)
+        if len(args) > 1:
+            raise click.UsageError("One prompt at a time: put it into quotes.", ctx)
+        chosen = {**ctx.params, "prompt": args[0]}
+        return "prompt", click.Command("prompt", callback=lambda: start(**chosen)), []
+
+
 def load(source: CommandSource) -> click.Command:
     """Import the command that `source` names."""
     module, _, attribute = source.target.partition(":")
@@ -74,7 +89,7 @@ def load(source: CommandSource) -> click.Command:
 
 
 @click.group(
-    cls=LazyGroup,
+    cls=WaveGroup,
     sources=COMMANDS,
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -85,7 +100,7 @@ def load(source: CommandSource) -> click.Command:
     "--print",
     "prompt",
     is_flag=False,
-    flag_value="-",
+    flag_value=FROM_STDIN,
     metavar="[PROMPT]",
     help="Run one prompt and end. Without PROMPT, or with -, it is read from standard input.",
 )
@@ -139,8 +154,11 @@ def wave(ctx: click.Context, prompt: str | None, debug_topics: Sequence[str], **
 
     Exit status: 0 completed, 1 failed, 2 usage, 3 blocked or stopped by a hook, 4 --max-turns reached, 130 interrupted.
     """
-    if ctx.invoked_subcommand is not None:
-        return 0
+    return 0 if ctx.invoked_subcommand is not None else start(prompt, debug_topics, **flags)
+
+
+def start(prompt: str | None, debug_topics: Sequence[str], **flags: Any) -> int:
+    """One prompt, or without one the screen."""
     if prompt is None:
         require_terminal(flags["output_format"])
     from wave_agent.cli.flags import Flags  # lazy: --help needs none of it

@@ -87,6 +87,15 @@ def _python(entry: Mapping[str, Any], path: Path) -> Run:
     return Run(kind=Kind.PYTHON, command=target)
 
 
+HEADER_VARIABLE = re.compile(r"\$(?:(\$)|\{([A-Za-z_]\w*)\}|([A-Za-z_]\w*))", re.ASCII)
+"""`$$`, `${NAME}` or `$NAME` in the value of a header."""
+
+
+def header_variables(value: str) -> tuple[str, ...]:
+    """The names of the variables that a header's value has in it."""
+    return tuple(braced or bare for _, braced, bare in HEADER_VARIABLE.findall(value) if braced or bare)
+
+
 _HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _HEADER_VALUE = re.compile(r"[\t\x20-\x7e]*")
 _OURS = ("host", "content-length", "transfer-encoding", "connection", "content-type")
