@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import h11
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from wave_agent.models.chunks import ChunkError, ChunkReader
@@ -50,6 +50,8 @@ def by_h11(data: bytes) -> tuple[bytes, bool] | None:
 
 
 @given(st.lists(st.sampled_from([b"0", b"1", b"2", b"a", b"\r\n", b"\r", b"\n", b";x=1", b" ", b"zz"]), max_size=14))
+@example([b"0", b"\r\n", b"\n"])
+@example([b"0", b"\r\n", b"a", b"\n", b"\r\n"])
 def test_what_h11_refuses_is_refused_and_what_it_takes_is_the_same(pieces: list[bytes]) -> None:
     data = b"".join(pieces)
     expected = by_h11(data)

@@ -42,11 +42,12 @@ class ChunkReader:
                     raise ChunkError("a chunk is longer than it says")
                 at += 2
                 self._left = 0
-            end = buffer.find(b"\r\n", at)
+            line_end = b"\n" if self._last else b"\r\n"  # behind the last chunk, some servers are less exact
+            end = buffer.find(line_end, at)
             if end < 0:
                 break
             self._line(buffer[at:end])
-            at = end + 2
+            at = end + len(line_end)
         self.rest = buffer[at:]
         if not self.ended and not self._left and len(self.rest) > _LONGEST_LINE:
             raise ChunkError("the size of a chunk has no end")
@@ -54,7 +55,7 @@ class ChunkReader:
 
     def _line(self, line: bytes) -> None:
         if self._last:  # what follows the last chunk tells nothing that is wanted
-            self.ended = not line
+            self.ended = line in (b"", b"\r")
             return
         size = _SIZE.fullmatch(line)
         if size is None:
