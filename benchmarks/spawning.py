@@ -49,12 +49,12 @@ def claims() -> list[Claim]:
             lambda: run(runner.run(job(str(guard), directory))),
             lambda: raw_spawn(sys.executable, str(script)),
             lambda: run(runner.run(job(sys.executable, directory, (str(script),)))),
-            rounds=80,
+            rounds=120,
         )
         raw_many, hooks = in_turns(
             lambda: list(threads.map(lambda _: raw_spawn("bash", "-c", "true"), range(AT_ONCE))),
             lambda: run(many()),
-            rounds=20,
+            rounds=40,
         )
     return [
         in_floors("one shell hook", hook, raw, 1.3, floor_name="raw spawn"),
