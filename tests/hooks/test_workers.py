@@ -220,6 +220,13 @@ async def test_a_crash_is_a_failure_and_the_next_call_has_a_new_worker(
     assert answer_of(await workshop.run("fine")) == {"systemMessage": "ok"}
 
 
+async def test_a_function_that_closes_the_line_is_told_as_that(workshop: Workshop) -> None:
+    workshop.write("import os, time\ndef check(call):\n    os.closerange(3, 100)\n    time.sleep(60)\n")
+    result = await workshop.run()
+    assert (result.exit_code, result.signal) == (1, None)
+    assert result.stderr == "its worker closed the line on which it answers"
+
+
 @needs_proc
 async def test_a_timeout_kills_the_worker_with_its_tree(workshop: Workshop) -> None:
     workshop.write(

@@ -260,6 +260,39 @@ def test_with_paths_only_these_are_looked_at(bench: Workbench) -> None:
     assert sorted(bench.codes(".")) == ["W102", "W110"]
 
 
+@pytest.mark.parametrize(
+    ("text", "target", "codes"),
+    [
+        ("def check(call): ...", "check", []),
+        ("async def check(call): ...", "check", []),
+        ("class Guard:\n    def check(call): ...", "Guard.check", []),
+        ("from guards import check", "check", []),
+        ("import guards as check", "check", []),
+        ("check = lambda call: None", "check", []),
+        ("from guards import *", "check", []),
+        ("def other(call): ...", "check", ["W114"]),
+        ("def check(:", "check", ["W114"]),
+        ("\0", "check", ["W114"]),
+        ("", "check", ["W114"]),
+        ("from wave_agent.hooks import deny\ndef check(call):\n    return deny('no')", "check", ["W112"]),
+        ("def check(call):\n    return {'decision': 'block'}", "check", ["W112"]),
+    ],
+)
+def test_a_function_in_a_file_can_be_called(bench: Workbench, text: str, target: str, codes: list[str]) -> None:
+    (bench.project / "guard.py").write_text(text)
+    hooks = {"PreToolUse": [{"hooks": [{"type": "python", "target": f"guard.py:{target}"}]}]}
+    bench.write(".wave/settings.json", json.dumps({"hooks": hooks}), 0o644)
+    assert bench.codes() == codes
+
+
+def test_a_service_that_is_asked_before_a_tool_is_a_guard(bench: Workbench) -> None:
+    hook = {"type": "http", "url": "http://127.0.0.1:1/x"}
+    for more, codes in (({}, ["W112"]), ({"async": True}, []), ({"onFailure": "block"}, [])):
+        settings = {"hooks": {"PreToolUse": [{"hooks": [{**hook, **more}]}]}, "httpHooks": {"hosts": ["127.0.0.1"]}}
+        bench.write(".wave/settings.json", json.dumps(settings), 0o644)
+        assert bench.codes() == codes
+
+
 def test_a_function_in_a_file_is_there_and_a_service_is_left_alone(bench: Workbench) -> None:
     hooks = [
         {"type": "python", "target": "gone.py:check", "onFailure": "block"},

@@ -29,6 +29,8 @@ _CAP = 64 << 20
 _NOISE = 1 << 20
 """Bytes kept of what a function prints."""
 _CHUNK = 1 << 16
+_GLANCES, _GLANCE = 100, 0.002
+"""How often, and with how many seconds between, a process is looked at that is about to end."""
 _TRIES = 3
 """A file that changes whenever it is looked at has to come to rest at some time."""
 
@@ -148,12 +150,15 @@ class WorkerPool:
 
     async def _crash(self, seat: "_Seat", started: float) -> HookExecutionResult:
         worker = seat.worker
+        by_itself = worker is not None and await worker.ends()
         noise = await self._end(seat)
-        status = None if worker is None else worker.group.status
+        status = worker.group.status if worker is not None and by_itself else None
         duration = _milliseconds_since(started)
         if status is not None and status < 0:
             return HookExecutionResult(signal=-status, stderr=noise, duration=duration)
         said = f"its worker ended with exit code {status} before it answered"
+        if not by_itself:
+            said = "its worker closed the line on which it answers"
         return HookExecutionResult(exit_code=FAILED, stderr="\n".join(filter(None, (said, noise))), duration=duration)
 
     async def _end(self, seat: "_Seat") -> str:
@@ -277,6 +282,14 @@ class _Worker:
         for stream in self._streams:
             while self.noise.take(stream):
                 pass
+
+    async def ends(self) -> bool:
+        """Whether it ends by itself, now that its line is closed: the line goes a moment before the process does."""
+        for _ in range(_GLANCES):
+            if self.group.reap():
+                return True
+            await asyncio.sleep(_GLANCE)
+        return False
 
     async def end(self) -> None:
         """The end of its whole group: at once if it obeys, else after a grace."""

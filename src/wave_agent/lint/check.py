@@ -12,9 +12,17 @@ from wave_agent.lint.checkers import checked_by_programs
 from wave_agent.lint.findings import Finding, finding
 from wave_agent.lint.invocations import invocation
 from wave_agent.lint.places import Place, is_settings, place_named, places
+from wave_agent.lint.python_rules import target_problem
 from wave_agent.lint.script_rules import inline_hits, script_hits
 from wave_agent.lint.scripts import LARGEST, Language, Script, language_of
-from wave_agent.lint.settings_rules import concerns, hook_findings, loader_finding, resolved, variables_of
+from wave_agent.lint.settings_rules import (
+    concerns,
+    hook_findings,
+    loader_finding,
+    policy_findings,
+    resolved,
+    variables_of,
+)
 from wave_agent.named_files import named_files, target_file
 from wave_agent.settings import Settings, merge_settings
 
@@ -105,10 +113,28 @@ def _of_hooks(
 
 
 def _of_targets(enabled: Iterable[tuple[Place, HookDefinition]], project: str) -> Iterator[Finding]:
-    """Of hooks that are functions in files: a file that is missing is seen without running anything."""
+    """Of hooks that are functions in files, or services: what is wrong is seen without running anything."""
     for place, hook in enabled:
-        if hook.kind is Kind.PYTHON and not os.path.exists(file := target_file(hook.command, project)):
-            yield finding("W110", place.file, hook.line, f"{os.path.relpath(file, project)} is not there")
+        if hook.kind is Kind.PYTHON:
+            yield from _of_target(place, hook, target_file(hook.command, project), project)
+        elif hook.kind is Kind.HTTP and not hook.is_async:  # what is asked beside is only told
+            yield from policy_findings(place, hook)
+
+
+def _of_target(place: Place, hook: HookDefinition, file: str, project: str) -> Iterator[Finding]:
+    shown = os.path.relpath(file, project)
+    if not os.path.exists(file):
+        yield finding("W110", place.file, hook.line, f"{shown} is not there")
+        return
+    try:
+        text = Path(file).read_bytes()
+    except OSError as error:
+        yield finding("W114", place.file, hook.line, f"{shown}: it cannot be read: {error.strerror}")
+        return
+    if problem := target_problem(text, hook.command.rpartition(":")[2]):
+        yield finding("W114", place.file, hook.line, f"{shown}: {problem}")
+    if Script(file, text.decode(errors="replace"), Language.PYTHON, [hook]).can_block:
+        yield from policy_findings(place, hook)
 
 
 def _read_scripts(wirings: Iterable[_Wiring], alone: Sequence[str]) -> dict[str, Script]:

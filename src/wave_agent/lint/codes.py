@@ -57,6 +57,8 @@ _CODES = (
          "When it crashes, hangs or is missing, what it guards passes.", 'Add "onFailure": "block".'),
     Code("W113", _W, "something else that the settings loader reports",
          "The entry works, but not as it is written.", "Correct the place that is named."),
+    Code("W114", _E, "a function that cannot be called",
+         "The hook fails each time.", "Correct the file, or the name of the function."),
     Code("W201", _W, "jq is needed and never looked for",
          "Where it is not installed the script reads nothing, and a guard lets everything through.",
          "Begin with: command -v jq >/dev/null || { echo 'jq is needed' >&2; exit 2; }"),

@@ -26,6 +26,25 @@ def python_hits(script: Script) -> Iterator[Hit]:
     yield from _exits(script, tree)
 
 
+def target_problem(text: bytes, function: str) -> str:
+    """Why this function of a file with this text cannot be called, as far as one sees; empty if nothing is wrong."""
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError) as error:
+        line = getattr(error, "lineno", None)
+        return f"it is not Python{f', line {line}' if line else ''}: {getattr(error, 'msg', error)}"
+    name = function.partition(".")[0]
+    bound = {
+        node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+    }
+    bound |= {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    imported = [
+        alias for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom) for alias in node.names
+    ]
+    bound |= {(alias.asname or alias.name).partition(".")[0] for alias in imported}
+    return "" if name in bound or "*" in bound else f"it has no function {name}"
+
+
 def _dotted(node: ast.expr) -> str:
     """`sys.stdin.read` of such an expression; empty for any other."""
     if isinstance(node, ast.Name):

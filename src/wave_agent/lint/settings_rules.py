@@ -143,9 +143,13 @@ def _file(place: Place, hook: HookDefinition, file: str | None) -> Iterator[Find
 
 
 def _guard(place: Place, hook: HookDefinition, script: Script) -> Iterator[Finding]:
+    if script.can_block:
+        yield from policy_findings(place, hook)
+
+
+def policy_findings(place: Place, hook: HookDefinition) -> Iterator[Finding]:
+    """What a hook that can block says about itself."""
     row = EVENTS[hook.event]
-    if not script.can_block:
-        return
     if hook.is_async and can_block_at(row):
         yield finding("W111", place.file, hook.line, f"{hook.name} can block on {hook.event}, and nobody waits for it")
     elif place.kind is Kind.WAVE and decides_before(row) and hook.on_failure is OnFailure.CONTINUE:
