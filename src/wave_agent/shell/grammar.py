@@ -81,22 +81,10 @@ _GLUED = re.compile(rb"(?<!\\)(?:\\\\)*[ \t\n]")
 _UNPARTED = frozenset(["word", "simple_expansion", "variable_name"])
 
 
-_PARTS = frozenset(
-    [
-        "command_name",
-        "word",
-        "number",
-        "string",
-        "raw_string",
-        "ansi_c_string",
-        "translated_string",
-        "concatenation",
-        "variable_assignment",
-        "simple_expansion",
-        "expansion",
-        "command_substitution",
-    ]
-)
+_PARTS = frozenset([
+    "command_name", "word", "number", "string", "raw_string", "ansi_c_string", "translated_string", "concatenation",
+    "variable_assignment", "simple_expansion", "expansion", "command_substitution",
+])  # fmt: skip
 """What stands in a command with blanks between."""
 
 
