@@ -544,6 +544,7 @@ async def test_a_full_disk_leaves_the_old_file_whole_and_costs_only_the_copy_of_
             subprocess.run,
             ["bash", "-c", 'ulimit -f 400; exec "$@"', "bash", *command],  # in KiB
             cwd=world.project,
+            env=unmeasured(),
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
