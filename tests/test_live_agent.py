@@ -10,7 +10,7 @@ from tests.spec.world import make
 from tests.waiting import until
 from wave_agent import Agent, Allow, Deny, PermissionRequest, SettingsError
 from wave_agent.assembly import Options
-from wave_agent.models.base import Usage
+from wave_agent.models.base import ToolCall, Usage
 from wave_agent.settings import merge_settings
 from wave_agent.sources import Choice, gather_settings
 from wave_agent.testing import Reply, ScriptedModel, call
@@ -215,3 +215,13 @@ def test_what_is_kept_for_undo_is_bounded(tmp_path: Path):
     changes.begin_turn()
     changes.note(str(tmp_path / "large"), b"x" * 90, b"y" * 20)
     assert changes.take_back().restored == ()
+
+
+async def test_calls_of_a_server_that_gives_all_the_same_id_are_told_apart(project: Path) -> None:
+    answers = [Reply(tool_calls=[ToolCall("c", "Glob", '{"pattern": "*"}')] * 2) for _ in range(2)]
+    model = ScriptedModel([*answers, "done"])
+    async with await Agent.create(workdir=project, model_client=model) as agent:
+        await agent.send_message("go")
+    asked = [call["id"] for one in model.requests[-1].messages for call in one.get("tool_calls", ())]
+    assert asked == ["c", "c-2", "c-3", "c-4"]
+    assert [one["tool_call_id"] for one in model.requests[-1].messages if one["role"] == "tool"] == asked

@@ -49,6 +49,8 @@ class Parts(Struct, frozen=True, kw_only=True):
     model: Model
     model_name: str
     tools: Sequence[ToolSpec]
+    tools_size: int
+    """About how many tokens they take."""
     system: str
     max_turns: int | None
     emit: Callable[[Event], None]
@@ -78,7 +80,6 @@ class Turn:
         self._kept_working = False
         self.used = 0
         """Tokens of the window that the last answer says are taken."""
-        self._tools_size = sum(estimate_tokens(f"{tool.description}{tool.schema}") for tool in parts.tools)
         self._overflowed = False
         self._fold = parts.fold_user_messages
 
@@ -136,7 +137,7 @@ class Turn:
         window = self._parts.window()
         if window is None:
             return False
-        overhead = estimate_tokens(self._parts.system) + self._tools_size
+        overhead = estimate_tokens(self._parts.system) + self._parts.tools_size
         used = max(self.used, overhead + sum(self._parts.sizes(self._parts.messages.for_model)))
         if used <= FULL * window:
             return False
@@ -300,7 +301,7 @@ def _distinct(calls: Sequence[ToolCall], messages: MessageManager) -> list[ToolC
     """Some servers give every call the same id, or none; a result must find its own call."""
     distinct: dict[str, ToolCall] = {}
     for call in calls:
-        name, number = call.id or "call", 1
+        name, number = call.id or "call", max(1, messages.number_of_calls)  # or long sessions would count up each time
         while name in distinct or messages.has_call(name):
             number += 1
             name = f"{call.id or 'call'}-{number}"

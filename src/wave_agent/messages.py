@@ -296,6 +296,10 @@ class MessageManager:
         blocks = [block for message in self._messages for block in message.blocks]
         return [block.result for block in blocks if isinstance(block, ToolBlock) and block.result]
 
+    @property
+    def number_of_calls(self) -> int:
+        return len(self._call_ids)
+
     def has_call(self, tool_id: str) -> bool:
         return tool_id in self._call_ids
 

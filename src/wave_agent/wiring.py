@@ -22,6 +22,7 @@ from wave_agent.loop import Parts
 from wave_agent.messages import EachOnce, MessageManager
 from wave_agent.models.base import Model, ToolSpec
 from wave_agent.models.conversion import Converter
+from wave_agent.models.windows import estimate_tokens
 from wave_agent.protected import protected_paths
 from wave_agent.sandbox import Sandbox
 from wave_agent.tools.base import Tool, ToolContext
@@ -124,12 +125,14 @@ def make_parts(
     tools: Sequence[Tool],
     system: str,
 ) -> Parts:
+    specs = [ToolSpec(tool.name, tool.description, tool.schema()) for tool in tools]
     return Parts(
         messages=ground.messages,
         hooks=hooks,
         calls=calls,
         model=ground.model,
-        tools=[ToolSpec(tool.name, tool.description, tool.schema()) for tool in tools],
+        tools=specs,
+        tools_size=sum(estimate_tokens(f"{tool.description}{tool.schema}") for tool in specs),
         system=system,
         max_turns=ground.foundation.max_turns,
         emit=ground.emit,
