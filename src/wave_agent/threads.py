@@ -1,7 +1,8 @@
 """Daemon threads for work that blocks, kept a while for the next, and how their results reach an event loop.
 
-To start a thread takes a third of the time that starting a shell does, and a call may have fifty hooks at once. The
-threads of an executor would do, if they were not joined at interpreter exit: what hangs in one would hold that up.
+A call may have fifty hooks at once, and to start fifty threads takes longer than anything else that we add to their
+processes. The threads of an executor would do, if they were not joined at interpreter exit: what hangs in one would
+hold that up.
 """
 
 import asyncio
