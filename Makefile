@@ -2,7 +2,7 @@
 
 PYTHON ?= python3
 UV ?= $(shell command -v uv 2>/dev/null)
-WORKERS ?= 2
+WORKERS ?= 3
 
 VENV := .venv
 BIN := $(VENV)/bin
