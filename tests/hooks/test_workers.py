@@ -220,6 +220,21 @@ async def test_a_crash_is_a_failure_and_the_next_call_has_a_new_worker(
     assert answer_of(await workshop.run("fine")) == {"systemMessage": "ok"}
 
 
+@needs_proc
+async def test_cancelling_ends_a_worker_that_has_closed_its_line(workshop: Workshop) -> None:
+    workshop.write(
+        "import os, signal, time\ndef check(call):\n    signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+        "    open('pid', 'w').write(f'{os.getpid()}\\n')\n    os.closerange(3, 100)\n    time.sleep(600)\n"
+    )
+    running = asyncio.create_task(workshop.run())
+    pid = await number_in(workshop.project / "pid")
+    await until(lambda: max(map(int, os.listdir(f"/proc/{pid}/fd"))) < 3)
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    assert is_gone(pid)
+
+
 async def test_a_function_that_closes_the_line_is_told_as_that(workshop: Workshop) -> None:
     workshop.write("import os, time\ndef check(call):\n    os.closerange(3, 100)\n    time.sleep(60)\n")
     result = await workshop.run()

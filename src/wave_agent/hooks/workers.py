@@ -150,8 +150,10 @@ class WorkerPool:
 
     async def _crash(self, seat: "_Seat", started: float) -> HookExecutionResult:
         worker = seat.worker
-        by_itself = worker is not None and await worker.ends()
-        noise = await self._end(seat)
+        try:
+            by_itself = worker is not None and await worker.ends()
+        finally:  # also if the wait for that is cancelled
+            noise = await self._end(seat)
         status = worker.group.status if worker is not None and by_itself else None
         duration = _milliseconds_since(started)
         if status is not None and status < 0:
