@@ -719,3 +719,12 @@ def test_a_deny_is_never_lost_to_a_permission_rule_a_mode_or_the_order_of_hooks(
                     assert answer is Answer.DENY
                 if outcome.decision is Decision.ASK:
                     assert answer in (Answer.ASK, Answer.DENY)
+
+
+@pytest.mark.parametrize("on_failure", OnFailure)
+@pytest.mark.parametrize("event", HookEvent)
+def test_a_hook_that_must_not_run_blocks_like_any_failure_that_may(event: HookEvent, on_failure: OnFailure) -> None:
+    refused = HookExecutionResult(error="guard.sh has changed since it was trusted", is_refused=True)
+    assert read(event, refused, name="guard", on_failure=on_failure) == read(
+        event, HookExecutionResult(error=refused.error), name="guard", on_failure=OnFailure.BLOCK
+    )

@@ -69,7 +69,7 @@ class HookExecutionResult(Struct, frozen=True, kw_only=True):
     error: str | None = None
     """Why the run could not start, or why its exit status is unknown."""
     is_refused: bool = False
-    """It must not run; `error` says why."""
+    """It must not run; `error` says why. That blocks wherever a failure can."""
     cancelled: bool = False
     """The turn was cancelled while it ran."""
     stdout_dropped: int = 0

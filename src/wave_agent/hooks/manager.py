@@ -18,7 +18,7 @@ from wave_agent.credentials import without_credentials
 from wave_agent.errors import SessionError
 from wave_agent.events import Event, HookFinished, HookRun, HookStarted, Notice
 from wave_agent.hooks.definitions import HookDefinition
-from wave_agent.hooks.events import EVENTS, ContextPlace, EventRow, HookEvent, OnFailure
+from wave_agent.hooks.events import EVENTS, ContextPlace, EventRow, HookEvent
 from wave_agent.hooks.execution import HookExecutionResult, HookJob, HookRunner, Kind, close_runner
 from wave_agent.hooks.functions import call_function
 from wave_agent.hooks.occasion import Occasion, Stage, ToolFacts, reading_of, role_of
@@ -297,8 +297,7 @@ class HookManager:
                 hook, stage, look, HookExecutionResult(cancelled=True), ended, started=started, let_through=False
             )
             raise
-        on_failure = OnFailure.BLOCK if result.is_refused else hook.on_failure
-        verdict = read(hook.event, result, name=hook.name, on_failure=on_failure)
+        verdict = read(hook.event, result, name=hook.name, on_failure=hook.on_failure)
         if hook.gets_arguments and any(_is_cut(stage.payload, path) for path in row.arguments):
             told = TellUser(f"hook {hook.name}: an argument was cut at 100 KiB; the whole is on its stdin")
             verdict = replace(verdict, effects=(*verdict.effects, told))

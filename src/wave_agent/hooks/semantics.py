@@ -271,7 +271,8 @@ def read(
     """What this run means. Pure; never raises."""
     row = EVENTS[event]
     if unfinished := _unfinished(result, name):
-        return Verdict((Failure(*unfinished, blocks=on_failure is OnFailure.BLOCK),))
+        # What a hook guards is not let through because somebody has changed the hook.
+        return Verdict((Failure(*unfinished, blocks=result.is_refused or on_failure is OnFailure.BLOCK),))
     text = _text_of(result)
     kind, output, problem = _classify(row, name, text, cut=result.stdout_dropped > 0)
     run = _Run(row, name, on_failure, result, text, output, problem)
