@@ -79,8 +79,6 @@ def _stood_for(found: re.Match[str]) -> str:
 _GLUED = re.compile(rb"(?<!\\)(?:\\\\)*[ \t\n]")
 """A blank that no backslash keeps."""
 _UNPARTED = frozenset(["word", "simple_expansion", "variable_name"])
-
-
 _PARTS = frozenset([
     "command_name", "word", "number", "string", "raw_string", "ansi_c_string", "translated_string", "concatenation",
     "variable_assignment", "simple_expansion", "expansion", "command_substitution",
