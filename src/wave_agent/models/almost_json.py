@@ -97,8 +97,11 @@ _KEY = re.compile(r"[A-Za-z_$][\w$-]*")
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?(?![\w.+-])")
 _WORD = re.compile(r"(true|True)\b|(false|False)\b|(?:null|None)\b")
 _QUOTES = {'"""': '"""', "'''": "'''", '"': '"', "'": "'", "“": "”", "”": "”", "‘": "’"}  # noqa: RUF001
+# An atomic group: possessive around a lookahead (`*+`) never matches in Python 3.11.2.
 _STRINGS = {
-    opening: re.compile(rf"{opening}((?:[^\\{closing[0]}]|\\.|(?!{closing}){closing[0]})*+){closing}", re.DOTALL)
+    opening: re.compile(
+        rf"{opening}((?>(?:[^\\{closing[0]}]++|\\.|{closing[0]}(?!{closing[1:]}))*)){closing}", re.DOTALL
+    )
     for opening, closing in _QUOTES.items()
 }
 _ESCAPE_OR_QUOTE = re.compile(r'\\.|"', re.DOTALL)
