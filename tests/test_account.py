@@ -101,7 +101,7 @@ def test_rewritten_fields_are_told_with_their_hook() -> None:
 
 def test_failures_that_were_let_through_are_counted() -> None:
     told = account_of(outcome(HookEvent.PRE_TOOL_USE, Failure(FailureKind.EXIT, "broken", blocks=False)))
-    assert (told.word, told.happens[-1], told.user) == ("none", "Failures that were let through: 1.", ("broken",))
+    assert (told.word, told.happens[-1], told.user) == ("failure", "Failures that were let through: 1.", ("broken",))
 
 
 @pytest.mark.parametrize("event", EVENTS)

@@ -156,7 +156,8 @@ REWRITE = HookExecutionResult(
         ("block", BLOCK),
         ("{outcome: block, reason: not allowed, exit_code: 2, model: not allowed, hooks: [guard]}", BLOCK),
         ("{outcome: context, context: tidied, input: {command: ls}, permission: ask, user: consent}", REWRITE),
-        ("{outcome: none, failures: 1}", HookExecutionResult(exit_code=1)),
+        ("{outcome: failure, failures: 1}", HookExecutionResult(exit_code=1)),
+        ("failure", HookExecutionResult(exit_code=1)),
     ],
 )
 async def test_what_comes_as_expected_does_not_differ(tmp_path: Path, expect: str, result: HookExecutionResult) -> None:

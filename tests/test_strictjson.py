@@ -258,3 +258,24 @@ def test_a_path_is_shown_as_people_write_it(path: tuple[str | int, ...], shown: 
 )
 def test_types_are_called_what_a_json_author_calls_them(value: object, name: str) -> None:
     assert type_name(value) == name
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ('{"a": 1,}', "line 1, column 8"),
+        ('{"a": [1,\n]}', "line 1, column 9"),
+        ('{"a": 1 ,\n }', "line 1, column 9"),
+        ('{\n"a": 1\n,}', "line 3, column 1"),
+    ],
+)
+def test_a_trailing_comma_is_called_that_on_every_python(text: str, place: str) -> None:
+    with pytest.raises(StrictJSONError, match=f"^{place}: a trailing comma: remove it$"):
+        parse_object(text)
+
+
+@pytest.mark.parametrize("text", ["{,}", '{"a":,}', '{"a": "x,}" b}', '{"a": 1,, }', '{"a": 1,'])
+def test_other_mistakes_with_commas_are_not_called_trailing(text: str) -> None:
+    with pytest.raises(StrictJSONError) as refused:
+        parse_object(text)
+    assert "trailing" not in str(refused.value)

@@ -35,14 +35,16 @@ _LATER = (ContextPlace.NEXT_PROMPT, ContextPlace.SUMMARY, ContextPlace.NOWHERE)
 
 class Account(Struct, frozen=True, kw_only=True):
     word: str
-    """`block`, `allow`, `ask`, `stop`, `context` or `none`."""
+    """`block`, `allow`, `ask`, `stop`, `failure`, `context` or `none`."""
     happens: tuple[str, ...]
     model: tuple[str, ...]
     user: tuple[str, ...]
 
 
 def word_of(outcome: Outcome) -> str:
-    """One word for what hooks said together."""
+    """One word for what hooks said together. A guard that only failed has said nothing, whatever its failure blocks."""
+    if outcome.only_failures_block or (outcome.failed_open and outcome.decision is Decision.NONE):
+        return "failure"
     if outcome.decision is not Decision.NONE:
         return outcome.decision.name.lower()
     return "context" if outcome.contexts else "none"

@@ -17,7 +17,7 @@ from wave_agent.subjects import GIVEN, Subject, SubjectError, check_tool, event_
 from wave_agent.text import did_you_mean
 
 SUFFIXES = (".yaml", ".yml", ".json")
-WORDS = ("block", "allow", "ask", "stop", "context", "none")
+WORDS = ("block", "allow", "ask", "stop", "failure", "context", "none")
 _KEYS = ("name", "event", "payload", "hook", "expect", *GIVEN)
 
 
@@ -88,7 +88,7 @@ class Difference(Struct, frozen=True):
 
 def differences(expect: Mapping[str, Any], found: Rehearsal) -> tuple[Difference, ...]:
     """Where what came differs from what was expected. A failure that was let through is one, unless it is expected."""
-    wanted = {**expect, "failures": expect.get("failures", 0)}
+    wanted = {**expect} if expect.get("outcome") == "failure" else {**expect, "failures": expect.get("failures", 0)}
     return tuple(
         Difference(what, check.how, wanted[what], actual)
         for what, check in CHECKS.items()

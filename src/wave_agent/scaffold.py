@@ -51,7 +51,7 @@ def new_hook(wish: Wish, project: str) -> list[NewFile]:
     script = f"{DIRECTORY}/{wish.name}.{LANGUAGES[wish.language]}"
     text = recipe.scripts[wish.language] if recipe else _script(wish.name, row, wish.language)
     cases = recipe.cases if recipe else _cases(row, wish.matcher)
-    entry = dict(recipe.entry) if recipe else _entry(row)
+    entry = {"name": wish.name, **(recipe.entry if recipe else _entry(row))}
     if wish.matcher is not None:
         entry["matcher"] = wish.matcher
     settings = _read(Path(project, SETTINGS))
@@ -63,7 +63,7 @@ def new_hook(wish: Wish, project: str) -> list[NewFile]:
         raise SettingsError(f"{SETTINGS}: no hook can be added: {error}") from None
     return [
         NewFile(script, None, text, executable=True),
-        NewFile(f"{DIRECTORY}/{wish.name}.cases.json", None, _pretty_cases(cases)),
+        NewFile(f"{DIRECTORY}/{wish.name}.cases.json", None, _pretty_cases(cases, wish.name)),
         NewFile(SETTINGS, settings, after),
     ]
 
@@ -145,9 +145,10 @@ def _said(row: EventRow, field: str, word: str) -> Any:
     return {"command": f"echo {word}"} if kind == "object" else word
 
 
-def _pretty_cases(cases: Mapping[str, Any]) -> str:
-    """A case a line: that is how they are read and added to."""
-    lines = ",\n".join(f"    {json.dumps(case, ensure_ascii=False)}" for case in cases["cases"])
+def _pretty_cases(cases: Mapping[str, Any], hook: str) -> str:
+    """A case a line: that is how they are read and added to. Each is about this hook, whatever others are there."""
+    named = [{"name": case["name"], "hook": hook, **case} for case in cases["cases"]]
+    lines = ",\n".join(f"    {json.dumps(case, ensure_ascii=False)}" for case in named)
     return f'{{\n  "cases": [\n{lines}\n  ]\n}}\n'
 
 

@@ -62,6 +62,20 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 _decoder = json.JSONDecoder(object_pairs_hook=_unique, parse_int=_integer, parse_constant=_refuse_constant)
 
 
+_CLOSES = re.compile(r"\s*[}\]]")
+
+
+def _explained(error: json.JSONDecodeError) -> StrictJSONError:
+    """The most common mistake by its name: what Python calls it, and where it sees it, differs between versions."""
+    comma = error.doc.rfind(",", 0, error.pos + 1)
+    before = error.doc[:comma].rstrip()[-1:] if comma > 0 else ""
+    closes = _CLOSES.match(error.doc, comma + 1)
+    if before not in ("", "{", "[", ":", ",") and closes is not None and closes.end() > error.pos:
+        line = error.doc.count("\n", 0, comma) + 1
+        return StrictJSONError("a trailing comma: remove it", line, comma - error.doc.rfind("\n", 0, comma))
+    return StrictJSONError(error.msg, error.lineno, error.colno)
+
+
 def parse_object(text: str) -> dict[str, Any]:
     """The one object that `text` is, with no blanks around it; raises `StrictJSONError` otherwise."""
     try:
@@ -69,7 +83,7 @@ def parse_object(text: str) -> dict[str, Any]:
     except StrictJSONError:
         raise
     except json.JSONDecodeError as error:
-        raise StrictJSONError(error.msg, error.lineno, error.colno) from None
+        raise _explained(error) from None
     except RecursionError:
         raise StrictJSONError(f"nested deeper than {MAX_DEPTH}") from None
     if not isinstance(value, dict):

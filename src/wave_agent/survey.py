@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from wave_agent.errors import UntrustedHooksError
+from wave_agent.errors import SettingsError, UntrustedHooksError
 from wave_agent.hooks.definitions import HookDefinition, Issue
 from wave_agent.hooks.plan import in_order
 from wave_agent.settings import OF_THE_PROJECT, Settings, merge_settings
@@ -58,6 +58,15 @@ def survey(home: Path, project: str, choice: Choice | None = None) -> Survey:
         counted=merge_settings(counted.sources),
         notices=counted.notices,
     )
+
+
+def untrusted(home: Path, project: str) -> list[tuple[HookDefinition, str]]:
+    """The project's hooks that are not trusted, and why; none if settings cannot be read."""
+    try:
+        found = survey(home, project)
+    except SettingsError:
+        return []
+    return [(hook, found.distrust[hook.position]) for hook in found.hooks if hook.position in found.distrust]
 
 
 def _counted(home: Path, project: str, choice: Choice) -> Gathered:

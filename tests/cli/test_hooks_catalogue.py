@@ -43,7 +43,8 @@ def test_lint_repairs_shows_a_diff_and_is_content_the_second_time(project: Proje
     assert done.returncode == 0
     assert "\n+" in done.stdout
     assert "chmod +x" in done.stdout
-    assert "nothing found" in done.stdout
+    assert "2 files looked at: 1 advice." in done.stdout, "not trusted yet"
+    assert project.wave("hooks", "trust", "--yes").returncode == 0
     again = project.wave("hooks", "lint")
     assert (again.returncode, again.stdout) == (0, "2 files looked at: nothing found.\n")
 
@@ -53,10 +54,10 @@ def test_lint_for_programs(project: Project) -> None:
     done = project.wave("hooks", "lint", "--json")
     report = json.loads(done.stdout)
     assert done.returncode == 1
-    assert [one["code"] for one in report["findings"]] == ["W101", "W103", "W105"]
+    assert [one["code"] for one in report["findings"]] == ["W101", "W103", "W105", "W117"]
     assert set(report["findings"][0]) == {"code", "level", "file", "line", "reason", "fix", "fixable"}
     fixed = json.loads(project.wave("hooks", "lint", "--json", "--fix").stdout)
-    assert (fixed["findings"], bool(fixed["fixed"])) == ([], True)
+    assert ([one["code"] for one in fixed["findings"]], bool(fixed["fixed"])) == (["W117"], True)
 
 
 def test_advice_alone_fails_no_check(project: Project) -> None:
@@ -117,6 +118,7 @@ async def test_a_new_hook_passes_its_cases_and_is_clean(project: Project, event:
     environment = {"PATH": os.environ["PATH"], "HOME": str(project.directory)}
     for case in cases:
         check(case, await play(case, settings["hooks"], project.directory, environment))
+    assert project.wave("hooks", "trust", "--yes").returncode == 0
     linted = project.wave("hooks", "lint")
     assert (linted.returncode, linted.stdout) == (0, "2 files looked at: nothing found.\n")
 
@@ -128,6 +130,7 @@ async def test_a_recipe_becomes_a_hook_of_the_project(project: Project) -> None:
     assert script.read_text() == load_recipe("protect-secrets").scripts["python"]
     assert script.stat().st_mode & 0o100
     cases = json.loads((project.directory / ".wave/hooks/secrets.cases.json").read_text())
+    assert [case.pop("hook") for case in cases["cases"]] == ["secrets"] * len(cases["cases"])
     assert cases == load_recipe("protect-secrets").cases
     assert project.wave("hooks", "trust", "--yes").returncode == 0
 
@@ -138,7 +141,7 @@ def test_settings_that_are_there_keep_their_form(project: Project) -> None:
     before = '{\n   "//": "kept",\n   "hooks": {"Stop": [{"hooks": [{"command": "true"}]}]}\n}\n'
     file.write_text(before)
     assert project.wave("hooks", "new", "a", "--event", "Stop", "--yes").returncode == 0
-    added = ', {"hooks": [{"type": "command", "command": ".wave/hooks/a.sh"}]}'
+    added = ', {"hooks": [{"type": "command", "command": ".wave/hooks/a.sh", "name": "a"}]}'
     assert file.read_text() == before.replace("}]}]}", "}]}" + added + "]}")
 
 

@@ -113,3 +113,22 @@ async def test_a_hook_that_goes_on_after_an_error_and_gives_a_reason_is_not_susp
 def test_any_text_can_be_looked_at(text: str) -> None:
     found = breakage(text)
     assert found is None or ": " in found
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "error: Failed to spawn: `check.py`\n  Caused by: No such file or directory (os error 2)",
+        "error: unexpected argument '--nope' found\n\nUsage: uv run [OPTIONS] [COMMAND]\n\nFor more, try '--help'.",
+        "error: No interpreter found for Python 3.99 in search path",
+        "error: Project directory `/gone` does not exist",
+        "error: unrecognized subcommand 'rnu'",
+        "warning: Failed to parse `pyproject.toml`:\n  key\n\nerror: Failed to parse: pyproject.toml\n  cause: TOML",
+    ],
+)
+def test_what_uv_prints_with_its_own_exit_2_is_recognised(said: str) -> None:
+    assert breakage(said) is not None
+
+
+def test_an_error_that_a_hook_words_itself_is_no_accident() -> None:
+    assert breakage("error: this file is generated, edit the template") is None

@@ -1,6 +1,7 @@
 """A project whose hooks are linted, in this process."""
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,12 @@ class Workbench:
         return self.settings({event: [{"hooks": [entry]}]}, name)
 
     def check(self, *paths: str) -> Report:
-        return check(str(self.project), self.home, [str(self.project / path) for path in paths])
+        return check(str(self.project), self.home, [str(self.project / path) for path in paths], which=self.which)
+
+    def which(self, program: str) -> str | None:
+        """A machine that has what hooks are usually written with, whatever this one has."""
+        name = os.path.basename(program)
+        return None if name.startswith("missing") else f"/usr/bin/{name}"
 
     def codes(self, *paths: str) -> list[str]:
         return [one.code for one in self.check(*paths).findings]

@@ -3,9 +3,9 @@
 import asyncio
 import json
 import os
-import shutil
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from http.client import HTTPException
+from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 import click
@@ -13,13 +13,12 @@ import click
 from wave_agent.assembly import find_places, model_for
 from wave_agent.credentials import without_userinfo
 from wave_agent.errors import ModelError, SettingsError, WaveError
-from wave_agent.hooks.definitions import HookDefinition
-from wave_agent.hooks.execution import Kind
+from wave_agent.lint.check import check
 from wave_agent.models.base import Model, ModelRequest, Text, ToolCall, ToolSpec
 from wave_agent.models.probe import Probe, advice
-from wave_agent.named_files import target_file
 from wave_agent.settings import Settings, merge_settings
 from wave_agent.sources import Choice, gather_settings
+from wave_agent.survey import untrusted
 from wave_agent.text import strip_controls
 
 PATIENCE = 60.0
@@ -28,6 +27,10 @@ PING = ToolSpec(
     "Answers pong. Call it when you are asked to ping.",
     {"type": "object", "properties": {"word": {"type": "string"}}, "required": ["word"]},
 )
+
+
+_KEEPS_FROM_STARTING = frozenset({"W105", "W110", "W114", "W115", "W116"})
+"""Findings of the linter after which a hook cannot run at all."""
 
 
 class Finding(NamedTuple):
@@ -45,7 +48,7 @@ class Finding(NamedTuple):
 def doctor(cwd: str | None, model: str | None, base_url: str | None, as_json: bool) -> int:
     """Check settings, hooks, endpoint and model
 
-    Reads all settings, looks whether the commands of hooks can be found, and asks the model two short questions: one
+    Reads all settings, looks for what would keep hooks from starting, and asks the model two short questions: one
     for an answer, one for a tool call. Exit status 1 if something is wrong.
     """
     findings = asyncio.run(_examine(cwd, model, base_url, _silent if as_json else _show))
@@ -80,33 +83,27 @@ async def _findings(cwd: str | None, model: str | None, base_url: str | None) ->
         settings = merge_settings(sources)
     except SettingsError as error:
         yield Finding("settings", "failed", str(error))
-        settings = Settings()
-        project = os.getcwd()
+        settings, home, project = Settings(), None, ""
     else:
         yield Finding("settings", "ok", f"{len(sources)} read")
     for issue in settings.issues:
         yield Finding("settings", "failed" if issue.broken else "warning", str(issue))
-    for hook in settings.hooks.hooks:
-        if problem := _missing(hook, project):
-            yield Finding("hooks", "failed", f"{hook.event} {hook.name}: {problem} ({hook.source}:{hook.line})")
     yield Finding("hooks", "ok", f"{len(settings.hooks.hooks)} defined")
+    if home is not None:
+        for finding in _hook_problems(home, project):
+            yield finding
     async for finding in _endpoint(model, base_url, settings):
         yield finding
 
 
-def _missing(hook: HookDefinition, project: str) -> str:
-    """What of a hook cannot be found, as far as one can tell without running it."""
-    if hook.kind is Kind.PYTHON:
-        file = target_file(hook.command, project)
-        return "" if os.path.isfile(file) else f"there is no file {file}"
-    if hook.gets_arguments or hook.args is not None:
-        path = os.path.join(project, os.path.expanduser(hook.command))
-        if "/" not in hook.command:
-            return "" if shutil.which(hook.command) else f"there is no program {hook.command}"
-        if not os.path.exists(path):
-            return f"there is no file {path}"
-        return "" if os.access(path, os.X_OK) else f"{path} is not executable: chmod +x it"
-    return ""
+def _hook_problems(home: Path, project: str) -> Iterator[Finding]:
+    """What keeps hooks from starting, as far as one can tell without running them. `wave hooks lint` finds more."""
+    for one in check(project, home).findings:
+        if one.code in _KEEPS_FROM_STARTING:
+            yield Finding("hooks", "failed", f"{one.file}:{one.line}: {one.reason} ({one.code})")
+    for hook, why in untrusted(home, project):
+        place = f"{hook.source}:{hook.line}"
+        yield Finding("hooks", "warning", f"{place}: {hook.name} on {hook.event}: {why}. Review it: wave hooks trust")
 
 
 async def _endpoint(model: str | None, base_url: str | None, settings: Settings) -> AsyncIterator[Finding]:

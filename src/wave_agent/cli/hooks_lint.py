@@ -3,15 +3,18 @@
 import json
 import os
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 import click
+from msgspec.structs import replace
 
 from wave_agent.assembly import find_places
 from wave_agent.lint.check import Report, check
 from wave_agent.lint.codes import Level
-from wave_agent.lint.findings import Finding
+from wave_agent.lint.findings import Finding, finding
 from wave_agent.lint.places import unreadable
 from wave_agent.lint.repairs import repair
+from wave_agent.survey import untrusted
 from wave_agent.text import strip_controls
 
 
@@ -43,6 +46,8 @@ def lint(paths: Sequence[str], fix: bool, cwd: str | None, as_json: bool) -> int
     if fix:
         done = repair(report.findings)
         report = check(project, home, paths) if done else report
+    if not paths:
+        report = replace(report, findings=(*report.findings, *_not_trusted(home, project)))
     if as_json:
         shown = {"files": report.files, "findings": [one.to_dict() for one in report.findings], "fixed": done}
         click.echo(json.dumps(shown))
@@ -50,6 +55,11 @@ def lint(paths: Sequence[str], fix: bool, cwd: str | None, as_json: bool) -> int
         for line in _lines(report, done, project):
             click.echo(strip_controls(line))
     return 1 if any(one.level is not Level.ADVICE for one in report.findings) else 0
+
+
+def _not_trusted(home: Path, project: str) -> Iterator[Finding]:
+    for hook, why in untrusted(home, project):
+        yield finding("W117", hook.source, hook.line, f"{hook.name} on {hook.event}: {why}")
 
 
 def _lines(report: Report, done: Sequence[str], project: str) -> Iterator[str]:

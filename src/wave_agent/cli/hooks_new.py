@@ -103,8 +103,8 @@ def _show(files: list[NewFile]) -> None:
 def _next_steps(files: list[NewFile]) -> str:
     script, cases = files[0].name, files[1].name
     return (
-        f"Written. Next: edit {script},\n"
+        f"Written. Next, edit {script} and run:\n"
         f"  wave hooks lint             find mistakes\n"
-        f"  wave hooks test {cases}\n"
-        f"  wave hooks trust            a project's hooks run once you have agreed to them"
+        f"  wave hooks trust            a project's hooks run only once you trust them\n"
+        f"  wave hooks test {cases}"
     )

@@ -33,6 +33,10 @@ SIGNS = (
     _sign(r"(?:[efz]?grep|rg|sed|g?awk|jq|ls|diff|cmp|sort|tar): .*(?:No such file|[Ii]nvalid|[Uu]nmatched|[Uu]nknown"
           r"|[Uu]nrecognized|[Cc]annot |[Cc]ould not |parse error|Trailing backslash)", "a program in it failed"),
     _sign(r"(?i)usage: \S", "a program was called wrongly"),
+    _sign(r"error: (?:Failed to \w+|No interpreter found|Project directory `|TOML parse error|No `pyproject\.toml`"
+          r"|Querying Python|Could not )", "uv could not run it"),
+    _sign(r"error: (?:unexpected argument|unrecognized subcommand|the following required arguments"
+          r"|a value is required|invalid value)", "a program was called wrongly"),
     _sign(r"\S+: error: (?:unrecognized arguments|the following arguments|argument |invalid choice)",
           "a program was called wrongly"),
 )  # fmt: skip

@@ -26,7 +26,7 @@ _PARTS = re.compile(rf"'(?P<single>[^']*)'|\"(?P<double>[^\"]*)\"|(?P<variable>{
 _VARIABLES = re.compile(_VARIABLE)
 _SAFE = re.compile(f"{_UNQUOTED}+")
 
-_BUILTINS = frozenset([
+BUILTINS = frozenset([
     "!", ".", ":", "[", "[[", "]]", "alias", "bg", "bind", "break", "builtin", "caller", "case", "cd", "command",
     "compgen", "complete", "compopt", "continue", "coproc", "declare", "dirs", "disown", "do", "done", "echo",
     "elif", "else", "enable", "esac", "eval", "exec", "exit", "export", "false", "fc", "fg", "fi", "for",
@@ -131,7 +131,7 @@ def _program(name: str, environment: Mapping[str, str]) -> str:
     if "/" in name:
         return name
     directories = environment.get("PATH", "").split(os.pathsep)
-    if not _SAFE.fullmatch(name) or name in _BUILTINS:
+    if not _SAFE.fullmatch(name) or name in BUILTINS:
         raise _NeedsShellError
     if not all(directory.startswith("/") for directory in directories):
         raise _NeedsShellError

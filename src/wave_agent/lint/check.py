@@ -1,6 +1,7 @@
 """All findings in a project's hooks: settings first, then the scripts that they name."""
 
 import os
+import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from wave_agent.hooks.definitions import HookDefinition
 from wave_agent.hooks.execution import Kind
 from wave_agent.lint.checkers import checked_by_programs
 from wave_agent.lint.findings import Finding, finding
+from wave_agent.lint.interpreters import Which, interpreter_findings, line_ending_findings
 from wave_agent.lint.invocations import invocation
 from wave_agent.lint.places import Place, is_settings, place_named, places
 from wave_agent.lint.python_rules import target_problem
@@ -45,8 +47,11 @@ class _Wiring(Struct, frozen=True):
     """Every file that its command names."""
 
 
-def check(project: str, home: Path | None, paths: Sequence[str] = ()) -> Report:
-    """Looks at a project, and at the user's settings; with `paths` at these settings files, scripts and projects."""
+def check(project: str, home: Path | None, paths: Sequence[str] = (), *, which: Which = shutil.which) -> Report:
+    """Looks at a project, and at the user's settings; with `paths` at these settings files, scripts and projects.
+
+    `which` finds the programs of this machine.
+    """
     found = list(_gather(project, home, paths))
     settings = [(place, merge_settings([place.source])) for place in found if place.source is not None]
     variables = [name for _, merged in settings for name in merged.env]
@@ -57,6 +62,7 @@ def check(project: str, home: Path | None, paths: Sequence[str] = ()) -> Report:
         *(_unreadable(place) for place in found if place.problem),
         *_of_settings(settings),
         *_of_hooks(wirings, scripts, project, variables),
+        *_of_interpreters(wirings, which),
         *_of_targets(enabled, project),
         *_of_scripts(scripts.values(), variables),
     ]
@@ -110,6 +116,12 @@ def _of_hooks(
         if one.hook.args is None:
             for hit in inline_hits(line, variables):
                 yield finding(hit.code, one.place.file, one.hook.line, hit.reason)
+
+
+def _of_interpreters(wirings: Iterable[_Wiring], which: Which) -> Iterator[Finding]:
+    for one in wirings:
+        started = invocation(one.hook.command, one.hook.args)
+        yield from interpreter_findings(one.place, one.hook, started, one.script, which)
 
 
 def _of_targets(enabled: Iterable[tuple[Place, HookDefinition]], project: str) -> Iterator[Finding]:
@@ -167,6 +179,6 @@ def _read(file: str, interpreter: str, hooks: Sequence[HookDefinition]) -> Scrip
 def _of_scripts(scripts: Iterable[Script], variables: Sequence[str]) -> Iterator[Finding]:
     for script in scripts:
         own = (finding(hit.code, script.file, hit.line, hit.reason) for hit in script_hits(script, variables))
-        for one in (*own, *checked_by_programs(script)):
+        for one in (*own, *line_ending_findings(script), *checked_by_programs(script)):
             if not script.ignores(one.code, one.line):
                 yield one

@@ -8,9 +8,8 @@ from typing import Any
 
 from wave_agent.lint.codes import Level
 from wave_agent.lint.findings import Finding, finding
-from wave_agent.lint.scripts import Language, Script
+from wave_agent.lint.scripts import SHELLS, Language, Script
 
-_SHELLS = (Language.BASH, Language.SH)
 _LEVELS: Mapping[str, Level] = {"error": Level.ERROR, "warning": Level.WARNING}
 _LONGEST = 20
 """Seconds for one program on one script."""
@@ -18,7 +17,7 @@ _LONGEST = 20
 
 def checked_by_programs(script: Script) -> Iterator[Finding]:
     """What the programs on this machine say about a script; nothing where they are missing or fail."""
-    if script.language in _SHELLS:
+    if script.language in SHELLS:
         yield from _bash_syntax(script)
         yield from _shellcheck(script)
     elif script.language is Language.PYTHON and not script.runs_elsewhere:

@@ -21,7 +21,13 @@ class RunBit(Struct, frozen=True):
     file: str
 
 
-Repair = Edit | RunBit
+class LineEndings(Struct, frozen=True):
+    """LF at the end of each line."""
+
+    file: str
+
+
+Repair = Edit | RunBit | LineEndings
 
 
 class Finding(Struct, frozen=True, kw_only=True):

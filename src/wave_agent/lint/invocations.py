@@ -22,18 +22,13 @@ class Invocation(Struct, frozen=True):
     """The script as it is written."""
     interpreter: str = ""
     """Empty: it is run by itself, and needs the run bit."""
+    program: str = ""
+    """The interpreter as it is written, perhaps with a path."""
 
 
 def invocation(command: str, args: Sequence[str] | None) -> Invocation | None:
     """The one script that this command runs; None if there is none, or if more than one thing happens."""
-    if args is None and _OPERATOR.search(re.sub(r"[0-9]?>&[0-9-]|&>", "", command)):
-        return None
-    try:
-        words = [command, *args] if args is not None else shlex.split(command)
-    except ValueError:  # a quote that is not closed
-        return None
-    while args is None and words and (_ASSIGNMENT.fullmatch(words[0]) or words[0] in ("exec", "env", "/usr/bin/env")):
-        words = words[1:]
+    words = _words(command, args)
     if not words:
         return None
     found = _INTERPRETER.fullmatch(words[0])
@@ -43,8 +38,27 @@ def invocation(command: str, args: Sequence[str] | None) -> Invocation | None:
         if word in ("-c", "-m", "-e", "--eval", "run"):
             return None  # what follows is a program or a module, not a file
         if not word.startswith("-"):
-            return Invocation(word, found[1])
+            return Invocation(word, found[1], words[0])
     return None
+
+
+def program_of(command: str, args: Sequence[str] | None) -> str:
+    """The program that a command of plain words starts, if only a search of PATH finds it; else nothing."""
+    words = _words(command, args)
+    return words[0] if words and re.fullmatch(r"[\w.+-]+", words[0]) else ""
+
+
+def _words(command: str, args: Sequence[str] | None) -> list[str]:
+    """The words of a command that starts one thing; none if more than one thing happens."""
+    if args is None and _OPERATOR.search(re.sub(r"[0-9]?>&[0-9-]|&>", "", command)):
+        return []
+    try:
+        words = [command, *args] if args is not None else shlex.split(command)
+    except ValueError:  # a quote that is not closed
+        return []
+    while args is None and words and (_ASSIGNMENT.fullmatch(words[0]) or words[0] in ("exec", "env", "/usr/bin/env")):
+        words = words[1:]
+    return words
 
 
 def resolve(word: str, project: str, variables: Mapping[str, str]) -> str | None:

@@ -5,7 +5,7 @@ import os
 from collections.abc import Iterable, Sequence
 
 from wave_agent.json_edits import replace_span
-from wave_agent.lint.findings import Edit, Finding, RunBit
+from wave_agent.lint.findings import Edit, Finding, LineEndings, RunBit
 
 
 def repair(findings: Iterable[Finding]) -> list[str]:
@@ -16,6 +16,12 @@ def repair(findings: Iterable[Finding]) -> list[str]:
         if isinstance(one, Edit):
             edits.setdefault(one.file, []).append(one)
     told = [line for file, wanted in edits.items() for line in _edit(file, wanted)]
+    for file in dict.fromkeys(one.file for one in repairs if isinstance(one, LineEndings)):
+        with open(file, "rb") as opened:
+            text = opened.read()
+        with open(file, "wb") as opened:
+            opened.write(text.replace(b"\r\n", b"\n"))
+        told.append(f"LF line endings: {file}")
     for file in dict.fromkeys(one.file for one in repairs if isinstance(one, RunBit)):
         mode = os.stat(file).st_mode
         os.chmod(file, mode | (mode & 0o444) >> 2)  # whoever may read it may run it

@@ -25,7 +25,7 @@ _INTERPRETERS = (
     (re.compile(r"\bpython[\d.]*\b"), Language.PYTHON),
     (re.compile(r"\b(?:node|bun|deno)\b"), Language.NODE),
 )
-_ENDINGS = {
+ENDINGS = {
     ".sh": Language.BASH,
     ".bash": Language.BASH,
     ".py": Language.PYTHON,
@@ -33,6 +33,7 @@ _ENDINGS = {
     ".mjs": Language.NODE,
     ".cjs": Language.NODE,
 }
+SHELLS = (Language.BASH, Language.SH)
 _DECIDES = re.compile(r"""(?:permissionDecision|decision)\\?["']?\s*[:=]\s*\\?["'](?:block|deny|ask)\b""")
 _EXITS_2 = {
     Language.BASH: re.compile(r"\b(?:exit|return)\s+2\b"),
@@ -56,7 +57,7 @@ def language_of(file: str, text: str, interpreter: str = "") -> Language | None:
         for pattern, language in _INTERPRETERS:
             if hint and pattern.search(hint):
                 return language
-    return next((language for ending, language in _ENDINGS.items() if file.endswith(ending)), None)
+    return next((language for ending, language in ENDINGS.items() if file.endswith(ending)), None)
 
 
 class Script:

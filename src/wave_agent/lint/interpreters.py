@@ -1,0 +1,67 @@
+"""The program that a hook needs to start: the one its command names, or the one in the first line of its script."""
+
+import os
+import re
+import shlex
+from collections.abc import Callable, Iterator
+
+from wave_agent.hooks.definitions import HookDefinition
+from wave_agent.hooks.direct import BUILTINS
+from wave_agent.lint.findings import Finding, LineEndings, finding
+from wave_agent.lint.invocations import Invocation, program_of
+from wave_agent.lint.places import Place
+from wave_agent.lint.scripts import ENDINGS, SHELLS, Script
+
+Which = Callable[[str], str | None]
+"""Where a program is, or None: `shutil.which`."""
+
+_ENV = re.compile(r"(?:/usr)?/bin/env")
+_LOOKED_AT = 4096
+
+
+def interpreter_findings(
+    place: Place, hook: HookDefinition, found: Invocation | None, file: str | None, which: Which
+) -> Iterator[Finding]:
+    """`file` is the script that the hook runs, if there is one."""
+    program = found.program if found and found.interpreter else program_of(hook.command, hook.args)
+    if program and program not in BUILTINS and which(os.path.expanduser(program)) is None:
+        yield finding("W115", place.file, hook.line, f"{program} is not found on this machine")
+    elif found and not found.interpreter and file is not None and (problem := _first_line_problem(file, which)):
+        yield finding("W115", place.file, hook.line, f"{found.word}: {problem}")
+
+
+def line_ending_findings(script: Script) -> Iterator[Finding]:
+    """Where they keep the script from running: in its first line, and anywhere in a shell script."""
+    first = script.text.partition("\n")[0]
+    shell = script.language in SHELLS
+    if (first.startswith("#!") and first.endswith("\r")) or (shell and "\r\n" in script.text):
+        yield finding("W116", script.file, 1, "its lines end with CR LF", LineEndings(script.file))
+
+
+def _first_line_problem(file: str, which: Which) -> str:
+    try:
+        with open(file, "rb") as opened:
+            head = opened.read(_LOOKED_AT)
+    except OSError:
+        return ""
+    if not head.startswith(b"#!"):
+        language = ENDINGS.get(os.path.splitext(file)[1])
+        # A shell runs a text without such a line as a script of its own.
+        wrong = language is not None and language not in SHELLS and b"\0" not in head
+        return "its first line names no interpreter, so a shell would run it" if wrong else ""
+    line = head.partition(b"\n")[0][2:].decode(errors="replace").strip()
+    program = _program_in(line)
+    if not program:
+        return "its first line names no interpreter"
+    return "" if which(program) else f"its first line names {program}, which is not found on this machine"
+
+
+def _program_in(line: str) -> str:
+    """`/usr/bin/env -S A=1 python3 -I` is about python3."""
+    try:
+        words = shlex.split(line)
+    except ValueError:
+        words = line.split()
+    if words and _ENV.fullmatch(words[0]):
+        words = [word for word in words[1:] if not word.startswith("-") and "=" not in word]
+    return words[0] if words else ""
