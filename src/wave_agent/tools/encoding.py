@@ -63,6 +63,13 @@ def decode(data: bytes) -> Text | None:
         return Text(data.decode("latin-1"), "latin-1")
 
 
+def like(before: bytes, after: bytes) -> bytes:
+    """New content of a file with the line ends that it had: where most were CRLF, and the new content has none."""
+    if b"\r" in after or before.count(b"\r\n") * 2 <= before.count(b"\n"):
+        return after
+    return after.replace(b"\n", b"\r\n")
+
+
 def kind_of_binary(data: bytes) -> str | None:
     """What the content is, if it is not text. None: text without a byte order mark."""
     for magic, kind in _MAGIC:
