@@ -37,7 +37,8 @@ class Glob(Tool):
             return refusal.result()
         lines = answer["lines"] or ["No files found."]
         if answer["cut"]:
-            lines.append(f"[Cut after {len(answer['lines'])} files: use a narrower pattern or path]")
+            shown, there = len(answer["lines"]), answer["files"]
+            lines.append(f"[{shown:,} of {there:,} files shown: use a narrower pattern or path]")
         return ToolResult(
             content="\n".join([*lines, *(f"[{note}]" for note in answer["notes"])]),
             response={
