@@ -35,7 +35,7 @@ class Room:
         """The text, or its beginning and end with a note between them that says what is missing, and where it is."""
         if self.holds(text):
             return text
-        left = self.without(len(missing(len(text), whole)))
+        left = self.without(size_of(missing(len(text), whole)))
         head = _first(text, left.characters // 2, left.size // 2)
         tail = _first(text[::-1], left.characters // 2, left.size // 2)[::-1]
         return f"{head}{missing(len(text) - len(head) - len(tail), whole)}{tail}"
