@@ -28,6 +28,8 @@ from wave_agent.messages import (
 
 Record = dict[str, Any]
 
+_UNKNOWN_SIDE = 1000
+"""Pixels, for images of other agents, which do not record them."""
 _SESSION_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 
 
@@ -207,7 +209,8 @@ def _result(content: Any) -> tuple[str, tuple[Image, ...]]:
 
 def _image(part: Record) -> Image:
     source = part["source"]
-    return _sound(Image(source["media_type"], source["data"], part["width"], part["height"]))
+    size = part.get("width", _UNKNOWN_SIDE), part.get("height", _UNKNOWN_SIDE)
+    return _sound(Image(source["media_type"], source["data"], *size))
 
 
 def _assistant_blocks(content: Any) -> Iterator[Block]:
