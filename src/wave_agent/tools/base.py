@@ -4,7 +4,7 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import msgspec
 from msgspec import Struct
@@ -14,7 +14,6 @@ from wave_agent.permissions import Kind
 from wave_agent.processes import Ledger, no_ledger
 from wave_agent.sandbox import Sandbox
 from wave_agent.shell.values import Write, escape
-from wave_agent.tools.inputs import explained, inlined
 from wave_agent.tools.room import Room, room_in
 
 
@@ -96,7 +95,7 @@ class Tool(ABC):
     def schema(self) -> dict[str, Any]:
         """JSON Schema of the input object, self-contained."""
         (schema,), components = msgspec.json.schema_components([self.Input], ref_template="{name}")
-        return inlined(schema, components)
+        return _inlined(schema, components)
 
     def nullable(self) -> frozenset[str]:
         """Input fields that may be null."""
@@ -115,6 +114,8 @@ class Tool(ABC):
         try:
             return msgspec.convert(dict(tool_input), self.Input, strict=False)
         except msgspec.ValidationError as error:
+            from wave_agent.tools.inputs import explained  # lazy: most input is right
+
             raise ToolInputError(f"{self.name}: invalid input: {explained(str(error), self.schema())}") from None
 
     def normalise(self, tool_input: Mapping[str, Any], project_dir: str) -> dict[str, Any]:
@@ -133,3 +134,23 @@ class Tool(ABC):
     def written_paths(self, tool_input: Mapping[str, Any], context: ToolContext) -> tuple[Write, ...]:
         """What a call visibly writes to."""
         return tuple(Write(escape(path)) for path in self.paths(tool_input)) if self.kind is Kind.EDITS else ()
+
+
+def _inlined(schema: Any, components: Mapping[str, Any], inside: tuple[str, ...] = ()) -> Any:
+    """The schema without references: many servers and small models do not follow them.
+
+    A type that holds itself becomes any object at the place where it would begin again.
+    """
+    if isinstance(schema, list):
+        return [_inlined(one, components, inside) for one in cast(list[Any], schema)]
+    if not isinstance(schema, dict):
+        return schema
+    found = cast(dict[str, Any], schema)
+    name = found.get("$ref")
+    if not isinstance(name, str):
+        return {key: _inlined(value, components, inside) for key, value in found.items()}
+    if name in inside:
+        return {"type": "object"}
+    target = {key: value for key, value in components[name].items() if key != "title"}
+    rest = {key: value for key, value in found.items() if key != "$ref"}
+    return {**_inlined(target, components, (*inside, name)), **rest}

@@ -20,6 +20,8 @@ _MAGIC = (
     (b"\x1f\x8b", "gzip data"),
     (b"\x7fELF", "a program"),
 )
+IMAGES = (b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"RIFF")
+"""How the images begin that models take, and some other files."""
 _SAMPLE = 8192
 """Bytes from the beginning that tell whether a file is text."""
 _CONTROLS = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]")  # not white space, backspace or escape

@@ -8,7 +8,6 @@ from msgspec import UNSET, Meta, Struct, UnsetType, field
 from wave_agent.permissions import Kind
 from wave_agent.tools.base import Tool, ToolContext, ToolResult
 from wave_agent.tools.files import FileRefusedError
-from wave_agent.tools.searching import run_search, search_root
 
 _LIMIT = 250
 _MORE = "Narrow the search with path or glob, or raise head_limit"
@@ -49,6 +48,8 @@ class Grep(Tool):
     Input: ClassVar[type[Struct]] = GrepInput
 
     async def run(self, arguments: Any, context: ToolContext) -> ToolResult:
+        from wave_agent.tools.searching import run_search, search_root  # lazy: many sessions search nothing
+
         call: GrepInput = arguments
         try:
             root = search_root(call.path, context)

@@ -1,4 +1,4 @@
-"""The input of a tool: its schema for the model, and what is wrong with an input, in words that help to mend it."""
+"""What is wrong with a tool's input, in words that help to mend it."""
 
 import re
 from collections.abc import Mapping
@@ -11,30 +11,6 @@ _STEP = re.compile(r"\.([^.\[]+)|\[(?:\.\.\.|\d+)\]")
 _UNKNOWN = re.compile(r"unknown field `(.*?)`")
 _MISSING = re.compile(r"missing required field `")
 _VALUE = re.compile(r"^Invalid enum value '?(.*?)'?(?= - at|$)", re.DOTALL)
-
-
-def inlined(schema: Any, components: Mapping[str, Any], inside: tuple[str, ...] = ()) -> dict[str, Any]:
-    """The schema without references: many servers and small models do not follow them.
-
-    A type that holds itself becomes any object at the place where it would begin again.
-    """
-    return cast(dict[str, Any], _inlined(schema, components, inside))
-
-
-def _inlined(schema: Any, components: Mapping[str, Any], inside: tuple[str, ...]) -> Any:
-    if isinstance(schema, list):
-        return [_inlined(one, components, inside) for one in cast(list[Any], schema)]
-    if not isinstance(schema, dict):
-        return schema
-    found = cast(dict[str, Any], schema)
-    name = found.get("$ref")
-    if not isinstance(name, str):
-        return {key: _inlined(value, components, inside) for key, value in found.items()}
-    if name in inside:
-        return {"type": "object"}
-    target = {key: value for key, value in components[name].items() if key != "title"}
-    rest = {key: value for key, value in found.items() if key != "$ref"}
-    return {**_inlined(target, components, (*inside, name)), **rest}
 
 
 def explained(problem: str, schema: Mapping[str, Any]) -> str:

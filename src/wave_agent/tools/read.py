@@ -2,16 +2,18 @@
 
 import asyncio
 import os
-from typing import Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from wave_agent.permissions import Kind
 from wave_agent.tools.base import Tool, ToolContext, ToolResult
-from wave_agent.tools.encoding import decode, kind_of_binary, printable
+from wave_agent.tools.encoding import IMAGES, decode, kind_of_binary, printable
 from wave_agent.tools.files import FileRefusedError, KnownFiles, read_bytes
-from wave_agent.tools.images import LARGEST, WIDEST, Picture, picture_in
 from wave_agent.tools.room import NOTES, Room, size_of
+
+if TYPE_CHECKING:  # loaded with the first image
+    from wave_agent.tools.images import Picture
 
 _LINES = 2000
 _LINE_LENGTH = 2000
@@ -50,9 +52,12 @@ class Read(Tool):
 
 
 async def _shown(call: ReadInput, path: str, data: bytes, context: ToolContext) -> ToolResult:
-    picture = picture_in(data)
-    if picture is not None:
-        return await _image(picture, path, data, context)
+    if data.startswith(IMAGES):
+        from wave_agent.tools.images import picture_in  # lazy: few sessions read one
+
+        picture = picture_in(data)
+        if picture is not None:
+            return await _image(picture, path, data, context)
     if data.startswith(b"%PDF-"):
         from wave_agent.tools.pdf import pdf_lines  # lazy: few sessions read one
 
@@ -125,7 +130,7 @@ def _result(path: str, content: str, shown: list[str], first: int, total: int, *
     return ToolResult(content=content, response={"file": file}, long=long)
 
 
-async def _image(picture: Picture, path: str, data: bytes, context: ToolContext) -> ToolResult:
+async def _image(picture: "Picture", path: str, data: bytes, context: ToolContext) -> ToolResult:
     """The image, where the model takes images. Raises `FileRefusedError` that says what it is, and what to do."""
     size = f"{picture.width} × {picture.height} pixels, {len(data):,} bytes"
     what = f"{path} is a {picture.kind} image ({size})"
@@ -135,6 +140,8 @@ async def _image(picture: Picture, path: str, data: bytes, context: ToolContext)
             "tesseract), or ask the user what it shows. If the model does take images, the user can set "
             "models.NAME.images to true in the settings."
         )
+    from wave_agent.tools.images import LARGEST, WIDEST
+
     window = context.window()
     smaller = "Make a smaller copy by Bash, such as `convert FILE -resize 1024x1024 COPY.png`, and Read that."
     if len(data) > LARGEST or max(picture.width, picture.height) > WIDEST:
