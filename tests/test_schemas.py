@@ -145,7 +145,7 @@ settings_files = st.fixed_dictionaries(
         "// comment": scalars,
         "env": st.one_of(scalars, st.dictionaries(texts, texts, max_size=2)),
         "models": st.one_of(scalars, st.dictionaries(texts, st.fixed_dictionaries({}, optional={
-            "contextWindow": scalars, "foldUserMessages": scalars}), max_size=2)),
+            "contextWindow": scalars, "foldUserMessages": scalars, "images": scalars}), max_size=2)),
         "permissions": st.one_of(scalars, st.fixed_dictionaries({}, optional={
             "allow": scalars, "deny": scalars, "defaultMode": st.one_of(st.just("plan"), scalars),
             "additionalDirectories": scalars, "// why": scalars})),
@@ -181,6 +181,7 @@ def test_whatever_the_loader_takes_without_a_finding_fits(settings: dict[str, An
         {"maxStopBlocks": -1},
         {"env": {"A=B": "c"}},
         {"models": {"m": {"contextWindow": 0}}},
+        {"models": {"m": {"images": "yes"}}},
     ],
 )
 def test_common_mistakes_do_not_fit(settings: dict[str, Any]) -> None:

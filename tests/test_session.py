@@ -23,6 +23,7 @@ from wave_agent.errors import SessionError
 from wave_agent.events import HookRun
 from wave_agent.messages import (
     Block,
+    Image,
     Message,
     MessageManager,
     Origin,
@@ -669,6 +670,18 @@ def test_a_tool_result_may_have_blocks_as_content(session: Session) -> None:
     assert isinstance(block, ToolBlock)
     assert "body" in (block.result or "")
     assert block.success is True
+
+
+def test_an_image_is_kept_in_the_dialect_and_read_back(session: Session) -> None:
+    session.messages.add_assistant_message(ToolBlock("c1", "Read", {}))
+    image = Image("image/png", "aGk=", 3, 2)
+    session.messages.update_tool_block("c1", result="a.png", success=True, images=(image,))
+    content = session.lines()[-1]["message"]["content"][0]["content"]
+    assert content[0] == {"type": "text", "text": "a.png"}
+    assert content[1]["source"] == {"type": "base64", "media_type": "image/png", "data": "aGk="}
+    (message,) = load_session(session.path).messages
+    assert message.blocks == (ToolBlock("c1", "Read", {}, "a.png", success=True, images=(image,)),)
+    assert "images" not in message.to_dict()["blocks"][0]
 
 
 def test_a_result_without_its_call_is_skipped(session: Session) -> None:

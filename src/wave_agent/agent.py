@@ -123,6 +123,7 @@ class Agent:
             leftovers=self._leftovers,
             sandbox=sandbox,
             sync=self._log.require_on_disk,
+            window=lambda: self._window,
         )
         self._parts = make_parts(
             self._ground, self._hooks, calls, self._window, model_name=model_name, tools=tools, system=system_prompt

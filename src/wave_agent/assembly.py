@@ -268,22 +268,40 @@ def sandbox_for(foundation: Foundation, session_id: str) -> Sandbox:
 
 
 class WindowFinder:
-    """How much the model can take in: what the settings say, else what its server tells.
+    """What the model can take in, how much and whether images: what the settings say, else what its server tells.
 
-    The server is asked once, beside the first request: nobody waits for it.
+    The server is asked once, beside the first request. Only somebody with an image at hand waits for the answer.
     """
 
     def __init__(self, model: Model, name: str, settings: Settings, tell: Callable[[str], None]) -> None:
-        self._known: int | None = settings.models.get(name, {}).get("contextWindow")
+        facts = settings.models.get(name, {})
+        self._known: int | None = facts.get("contextWindow")
+        self._images: bool | None = facts.get("images")
         self._ask: Callable[[str], Awaitable[Window | None]] | None = getattr(model, "context_window", None)
         self._name = name
         self._tell = tell
         self._asking: asyncio.Task[None] | None = None
 
     def __call__(self) -> int | None:
-        if self._known is None and self._asking is None and self._ask is not None:
-            self._asking = asyncio.ensure_future(self._find(self._ask))
+        if self._known is None:
+            self._start()
         return self._known
+
+    async def takes_images(self) -> bool:
+        """False also where nobody knows."""
+        if self._images is None and (asking := self._start()) is not None:
+            await asyncio.wait({asking})
+        return bool(self._images)
+
+    def refuse_images(self) -> None:
+        """The server has refused one, whatever it or the settings say."""
+        self._images = False
+
+    def _start(self) -> asyncio.Task[None] | None:
+        """Asks the server, unless it was asked already."""
+        if self._asking is None and self._ask is not None:
+            self._asking = asyncio.ensure_future(self._find(self._ask))
+        return self._asking
 
     @property
     def known(self) -> int | None:
@@ -297,7 +315,11 @@ class WindowFinder:
 
     async def _find(self, ask: Callable[[str], Awaitable[Window | None]]) -> None:
         found = await ask(self._name)
-        if found is not None:
+        if found is None:
+            return
+        if self._images is None:
+            self._images = found.images
+        if self._known is None:
             self._known = found.tokens
             if found.warning:
                 self._tell(found.warning)

@@ -36,6 +36,7 @@ from wave_agent.protected import ProtectedPaths
 from wave_agent.rules import Places, Rule
 from wave_agent.text import strip_controls
 from wave_agent.tools.base import Tool, ToolContext, ToolInputError, ToolResult
+from wave_agent.tools.output import fitted
 from wave_agent.tools.registry import find_tool
 
 INTERRUPTED = "Interrupted before it was done."
@@ -357,7 +358,13 @@ class CallRunner:
         ran: Ran | None = None,
     ) -> None:
         self._messages.update_tool_block(
-            call.id, result=result.content, success=result.success, error=error, origin=origin, ran=ran
+            call.id,
+            result=fitted(result, self._context),
+            success=result.success,
+            error=error,
+            origin=origin,
+            ran=ran,
+            images=result.images,
         )
 
     def _facts(self, call: Asked, tool_input: Mapping[str, Any]) -> dict[str, Any]:

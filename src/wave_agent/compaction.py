@@ -34,7 +34,8 @@ def tokens_of(messages: Sequence[Message], overhead: int = 0) -> int:
 def message_tokens(message: Message) -> int:
     calls = [block for block in message.blocks if isinstance(block, ToolBlock)]
     texts = [str(block.parameters) + (block.result or "") for block in calls]
-    return 4 + sum(map(estimate_tokens, (message.text, *texts)))
+    images = sum(image.tokens for block in calls for image in block.images)
+    return 4 + images + sum(map(estimate_tokens, (message.text, *texts)))
 
 
 def cut_at(messages: Sequence[Message], window: int, first: int) -> int:

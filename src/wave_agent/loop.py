@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from enum import StrEnum
 from itertools import groupby
 from typing import Any, cast
@@ -19,7 +19,8 @@ from wave_agent.hooks.manager import HookManager
 from wave_agent.hooks.verdicts import Outcome
 from wave_agent.messages import Block, EachOnce, MessageManager, ReasoningBlock, TextBlock, ToolBlock
 from wave_agent.models.base import Model, ModelRequest, Reasoning, Retry, Text, ToolCall, ToolSpec, Usage
-from wave_agent.models.conversion import Converter
+from wave_agent.models.conversion import Converter, has_images
+from wave_agent.models.refusals import refuses_images
 from wave_agent.models.windows import estimate_tokens
 from wave_agent.strictjson import out_of_range
 from wave_agent.waiting import together_or_none
@@ -61,6 +62,9 @@ class Parts(Struct, frozen=True, kw_only=True):
     fold_user_messages: bool = False
     window: Callable[[], int | None]
     """How many tokens the model can take in, if anybody knows."""
+    takes_images: Callable[[], Awaitable[bool]]
+    refuse_images: Callable[[], None]
+    """To be called when the server has refused one: from then on they are left out."""
 
 
 class Turn:
@@ -82,6 +86,7 @@ class Turn:
         """Tokens of the window that the last answer says are taken."""
         self._overflowed = False
         self._fold = parts.fold_user_messages
+        self._sent_images = False
 
     async def run(self, prompt: str, *, session_source: str | None = None) -> Status:
         """`session_source` is given with the first prompt of a session: how the session began."""
@@ -110,7 +115,7 @@ class Turn:
                     return Status.STOPPED
                 calls = await self._ask_model()
             except ModelError as error:
-                if self._folds_after(error):
+                if self._folds_after(error) or self._drops_images_after(error):
                     continue
                 room = await self._make_room_after(error)
                 if room.ends_turn:
@@ -154,6 +159,18 @@ class Turn:
         self.requests -= 1
         return True
 
+    def _drops_images_after(self, error: ModelError) -> bool:
+        """A server that refuses images gets the conversation without them, from now on."""
+        too_long = _TOO_LONG.search(str(error)) and error.status != 413
+        if not self._sent_images or too_long or not refuses_images(error):
+            return False
+        self._parts.refuse_images()
+        self._parts.messages.add_notice_block(
+            f"The server refused a request with images, so they are left out from now on. {error}"
+        )
+        self.requests -= 1
+        return True
+
     async def _make_room_after(self, error: ModelError) -> Compaction:
         """A server that says that the conversation is too long gets a shorter one, once."""
         if self._overflowed or not _TOO_LONG.search(str(error)):
@@ -172,9 +189,11 @@ class Turn:
     async def _ask_model(self) -> list[Asked]:
         """One request. What has arrived is kept, also when the stream breaks or the turn is interrupted."""
         parts = self._parts
+        messages = parts.messages.for_model
+        self._sent_images = has_images(messages) and await parts.takes_images()
         request = ModelRequest(
             model=parts.model_name,
-            messages=parts.converter.convert(parts.messages.for_model, system=parts.system, fold=self._fold),
+            messages=parts.converter.convert(messages, system=parts.system, fold=self._fold, images=self._sent_images),
             tools=parts.tools,
         )
         self.requests += 1

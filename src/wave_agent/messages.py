@@ -24,6 +24,21 @@ class Origin(Struct, frozen=True):
     hook: str
 
 
+class Image(Struct, frozen=True):
+    """A picture that a tool gives to the model."""
+
+    media_type: str
+    data: str
+    """In base64."""
+    width: int
+    height: int
+
+    @property
+    def tokens(self) -> int:
+        """About what it takes of the window. Servers scale large ones down, each in its own way."""
+        return min(max(self.width * self.height // 750, 100), 3000)
+
+
 class TextBlock(Struct, frozen=True, tag="text", tag_field="type"):
     """Text of the user, the model or a hook. A hook's text stands here verbatim; the model is told its origin."""
 
@@ -43,6 +58,8 @@ class ToolBlock(Struct, frozen=True, tag="tool", tag_field="type"):
     error: str | None = None
     origin: Origin | None = None
     """Set when a hook wrote the result."""
+    images: tuple[Image, ...] = ()
+    """What the model is shown beside the result."""
 
 
 class ErrorBlock(Struct, frozen=True, tag="error", tag_field="type"):
@@ -81,6 +98,7 @@ class Message(Struct, frozen=True):
         found: dict[str, Any] = msgspec.to_builtins(self)
         for block in found["blocks"]:
             block.pop("origin", None)
+            block.pop("images", None)
         return found
 
 
@@ -276,13 +294,14 @@ class MessageManager:
         error: str | None = None,
         origin: Origin | None = None,
         ran: Ran | None = None,
+        images: tuple[Image, ...] = (),
     ) -> None:
         """Sets the result of a call. Its parameters stay what the model asked for. `ran` is announced, not kept."""
         for index in range(len(self._messages) - 1, -1, -1):
             message = self._messages[index]
             for at, block in enumerate(message.blocks):
                 if isinstance(block, ToolBlock) and block.id == tool_id:
-                    done = replace(block, result=result, success=success, error=error, origin=origin)
+                    done = replace(block, result=result, success=success, error=error, origin=origin, images=images)
                     self._open_ids.discard(tool_id)
                     self._messages[index] = replace(
                         message, blocks=(*message.blocks[:at], done, *message.blocks[at + 1 :])

@@ -98,9 +98,17 @@ ServerScript = ServerAnswer | Callable[[RecordedRequest], ServerAnswer]
 class RecordingModelServer:
     """Speaks the OpenAI chat format on an ephemeral port of 127.0.0.1. See the module for how to use it."""
 
-    def __init__(self, replies: Iterable[ServerScript], *, tls: "SSLContext | None" = None) -> None:
-        """With `tls` it speaks https; `replies` may be endless."""
+    def __init__(
+        self,
+        replies: Iterable[ServerScript],
+        *,
+        tls: "SSLContext | None" = None,
+        elsewhere: Mapping[str, Any] | None = None,
+    ) -> None:
+        """With `tls` it speaks https; `replies` may be endless. `elsewhere` has answers to other requests, as JSON, by
+        method and path (`"GET /v1/models"`), without the query; what is not in it gets status 404."""
         self._replies = iter(replies)
+        self._elsewhere = elsewhere or {}
         self._tls = tls
         self._port = 0
         self._connections: dict[asyncio.Task[None], asyncio.StreamWriter] = {}
@@ -159,9 +167,15 @@ class RecordingModelServer:
 
     @classmethod
     @contextmanager
-    def in_thread(cls, replies: Iterable[ServerScript], *, tls: "SSLContext | None" = None) -> "Generator[Self]":
+    def in_thread(
+        cls,
+        replies: Iterable[ServerScript],
+        *,
+        tls: "SSLContext | None" = None,
+        elsewhere: Mapping[str, Any] | None = None,
+    ) -> "Generator[Self]":
         """The server in a thread of its own, for as long as the block runs."""
-        server = cls(replies, tls=tls)
+        server = cls(replies, tls=tls, elsewhere=elsewhere)
         server.start()
         try:
             yield server
@@ -197,7 +211,9 @@ class RecordingModelServer:
 
     async def _answer(self, request: RecordedRequest, wire: "_Wire") -> None:
         if request.method != "POST" or not request.path.partition("?")[0].endswith("/chat/completions"):
-            await wire.status(Status(404, _error(f"there is no {request.method} {request.path} here")))
+            answer = self._elsewhere.get(f"{request.method} {request.path.partition('?')[0]}")
+            none = Status(404, _error(f"there is no {request.method} {request.path} here"))
+            await wire.status(none if answer is None else Status(200, answer))
             return
         self.requests.append(request)
         answer = self._next_answer(request)

@@ -25,6 +25,7 @@ from wave_agent.messages import (
     Change,
     Compacted,
     ErrorBlock,
+    Image,
     MessageAdded,
     NoticeBlock,
     PromptAccepted,
@@ -219,11 +220,17 @@ def _assistant_line(blocks: tuple[Block, ...]) -> Record:
     return {"type": "assistant", "message": {"role": "assistant", "content": content}}
 
 
+def _image(image: Image) -> Record:
+    source = {"type": "base64", "media_type": image.media_type, "data": image.data}
+    return {"type": "image", "source": source, "width": image.width, "height": image.height}
+
+
 def _result_line(block: ToolBlock) -> Record:
+    text = block.result or ""
     result = {
         "type": "tool_result",
         "tool_use_id": block.id,
-        "content": block.result or "",
+        "content": [{"type": "text", "text": text}, *map(_image, block.images)] if block.images else text,
         "is_error": not block.success,
     }
     line: Record = {"type": "user", "message": {"role": "user", "content": [result]}, "source": "tool"}

@@ -269,6 +269,8 @@ def _model(value: Any) -> Mapping[str, Any]:
     window = facts.get("contextWindow", 1)
     if not isinstance(window, int) or isinstance(window, bool) or window < 1:
         raise _WrongError(f"must be a number of tokens, not {window!r}", ("contextWindow",))
+    if not isinstance(facts.get("images", False), bool):
+        raise _WrongError(f"must be true or false, not {facts['images']!r}", ("images",))
     _prices(facts.get("prices", {}))
     return facts
 
@@ -299,7 +301,10 @@ SCHEMAS: Mapping[_Reader, Mapping[str, Any]] = {
     _count: {"type": "integer", "minimum": 0},
     _texts: {"type": "array", "items": {"type": "string"}},
     _mode: {"enum": [mode.value for mode in PermissionMode]},
-    _model: {"type": "object", "properties": {"contextWindow": {"type": "integer", "minimum": 1}}},
+    _model: {
+        "type": "object",
+        "properties": {"contextWindow": {"type": "integer", "minimum": 1}, "images": {"type": "boolean"}},
+    },
 }
 """What each reader takes, as JSON Schema."""
 MODEL_SCHEMA = SCHEMAS[_model]

@@ -16,6 +16,7 @@ from wave_agent.messages import (
     Block,
     Compacted,
     ErrorBlock,
+    Image,
     Message,
     MessageManager,
     NoticeBlock,
@@ -27,6 +28,8 @@ from wave_agent.messages import (
 
 Record = dict[str, Any]
 
+_UNKNOWN_SIDE = 1000
+"""Pixels, for images of other agents, which do not record them."""
 _SESSION_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 
 
@@ -134,10 +137,11 @@ class _Loader:
             result = cast(Record, content[0])
             origin = origins[0] if origins else None
             success = not result.get("is_error", False)
-            text = result["content"]
+            text, images = _result(result["content"])
             self.manager.update_tool_block(
                 result["tool_use_id"],
-                result=text if isinstance(text, str) else json.dumps(text),
+                result=text,
+                images=images,
                 success=success,
                 error=record.get("error"),
                 origin=origin,
@@ -191,6 +195,22 @@ Value = TypeVar("Value", bound=Struct)
 def _sound(value: Value) -> Value:
     """The value, checked as if it had been read: a line can hold anything. Raises `msgspec.ValidationError`."""
     return msgspec.convert(msgspec.to_builtins(value), type(value))
+
+
+def _result(content: Any) -> tuple[str, tuple[Image, ...]]:
+    """A text, or a text and images as `session` writes them. What else a list may hold is kept as JSON."""
+    if isinstance(content, str):
+        return content, ()
+    parts = cast(list[Record], content)
+    if [part["type"] for part in parts] != ["text", *["image"] * (len(parts) - 1)]:
+        return json.dumps(content), ()
+    return parts[0]["text"], tuple(_image(part) for part in parts[1:])
+
+
+def _image(part: Record) -> Image:
+    source = part["source"]
+    size = part.get("width", _UNKNOWN_SIDE), part.get("height", _UNKNOWN_SIDE)
+    return _sound(Image(source["media_type"], source["data"], *size))
 
 
 def _assistant_blocks(content: Any) -> Iterator[Block]:

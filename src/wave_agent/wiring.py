@@ -86,8 +86,10 @@ def make_calls(
     leftovers: Leftovers,
     sandbox: Sandbox | None,
     sync: Callable[[], None],
+    window: Callable[[], WindowFinder],
 ) -> CallRunner:
-    """`sync` brings to the disk what was asked, before a tool that changes something is used."""
+    """`sync` brings to the disk what was asked, before a tool that changes something is used. `window` is a function,
+    since another model has another one."""
     foundation, settings = ground.foundation, ground.foundation.settings
     # The model is told where the whole of a long output stands, so it may read there.
     inside = (foundation.project, *settings.additional_directories, str(ground.outputs))
@@ -101,6 +103,8 @@ def make_calls(
             outputs=ground.outputs,
             ledger=leftovers.entry,
             sandbox=sandbox,
+            window=lambda: window().known,
+            takes_images=lambda: window().takes_images(),
         ),
         rules=settings.rules,
         mode=foundation.mode,
@@ -151,6 +155,8 @@ def _of_model(ground: Ground, hooks: HookManager, calls: CallRunner, window: Win
     return {
         "model_name": name,
         "window": window,
+        "takes_images": window.takes_images,
+        "refuse_images": window.refuse_images,
         "fold_user_messages": bool(ground.foundation.settings.models.get(name, {}).get("foldUserMessages")),
         "compactor": Compactor(
             messages=ground.messages,

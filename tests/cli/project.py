@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sysconfig
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +51,6 @@ class Project:
         (self.directory / ".wave" / "settings.json").write_text(json.dumps(settings))
 
 
-def serving(*replies: Any) -> Any:
+def serving(*replies: Any, elsewhere: Mapping[str, Any] | None = None) -> Any:
     """A model server with these answers, for a `with` statement."""
-    return RecordingModelServer.in_thread(list(replies))
+    return RecordingModelServer.in_thread(list(replies), elsewhere=elsewhere)

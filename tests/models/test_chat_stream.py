@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from wave_agent.errors import ModelError
 from wave_agent.models.base import Delta, Reasoning, Text, ToolCall, Usage
 from wave_agent.models.chat_stream import AnswerReader
-from wave_agent.models.refusals import read_refusal
+from wave_agent.models.refusals import read_refusal, refuses_images, says_no_images
 from wave_agent.models.retries import Backoff, asked_wait
 from wave_agent.models.sse import MAX_EVENT, EventReader
 
@@ -137,6 +138,30 @@ def test_an_event_is_given_with_its_last_byte_and_the_end_completes_one() -> Non
     assert reader.feed(b"\ndata: b") == []
     assert reader.finish() == ["b"]
     assert reader.finish() == []
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "image input is not supported - hint: if this is unexpected, you may need to provide the mmproj",
+        "image input is not supported by this server",
+        "test is not a multimodal model",
+        "No endpoints found that support image input",
+        "unknown variant `image_url`, expected `text`",
+        "This model does not support image inputs",
+        "images are not allowed here",
+    ],
+)
+def test_servers_say_in_many_ways_that_they_take_no_images(message: str) -> None:
+    assert says_no_images(message)
+    assert refuses_images(ModelError(message, status=500))
+
+
+@pytest.mark.parametrize("message", ["overloaded", "the disk image is corrupt", "model not found", "not supported"])
+def test_other_troubles_are_not_taken_for_a_refusal_of_images(message: str) -> None:
+    assert not says_no_images(message)
+    assert not refuses_images(ModelError(message, status=500))
+    assert refuses_images(ModelError(message, status=400))  # of a request with images in it, that may be why
 
 
 def test_an_endless_event_is_refused() -> None:

@@ -13,6 +13,7 @@ from wave_agent import convert_messages_for_api as exported
 from wave_agent.messages import (
     Block,
     ErrorBlock,
+    Image,
     Message,
     NoticeBlock,
     Origin,
@@ -20,7 +21,7 @@ from wave_agent.messages import (
     TextBlock,
     ToolBlock,
 )
-from wave_agent.models.conversion import NO_RESULT, convert_messages_for_api
+from wave_agent.models.conversion import IMAGE_LEFT_OUT, NO_RESULT, convert_messages_for_api, has_images
 
 # Marks that random text never contains, so that finding one proves where it came from.
 USER_ONLY = "\u2620user-only\u2620"
@@ -110,6 +111,37 @@ def test_no_message_is_empty(conversation: list[Message]) -> None:
     for one in convert_messages_for_api(conversation):
         if one["role"] != "tool":  # a command may well print nothing
             assert one.get("tool_calls") or one["content"], one
+
+
+IMAGES = ToolBlock("c1", "Read", {}, "a.png", success=True, images=(Image("image/png", "aGk=", 3, 2),))
+URL = {"url": "data:image/png;base64,aGk="}
+
+
+def test_images_follow_all_results_of_their_batch_in_a_message_of_the_user() -> None:
+    batch = assistant(IMAGES, ToolBlock("c2", "Read", {}, "text", success=True))
+    converted = convert_messages_for_api([batch, user(TextBlock("Next", "user"))], images=True)
+    assert [one["role"] for one in converted] == ["assistant", "tool", "tool", "user", "user"]
+    assert converted[3]["content"] == [
+        {"type": "text", "text": "The image that Read has read (call c1):"},
+        {"type": "image_url", "image_url": URL},
+    ]
+
+
+def test_a_model_that_takes_no_images_is_told_where_one_was() -> None:
+    assert convert_messages_for_api([assistant(IMAGES)])[-1] == {"role": "user", "content": IMAGE_LEFT_OUT}
+    assert has_images([assistant(IMAGES)])
+    assert not has_images([user(TextBlock("Hi", "user")), assistant(ToolBlock("c1", "Read", {}, "text"))])
+
+
+def test_images_are_folded_with_what_the_user_says() -> None:
+    conversation = [assistant(IMAGES), user(TextBlock("Next", "user")), user(TextBlock("More", "user"))]
+    last = convert_messages_for_api(conversation, fold=True, images=True)[-1]
+    assert [part.get("text") for part in last["content"]] == [
+        "The image that Read has read (call c1):",
+        None,
+        "Next",
+        "More",
+    ]
 
 
 def test_texts_that_are_empty_make_no_message() -> None:

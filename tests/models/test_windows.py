@@ -45,6 +45,7 @@ def ollama(parameters: str = "", *, loaded: int | None = None, **more: Any) -> d
     }
 
 
+OLLAMA = Window(32768, "Ollama", images=False)
 LM_STUDIO_ROW = {
     "id": "google/gemma-3-4b",
     "object": "model",
@@ -66,25 +67,28 @@ VLLM = listing(
         "max_model_len": 8096,
     }
 )
+PROPS: dict[str, Any] = {
+    "default_generation_settings": {"id": 0, "n_ctx": 8192, "params": {"n_predict": -1}},
+    "total_slots": 4,
+    "model_path": "/models/q.gguf",
+}
+PROPS_AT = "GET /props?model=q.gguf&autoload=false"
 LLAMA_CPP = {
     "GET /v1/models": listing(
         {"id": "q.gguf", "object": "model", "owned_by": "llamacpp", "meta": {"n_ctx_train": 40960, "n_vocab": 151936}}
     ),
-    "GET /props?model=q.gguf&autoload=false": {
-        "default_generation_settings": {"id": 0, "n_ctx": 8192, "params": {"n_predict": -1}},
-        "total_slots": 4,
-        "model_path": "/models/q.gguf",
-    },
+    PROPS_AT: PROPS,
 }
 
 
-def open_router(length: int, of_provider: int | None) -> dict[str, Any]:
+def open_router(length: int, of_provider: int | None, **more: Any) -> dict[str, Any]:
     row = {
         "id": "qwen/qwen3-coder",
         "canonical_slug": "qwen/qwen3-coder",
         "context_length": length,
         "pricing": {"prompt": "0.0000002", "completion": "0.0000008"},
         "top_provider": {"context_length": of_provider, "max_completion_tokens": None, "is_moderated": False},
+        **more,
     }
     return {"GET /v1/models": {"data": [{"id": "other", "context_length": 1}, row]}}
 
@@ -154,17 +158,17 @@ async def window_of(answers: Mapping[str, Any], model: str, path: str = "") -> W
         (
             {"GET /api/v0/models": listing({**LM_STUDIO_ROW, "state": "loaded", "loaded_context_length": 4096})},
             "google/gemma-3-4b",
-            Window(4096, "LM Studio"),
+            Window(4096, "LM Studio", images=True),
         ),
         (
             {"GET /v1/models": listing({"id": "llama-3.3", "owned_by": "Meta", "context_window": 131072})},
             "llama-3.3",
             Window(131072, "the server's list of models"),
         ),
-        (ollama("num_ctx                        32768"), "qwen2.5-coder", Window(32768, "Ollama")),
-        (ollama(loaded=32768), "qwen2.5-coder", Window(32768, "Ollama")),
-        (ollama("num_ctx 65536"), "qwen2.5-coder", Window(32768, "Ollama")),
-        (ollama(remote_model="qwen3", remote_host="https://ollama.com"), "qwen2.5-coder", Window(32768, "Ollama")),
+        (ollama("num_ctx                        32768"), "qwen2.5-coder", OLLAMA),
+        (ollama(loaded=32768), "qwen2.5-coder", OLLAMA),
+        (ollama("num_ctx 65536"), "qwen2.5-coder", OLLAMA),
+        (ollama(remote_model="qwen3", remote_host="https://ollama.com"), "qwen2.5-coder", OLLAMA),
     ],
     ids=[
         "vllm",
@@ -181,6 +185,35 @@ async def window_of(answers: Mapping[str, Any], model: str, path: str = "") -> W
 )
 async def test_each_kind_of_server_tells_its_window(answers: dict[str, Any], model: str, window: Window) -> None:
     assert await window_of(answers, model) == window
+
+
+@pytest.mark.parametrize(
+    ("answers", "model", "images"),
+    [
+        ({**LLAMA_CPP, PROPS_AT: PROPS | {"modalities": {"vision": True, "audio": False}}}, "q.gguf", True),
+        ({**LLAMA_CPP, PROPS_AT: PROPS | {"modalities": {"vision": False, "audio": False}}}, "q.gguf", False),
+        (LLAMA_CPP, "q.gguf", None),
+        (ollama(capabilities=["completion", "vision"]), "qwen2.5-coder", True),
+        (ollama(capabilities=["completion"]), "qwen2.5-coder", False),
+        (ollama(capabilities=None), "qwen2.5-coder", None),
+        (open_router(8, 8, architecture={"input_modalities": ["text", "image"]}), "qwen/qwen3-coder", True),
+        (open_router(8, 8, architecture={"input_modalities": ["text"]}), "qwen/qwen3-coder", False),
+        ({"GET /api/v0/models": listing(LM_STUDIO_ROW)}, "google/gemma-3-4b", True),
+        ({"GET /api/v0/models": listing({**LM_STUDIO_ROW, "type": "llm"})}, "google/gemma-3-4b", False),
+        (
+            {"GET /v1/models": listing({"id": "m", "max_context_length": 9, "capabilities": {"vision": True}})},
+            "m",
+            True,
+        ),
+        ({"GET /v1/models": VLLM}, "meta-llama/Llama-3.1-8B", None),
+    ],
+)
+async def test_servers_tell_whether_a_model_takes_images(
+    answers: dict[str, Any], model: str, images: bool | None
+) -> None:
+    window = await window_of(answers, model)
+    assert window is not None
+    assert window.images is images
 
 
 @pytest.mark.parametrize(

@@ -14,15 +14,28 @@ class Session:
         self.outputs = outputs
         self.environment = environment
         self.emitted: list[str] = []
+        self.window: int | None = None
+        self.images = False
         self.tools = builtin_tools()
 
     async def call(self, name: str, **tool_input: Any) -> ToolResult:
         tool = find_tool(name, self.tools)
         arguments = tool.parse(tool.normalise(tool_input, str(self.project)))
-        context = ToolContext(
-            project_dir=self.project, environment=self.environment, outputs=self.outputs, emit=self.emitted.append
+        return await tool.run(arguments, self.context)
+
+    @property
+    def context(self) -> ToolContext:
+        return ToolContext(
+            project_dir=self.project,
+            environment=self.environment,
+            outputs=self.outputs,
+            emit=self.emitted.append,
+            window=lambda: self.window,
+            takes_images=self._takes_images,
         )
-        return await tool.run(arguments, context)
+
+    async def _takes_images(self) -> bool:
+        return self.images
 
     async def bash(self, command: str, **tool_input: Any) -> ToolResult:
         return await self.call("Bash", command=command, **tool_input)

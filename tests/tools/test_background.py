@@ -52,8 +52,8 @@ async def test_long_output_is_cut_per_look(session: Session) -> None:
     (file,) = session.outputs.iterdir()
     await until(lambda: file.read_text().endswith("\n20000\n"))
     content = (await session.call("BashOutput", bash_id="bash_1")).content
-    assert f"the whole is in {file} …]" in content
-    assert len(content) < 30_500
+    assert f"the whole is in {file}: Grep it, or Read it with offset and limit …]" in content
+    assert len(content) <= 30_000
 
 
 async def test_it_runs_in_the_working_directory_and_does_not_change_it(session: Session) -> None:

@@ -36,6 +36,11 @@ async def shout(text: str) -> str:
     return text.upper()
 
 
+class Tree(msgspec.Struct):
+    name: str
+    leaves: "tuple[Tree, ...]"
+
+
 class Colour(Enum):
     RED = "red"
     BLUE = "blue"
@@ -107,11 +112,27 @@ def test_types_with_a_name_stand_in_the_schema_itself() -> None:
         return f"{point.x},{point.y} {colour.value}"
 
     schema = paint.schema()
-    assert schema["properties"]["point"] == {"$ref": "#/$defs/Point"}
-    assert schema["$defs"].keys() == {"Point", "Colour"}
+    point = {"x": {"type": "integer"}, "y": {"type": "integer", "default": 0}}
+    assert schema["properties"]["point"] == {"type": "object", "properties": point, "required": ["x"]}
+    assert schema["properties"]["colour"] == {"enum": ["blue", "red"], "default": "red"}
     assert json.loads(json.dumps(schema)) == schema
     parsed = paint.parse({"point": {"x": 1}, "colour": "blue"})
     assert (parsed.point, parsed.colour) == (Point(1), Colour.BLUE)
+
+
+def test_a_type_that_holds_itself_is_any_object_where_it_would_begin_again() -> None:
+    @tool
+    def grow(tree: Tree) -> str:
+        """Grow it."""
+        return str(tree)
+
+    leaves = {"type": "array", "items": {"type": "object"}}
+    tree = {
+        "type": "object",
+        "properties": {"name": {"type": "string"}, "leaves": leaves},
+        "required": ["name", "leaves"],
+    }
+    assert grow.schema()["properties"]["tree"] == tree
 
 
 def test_an_optional_parameter_may_be_null() -> None:

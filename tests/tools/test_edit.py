@@ -91,6 +91,9 @@ async def test_a_missing_file_is_told_the_nearest_name(session: Session) -> None
 async def test_a_binary_file_is_refused(session: Session) -> None:
     _, result = await edit(session, b"a\0b", "a", "b")
     assert not result.ran
+    assert "has not been read" in result.content
+    await session.call("Write", file_path="b.txt", content="a\0b")
+    result = await session.call("Edit", file_path="b.txt", old_string="a", new_string="b")
     assert "not a text file" in result.content
 
 

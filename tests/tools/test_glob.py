@@ -66,7 +66,7 @@ class TestGlob:
     async def test_many_files_are_cut_with_a_note(self, searcher: Session) -> None:
         write(searcher.project, {f"{number:04}": "" for number in range(600)})
         lines = await glob(searcher, "*")
-        assert lines[499:] == ["0499", "[Cut after 500 files: use a narrower pattern or path]"]
+        assert lines[499:] == ["0499", "[500 of 600 files shown: use a narrower pattern or path]"]
 
     async def test_links_are_listed_and_not_entered(self, searcher: Session, tmp_path: Path) -> None:
         (searcher.project / "loop").symlink_to(searcher.project)

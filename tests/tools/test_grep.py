@@ -48,7 +48,9 @@ class TestGrep:
             ({"pattern": "e.*u", "multiline": True, "output_mode": "count"}, ["a.py:4"]),
             ({"pattern": "o\r?\nT", "multiline": True}, ["b/c.py"]),
             ({"pattern": r"o\nt"}, ["No matches found.", "[To match across lines set multiline]"]),
-            ({"pattern": r"(?<=t)wo", "path": "a.py"}, ["a.py"]),  # rg alone would refuse it
+            ({"path": "d.txt"}, ["d.txt:1:two"]),  # who searches one file knows its name
+            ({"path": "d.txt", "output_mode": "files_with_matches"}, ["d.txt"]),
+            ({"pattern": r"(?<=t)wo", "glob": "a.py"}, ["a.py"]),  # rg alone would refuse it
             ({"pattern": "[[:alpha:]]{5}"}, ["a.py"]),
             ({"pattern": r"(?<first>t)(?P=first)"}, ["No matches found."]),
         ],
@@ -73,7 +75,8 @@ class TestGrep:
         write(searcher.project, {"a.txt": "x\n" * 300})
         lines = await grep(searcher, "x", output_mode="content")
         assert lines[249].startswith("a.txt:250:")
-        assert lines[250:] == ["[Cut after 250 lines: narrow the search with path or glob, or raise head_limit]"]
+        more = "Narrow the search with path or glob, or raise head_limit"
+        assert lines[250:] == [f"[250 lines shown, of 300 matching lines in 1 files. {more}]"]
         assert len(await grep(searcher, "x", output_mode="content", head_limit=3)) == 4
         assert len(await grep(searcher, "x", output_mode="content", head_limit=300)) == 300
         assert len(await grep(searcher, "x", output_mode="content", head_limit=0)) == 300
@@ -83,6 +86,34 @@ class TestGrep:
         result = await searcher.call("Grep", pattern="x", output_mode="content", head_limit=0)
         assert len(result.content) < 30_500
         assert result.response["truncated"]
+
+    async def test_a_cut_list_says_how_many_there_are(self, searcher: Session) -> None:
+        write(searcher.project, {f"{number:03}.txt": "x\nx\n" for number in range(120)})
+        assert (await grep(searcher, "x", head_limit=5))[5].startswith("[5 lines shown, of 120 files with matches. ")
+        lines = await grep(searcher, "x", head_limit=5, output_mode="content")
+        assert lines[5].startswith("[5 lines shown, of 240 matching lines in 120 files. ")
+
+    async def test_what_is_shown_is_not_lost_to_a_file_that_takes_for_ever_to_count(self, searcher: Session) -> None:
+        write(searcher.project, {"a.txt": "ab\nab\n", "b.txt": "a" * 60})
+        (line, note) = await grep(searcher, "(?:a|a)*(?=b)", output_mode="content", head_limit=1)
+        assert line == "a.txt:1:ab"
+        assert "of at least 2 matching lines in 1 files (counting was given up)" in note
+
+    async def test_a_result_takes_at_most_a_quarter_of_the_window(self, searcher: Session) -> None:
+        write(searcher.project, {"a.txt": ("x" * 100 + "\n") * 3000})
+        searcher.window = 8000
+        for limit in (0, 2900):
+            result = await searcher.call("Grep", pattern="x", output_mode="content", head_limit=limit)
+            assert 5000 < len(result.content) <= 6000
+            assert "of 3,000 matching lines" in result.content
+
+    async def test_who_asks_for_more_gets_it_within_the_quarter(self, searcher: Session) -> None:
+        write(searcher.project, {"a.txt": ("x" * 100 + "\n") * 3000})
+        searcher.window = 100_000
+        result = await searcher.call("Grep", pattern="x", path="a.txt", head_limit=2000)
+        assert result.long
+        assert 70_000 < len(result.content) <= 75_000
+        assert len((await searcher.call("Grep", pattern="x", path="a.txt")).content) <= 30_000
 
     async def test_a_long_line_is_shown_around_the_match(self, searcher: Session) -> None:
         write(searcher.project, {"a.js": "x" * 5000 + "needle" + "y" * 5000})

@@ -1,7 +1,10 @@
 """Read's promises."""
 
+import json
 import os
+import shutil
 from pathlib import Path
+from typing import Any, ClassVar
 
 import pytest
 
@@ -63,8 +66,8 @@ async def test_long_lines_are_cut_with_a_note(session: Session) -> None:
 async def test_all_lines_together_are_bounded(session: Session) -> None:
     session.file("a.txt", ("x" * 1500 + "\n") * 500)
     content = (await session.call("Read", file_path="a.txt")).content
-    assert len(content) < 105_000
-    assert content.endswith("[Lines 1 to 66 of 500. The next is offset 67]")
+    assert len(content) <= 30_000
+    assert content.endswith("[Lines 1 to 19 of 500, as many as one result may have. The next is offset 20]")
 
 
 async def test_an_empty_file_is_said_to_be_empty(session: Session) -> None:
@@ -76,15 +79,15 @@ async def test_an_empty_file_is_said_to_be_empty(session: Session) -> None:
 @pytest.mark.parametrize(
     ("data", "kind"),
     [
-        (b"\x89PNG\r\n\x1a\n....", "a PNG image"),
+        (b"\x89PNG\r\n\x1a\n....", "a PNG image"),  # cut off, as are the next two
         (b"\xff\xd8\xff\xe0", "a JPEG image"),
         (b"RIFF\x00\x00\x00\x00WEBPVP8 ", "a WebP image"),
-        (b"%PDF-1.7\n", "a PDF document"),
+        (b"PK\x03\x04....", "a ZIP archive"),
         (b"text\0text", "a binary file"),
         (bytes(range(1, 32)), "a binary file"),
         (b"\xff\xfe\x00", "a binary file"),
     ],
-    ids=["png", "jpeg", "webp", "pdf", "nul", "controls", "broken utf-16"],
+    ids=["png", "jpeg", "webp", "zip", "nul", "controls", "broken utf-16"],
 )
 async def test_what_is_no_text_is_said_and_not_dumped(session: Session, data: bytes, kind: str) -> None:
     path = session.file("a.bin", data)
@@ -193,3 +196,158 @@ async def test_a_link_is_read_through(session: Session, tmp_path: Path) -> None:
     (tmp_path / "target").write_text("x")
     (session.project / "link").symlink_to(tmp_path / "target")
     assert (await session.call("Read", file_path="link")).content == "     1\tx"
+
+
+class TestUnlocking:
+    @pytest.mark.parametrize(
+        ("content", "tool_input"),
+        [(b"a\0b", {}), ("one\n", {"offset": 5}), (b"%PDF-1.7", {})],
+        ids=["binary", "", "pdf"],
+    )
+    async def test_a_read_that_failed_unlocks_no_write(
+        self, session: Session, content: bytes | str, tool_input: dict[str, Any]
+    ) -> None:
+        path = session.file("a", content)
+        session.environment = {"PATH": "/nowhere"}
+        before = path.read_bytes()
+        assert not (await session.call("Read", file_path="a", **tool_input)).ran
+        written = await session.call("Write", file_path="a", content="x")
+        assert "has not been read" in written.content
+        assert path.read_bytes() == before
+
+
+class TestNotebooks:
+    NOTEBOOK: ClassVar[dict[str, Any]] = {
+        "metadata": {"kernelspec": {"language": "python"}},
+        "cells": [
+            {"cell_type": "markdown", "source": ["# Title\n", "text"]},
+            {
+                "cell_type": "code",
+                "id": "c2",
+                "source": "print(1)",
+                "outputs": [
+                    {"output_type": "stream", "name": "stdout", "text": ["1\n"]},
+                    {"output_type": "execute_result", "data": {"text/plain": "<Figure>", "image/png": "aGk="}},
+                    {
+                        "output_type": "error",
+                        "ename": "KeyError",
+                        "evalue": "'x'",
+                        "traceback": ["\x1b[31mline\x1b[0m"],
+                    },
+                ],
+            },
+        ],
+    }
+
+    async def read(self, session: Session, notebook: object, **rest: object) -> list[str]:
+        session.file("a.ipynb", json.dumps(notebook))
+        result = await session.call("Read", file_path="a.ipynb", **rest)
+        return [line.partition("\t")[2] or line for line in result.content.split("\n")]
+
+    async def test_a_notebook_is_shown_as_its_cells(self, session: Session) -> None:
+        assert await self.read(session, self.NOTEBOOK) == [
+            "[Notebook: 2 cells, python. Its cells are shown, not its JSON, which is what Edit changes]",
+            "[Cell 1: markdown]",
+            "# Title",
+            "text",
+            "[Cell 2: code, id c2]",
+            "print(1)",
+            "[Output, stdout]",
+            "1",
+            "[Output]",
+            "<Figure>",
+            "[Output: image/png, 4 characters, not shown]",
+            "[Error: KeyError: 'x']",
+            "line",
+        ]
+
+    async def test_long_outputs_are_shortened_in_the_middle(self, session: Session) -> None:
+        output = {"output_type": "stream", "text": "a" * 5000 + "\nlast"}
+        lines = await self.read(session, {"cells": [{"cell_type": "code", "source": "x", "outputs": [output]}]})
+        assert "[… 3,005 characters of output left out …]" in lines
+        assert lines[-1] == "last"
+
+    async def test_it_is_read_in_parts_like_other_files(self, session: Session) -> None:
+        lines = await self.read(session, self.NOTEBOOK, offset=3, limit=1)
+        assert lines == ["# Title", "[Lines 3 to 3 of 13. The next is offset 4]"]
+
+    @pytest.mark.parametrize(
+        "content", ["{", '{"cells": 5}', "[1]", "[" * 100_000], ids=["cut", "cells", "list", "deep"]
+    )
+    async def test_what_is_no_notebook_is_text(self, session: Session, content: str) -> None:
+        session.file("a.ipynb", content)
+        result = await session.call("Read", file_path="a.ipynb")
+        assert result.content.startswith(f"     1\t{content[:100]}")
+
+    @pytest.mark.parametrize(
+        "cells",
+        [[5], [{}], [{"source": None, "outputs": 5}], [{"source": [1], "outputs": [None, {"output_type": "error"}]}]],
+    )
+    async def test_odd_cells_do_not_break_it(self, session: Session, cells: object) -> None:
+        assert (await self.read(session, {"cells": cells, "metadata": 5}))[1].startswith("[Cell 1: ")
+
+
+class TestPDF:
+    def converter(self, session: Session, script: str) -> None:
+        """A `pdftotext` that does this."""
+        program = session.file("bin/pdftotext", f"#!/bin/sh\n{script}\n")
+        program.chmod(0o755)
+        session.environment = {"PATH": f"{program.parent}:{os.environ['PATH']}"}
+        session.file("a.pdf", b"%PDF-1.7\n")
+
+    async def test_its_text_is_shown_page_by_page(self, session: Session) -> None:
+        self.converter(session, r'printf "%s\n\f" "$*" two')
+        result = await session.call("Read", file_path="a.pdf")
+        assert [line.partition("\t")[2] for line in result.content.split("\n")] == [
+            "[Page 1 of 2]",
+            f"-q -layout -enc UTF-8 {session.project}/a.pdf -",
+            "[Page 2 of 2]",
+            "two",
+        ]
+        assert (await session.call("Read", file_path="a.pdf", offset=4)).content == "     4\ttwo"
+
+    async def test_without_the_program_it_says_what_to_install(self, session: Session) -> None:
+        self.converter(session, "exit 0")
+        session.environment = {"PATH": "/nowhere"}
+        result = await session.call("Read", file_path="a.pdf")
+        assert not result.ran
+        assert "poppler-utils" in result.content
+
+    @pytest.mark.parametrize(
+        ("script", "says"),
+        [
+            ("echo 'Incorrect password' >&2; exit 1", "cannot read: Incorrect password"),
+            ("exit 3", "cannot read: exit code 3"),
+            (r'printf "\f\f"', "a PDF of 2 pages without text"),
+        ],
+        ids=["reason", "no reason", "a scan"],
+    )
+    async def test_a_pdf_without_text_is_refused_with_the_reason(
+        self, session: Session, script: str, says: str
+    ) -> None:
+        self.converter(session, script)
+        result = await session.call("Read", file_path="a.pdf")
+        assert not result.ran
+        assert says in result.content
+
+    async def test_a_text_without_end_is_cut(self, session: Session) -> None:
+        self.converter(session, "yes 'a line of text' | head -c 9000000")
+        result = await session.call("Read", file_path="a.pdf", offset=559243)
+        assert result.content.endswith("[The rest is left out: the text is longer than 8 MiB]")
+
+    @pytest.mark.skipif(shutil.which("pdftotext") is None, reason="pdftotext is not installed")
+    async def test_the_real_program_reads_a_real_pdf(self, session: Session) -> None:
+        session.file("a.pdf", HELLO)
+        assert "Hello, page" in (await session.call("Read", file_path="a.pdf")).content
+
+
+HELLO = b"""%PDF-1.4
+1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj
+2 0 obj<</Type/Pages/Kids[3 0 R]/Count 1>>endobj
+3 0 obj<</Type/Page/Parent 2 0 R/MediaBox[0 0 300 100]/Contents 4 0 R/Resources<</Font<</F 5 0 R>>>>>>endobj
+4 0 obj<</Length 43>>stream
+BT /F 24 Tf 20 40 Td (Hello, page) Tj ET
+endstream endobj
+5 0 obj<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>endobj
+trailer<</Root 1 0 R>>
+"""

@@ -51,9 +51,80 @@ def test_what_the_model_is_told_of_them_is_short() -> None:
     assert len(json.dumps(specs)) < 8 << 10
 
 
-def test_an_unknown_tool_is_told_the_nearest_name() -> None:
-    with pytest.raises(ToolInputError, match=r'no tool "bsh" \(did you mean "Bash"\?\): there are Bash, BashOutput'):
-        find_tool("bsh", builtin_tools())
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("bsh", "Bash"),
+        ("bash", "Bash"),
+        ("functions.Bash", "Bash"),
+        ("run_shell_command", "Bash"),
+        ("shell", "Bash"),
+        ("read_file", "Read"),
+        ("default_api:view", "Read"),
+        ("write_to_file", "Write"),
+        ("str_replace_based_edit_tool", "Edit"),
+        ("MultiEdit", "Edit"),
+        ("LS", "Glob"),
+        ("grep_search", "Grep"),
+        ("todo_write", "TodoWrite"),
+        ("update_plan", "TodoWrite"),
+        ("KillBash", "KillShell"),
+    ],
+)
+def test_an_unknown_tool_is_answered_with_the_one_to_call(name: str, meant: str) -> None:
+    with pytest.raises(ToolInputError) as refusal:
+        find_tool(name, builtin_tools())
+    assert str(refusal.value).startswith(f'There is no tool "{name}". Call {meant} instead. The tools are Bash, Bash')
+
+
+def test_where_nothing_is_likely_the_tools_are_listed_all_the_same() -> None:
+    with pytest.raises(ToolInputError, match=r'^There is no tool "fly"\. The tools are Bash, BashOutput, '):
+        find_tool("fly", builtin_tools())
+
+
+def test_a_tool_that_is_not_there_is_not_advised() -> None:
+    tools = [tool for tool in builtin_tools() if tool.name != "Bash"]
+    with pytest.raises(ToolInputError, match=r'no tool "shell"\. The tools are'):
+        find_tool("shell", tools)
+
+
+def test_no_schema_refers_to_another_place() -> None:
+    schemas = json.dumps([tool.schema() for tool in builtin_tools()])
+    assert "$ref" not in schemas
+    assert "$defs" not in schemas
+
+
+@pytest.mark.parametrize(
+    ("name", "tool_input", "says"),
+    [
+        ("Read", {"file_path": "a", "line": 3}, "unknown field `line`. The fields are file_path, offset, limit"),
+        (
+            "Bash",
+            {"comand": "ls"},
+            'unknown field `comand` (did you mean "command"?). The fields are command, timeout, description, ',
+        ),
+        (
+            "Grep",
+            {"pattern": "x", "output_mode": "contents"},
+            "Invalid enum value 'contents' - at `$.output_mode` (did you mean \"content\"?). The values are content, ",
+        ),
+        (
+            "TodoWrite",
+            {"todos": [{"content": "x", "status": "done"}]},
+            "Invalid enum value 'done' - at `$.todos[0].status`. The values are completed, in_progress, pending",
+        ),
+        (
+            "TodoWrite",
+            {"todos": [{"content": "x", "status": "pending", "priority": 1}]},
+            "unknown field `priority` - at `$.todos[0]`. The fields are content, status, activeForm",
+        ),
+        ("Edit", {"file_path": "a"}, "Required are file_path, old_string, new_string"),
+    ],
+)
+def test_wrong_input_is_answered_with_what_there_is(name: str, tool_input: dict[str, object], says: str) -> None:
+    with pytest.raises(ToolInputError) as refusal:
+        find_tool(name, builtin_tools()).parse(tool_input)
+    assert says in str(refusal.value)
 
 
 async def test_sessions_share_nothing(session: Session) -> None:

@@ -76,6 +76,8 @@ def test_grep_finds_the_same_with_and_without_rg(
             "after": 1,
             "before": 0,
             "head_limit": 0,
+            "characters": 30_000,
+            "size": 120_000,
             "multiline": multiline,
         }
         assert search({**request, "rg": RG}, few=0) == search({**request, "rg": None})
@@ -98,6 +100,7 @@ def test_ignored_is_what_git_ignores(paths: set[str], rules: list[str], nested: 
             if (root / name).is_dir():
                 (root / name / ".gitignore").write_text("\n".join(lines))
         request = {"kind": "glob", "path": directory, "project": directory, "pattern": "*", "head_limit": 0}
+        request |= {"characters": 30_000, "size": 120_000}
         assert search(request)["lines"] == files_of_git(directory)
 
 

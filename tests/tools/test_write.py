@@ -55,9 +55,32 @@ class TestWrite:
         assert (await session.call("Edit", file_path="a.txt", old_string="old", new_string="new")).success
         assert (await session.call("Write", file_path="a.txt", content="newer\n")).success
 
-    async def test_a_binary_file_that_was_looked_at_may_be_replaced(self, session: Session) -> None:
-        session.file("a.txt", b"\0\1\2")
-        assert (await change(session, "Write")).success
+    async def test_a_file_that_could_not_be_shown_may_not_be_replaced(self, session: Session) -> None:
+        path = session.file("a.txt", b"\0\1\2")
+        result = await change(session, "Write")
+        assert not result.ran
+        assert "has not been read" in result.content
+        assert path.read_bytes() == b"\0\1\2"
+
+    @pytest.mark.parametrize(
+        ("before", "content", "after"),
+        [
+            (b"a\r\nb\r\n", "c\nd\n", b"c\r\nd\r\n"),
+            (b"a\r\nb\r\n", "c\r\nd\n", b"c\r\nd\n"),  # it says itself which it wants
+            (b"a\nb\nc\r\n", "c\nd\n", b"c\nd\n"),
+            (b"a", "c\nd\n", b"c\nd\n"),
+        ],
+        ids=["CRLF", "CRLF, and some in the content", "mostly LF", "one line"],
+    )
+    async def test_a_file_keeps_its_line_ends(
+        self, session: Session, before: bytes, content: str, after: bytes
+    ) -> None:
+        path = session.file("a.txt", before)
+        await session.call("Read", file_path="a.txt")
+        await session.call("Write", file_path="a.txt", content=content)
+        assert path.read_bytes() == after
+        await session.call("Edit", file_path="a.txt", old_string="d", new_string="e")
+        assert path.read_bytes() == after.replace(b"d", b"e")
 
     async def test_a_dangling_link_gets_its_target(self, session: Session, tmp_path: Path) -> None:
         (session.project / "link").symlink_to(tmp_path / "there")

@@ -17,18 +17,20 @@ _GAP = "[\\s\u200b-\u200f\u2060-\u2064\ufeff]*+"
 """White space and what nobody sees."""
 _FORGED = re.compile(f"<(?={_GAP}/?+{_GAP}{_GAP.join('hook')}(?![\\w.:-]))", re.IGNORECASE)
 """Our own tag and nothing else: `<HookForm>` in a source file has to stay what `Edit` will find there."""
+IMAGE_LEFT_OUT = "[An image that a tool has read is left out here. Read it again if you need it.]"
 NO_RESULT = "This call was interrupted and has no result."
 
 
 def convert_messages_for_api(
-    messages: Iterable[Message], *, system: str | None = None, fold: bool = False
+    messages: Iterable[Message], *, system: str | None = None, fold: bool = False, images: bool = False
 ) -> list[dict[str, Any]]:
     """The conversation in the chat format. `fold` joins user messages in a row, for templates that want turns.
+    `images`: the model takes them; otherwise it is told where one was.
 
     Each call is followed by its result, in call order; error, notice and reasoning blocks are left out, and messages
     that are left empty with them.
     """
-    return _whole(list(chain.from_iterable(map(_converted, messages))), system, fold=fold)
+    return _whole(list(chain.from_iterable(map(_converted, messages))), system, fold=fold, images=images)
 
 
 class Converter:
@@ -38,12 +40,18 @@ class Converter:
         self._each = EachOnce(_converted)
 
     def convert(
-        self, messages: Sequence[Message], *, system: str | None = None, fold: bool = False
+        self, messages: Sequence[Message], *, system: str | None = None, fold: bool = False, images: bool = False
     ) -> list[dict[str, Any]]:
-        return _whole(self._each(messages), system, fold=fold)
+        return _whole(self._each(messages), system, fold=fold, images=images)
 
 
-def _whole(converted: list[dict[str, Any]], system: str | None, *, fold: bool) -> list[dict[str, Any]]:
+def has_images(messages: Iterable[Message]) -> bool:
+    return any(isinstance(block, ToolBlock) and block.images for message in messages for block in message.blocks)
+
+
+def _whole(converted: list[dict[str, Any]], system: str | None, *, fold: bool, images: bool) -> list[dict[str, Any]]:
+    if not images:
+        converted = [_without_images(message) for message in converted]
     if system:
         converted.insert(0, {"role": "system", "content": system})
     return _folded(converted) if fold else converted
@@ -57,10 +65,24 @@ def _folded(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
     folded: list[dict[str, Any]] = []
     for message in messages:
         if folded and message["role"] == "user" == folded[-1]["role"]:
-            folded[-1] = {"role": "user", "content": f"{folded[-1]['content']}\n\n{message['content']}"}
+            folded[-1] = {"role": "user", "content": _joined(folded[-1]["content"], message["content"])}
         else:
             folded.append(message)
     return folded
+
+
+def _joined(first: str | list[Any], second: str | list[Any]) -> str | list[Any]:
+    """Two contents as one: texts, or lists of parts."""
+    if isinstance(first, str) and isinstance(second, str):
+        return f"{first}\n\n{second}"
+    parts = [[{"type": "text", "text": one}] if isinstance(one, str) else one for one in (first, second)]
+    return [*parts[0], *parts[1]]
+
+
+def _without_images(message: dict[str, Any]) -> dict[str, Any]:
+    if not isinstance(message["content"], list):
+        return message
+    return {**message, "content": IMAGE_LEFT_OUT}
 
 
 def _user(message: Message) -> list[dict[str, Any]]:
@@ -78,7 +100,7 @@ def _assistant(message: Message) -> list[dict[str, Any]]:
     if not calls:
         return [{"role": "assistant", "content": text}] if text else []
     asked = {"role": "assistant", "content": text, "tool_calls": [_call(block) for block in calls]}
-    return [asked, *(_result(block) for block in calls)]
+    return [asked, *(_result(block) for block in calls), *_images(calls)]
 
 
 def _call(block: ToolBlock) -> dict[str, Any]:
@@ -93,6 +115,17 @@ def _call(block: ToolBlock) -> dict[str, Any]:
 def _result(block: ToolBlock) -> dict[str, Any]:
     content = NO_RESULT if block.result is None else _for_model(block.result, block.origin)
     return {"role": "tool", "tool_call_id": block.id, "content": content}
+
+
+def _images(calls: Sequence[ToolBlock]) -> list[dict[str, Any]]:
+    """In a message of the user: a tool's message carries text alone. It follows all results of the batch."""
+    parts: list[dict[str, Any]] = []
+    for block in calls:
+        for image in block.images:
+            url = f"data:{image.media_type};base64,{image.data}"
+            parts.append({"type": "text", "text": f"The image that {block.name} has read (call {block.id}):"})
+            parts.append({"type": "image_url", "image_url": {"url": url}})
+    return [{"role": "user", "content": parts}] if parts else []
 
 
 def _text(block: TextBlock) -> str:

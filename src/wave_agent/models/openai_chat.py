@@ -13,7 +13,7 @@ from wave_agent.errors import ModelError
 from wave_agent.models.base import Delta, ModelRequest, Retry, Text
 from wave_agent.models.chat_stream import AnswerReader
 from wave_agent.models.probe import Probe
-from wave_agent.models.refusals import Refusal, advice, hiding, one_line, read_refusal, refusal_in
+from wave_agent.models.refusals import Refusal, advice, hiding, one_line, read_refusal, refusal_in, says_no_images
 from wave_agent.models.retries import RETRIED_STATUSES, Backoff, Failure, asked_wait
 from wave_agent.models.routes import chat_endpoint, proxy_for
 from wave_agent.models.sse import EventReader
@@ -238,7 +238,8 @@ class OpenAIChatModel:
         if 300 <= status < 400:
             target = one_line(response.headers.get("location", "elsewhere"))
             return Failure(f"{reason} (it points to {target})", again=False, advice="Check the base URL.")
-        again = status in RETRIED_STATUSES and refusal.code != "insufficient_quota"
+        final = refusal.code == "insufficient_quota" or says_no_images(refusal.message)  # llama.cpp: with status 500
+        again = status in RETRIED_STATUSES and not final
         hint = advice(status, model, has_key=bool(self._key))
         wait = asked_wait(response.headers, self._now())
         return Failure(reason, again=again, advice=hint, status=status, wait=wait)

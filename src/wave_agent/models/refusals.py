@@ -6,11 +6,22 @@ from typing import Any, cast
 
 import msgspec
 
+from wave_agent.errors import ModelError
 from wave_agent.text import strip_controls
 
 _MAX_MESSAGE = 500
 _SHORTEST_SECRET = 8
 """Shorter keys are words like `EMPTY` and `ollama`, which local servers are given: hiding those would hide text."""
+
+
+_NO_IMAGES = re.compile(
+    r"(image|vision|multi-?modal|mmproj).{0,80}(not |n't |un)(be )?(support|allow|enabl|accept|available|configur)"
+    r"|(not|n't) (a )?(support|accept|allow|take|multi-?modal).{0,40}(image|vision|model)"
+    r"|no endpoints.{0,40}image|unknown variant .?image_url",
+    re.IGNORECASE,
+)
+"""How llama.cpp, vLLM, OpenRouter and others say that a model takes no images."""
+_ABOUT_THE_REQUEST = frozenset({400, 404, 413, 415, 422})
 
 
 class Refusal(msgspec.Struct, frozen=True):
@@ -52,6 +63,15 @@ def one_line(text: str) -> str:
     """Without line breaks and control characters, and not too long to read."""
     text = " ".join(strip_controls(text).split())
     return text if len(text) <= _MAX_MESSAGE else f"{text[:_MAX_MESSAGE]}…"
+
+
+def says_no_images(message: str) -> bool:
+    return _NO_IMAGES.search(message) is not None
+
+
+def refuses_images(error: ModelError) -> bool:
+    """Whether a request that had images in it may go better without them."""
+    return error.status in _ABOUT_THE_REQUEST or says_no_images(str(error))
 
 
 def hiding(secrets: Iterable[str | None]) -> Callable[[str], str]:

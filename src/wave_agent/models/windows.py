@@ -7,6 +7,7 @@ from typing import Any, Protocol, cast
 from urllib.parse import quote, urlsplit
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 _SECONDS = 3.0
 """For one request. Servers tell this from memory; one that does not is busy, and the answer is not worth the wait."""
@@ -30,6 +31,8 @@ class Window(Struct, frozen=True):
     """Who told."""
     warning: str | None = None
     """What the user should know: the server takes in less than the model could, and does not say so."""
+    images: bool | None = None
+    """Whether the model takes images, where the server says so."""
 
 
 class Fetch(Protocol):
@@ -70,7 +73,8 @@ class _Server:
         if "top_provider" in row:
             lengths = (_tokens(row, "context_length"), _tokens(_mapping(row["top_provider"]), "context_length"))
             told = [length for length in lengths if length]
-            return Window(min(told), "OpenRouter") if told else None
+            taken = _images_in(_mapping(row.get("architecture")).get("input_modalities"), "image")
+            return Window(min(told), "OpenRouter", images=taken) if told else None
         # These tell the window that the model runs with. Their lists of models tell what it was made for, if anything.
         asks = [self._ollama, self._lm_studio, self._llama_cpp]
         if row.get("owned_by") == "llamacpp":
@@ -79,7 +83,9 @@ class _Server:
             if found := await ask():
                 return found
         told = [_tokens(row, key) for key in ("context_length", "context_window", "max_context_length")]
-        return next((Window(tokens, "the server's list of models") for tokens in told if tokens), None)
+        sees = _mapping(row.get("capabilities")).get("vision")  # as Mistral tells it
+        images = sees if isinstance(sees, bool) else None
+        return next((Window(tokens, "the server's list of models", images=images) for tokens in told if tokens), None)
 
     async def _ollama(self) -> Window | None:
         shown = await self._ask("POST", f"{self._root}/api/show", {"model": self._model}) or _NOTHING
@@ -87,6 +93,10 @@ class _Server:
         trained = _tokens(info, f"{info.get('general.architecture')}.context_length")
         if trained is None:
             return None
+        images = _images_in(shown.get("capabilities"), "vision")
+        return replace(await self._ollama_window(shown, trained), images=images)
+
+    async def _ollama_window(self, shown: Mapping[str, Any], trained: int) -> Window:
         if "remote_model" in shown:  # it runs in Ollama's cloud, at its full length
             return Window(trained, "Ollama")
         if chosen := re.search(r"^num_ctx\s+([0-9]{1,9})\s*$", str(shown.get("parameters")), re.MULTILINE):
@@ -107,8 +117,9 @@ class _Server:
 
     async def _lm_studio(self) -> Window | None:
         row = self._row((await self._ask("GET", f"{self._root}/api/v0/models") or _NOTHING).get("data"))
+        images = {"vlm": True, "llm": False}.get(str(row.get("type")))
         if tokens := _tokens(row, "loaded_context_length"):
-            return Window(tokens, "LM Studio")
+            return Window(tokens, "LM Studio", images=images)
         longest = _tokens(row, "max_context_length")
         if longest is None:
             return None
@@ -116,14 +127,16 @@ class _Server:
         warning = (
             f"{self._model} is not loaded, and LM Studio may load it with less than its {longest} tokens: {advice}"
         )
-        return Window(longest, "LM Studio", warning)
+        return Window(longest, "LM Studio", warning, images)
 
     async def _llama_cpp(self) -> Window | None:
         # Where one server runs several models, the query says which, and that asking is no reason to load it.
         url = f"{self._root}/props?model={quote(self._model, safe='')}&autoload=false"
         properties = await self._ask("GET", url) or _NOTHING
         tokens = _tokens(_mapping(properties.get("default_generation_settings")), "n_ctx")
-        return Window(tokens, "llama.cpp") if tokens else None
+        sees = _mapping(properties.get("modalities")).get("vision")
+        images = sees if isinstance(sees, bool) else None
+        return Window(tokens, "llama.cpp", images=images) if tokens else None
 
     def _row(self, rows: object) -> Mapping[str, Any]:
         return next((row for row in _rows(rows) if row.get("id") == self._model), _NOTHING)
@@ -149,6 +162,11 @@ def _rows(value: object) -> list[Mapping[str, Any]]:
 def _tokens(row: Mapping[str, Any], key: str) -> int | None:
     value = row.get(key)
     return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
+
+
+def _images_in(capabilities: object, name: str) -> bool | None:
+    """Whether a list of what a model can do has this in it; None if there is no such list."""
+    return name in cast(list[object], capabilities) if isinstance(capabilities, list) else None
 
 
 _WIDE = re.compile(r"[\u0800-\U0010ffff]+")

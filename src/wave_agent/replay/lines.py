@@ -103,5 +103,6 @@ def result_text(part: dict[str, Any]) -> str:
         return content
     if not isinstance(content, list):
         return ""
-    texts = [cast(dict[str, Any], one).get("text", "") for one in cast(list[Any], content) if isinstance(one, dict)]
+    parts = [cast(dict[str, Any], one) for one in cast(list[Any], content) if isinstance(one, dict)]
+    texts = [part.get("text", "") for part in parts if part.get("type") != "image"]
     return "\n".join(str(text) for text in texts)

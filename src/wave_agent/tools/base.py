@@ -2,17 +2,19 @@
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import msgspec
 from msgspec import Struct
 
+from wave_agent.messages import Image
 from wave_agent.permissions import Kind
 from wave_agent.processes import Ledger, no_ledger
 from wave_agent.sandbox import Sandbox
 from wave_agent.shell.values import Write, escape
+from wave_agent.tools.room import Room, room_in
 
 
 class ToolResult(Struct, frozen=True, kw_only=True):
@@ -25,12 +27,20 @@ class ToolResult(Struct, frozen=True, kw_only=True):
     """False: the tool could not do its work at all (bad input, missing file). A command that failed has run."""
     response: Mapping[str, Any] = {}
     """The tool's own fields in a hook's `tool_response`, beside `success` and `content`."""
+    long: bool = False
+    """The call asked for more than a result usually has."""
+    images: tuple[Image, ...] = ()
+    """What the model is shown beside the text, if it takes images."""
     keep: Callable[[], None] = lambda: None
     """Writes what was held back (see `ToolContext.hold`). Called once it is clear that the result stays as it is."""
 
 
 class ToolInputError(Exception):
     """The model's input cannot be used. The text tells the model what to change."""
+
+
+async def _takes_none() -> bool:
+    return False
 
 
 class ToolContext(Struct, frozen=True, kw_only=True):
@@ -49,6 +59,15 @@ class ToolContext(Struct, frozen=True, kw_only=True):
     """For whoever starts a process."""
     sandbox: Sandbox | None = None
     """What commands are confined by, if anything."""
+    window: Callable[[], int | None] = lambda: None
+    """How many tokens the model can take in, if that is known by now."""
+
+    takes_images: Callable[[], Awaitable[bool]] = _takes_none
+    """Whether the model takes images: what the settings say, or its server."""
+
+    def room(self, *, asked: bool = False) -> Room:
+        """How long the result of a call may be. `asked`: the call asks for more than usual."""
+        return room_in(self.window(), asked=asked)
 
 
 class Tool(ABC):
@@ -75,12 +94,8 @@ class Tool(ABC):
 
     def schema(self) -> dict[str, Any]:
         """JSON Schema of the input object, self-contained."""
-        (schema,), components = msgspec.json.schema_components([self.Input], ref_template="#/$defs/{name}")
-        top: dict[str, Any] = dict(components.pop(self.Input.__name__, schema))
-        top.pop("title", None)
-        if components:
-            top["$defs"] = dict(components)
-        return top
+        (schema,), components = msgspec.json.schema_components([self.Input], ref_template="{name}")
+        return _inlined(schema, components)
 
     def nullable(self) -> frozenset[str]:
         """Input fields that may be null."""
@@ -99,7 +114,9 @@ class Tool(ABC):
         try:
             return msgspec.convert(dict(tool_input), self.Input, strict=False)
         except msgspec.ValidationError as error:
-            raise ToolInputError(f"{self.name}: invalid input: {error}") from None
+            from wave_agent.tools.inputs import explained  # lazy: most input is right
+
+            raise ToolInputError(f"{self.name}: invalid input: {explained(str(error), self.schema())}") from None
 
     def normalise(self, tool_input: Mapping[str, Any], project_dir: str) -> dict[str, Any]:
         """The input with absolute paths and `~` expanded. Never fails: what cannot be a path stays as it is."""
@@ -117,3 +134,23 @@ class Tool(ABC):
     def written_paths(self, tool_input: Mapping[str, Any], context: ToolContext) -> tuple[Write, ...]:
         """What a call visibly writes to."""
         return tuple(Write(escape(path)) for path in self.paths(tool_input)) if self.kind is Kind.EDITS else ()
+
+
+def _inlined(schema: Any, components: Mapping[str, Any], inside: tuple[str, ...] = ()) -> Any:
+    """The schema without references: many servers and small models do not follow them.
+
+    A type that holds itself becomes any object at the place where it would begin again.
+    """
+    if isinstance(schema, list):
+        return [_inlined(one, components, inside) for one in cast(list[Any], schema)]
+    if not isinstance(schema, dict):
+        return schema
+    found = cast(dict[str, Any], schema)
+    name = found.get("$ref")
+    if not isinstance(name, str):
+        return {key: _inlined(value, components, inside) for key, value in found.items()}
+    if name in inside:
+        return {"type": "object"}
+    target = {key: value for key, value in components[name].items() if key != "title"}
+    rest = {key: value for key, value in found.items() if key != "$ref"}
+    return {**_inlined(target, components, (*inside, name)), **rest}

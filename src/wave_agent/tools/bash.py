@@ -16,7 +16,7 @@ from wave_agent.private import make_private
 from wave_agent.shell.values import Reach, Write
 from wave_agent.text import strip_controls
 from wave_agent.tools.base import Tool, ToolContext, ToolResult
-from wave_agent.tools.output import HeldFile, Output, PrivateFile, Relay
+from wave_agent.tools.output import HeldFile, Output, PrivateFile, Relay, printed_limit
 from wave_agent.tools.process import Ending, Launch, Process, StreamName
 from wave_agent.tools.shells import Shells
 
@@ -64,7 +64,7 @@ class Bash(Tool):
         with suppress(OSError):  # Costs the memory of the directory, not the command.
             make_private(context.outputs)
         file = (HeldFile if context.hold else PrivateFile)(context.outputs, "bash")
-        output = Output(file)
+        output = Output(file, limit=printed_limit(context))
         relay = Relay(context.emit)
 
         def receive(stream: StreamName, data: bytes) -> None:
@@ -115,7 +115,7 @@ class Bash(Tool):
             whole_group=True,
         )
         try:
-            shell = self._shells.start(call.command, _confined(launch, context), context.outputs)
+            shell = self._shells.start(call.command, _confined(launch, context), context)
         except (OSError, RuntimeError) as error:
             return ToolResult(content=f"The command cannot be started: {error}", success=False, ran=False)
         started = f"Started in the background as {shell.name}: BashOutput tells what it prints, KillShell ends it."

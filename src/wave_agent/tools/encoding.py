@@ -20,6 +20,8 @@ _MAGIC = (
     (b"\x1f\x8b", "gzip data"),
     (b"\x7fELF", "a program"),
 )
+IMAGES = (b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"RIFF")
+"""How the images begin that models take, and some other files."""
 _SAMPLE = 8192
 """Bytes from the beginning that tell whether a file is text."""
 _CONTROLS = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]")  # not white space, backspace or escape
@@ -61,6 +63,13 @@ def decode(data: bytes) -> Text | None:
         if _MULTIBYTE.search(data):
             return Text(data.decode(errors="surrogateescape"), "utf-8")
         return Text(data.decode("latin-1"), "latin-1")
+
+
+def like(before: bytes, after: bytes) -> bytes:
+    """New content of a file with the line ends that it had: where most were CRLF, and the new content has none."""
+    if b"\r" in after or before.count(b"\r\n") * 2 <= before.count(b"\n"):
+        return after
+    return after.replace(b"\n", b"\r\n")
 
 
 def kind_of_binary(data: bytes) -> str | None:

@@ -7,7 +7,6 @@ from msgspec import Meta, Struct
 from wave_agent.permissions import Kind
 from wave_agent.tools.base import Tool, ToolContext, ToolInputError, ToolResult
 from wave_agent.tools.files import FileRefusedError
-from wave_agent.tools.searching import run_search, search_root
 
 _LIMIT = 500
 
@@ -28,6 +27,8 @@ class Glob(Tool):
     Input: ClassVar[type[Struct]] = GlobInput
 
     async def run(self, arguments: Any, context: ToolContext) -> ToolResult:
+        from wave_agent.tools.searching import run_search, search_root  # lazy: many sessions search nothing
+
         call: GlobInput = arguments
         try:
             root = search_root(call.path, context, only_directory=True)
@@ -37,7 +38,8 @@ class Glob(Tool):
             return refusal.result()
         lines = answer["lines"] or ["No files found."]
         if answer["cut"]:
-            lines.append(f"[Cut after {len(answer['lines'])} files: use a narrower pattern or path]")
+            shown, there = len(answer["lines"]), answer["files"]
+            lines.append(f"[{shown:,} of {there:,} files shown: use a narrower pattern or path]")
         return ToolResult(
             content="\n".join([*lines, *(f"[{note}]" for note in answer["notes"])]),
             response={

@@ -1,15 +1,16 @@
 """Grep: files by their content."""
 
+import os
 from typing import Annotated, Any, ClassVar, Literal
 
-from msgspec import Meta, Struct, field
+from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from wave_agent.permissions import Kind
 from wave_agent.tools.base import Tool, ToolContext, ToolResult
 from wave_agent.tools.files import FileRefusedError
-from wave_agent.tools.searching import run_search, search_root
 
 _LIMIT = 250
+_MORE = "Narrow the search with path or glob, or raise head_limit"
 
 
 class GrepInput(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -18,13 +19,21 @@ class GrepInput(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     glob: Annotated[str, Meta(description="Only files such as *.py or src/**/*.{ts,tsx}; ! in front: only others.")] = (
         ""
     )
-    output_mode: Literal["files_with_matches", "content", "count"] = "files_with_matches"
+    output_mode: (
+        Annotated[
+            Literal["files_with_matches", "content", "count"],
+            Meta(description="If left out: content for a file, files_with_matches for a directory."),
+        ]
+        | UnsetType
+    ) = UNSET
     ignore_case: bool = field(default=False, name="-i")
     numbers: Annotated[bool, Meta(description="Line numbers.")] = field(default=True, name="-n")
     after: Annotated[int, Meta(ge=0, description="Lines of context after; content only.")] = field(default=0, name="-A")
     before: Annotated[int, Meta(ge=0, description="Before.")] = field(default=0, name="-B")
     around: Annotated[int, Meta(ge=0, description="Both.")] = field(default=0, name="-C")
-    head_limit: Annotated[int, Meta(ge=0, description="Lines of output; 0 for no limit.")] = _LIMIT
+    head_limit: (
+        Annotated[int, Meta(ge=0, description="Lines of output, 250 if left out; 0 for no limit.")] | UnsetType
+    ) = UNSET
     multiline: Annotated[bool, Meta(description="Matches may span lines; . matches newlines.")] = False
 
 
@@ -39,43 +48,60 @@ class Grep(Tool):
     Input: ClassVar[type[Struct]] = GrepInput
 
     async def run(self, arguments: Any, context: ToolContext) -> ToolResult:
+        from wave_agent.tools.searching import run_search, search_root  # lazy: many sessions search nothing
+
         call: GrepInput = arguments
         try:
-            request = _request(call, search_root(call.path, context))
-            answer = await run_search(request, context)
+            root = search_root(call.path, context)
+            mode = _usual_mode(root) if call.output_mode is UNSET else call.output_mode
+            asked = call.head_limit is not UNSET
+            answer = await run_search(_request(call, root, mode), context, asked=asked)
         except FileRefusedError as refusal:
             return refusal.result()
         shown: list[str] = answer["lines"]
         lines = shown or ["No matches found."]
         notes: list[str] = answer["notes"]
         if answer["cut"]:
-            notes.append(f"Cut after {len(shown)} lines: narrow the search with path or glob, or raise head_limit")
+            notes.append(f"{len(shown):,} lines shown, {_total(answer, mode)}. {_MORE}")
         if not shown and "\\n" in call.pattern and not call.multiline:
             notes.append("To match across lines set multiline")
         return ToolResult(
             content="\n".join([*lines, *(f"[{note}]" for note in notes)]),
             response={
-                "mode": call.output_mode,
+                "mode": mode,
                 "filenames": answer["filenames"],
                 "numFiles": len(answer["filenames"]),
                 "numLines": len(shown),
-                "content": "\n".join(shown) if call.output_mode == "content" else "",
+                "content": "\n".join(shown) if mode == "content" else "",
                 "truncated": answer["cut"],
             },
+            long=asked,
         )
 
 
-def _request(call: GrepInput, root: str) -> dict[str, Any]:
+def _usual_mode(root: str) -> str:
+    """Who searches one file knows its name."""
+    return "files_with_matches" if os.path.isdir(root) else "content"
+
+
+def _total(answer: dict[str, Any], mode: str) -> str:
+    """How much there is in all, as far as it was counted."""
+    files = f"{answer['files']:,} files"
+    there = f"{answer['matches']:,} matching lines in {files}" if mode == "content" else f"{files} with matches"
+    return f"of {there}" if answer["counted"] else f"of at least {there} (counting was given up)"
+
+
+def _request(call: GrepInput, root: str, mode: str) -> dict[str, Any]:
     return {
         "kind": "grep",
         "path": root,
         "pattern": call.pattern,
         "glob": call.glob,
-        "output_mode": call.output_mode,
+        "output_mode": mode,
         "ignore_case": call.ignore_case,
         "numbers": call.numbers,
         "after": max(call.after, call.around),
         "before": max(call.before, call.around),
-        "head_limit": call.head_limit,
+        "head_limit": _LIMIT if call.head_limit is UNSET else call.head_limit,
         "multiline": call.multiline,
     }

@@ -10,9 +10,11 @@ from io import TextIOWrapper
 from pathlib import Path
 
 from wave_agent.private import make_private, open_private
+from wave_agent.tools.base import ToolContext, ToolResult
 from wave_agent.tools.process import StreamName
+from wave_agent.tools.room import NOTES, USUAL, missing
 
-MODEL_LIMIT = 30_000
+MODEL_LIMIT = USUAL
 """Characters of one output that the model is given."""
 _FILE_LIMIT = 64 << 20
 """Characters of one output that are kept at all: a command that prints without end must not fill the disk."""
@@ -45,8 +47,29 @@ class Excerpt:
         """What was kept, with a note where something is missing and where the `whole` is."""
         if not self.left_out:
             return self._head + self._tail
-        where = f"; the whole is in {whole}" if whole else ""
-        return f"{self._head}\n[… {self.left_out:,} characters left out here{where} …]\n{self._tail}"
+        # The note, and what the tool adds, take their room from what is shown.
+        spared = (len(missing(self.length, whole)) + NOTES) // 2
+        head, tail = self._head[:-spared], self._tail[spared:]
+        return f"{head}{missing(self.length - len(head) - len(tail), whole)}{tail}"
+
+
+def printed_limit(context: ToolContext) -> int:
+    """Characters of a command's output that the model may be given."""
+    return max(context.room().length, NOTES)
+
+
+def fitted(result: ToolResult, context: ToolContext) -> str:
+    """What the model is given of a result: all, or its ends, and then the whole is kept in a private file.
+
+    For whoever calls tools: it holds for each of them, and for what a hook has put in a result's place.
+    """
+    room = context.room(asked=result.long)
+    if room.holds(result.content):
+        return result.content
+    file = PrivateFile(context.outputs, "result")
+    file.write(result.content)
+    file.close()
+    return room.cut(result.content, file.whereabouts)
 
 
 class PrivateFile:
@@ -61,6 +84,13 @@ class PrivateFile:
     @property
     def exists(self) -> bool:
         return self._file is not None
+
+    @property
+    def whereabouts(self) -> str | None:
+        """Where the whole is, if it is anywhere."""
+        if not self.exists:
+            return None
+        return str(self.path) if self.complete else f"{self.path} (its beginning; the rest was dropped)"
 
     def write(self, text: str) -> None:
         """Never raises: a full disk costs the copy, not the command."""
@@ -112,12 +142,14 @@ class HeldFile(PrivateFile):
 class Output:
     """Both streams of one command, decoded as they come. May be read while another thread adds to it."""
 
-    def __init__(self, file: PrivateFile, *, always_in_file: bool = False) -> None:
+    def __init__(self, file: PrivateFile, *, limit: int = MODEL_LIMIT, always_in_file: bool = False) -> None:
+        """`limit`: characters that are given at once."""
         self.file = file
+        self._limit = limit
         self._in_file = always_in_file
         self._lock = threading.Lock()
         self._decoders = {name: _Utf8Decoder("replace") for name in ("stdout", "stderr")}
-        self._unread = Excerpt()
+        self._unread = Excerpt(limit)
         self._streams = {name: Excerpt() for name in ("stdout", "stderr")}
         if always_in_file:
             file.write("")
@@ -128,7 +160,7 @@ class Output:
             text = self._decoders[name].decode(data, final)
             if not text:
                 return ""
-            before, self._in_file = self._in_file, self._in_file or self._unread.length + len(text) > MODEL_LIMIT
+            before, self._in_file = self._in_file, self._in_file or self._unread.length + len(text) > self._limit
             if self._in_file:
                 self.file.write(text if before else self._unread.text() + text)
             self._unread.add(text)
@@ -148,14 +180,12 @@ class Output:
     def take(self) -> str:
         """What has come since the last time."""
         with self._lock:
-            taken, self._unread = self._unread, Excerpt()
+            taken, self._unread = self._unread, Excerpt(self._limit)
             return taken.text(self.whereabouts())
 
     def whereabouts(self) -> str | None:
         """Where the whole is."""
-        if not self.file.exists:
-            return None
-        return str(self.file.path) if self.file.complete else f"{self.file.path} (its beginning; the rest was dropped)"
+        return self.file.whereabouts
 
 
 class Relay:

@@ -1,33 +1,36 @@
-"""Read: a file's lines, numbered."""
+"""Read: a file's lines, numbered; an image; the cells of a notebook; the text of a PDF."""
 
 import asyncio
 import os
-from typing import Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
-from msgspec import Meta, Struct
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from wave_agent.permissions import Kind
 from wave_agent.tools.base import Tool, ToolContext, ToolResult
-from wave_agent.tools.encoding import decode, kind_of_binary, printable
+from wave_agent.tools.encoding import IMAGES, decode, kind_of_binary, printable
 from wave_agent.tools.files import FileRefusedError, KnownFiles, read_bytes
+from wave_agent.tools.room import NOTES, Room, size_of
+
+if TYPE_CHECKING:  # loaded with the first image
+    from wave_agent.tools.images import Picture
 
 _LINES = 2000
 _LINE_LENGTH = 2000
-_TOTAL = 100_000
-"""Characters given at once, however long the lines."""
 
 
 class ReadInput(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     file_path: Annotated[str, Meta(min_length=1)]
     offset: Annotated[int, Meta(ge=0, description="First line, counted from 1.")] = 1
-    limit: Annotated[int, Meta(gt=0, description="Number of lines.")] = _LINES
+    limit: Annotated[int, Meta(gt=0, description="Number of lines, 2000 if left out.")] | UnsetType = UNSET
 
 
 class Read(Tool):
     name: ClassVar[str] = "Read"
     description: ClassVar[str] = (
         "Reads a text file: up to 2000 lines, each after its number and a tab, which are not part of the file. For a "
-        "part of a long file give offset and limit. A file must be read before Edit or Write may change it."
+        "part of a long file give offset and limit. Also images, notebooks (as cells) and PDFs (as text). A file must "
+        "be read before Edit or Write may change it."
     )
     kind: ClassVar[Kind] = Kind.READS
     path_fields: ClassVar[tuple[str, ...]] = ("file_path",)
@@ -37,42 +40,77 @@ class Read(Tool):
         self._known = known
 
     async def run(self, arguments: Any, context: ToolContext) -> ToolResult:
+        call: ReadInput = arguments
+        path = os.path.join(context.project_dir, call.file_path)
         try:
-            return await asyncio.to_thread(
-                self._read, arguments, os.path.join(context.project_dir, arguments.file_path)
-            )
+            data = await asyncio.to_thread(read_bytes, path)
+            result = await _shown(call, path, data, context)
         except FileRefusedError as refusal:
             return refusal.result()
-
-    def _read(self, call: ReadInput, path: str) -> ToolResult:
-        data = read_bytes(path)
-        self._known.note(path, data)
-        text = decode(data)
-        if text is None:
-            kind = kind_of_binary(data) or "a binary file"
-            raise FileRefusedError(f"{path} is {kind} ({len(data):,} bytes): it cannot be shown as text.")
-        if not text.content:
-            return _result(path, "[The file is empty]", [], 1, 0)
-        lines = printable(text.content).removesuffix("\n").split("\n")
-        first = max(call.offset, 1)
-        if first > len(lines):
-            raise FileRefusedError(f"{path} has only {len(lines):,} lines: offset {first} is behind its end.")
-        shown = _within_total([line.removesuffix("\r") for line in lines[first - 1 : first - 1 + call.limit]])
-        numbered = "\n".join(f"{number:6d}\t{_cut(line)}" for number, line in enumerate(shown, first))
-        after = first + len(shown)
-        if after <= len(lines):
-            numbered += f"\n[Lines {first} to {after - 1} of {len(lines):,}. The next is offset {after}]"
-        return _result(path, numbered, shown, first, len(lines))
+        self._known.note(path, data)  # only now: what the model was not shown it may not write over
+        return result
 
 
-def _within_total(lines: list[str]) -> list[str]:
-    """As many of the lines as may be given at once, but at least one."""
-    room = _TOTAL
-    for count, line in enumerate(lines):
-        room -= min(len(line), _LINE_LENGTH)
-        if room < 0 and count:
-            return lines[:count]
-    return lines
+async def _shown(call: ReadInput, path: str, data: bytes, context: ToolContext) -> ToolResult:
+    if data.startswith(IMAGES):
+        from wave_agent.tools.images import picture_in  # lazy: few sessions read one
+
+        picture = picture_in(data)
+        if picture is not None:
+            return await _image(picture, path, data, context)
+    if data.startswith(b"%PDF-"):
+        from wave_agent.tools.pdf import pdf_lines  # lazy: few sessions read one
+
+        return _page(call, path, await pdf_lines(path, context), context.room(asked=call.limit is not UNSET))
+    return await asyncio.to_thread(_text, call, path, data, context.room(asked=call.limit is not UNSET))
+
+
+def _text(call: ReadInput, path: str, data: bytes, room: Room) -> ToolResult:
+    text = decode(data)
+    if text is None:
+        kind = kind_of_binary(data) or "a binary file"
+        raise FileRefusedError(f"{path} is {kind} ({len(data):,} bytes): it cannot be shown as text.")
+    if not text.content:
+        return _result(path, "[The file is empty]", [], 1, 0)
+    lines = None
+    if path.endswith(".ipynb"):
+        from wave_agent.tools.notebooks import notebook_lines  # lazy: few sessions read one
+
+        lines = notebook_lines(text.content)
+    if lines is None:
+        lines = text.content.removesuffix("\n").split("\n")
+    return _page(call, path, lines, room)
+
+
+def _page(call: ReadInput, path: str, lines: list[str], room: Room) -> ToolResult:
+    """The lines that were asked for, as far as there is room."""
+    first = max(call.offset, 1)
+    if first > len(lines):
+        raise FileRefusedError(f"{path} has only {len(lines):,} lines: offset {first} is behind its end.")
+    limit = _LINES if call.limit is UNSET else call.limit
+    wanted = [printable(line).removesuffix("\r") for line in lines[first - 1 : first - 1 + limit]]
+    numbered = _within(wanted, first, room.without(NOTES))
+    shown = wanted[: len(numbered)]
+    after = first + len(shown)
+    content = "\n".join(numbered)
+    if after <= len(lines):
+        why = "" if len(shown) == len(wanted) else ", as many as one result may have"
+        content += f"\n[Lines {first} to {after - 1} of {len(lines):,}{why}. The next is offset {after}]"
+    return _result(path, content, shown, first, len(lines), long=call.limit is not UNSET)
+
+
+def _within(lines: list[str], first: int, room: Room) -> list[str]:
+    """As many of the lines as there is room for, numbered, but at least one."""
+    numbered: list[str] = []
+    characters = size = 0
+    for number, line in enumerate(lines, first):
+        text = f"{number:6d}\t{_cut(line)}"
+        characters += len(text) + 1
+        size += size_of(text) + 1
+        if numbered and (characters > room.characters or size > room.size):
+            break
+        numbered.append(text)
+    return numbered
 
 
 def _cut(line: str) -> str:
@@ -81,7 +119,7 @@ def _cut(line: str) -> str:
     return f"{line[:_LINE_LENGTH]} [… {len(line) - _LINE_LENGTH:,} more characters in this line]"
 
 
-def _result(path: str, content: str, shown: list[str], first: int, total: int) -> ToolResult:
+def _result(path: str, content: str, shown: list[str], first: int, total: int, *, long: bool = False) -> ToolResult:
     file = {
         "content": "\n".join(shown),
         "filePath": path,
@@ -89,4 +127,36 @@ def _result(path: str, content: str, shown: list[str], first: int, total: int) -
         "startLine": first,
         "totalLines": total,
     }
-    return ToolResult(content=content, response={"file": file})
+    return ToolResult(content=content, response={"file": file}, long=long)
+
+
+async def _image(picture: "Picture", path: str, data: bytes, context: ToolContext) -> ToolResult:
+    """The image, where the model takes images. Raises `FileRefusedError` that says what it is, and what to do."""
+    size = f"{picture.width} × {picture.height} pixels, {len(data):,} bytes"
+    what = f"{path} is a {picture.kind} image ({size})"
+    if not await context.takes_images():
+        raise FileRefusedError(
+            f"{what}, and this model is not known to take images. Find out what you need by Bash (file, identify, "
+            "tesseract), or ask the user what it shows. If the model does take images, the user can set "
+            "models.NAME.images to true in the settings."
+        )
+    from wave_agent.tools.images import LARGEST, WIDEST
+
+    window = context.window()
+    smaller = "Make a smaller copy by Bash, such as `convert FILE -resize 1024x1024 COPY.png`, and Read that."
+    if len(data) > LARGEST or max(picture.width, picture.height) > WIDEST:
+        raise FileRefusedError(
+            f"{what}: too large to be shown, the most is {LARGEST:,} bytes and {WIDEST:,} pixels a side. {smaller}"
+        )
+    image = picture.with_content(data)
+    if window is not None and image.tokens > window // 4:
+        raise FileRefusedError(f"{what}: it would take more than a quarter of the context window. {smaller}")
+    file = {
+        "filePath": path,
+        "type": picture.media_type,
+        "originalSize": len(data),
+        "dimensions": {"originalWidth": picture.width, "originalHeight": picture.height},
+    }
+    return ToolResult(
+        content=f"{path}: {picture.kind} image, {size}.", response={"type": "image", "file": file}, images=(image,)
+    )

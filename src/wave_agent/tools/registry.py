@@ -1,8 +1,9 @@
 """The tools that come with the agent, and finding one by its name."""
 
+import re
 from collections.abc import Iterable
 
-from wave_agent.text import did_you_mean
+from wave_agent.text import nearest
 from wave_agent.tools.base import Tool, ToolInputError
 from wave_agent.tools.bash import Bash
 from wave_agent.tools.bash_output import BashOutput
@@ -34,9 +35,46 @@ def builtin_tools(changes: FileChanges | None = None) -> tuple[Tool, ...]:
     )
 
 
+_KNOWN_ELSEWHERE = {
+    "Bash": "shell sh cmd terminal console exec execute run command runcommand executecommand runshellcommand "
+    "localshell runinterminal runterminalcmd shellcommand python ipython",
+    "Read": "cat view open openfile readfile viewfile getfilecontents readmanyfiles showfile fileread head tail",
+    "Write": "create createfile writefile writetofile savefile newfile filewrite insert",
+    "Edit": "strreplace strreplaceeditor strreplacebasededittool applypatch applydiff editfile replace replaceinfile "
+    "multiedit patch searchreplace notebookedit updatefile modifyfile fileedit editor texteditor",
+    "Glob": "ls dir list listdir listdirectory listfiles find findfiles findbyname filesearch searchfiles "
+    "tree globtool",
+    "Grep": "search searchtext searchcode searchfilecontent codebasesearch codesearch ripgrep rg grepsearch "
+    "findinfiles",
+    "TodoWrite": "todo todos todoread updateplan plan updatetodos manageplan",
+    "BashOutput": "getoutput readoutput shelloutput taskoutput",
+    "KillShell": "kill killbash killprocess killtask stop",
+}
+"""What models call these tools that have learnt other agents' names for them: in lower case, letters and digits."""
+
+
 def find_tool(name: str, tools: Iterable[Tool]) -> Tool:
-    """Raises `ToolInputError` that names what there is."""
+    """Raises `ToolInputError` that names the likeliest tool, and what there is."""
     by_name = {tool.name: tool for tool in tools}
-    if name not in by_name:
-        raise ToolInputError(f'There is no tool "{name}"{did_you_mean(name, by_name)}: there are {", ".join(by_name)}')
-    return by_name[name]
+    if name in by_name:
+        return by_name[name]
+    meant = _likeliest(name, by_name)
+    advice = f" Call {meant} instead." if meant else ""
+    raise ToolInputError(f'There is no tool "{name}".{advice} The tools are {", ".join(by_name)}.')
+
+
+def _likeliest(name: str, known: Iterable[str]) -> str | None:
+    # Some put a namespace in front: functions.Bash, default_api:Read.
+    names = [_plain(name), _plain(re.split(r"[.:/]", name)[-1])]
+    by_plain = {_plain(one): one for one in known}
+    for elsewhere in names:
+        if elsewhere in by_plain:
+            return by_plain[elsewhere]
+        for tool, others in _KNOWN_ELSEWHERE.items():
+            if elsewhere in others.split():
+                return tool if tool in by_plain.values() else None
+    return next((found for one in names if (found := nearest(one, by_plain.values())) is not None), None)
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[^a-z0-9]", "", name.lower())

@@ -10,16 +10,18 @@ imports nothing that is slow to import.
 import json
 import os
 import re
+import signal
 import sys
 from typing import Any
 
 from wave_agent.tools.encoding import decode, printable
 from wave_agent.tools.globs import Glob
 from wave_agent.tools.matches import Matcher
+from wave_agent.tools.room import size_of
 from wave_agent.tools.walk import Walk
 
-_CHARACTERS = 30_000
-"""Of all lines together."""
+_COUNTING = 5.0
+"""Seconds for counting what is not shown."""
 _SIZE = 64 << 20
 """Bytes of a file that is searched."""
 _FEW = 64
@@ -43,41 +45,86 @@ _COMMON_SYNTAX = re.compile(
 class Lines:
     """What is shown, up to a limit."""
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, request: dict[str, Any]) -> None:
         self.shown: list[str] = []
         self.cut = False
-        self._limit = limit or sys.maxsize
-        self._room = _CHARACTERS
+        self._limit: int = request["head_limit"] or sys.maxsize
+        self._characters: int = request["characters"]
+        self._size: int = request["size"]
 
     def add(self, line: str) -> bool:
         """False: it, and everything after it, is left out."""
         line = printable(line)
-        if len(self.shown) >= self._limit or len(line) >= self._room:
+        characters, size = self._characters - len(line) - 1, self._size - size_of(line) - 1
+        if self.cut or len(self.shown) >= self._limit or characters < 0 or size < 0:
             self.cut = True
             return False
-        self._room -= len(line) + 1
+        self._characters, self._size = characters, size
         self.shown.append(line)
         return True
 
 
-def search(request: dict[str, Any], *, few: int = _FEW) -> dict[str, Any]:
-    """`kind` glob or grep; see the tools for the other fields. The answer has `lines`, `filenames`, `cut`, `notes`."""
-    return _glob(request) if request["kind"] == "glob" else _grep(request, few)
+class Totals:
+    """How much there is, whether it is shown or not."""
+
+    def __init__(self, files: int = 0) -> None:
+        self.files = files
+        self.matches = 0
+        self.too_large = 0
+        self.counted = True
+
+
+class CountingTimeoutError(Exception):
+    """What is shown is ready, and counting the rest takes too long."""
+
+
+class Alarm:
+    """Ends the counting: a pattern that takes for ever on some line must not cost what was found before it.
+
+    By a signal, which ends even a match that is under way; so this is for a process of its own.
+    """
+
+    def __init__(self, seconds: float = _COUNTING) -> None:
+        self._seconds = seconds
+        self._armed = False
+
+    def start(self) -> None:
+        self._armed = True
+        signal.signal(signal.SIGALRM, self._ring)
+        signal.setitimer(signal.ITIMER_REAL, self._seconds)
+
+    def stop(self) -> None:
+        self._armed = False
+
+    def _ring(self, _number: int, _frame: object) -> None:
+        if self._armed:
+            self._armed = False
+            raise CountingTimeoutError
+
+
+def search(request: dict[str, Any], *, few: int = _FEW, alarm: Alarm | None = None) -> dict[str, Any]:
+    """`kind` glob or grep; see the tools for the other fields.
+
+    The answer has `lines`, `filenames` and `notes`, whether lines were `cut`, and how many `files` and `matches` there
+    are in all, unless these could not be `counted` in time.
+    """
+    return _glob(request) if request["kind"] == "glob" else _grep(request, few, alarm)
 
 
 def _glob(request: dict[str, Any]) -> dict[str, Any]:
     pattern = Glob(request["pattern"])
     walk = Walk(request["path"], request["project"])
-    lines, filenames = Lines(request["head_limit"]), list[str]()
-    for path in sorted(path for path, _ in walk.files() if pattern.matches(path)):
+    lines, filenames = Lines(request), list[str]()
+    found = sorted(path for path, _ in walk.files() if pattern.matches(path))
+    for path in found:
         absolute = os.path.join(request["path"], path)
         if not lines.add(_shown(absolute, request["project"])):
             break
         filenames.append(printable(absolute))
-    return _answer(lines, filenames, walk)
+    return _answer(lines, filenames, walk, Totals(files=len(found)))
 
 
-def _grep(request: dict[str, Any], few: int) -> dict[str, Any]:
+def _grep(request: dict[str, Any], few: int, alarm: Alarm | None) -> dict[str, Any]:
     try:
         matcher = Matcher(request)
     except (re.error, OverflowError, RecursionError) as error:
@@ -94,28 +141,45 @@ def _grep(request: dict[str, Any], few: int) -> dict[str, Any]:
         candidates = [path for path in candidates if wanted.matches(path)]
     if request["rg"] and len(candidates) > few and _means_the_same_to_rg(request, matcher):
         candidates = _narrowed(candidates, root, request)
-    lines, filenames, too_large = Lines(request["head_limit"]), list[str](), 0
-    for path in candidates:
-        absolute = os.path.join(root, path)
-        data = _content(absolute)
-        too_large += data is None
-        text = decode(data) if data else None
-        if text is None or not (found := matcher.lines(text.content)):
-            continue
-        shown = _shown(absolute, request["project"])
-        filenames.append(printable(absolute))
-        if not all(lines.add(line) for line in matcher.show(shown, found, first=not lines.shown)):
-            break
-    return _answer(lines, filenames, walk, too_large)
+    lines, filenames, totals = Lines(request), list[str](), Totals()
+    try:
+        for path in candidates:
+            absolute = os.path.join(root, path)
+            data = _content(absolute)
+            totals.too_large += data is None
+            text = decode(data) if data else None
+            if text is None or not (found := matcher.lines(text.content)):
+                continue
+            totals.files += 1
+            totals.matches += len(found.matching)
+            if lines.cut:
+                continue
+            shown = _shown(absolute, request["project"])
+            filenames.append(printable(absolute))
+            if not all(lines.add(line) for line in matcher.show(shown, found, first=not lines.shown)) and alarm:
+                alarm.start()
+        if alarm:
+            alarm.stop()
+    except CountingTimeoutError:
+        totals.counted = False
+    return _answer(lines, filenames, walk, totals)
 
 
-def _answer(lines: Lines, filenames: list[str], walk: Walk, too_large: int = 0) -> dict[str, Any]:
+def _answer(lines: Lines, filenames: list[str], walk: Walk, totals: Totals) -> dict[str, Any]:
     notes: list[str] = []
     if walk.unreadable:
         notes.append(f"{walk.unreadable} directories could not be read")
-    if too_large:
-        notes.append(f"{too_large} files were skipped: larger than {_SIZE >> 20} MiB, or unreadable")
-    return {"lines": lines.shown, "filenames": filenames, "cut": lines.cut, "notes": notes}
+    if totals.too_large:
+        notes.append(f"{totals.too_large} files were skipped: larger than {_SIZE >> 20} MiB, or unreadable")
+    return {
+        "lines": lines.shown,
+        "filenames": filenames,
+        "cut": lines.cut,
+        "notes": notes,
+        "files": totals.files,
+        "matches": totals.matches,
+        "counted": totals.counted,
+    }
 
 
 def _shown(path: str, project: str) -> str:
@@ -183,4 +247,4 @@ def _batches(paths: list[str]) -> list[list[str]]:
 
 def main() -> None:
     """The request is the last argument, the answer goes to stdout, both JSON."""
-    json.dump(search(json.loads(sys.argv[-1])), sys.stdout)
+    json.dump(search(json.loads(sys.argv[-1]), alarm=Alarm()), sys.stdout)

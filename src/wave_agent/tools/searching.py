@@ -10,6 +10,7 @@ from typing import Any
 from wave_agent.tools.base import ToolContext, ToolInputError
 from wave_agent.tools.files import FileRefusedError, missing
 from wave_agent.tools.process import Launch, Process, StreamName
+from wave_agent.tools.room import NOTES
 
 _SECONDS = 60.0
 _PACKAGES = str(Path(__file__).parents[2])
@@ -29,13 +30,18 @@ def search_root(path: str, context: ToolContext, *, only_directory: bool = False
     return root
 
 
-async def run_search(request: dict[str, Any], context: ToolContext) -> dict[str, Any]:
-    """The answer of `search`. Raises `ToolInputError` and `FileRefusedError`."""
+async def run_search(request: dict[str, Any], context: ToolContext, *, asked: bool = False) -> dict[str, Any]:
+    """The answer of `search`, as long as one result may be. `asked`: the call asks for more than usual.
+
+    Raises `ToolInputError` and `FileRefusedError`.
+    """
     sandbox = context.sandbox
     rg = shutil.which("rg", path=context.environment.get("PATH", os.defpath))
     if rg is not None and sandbox is not None and sandbox.may_have_changed(rg):
         rg = None  # a search runs outside, and does without what a command may have put there
-    request = {**request, "project": str(context.project_dir), "rg": rg}
+    room = context.room(asked=asked).without(NOTES)
+    limits = {"characters": room.characters, "size": room.size}
+    request = {**request, **limits, "project": str(context.project_dir), "rg": rg}
     received: dict[StreamName, bytearray] = {"stdout": bytearray(), "stderr": bytearray()}
     launch = Launch(
         argv=[sys.executable, "-I", "-S", "-X", "utf8", "-c", _BOOT, _PACKAGES, json.dumps(request)],

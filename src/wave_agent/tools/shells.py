@@ -1,11 +1,10 @@
 """The commands of a session that run in the background."""
 
 import asyncio
-from pathlib import Path
 
 from wave_agent.text import did_you_mean
-from wave_agent.tools.base import ToolInputError
-from wave_agent.tools.output import Output, PrivateFile
+from wave_agent.tools.base import ToolContext, ToolInputError
+from wave_agent.tools.output import Output, PrivateFile, printed_limit
 from wave_agent.tools.process import Launch, Process, StreamName
 
 _AT_ONCE = 32
@@ -47,13 +46,13 @@ class Shells:
         self._shells: dict[str, Shell] = {}
         self._started = 0
 
-    def start(self, command: str, launch: Launch, outputs: Path) -> Shell:
+    def start(self, command: str, launch: Launch, context: ToolContext) -> Shell:
         """Raises `ToolInputError` when too many run, `OSError` or `RuntimeError` where resources have run out."""
         if sum(shell.process.running for shell in self._shells.values()) >= _AT_ONCE:
             raise ToolInputError(f"{_AT_ONCE} commands run in the background already: end some with KillShell first")
         self._started += 1
         name = f"bash_{self._started}"
-        output = Output(PrivateFile(outputs, "background"), always_in_file=True)
+        output = Output(PrivateFile(context.outputs, "background"), limit=printed_limit(context), always_in_file=True)
         try:
             self._shells[name] = Shell(name, command, launch, output)
         except (OSError, RuntimeError):

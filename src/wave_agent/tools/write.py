@@ -10,7 +10,7 @@ from wave_agent.permissions import Kind
 from wave_agent.tools.base import Tool, ToolContext, ToolInputError, ToolResult
 from wave_agent.tools.changes import FileChanges
 from wave_agent.tools.diff import unified_diff
-from wave_agent.tools.encoding import decode, printable
+from wave_agent.tools.encoding import decode, like, printable
 from wave_agent.tools.files import FileRefusedError, KnownFiles, existing, replace, uninterrupted
 
 
@@ -22,8 +22,8 @@ class WriteInput(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 class Write(Tool):
     name: ClassVar[str] = "Write"
     description: ClassVar[str] = (
-        "Writes a whole file (UTF-8), making directories as needed. A file that exists must have been read before. To "
-        "change a part of a file use Edit."
+        "Writes a whole file (UTF-8), making directories as needed. A file that exists must have been read before, and "
+        "keeps its line ends. To change a part of a file use Edit."
     )
     kind: ClassVar[Kind] = Kind.EDITS
     path_fields: ClassVar[tuple[str, ...]] = ("file_path",)
@@ -49,6 +49,7 @@ class Write(Tool):
             before = existing(path)
             if before is not None:
                 self._known.check(path, before)
+                data = like(before, data)
             replace(path, data)
             self._known.note(path, data)
             self._changes.note(path, before, data)

@@ -1,0 +1,64 @@
+"""The text of a PDF, by `pdftotext`."""
+
+import os
+import shutil
+
+from msgspec.structs import replace
+
+from wave_agent.tools.base import ToolContext
+from wave_agent.tools.files import FileRefusedError
+from wave_agent.tools.process import Launch, Process, StreamName
+
+_SECONDS = 30.0
+_LONGEST = 8 << 20
+"""Bytes of text that are kept."""
+
+
+async def pdf_lines(path: str, context: ToolContext) -> list[str]:
+    """Page by page. Raises `FileRefusedError` that says what to do instead."""
+    program = shutil.which("pdftotext", path=context.environment.get("PATH", os.defpath))
+    if program is None:
+        raise FileRefusedError(
+            f"{path} is a PDF, and pdftotext is not installed, which would show its text. Install it (Debian: "
+            "poppler-utils, macOS: brew install poppler), or ask the user for the text."
+        )
+    received: dict[StreamName, bytearray] = {"stdout": bytearray(), "stderr": bytearray()}
+
+    def receive(stream: StreamName, data: bytes) -> None:
+        received[stream].extend(data[: _LONGEST - len(received[stream])])
+
+    try:
+        launch = _confined([program, "-q", "-layout", "-enc", "UTF-8", path, "-"], context)
+        ending = await Process(launch, receive).run()
+    except (OSError, RuntimeError) as error:
+        raise FileRefusedError(f"{path} is a PDF, and pdftotext cannot be started: {error}") from None
+    if ending.cut_short:
+        raise FileRefusedError(f"{path} is a PDF that pdftotext did not get through in {_SECONDS:g} s.")
+    if ending.exit_code != 0:
+        why = ending.error or received["stderr"].decode(errors="replace").strip() or f"exit code {ending.exit_code}"
+        raise FileRefusedError(f"{path} is a PDF that pdftotext cannot read: {why}")
+    pages = received["stdout"].decode(errors="replace").removesuffix("\f").split("\f")
+    if not any(page.strip() for page in pages):
+        raise FileRefusedError(
+            f"{path} is a PDF of {len(pages)} pages without text, such as a scan. By Bash, "
+            "`pdftoppm -r 100 -png FILE PREFIX` makes images of its pages."
+        )
+    lines: list[str] = []
+    for number, page in enumerate(pages, 1):
+        lines += [f"[Page {number} of {len(pages)}]", *page.rstrip().split("\n")]
+    if len(received["stdout"]) == _LONGEST:
+        lines.append(f"[The rest is left out: the text is longer than {_LONGEST >> 20} MiB]")
+    return lines
+
+
+def _confined(argv: list[str], context: ToolContext) -> Launch:
+    """In the sandbox, if there is one: files that are made to attack such programs are common."""
+    cwd, sandbox = str(context.project_dir), context.sandbox
+    launch = Launch(argv=argv, cwd=cwd, environment=context.environment, ledger=context.ledger, seconds=_SECONDS)
+    if sandbox is None:
+        return launch
+    return replace(
+        launch,
+        argv=sandbox.command(argv, context.environment, cwd=cwd),
+        environment=sandbox.outside(context.environment),
+    )

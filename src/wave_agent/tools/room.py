@@ -1,0 +1,69 @@
+"""How long one result may be, so that none fills the model's window. Imports nothing that is slow to import."""
+
+USUAL = 30_000
+"""Characters of one result."""
+LONGEST = 100_000
+"""Characters of one result if the call asks for more, and the window is known to have the room."""
+NOTES = 400
+"""Characters that a tool leaves for what it says about its result."""
+_SHARE = 4
+"""A result takes at most one part in so many of the window."""
+_BYTES_PER_TOKEN = 3
+"""On the safe side: prose has more, code and logs about this, and so has Chinese with its three bytes a character."""
+
+
+class Room:
+    """A limit in characters, and one in bytes of UTF-8, which follow the tokens of other scripts more closely."""
+
+    def __init__(self, characters: int, size: int) -> None:
+        self.characters = characters
+        self.size = size
+
+    def holds(self, text: str) -> bool:
+        return len(text) <= self.characters and (len(text) * 4 <= self.size or size_of(text) <= self.size)
+
+    def without(self, characters: int) -> "Room":
+        """What is left when something else takes so many characters."""
+        return Room(max(self.characters - characters, 0), max(self.size - characters, 0))
+
+    @property
+    def length(self) -> int:
+        """Characters of plain text that fit."""
+        return min(self.characters, self.size)
+
+    def cut(self, text: str, whole: str | None = None) -> str:
+        """The text, or its beginning and end with a note between them that says what is missing, and where it is."""
+        if self.holds(text):
+            return text
+        left = self.without(size_of(missing(len(text), whole)))
+        head = _first(text, left.characters // 2, left.size // 2)
+        tail = _first(text[::-1], left.characters // 2, left.size // 2)[::-1]
+        return f"{head}{missing(len(text) - len(head) - len(tail), whole)}{tail}"
+
+
+def room_in(window: int | None, *, asked: bool = False) -> Room:
+    """The room for one result in a window of so many tokens, None if that is unknown.
+
+    `asked`: the call asked for more than usual, which a large window can give.
+    """
+    if window is None:
+        return Room(USUAL, 4 * USUAL)
+    return Room(LONGEST if asked else USUAL, window // _SHARE * _BYTES_PER_TOKEN)
+
+
+def size_of(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+
+
+def missing(characters: int, whole: str | None) -> str:
+    """The note in place of what is left out."""
+    where = f"; the whole is in {whole}: Grep it, or Read it with offset and limit" if whole else ""
+    return f"\n[… {characters:,} characters left out here{where} …]\n"
+
+
+def _first(text: str, characters: int, size: int) -> str:
+    """The beginning of a text that has no more than so many characters and bytes."""
+    start = text[:characters]
+    if size_of(start) <= size:
+        return start
+    return start.encode("utf-8", "replace")[:size].decode("utf-8", "ignore")
