@@ -102,7 +102,7 @@ _GIVES_RESULT = frozenset({Flow.SKIP_TOOL, Flow.REFUSE_CALL})
 
 def _feedback(when: When) -> Callable[[Outcome, str], tuple[Operation, ...]]:
     def tell(outcome: Outcome, _tool_id: str) -> tuple[Operation, ...]:
-        if not outcome.reasons.get(outcome.decision):  # the model goes on with context alone
+        if outcome.decision < Decision.ASK:  # the model goes on with context alone
             return ()
         return (TellModel((TextBlock(outcome.reason, "hook", _origin(outcome)),), when),)
 

@@ -204,7 +204,7 @@ class _Reading:
             self.problems.append(f"{_shown(field, place)} was ignored: {problem}")
         elif field.name == OUTPUT:
             self.output(field, value, place)
-        elif problem := _unsound(value):
+        elif field.name == "updatedInput" and (problem := _unsound(value)):
             self.problems.append(f"{_shown(field, place)} was ignored: it holds {problem}")
         elif field.name == "additionalContext":
             if value.strip():
