@@ -170,7 +170,7 @@ def test_every_flow_has_consequences_on_every_event(flow: Flow) -> None:
         assert isinstance(consequences(made, tool_id="id"), tuple)
 
 
-CONTEXT_TIMES = {PROMPT: NOW, START: NOW, PRE: LATER, POST: LATER, FAILED: LATER}
+CONTEXT_TIMES = {PROMPT: NOW, START: NOW, STOP: NOW, PRE: LATER, POST: LATER, FAILED: LATER}
 
 
 @pytest.mark.parametrize(("event", "decision"), TABLE, ids=lambda part: part.name)

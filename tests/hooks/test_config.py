@@ -555,7 +555,7 @@ def test_a_broken_entry_disables_itself_alone_and_says_where_and_why(
         ([["./x"]], "must be an object with matcher and hooks, not a list", ()),
         ({"matcher": 5, "hooks": ["x"]}, "must be a string, not a number", ("matcher",)),
         ({"matcher": ["Bash"], "hooks": ["x"]}, "must be a string, not a list", ("matcher",)),
-        ({"matcher": "Bash||", "hooks": ["x"]}, "an alternative is empty: remove the extra separator", ("matcher",)),
+        ({"matcher": "||", "hooks": ["x"]}, 'it names nothing; for every tool write "*"', ("matcher",)),
         (
             {"matcher": "mcp__(", "hooks": ["x"]},
             '"mcp__(" is not a valid regular expression: missing ), unterminated subpattern at position 5',

@@ -656,7 +656,8 @@ def test_an_unreadable_decision_behind_text_asks_before_a_tool_and_is_text_elsew
 
 
 def test_text_before_json_beside_other_exit_codes():
-    deny, ask, allow = ('x\n{"decision": "%s", "reason": "r"}' % word for word in ("block", "ask", "approve"))
+    said = [{"decision": word, "reason": "r"} for word in ("block", "ask", "approve")]
+    deny, ask, allow = (f"x\n{json.dumps(output)}" for output in said)
     assert verdict(PRE, ran(2, deny, "err")).effects[1:] == (Block("r"), Block("r"))
     assert verdict(PRE, ran(2, allow, "err")).effects[1:] == (Block("r"),)
     assert verdict(PRE, ran(2, 'x\n{"decision": "block"}', "err")).effects[1:] == (Block("err"),)
@@ -685,7 +686,7 @@ def test_a_decision_at_the_end_of_a_flood_is_found():
     assert verdict(PRE, flood).decision is Decision.BLOCK
 
 
-# ---------------------------------------------------------------------------------------------------------- same key twice
+# ------------------------------------------------------------------------------------------------------ duplicate keys
 
 
 @pytest.mark.parametrize(
