@@ -173,6 +173,17 @@ def test_a_failure_that_blocks_and_goes_to_the_model_says_why(event: HookEvent):
     assert message("", "err") == "err"
 
 
+def test_the_exit_2_of_make_gives_what_its_recipe_printed():
+    make = "make: *** [Makefile:3: test] Error 1"
+    gate = verdict(STOP, ran(2, "test_sum FAILED", f"cc: warning\n{make}"), OnFailure.BLOCK)
+    assert gate.effects == (Block(f"Blocked by hook guard\ntest_sum FAILED\ncc: warning\n{make}"),)
+    assert verdict(STOP, ran(2, "", make)).effects == (Block(make),)
+    assert verdict(STOP, ran(2, "chatter", f"{make}\nno tests, no end")).effects == (
+        Block(f"{make}\nno tests, no end"),
+    )
+    assert verdict(PROMPT, ran(2, "chatter", make)).effects == (Block(make),)
+
+
 def test_the_end_of_a_stream_is_30_lines_and_2000_characters():
     lines = [f"line {number}" for number in range(50)]
     assert verdict(STOP, ran(2, "\n".join(lines))).effects[-1] == Block(
@@ -561,7 +572,8 @@ def test_blocks_are_limited_in_a_row_and_in_a_prompt():
         in_all = limited(outcome, Blocks(total=80, in_a_row=0), limit=8)
         assert "80 times" in in_all.to_user[-1].text
         for ended in (in_a_row, in_all):
-            assert (ended.flow, ended.limit_reached, ended.contexts, ended.error) == (Flow.END_TURN, True, (), "")
+            assert (ended.flow, ended.limit_reached, ended.contexts) == (Flow.END_TURN, True, ())
+            assert ended.error == "The turn has ended, but hook hook0 did not pass."
         assert limited(outcome, Blocks(total=800, in_a_row=800), limit=0).flow is Flow.KEEP_WORKING
     silent = merge(STOP, [reading(0)])
     assert limited(silent, Blocks(total=8, in_a_row=8), limit=8) == silent

@@ -18,7 +18,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from wave_agent.hooks.breakage import breakage
+from wave_agent.hooks.breakage import breakage, only_says_that_it_failed
 from wave_agent.hooks.events import (
     EVENTS,
     Audience,
@@ -143,7 +143,14 @@ class _Run(Struct, frozen=True):
     @property
     def block(self) -> Block:
         """Exit 2."""
-        return Block(self.output.reason or self.result.stderr or _lines(f"Blocked by hook {self.name}", self.quotable))
+        stderr = self.result.stderr
+        if not stderr or (self.quotable and only_says_that_it_failed(self.last_errors)):
+            stderr = _lines(f"Blocked by hook {self.name}", self.quotable, self.last_errors)
+        return Block(self.output.reason or stderr)
+
+    @property
+    def last_errors(self) -> str:
+        return _tail(_end(self.result.stderr, self.result.stderr_end))
 
     @property
     def blocked(self) -> tuple[Effect, ...]:
@@ -198,7 +205,7 @@ def _exit_failed(run: _Run) -> tuple[Effect, ...]:
         what = f"Hook {run.name} failed with exit code {result.exit_code}"
         message = result.stderr or what
         if run.printed:  # a test runner says on stdout which test is red, and make on stderr that one is
-            message = _lines(what, run.printed, _tail(_end(result.stderr, result.stderr_end)))
+            message = _lines(what, run.printed, run.last_errors)
     return run.failed(FailureKind.EXIT, message, result.exit_code)
 
 
@@ -580,24 +587,27 @@ def limited(outcome: Outcome, before: Blocks, limit: int) -> Outcome:
     if not (limit and keeps):
         return outcome
     if before.in_a_row >= limit:
-        return _ended(outcome, f"Hooks have kept the agent from stopping {limit} times in a row; it stops now.")
+        return _ended(outcome, f"kept the agent from stopping {limit} times in a row")
     if before.total >= MANY_TIMES * limit:
-        return _ended(outcome, f"Hooks have kept the agent from stopping {before.total} times; it stops now.")
+        return _ended(outcome, f"kept the agent from stopping {before.total} times")
     return outcome
 
 
-def _ended(outcome: Outcome, told: str = "") -> Outcome:
-    """The turn ends although hooks want it to go on. If one of them still fails, that is an error."""
-    names = ", ".join(outcome.unmet)
-    error = f"The turn has ended, but {'hooks' if len(outcome.unmet) > 1 else 'hook'} {names} did not pass."
-    notes = (*([ToUser("", told)] if told else []), *([ToUser(names, error, "error")] if outcome.unmet else []))
+def _ended(outcome: Outcome, did: str = "") -> Outcome:
+    """The turn ends although hooks want it to go on: no success. If one of them still fails, that is an error."""
+    said = outcome.reasons.get(Decision.BLOCK, ()) or outcome.contexts
+    names = tuple(dict.fromkeys([*outcome.unmet, *(one.hook for one in said)]))
+    hooks = f"{'hooks' if len(names) > 1 else 'hook'} {', '.join(names)}"
+    error = f"The turn has ended, but {hooks} did not pass."
+    notes = [ToUser("", f"H{hooks[1:]} {did}; it stops now.")] if did else []
+    notes += [ToUser(", ".join(outcome.unmet), error, "error")] if outcome.unmet else []
     return replace(
         outcome,
         flow=outcome.row.flow[Decision.STOP],
         limit_reached=True,
         contexts=(),
         to_user=(*outcome.to_user, *notes),
-        error=error if outcome.unmet else "",
+        error=error,
     )
 
 
