@@ -17,13 +17,14 @@ model = ScriptedModel([Reply(tool_calls=[call("Read", file_path="config")]), "Th
 
 
 def redact(hook_call: HookCall) -> Answer | None:
-    """The tool has run: a hook that fails here withholds nothing, so a redactor had better not fail."""
+    """With `onFailure: block`, the result is withheld if this fails."""
     clean, found = SECRET.subn("[secret]", hook_call.response["content"])
     return replace_output(clean) if found else None
 
 
 async def main(project: Path) -> Result:
-    async with await Agent.create(workdir=project, hooks={"PostToolUse": [redact]}, model_client=model) as agent:
+    hooks = {"PostToolUse": [{"hooks": [{"function": redact, "onFailure": "block"}]}]}
+    async with await Agent.create(workdir=project, hooks=hooks, model_client=model) as agent:
         return await agent.send_message("Which host is configured?")
 
 

@@ -80,9 +80,21 @@ def test_why_a_call_is_allowed_is_said_once() -> None:
     assert (told.happens, told.user) == (("The tool runs (hook guard).",), ("fine",))
 
 
-def test_context_that_waits_is_told_with_its_place() -> None:
-    told = account_of(outcome(HookEvent.STOP, AddContext("later")))
-    assert (told.happens, told.model) == (("The agent goes on.", "Context goes: kept for the next prompt."), ())
+def test_context_that_others_take_care_of_is_told_with_its_place() -> None:
+    told = account_of(outcome(HookEvent.PRE_COMPACT, AddContext("later")))
+    assert (told.happens, told.model) == (
+        ("The agent goes on.", "Context goes: into the instructions for the summary."),
+        (),
+    )
+
+
+def test_context_of_a_stop_keeps_the_agent_working() -> None:
+    told = account_of(outcome(HookEvent.STOP, AddContext("more to do")))
+    assert (told.word, told.happens, told.model) == (
+        "context",
+        ("The turn does not end: the model goes on.",),
+        ("more to do",),
+    )
 
 
 def test_context_after_results_reaches_the_model() -> None:

@@ -27,6 +27,7 @@ from wave_agent.hooks.verdicts import (
     Allow,
     Ask,
     Block,
+    Blocks,
     Effect,
     EndTurn,
     Failure,
@@ -169,7 +170,7 @@ def test_every_flow_has_consequences_on_every_event(flow: Flow) -> None:
         assert isinstance(consequences(made, tool_id="id"), tuple)
 
 
-CONTEXT_TIMES = {PROMPT: NOW, START: NOW, PRE: LATER, POST: LATER, FAILED: LATER}
+CONTEXT_TIMES = {PROMPT: NOW, START: NOW, STOP: NOW, PRE: LATER, POST: LATER, FAILED: LATER}
 
 
 @pytest.mark.parametrize(("event", "decision"), TABLE, ids=lambda part: part.name)
@@ -273,10 +274,20 @@ def test_a_failure_that_blocks_tells_the_model_and_the_user(event: HookEvent) ->
 
 
 def test_at_the_limit_of_blocks_the_turn_ends_with_a_notice_and_nothing_for_the_model() -> None:
-    made = limited(outcome(STOP, [Block("not yet")]), blocks_before=8, limit=8)
+    made = limited(outcome(STOP, [Block("not yet")]), Blocks(total=8, in_a_row=8), limit=8)
     (told,) = consequences(made)
     assert isinstance(told, TellNotice)
     assert "8 times" in told.content
+
+
+def test_a_gate_that_is_still_red_at_the_limit_is_an_error_that_names_it() -> None:
+    red = Failure(FailureKind.EXIT, "1 failed", blocks=True, code=1)
+    made = limited(outcome(STOP, [red]), Blocks(total=8, in_a_row=8), limit=8)
+    failed, told, ended = consequences(made)
+    assert failed == TellError("1 failed")
+    assert isinstance(told, TellNotice)
+    assert ended == TellError(made.error)
+    assert "hook one did not pass" in made.error
 
 
 def test_an_information_stays_one() -> None:

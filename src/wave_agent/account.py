@@ -29,7 +29,7 @@ _PERMISSION_WORDS: Mapping[Answer, str] = {
     Answer.ASK: "The user is asked before the tool runs",
     Answer.DENY: "The tool does not run",
 }
-_LATER = (ContextPlace.NEXT_PROMPT, ContextPlace.SUMMARY, ContextPlace.NOWHERE)
+_LATER = (ContextPlace.SUMMARY, ContextPlace.NOWHERE)
 """Context that `consequences` leaves to others."""
 
 

@@ -295,7 +295,8 @@ class CallRunner:
             self._emit(ToolOutput(id=call.id, text=text))
 
         # While a hook may still redact the result, nothing of it is shown.
-        hidden = self._hooks.watches(HookEvent.POST_TOOL_USE, tool.name)
+        after = (HookEvent.POST_TOOL_USE, HookEvent.POST_TOOL_USE_FAILURE)
+        hidden = any(self._hooks.watches(event, tool.name) for event in after)
         context = replace(self._context, hold=True) if hidden else replace(self._context, emit=stream)
         if tool.kind is not Kind.READS:
             self._sync()
@@ -313,8 +314,9 @@ class CallRunner:
 
     async def _failed(self, call: Asked, facts: dict[str, Any], result: ToolResult, error: str = "") -> CallEnd:
         """The tool could not do its work."""
-        self._finish(call, result, error=error or result.content)
         outcome = await self._tell_failure(facts, result.content)
+        told, origin = self._judged(result, outcome)
+        self._finish(call, told, error=(told is result and error) or told.content, origin=origin)
         return CallEnd(self._apply(outcome, call), ends_turn=outcome.flow is Flow.END_TURN)
 
     async def _tell_failure(self, facts: dict[str, Any], error: str, *, is_interrupt: bool = False) -> Outcome:
@@ -331,14 +333,17 @@ class CallRunner:
         outcome = await self._hooks.run(
             HookEvent.POST_TOOL_USE, {**facts, "tool_response": response}, permission_mode=self.mode.value
         )
-        origin = None
-        if outcome.replacement is None:
-            result.keep()
-        else:
-            result = ToolResult(content=outcome.replacement, success=result.success)
-            origin = Origin(outcome.event, outcome.replaced_by)
+        result, origin = self._judged(result, outcome)
         self._finish(call, result, origin=origin, ran=ran)
         return CallEnd(self._apply(outcome, call), ends_turn=outcome.flow is Flow.END_TURN)
+
+    def _judged(self, result: ToolResult, outcome: Outcome) -> tuple[ToolResult, Origin | None]:
+        """The result that hooks leave of this one, and the hook whose text it is."""
+        if outcome.replacement is None:
+            result.keep()
+            return result, None
+        origin = None if outcome.withheld else Origin(outcome.event, outcome.replaced_by)
+        return ToolResult(content=outcome.replacement, success=result.success), origin
 
     # --------------------------------------------------------------------------------------------------------- helpers
 

@@ -8,11 +8,10 @@ from msgspec import Struct
 
 from wave_agent.hooks.events import ContextPlace, Decision, Flow
 from wave_agent.hooks.verdicts import Outcome, Said
-from wave_agent.messages import MessageManager, Origin, TextBlock
+from wave_agent.messages import BLOCKED, NOT_RUN, MessageManager, Origin, TextBlock
 
-BLOCKED = "Hook blocked tool execution"
 DENIED = "Permission denied"
-STOPPED = "Not run: a hook ended the turn."
+STOPPED = f"{NOT_RUN}a hook ended the turn."
 
 
 class When(Enum):
@@ -103,6 +102,8 @@ _GIVES_RESULT = frozenset({Flow.SKIP_TOOL, Flow.REFUSE_CALL})
 
 def _feedback(when: When) -> Callable[[Outcome, str], tuple[Operation, ...]]:
     def tell(outcome: Outcome, _tool_id: str) -> tuple[Operation, ...]:
+        if outcome.decision < Decision.ASK:  # the model goes on with context alone
+            return ()
         return (TellModel((TextBlock(outcome.reason, "hook", _origin(outcome)),), when),)
 
     return tell
@@ -125,7 +126,7 @@ _CONTEXT: Mapping[ContextPlace, When | None] = {
     ContextPlace.AFTER_PROMPT: When.NOW,
     ContextPlace.BEFORE_PROMPT: When.NOW,
     ContextPlace.AFTER_RESULTS: When.AFTER_RESULTS,
-    ContextPlace.NEXT_PROMPT: None,
+    ContextPlace.KEEP_WORKING: When.NOW,
     ContextPlace.SUMMARY: None,
     ContextPlace.NOWHERE: None,
 }

@@ -8,15 +8,16 @@ from itertools import groupby
 from typing import Any, cast
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from wave_agent.calls import Asked, CallEnd, CallRunner
 from wave_agent.compaction import FULL, Compaction, Compactor, tokens_of
-from wave_agent.consequences import Operation, consequences, context_blocks, perform
+from wave_agent.consequences import Operation, TellModel, consequences, context_blocks, perform
 from wave_agent.errors import ModelError
 from wave_agent.events import Event, Notice, ReasoningDelta, TextDelta
 from wave_agent.hooks.events import Flow, HookEvent
 from wave_agent.hooks.manager import HookManager
-from wave_agent.hooks.verdicts import Outcome
+from wave_agent.hooks.verdicts import Blocks, Outcome
 from wave_agent.messages import Block, EachOnce, MessageManager, ReasoningBlock, TextBlock, ToolBlock
 from wave_agent.models.base import Model, ModelRequest, Reasoning, Retry, Text, ToolCall, ToolSpec, Usage
 from wave_agent.models.conversion import Converter, has_images
@@ -79,8 +80,8 @@ class Turn:
         self.error: str | None = None
         self.session_begun = False
         """The hooks of SessionStart have had their say."""
-        self._stop_blocks = 0
-        self._failure_block_spent = False
+        self._blocks = Blocks()
+        """How often hooks have kept the turn from ending."""
         self._kept_working = False
         self.used = 0
         """Tokens of the window that the last answer says are taken."""
@@ -101,15 +102,20 @@ class Turn:
             self._apply(judged)
             return Status.STOPPED if judged.flow is Flow.END_TURN else Status.BLOCKED
         self._parts.messages.accept_prompt()
-        waiting = [
-            block for one in self._parts.hooks.take_deferred() for block in context_blocks(one.event, [one.said])
-        ]
-        perform(consequences(judged, waiting=tuple(waiting)), self._parts.messages)
+        perform(consequences(judged, waiting=self._waiting_context()), self._parts.messages)
         return Status.STOPPED if judged.flow is Flow.END_TURN else await self._work()
+
+    def _waiting_context(self) -> tuple[TextBlock, ...]:
+        """What hooks have said since that nobody waited for."""
+        return tuple(
+            block for one in self._parts.hooks.take_deferred() for block in context_blocks(one.event, [one.said])
+        )
 
     async def _work(self) -> Status:
         limit = self._parts.max_turns
         while limit is None or self.requests < limit:
+            if waiting := self._waiting_context():
+                perform([TellModel(waiting)], self._parts.messages)
             try:
                 if await self._make_room():
                     return Status.STOPPED
@@ -253,6 +259,7 @@ class Turn:
     async def _run_batch(self, calls: Sequence[Asked]) -> bool:
         """All calls of one answer: those that only read side by side, the others one by one. True: the turn ends."""
         runner = self._parts.calls
+        self._blocks = replace(self._blocks, in_a_row=0)
         ends: list[CallEnd] = []
         for _, group in groupby(enumerate(calls), key=lambda pair: "reads" if runner.reads_only(pair[1]) else pair[0]):
             together = [call for _, call in group]
@@ -269,36 +276,38 @@ class Turn:
 
     async def _try_to_stop(self) -> Status | None:
         """None: hooks keep the agent working."""
+        before = self._blocks
         outcome = await self._fire(
             HookEvent.STOP,
-            failure_block_spent=self._failure_block_spent,
+            blocks=before,
             stop_hook_active=self._kept_working,
-            stop_block_count=self._stop_blocks,
+            stop_block_count=before.total,
             last_assistant_message=self.text or "",
         )
         if outcome.flow is Flow.KEEP_WORKING:
             self._kept_working = True
-            if outcome.only_failures_block:
-                self._failure_block_spent = True
-            else:
-                self._stop_blocks += 1
+            counted = 0 if outcome.only_broken_block else 1
+            self._blocks = Blocks(
+                total=before.total + counted,
+                in_a_row=before.in_a_row + counted,
+                spent=before.spent | outcome.broken,
+            )
             return None
         if outcome.limit_reached:
+            self.error = outcome.error or None
             return Status.STOP_LIMIT
         return Status.STOPPED if outcome.flow is Flow.END_TURN else Status.COMPLETED
 
     # ----------------------------------------------------------------------------------------------------------- hooks
 
-    async def _hooks(self, event: HookEvent, *, failure_block_spent: bool = False, **facts: Any) -> Outcome:
-        return await self._parts.hooks.run(
-            event, facts, permission_mode=self._parts.calls.mode.value, failure_block_spent=failure_block_spent
-        )
+    async def _hooks(self, event: HookEvent, *, blocks: Blocks | None = None, **facts: Any) -> Outcome:
+        return await self._parts.hooks.run(event, facts, permission_mode=self._parts.calls.mode.value, blocks=blocks)
 
     def _apply(self, outcome: Outcome) -> None:
         perform(consequences(outcome), self._parts.messages)
 
-    async def _fire(self, event: HookEvent, *, failure_block_spent: bool = False, **facts: Any) -> Outcome:
-        outcome = await self._hooks(event, failure_block_spent=failure_block_spent, **facts)
+    async def _fire(self, event: HookEvent, *, blocks: Blocks | None = None, **facts: Any) -> Outcome:
+        outcome = await self._hooks(event, blocks=blocks, **facts)
         self._apply(outcome)
         return outcome
 

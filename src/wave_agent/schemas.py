@@ -168,7 +168,7 @@ def _closed(properties: Mapping[str, Schema]) -> Schema:
 # ------------------------------------------------------------------------------------------------------- what hooks say
 
 
-_JSON_TYPES: Mapping[type, str] = {bool: "boolean", str: "string", dict: "object"}
+_JSON_TYPES: Mapping[type, str] = {bool: "boolean", str: "string", dict: "object", list: "array"}
 
 
 def _outputs(row: EventRow, homes: tuple[Home, ...], *, only: Iterable[str] | None = None) -> dict[str, Schema]:
@@ -186,7 +186,8 @@ def _output(row: EventRow, field: Field) -> Schema:
         "permissionDecision": {"enum": list(row.permission_words)},
         "hookEventName": {"const": row.event.value},
     }
-    return special.get(field.name, {"type": _JSON_TYPES[field.type]})
+    types = [_JSON_TYPES[kind] for kind in (field.type, *field.also)]
+    return special.get(field.name, {"type": types if field.also else types[0]})
 
 
 # ------------------------------------------------------------------------------------------------------------- building
@@ -203,7 +204,8 @@ def _typed(field: StdinField) -> Schema:
 def _or_null(schema: Mapping[str, Any]) -> Schema:
     """Wherever a value may stand, null is as good as none."""
     if "type" in schema:
-        return {**schema, "type": [schema["type"], "null"]}
+        types: str | list[str] = schema["type"]
+        return {**schema, "type": [*([types] if isinstance(types, str) else types), "null"]}
     if "enum" in schema:
         return {**schema, "enum": [*schema["enum"], None]}
     return {"enum": [schema["const"], None]}

@@ -330,7 +330,7 @@ VALUES = (
     Value("", "model", "model", _text, "the model to ask; `--model` and `WAVE_MODEL` come first"),
     Value("", "baseUrl", "base_url", _text, "the endpoint; `--base-url` and `WAVE_BASE_URL` come first"),
     Value("", "maxStopBlocks", "max_stop_blocks", _count,
-          "how often Stop hooks can keep the agent working on one prompt; 0 is without limit"),
+          "how often in a row Stop hooks can keep the agent from stopping; 0 is without limit"),
     Value("", "strictHooks", "strict_hooks", _flag, "every failure of a hook blocks, as with `--strict-hooks`"),
     Value("", "allowManagedHooksOnly", "managed_hooks_only", _flag, "no hook but managed ones runs", managed_only=True),
     Value("", "cleanupPeriodDays", "cleanup_days", _count,

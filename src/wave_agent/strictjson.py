@@ -50,6 +50,12 @@ def _integer(digits: str) -> int | float:
         return float(digits)
 
 
+class Twice(tuple[Any, ...]):
+    """All values of a key that one object has more than once."""
+
+    __slots__ = ()
+
+
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
@@ -59,7 +65,18 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
+def _all_values(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        values: dict[str, list[Any]] = {}
+        for key, value in pairs:
+            values.setdefault(key, []).append(value)
+        found = {key: several[0] if len(several) == 1 else Twice(several) for key, several in values.items()}
+    return found
+
+
 _decoder = json.JSONDecoder(object_pairs_hook=_unique, parse_int=_integer, parse_constant=_refuse_constant)
+_keeping_all = json.JSONDecoder(object_pairs_hook=_all_values, parse_int=_integer, parse_constant=_refuse_constant)
 
 
 _CLOSES = re.compile(r"\s*[}\]]")
@@ -76,10 +93,13 @@ def _explained(error: json.JSONDecodeError) -> StrictJSONError:
     return StrictJSONError(error.msg, error.lineno, error.colno)
 
 
-def parse_object(text: str) -> dict[str, Any]:
-    """The one object that `text` is, with no blanks around it; raises `StrictJSONError` otherwise."""
+def parse_object(text: str, *, twice: bool = False) -> dict[str, Any]:
+    """The one object that `text` is, with no blanks around it; raises `StrictJSONError` otherwise.
+
+    With `twice`, a duplicate key is no error: its value is `Twice`, for a reader who knows which one is safe.
+    """
     try:
-        value, end = _decoder.raw_decode(text)
+        value, end = (_keeping_all if twice else _decoder).raw_decode(text)
     except StrictJSONError:
         raise
     except json.JSONDecodeError as error:
@@ -103,14 +123,23 @@ def out_of_range(value: object) -> bool:
         return isinf(value)
     if isinstance(value, dict):
         return any(map(out_of_range, cast(dict[str, object], value).values()))
-    return isinstance(value, list) and any(map(out_of_range, cast(list[object], value)))
+    return isinstance(value, list | Twice) and any(map(out_of_range, cast(list[object], value)))
+
+
+def holds_twice(value: object) -> bool:
+    """Some object in this value has a key more than once."""
+    if isinstance(value, dict):
+        return any(map(holds_twice, cast(dict[str, object], value).values()))
+    return isinstance(value, Twice) or (isinstance(value, list) and any(map(holds_twice, cast(list[object], value))))
 
 
 def _depth(value: object) -> int:
     deepest, open_values = 0, [(value, 1)]
     while open_values:
         current, level = open_values.pop()
-        if isinstance(current, dict | list):
+        if isinstance(current, Twice):  # not a level of its own
+            open_values.extend((child, level) for child in current)
+        elif isinstance(current, dict | list):
             deepest = max(deepest, level)
             inner: Any = current.values() if isinstance(current, dict) else current  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
             open_values.extend((child, level + 1) for child in inner)
@@ -122,6 +151,8 @@ def _without_lone_surrogates(value: Any) -> Any:
         return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     if isinstance(value, list):
         return [_without_lone_surrogates(item) for item in cast(list[Any], value)]
+    if isinstance(value, Twice):
+        return Twice(map(_without_lone_surrogates, value))
     if isinstance(value, dict):
         items = cast(dict[str, Any], value).items()
         return {_without_lone_surrogates(key): _without_lone_surrogates(item) for key, item in items}

@@ -8,6 +8,7 @@ from typing import Any, TypeVar, cast
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from wave_agent.chain import Link, last_link
 from wave_agent.errors import SessionError
@@ -154,6 +155,16 @@ class _Loader:
         self.manager.add_user_message(*[_sound(TextBlock(text, source, padded[at])) for at, text in enumerate(texts)])
         if source == "user":
             self.waiting.clear()
+        for origin in origins:
+            self.delivered(origin)
+
+    def delivered(self, origin: Origin | None) -> None:
+        """Context that has waited, and has come to the model within a turn."""
+        for at, run in enumerate(self.waiting):
+            if origin == Origin(run.event, run.name):
+                rest = run.deferred[1:]
+                self.waiting[at : at + 1] = [replace(run, deferred=rest)] if rest else []
+                return
 
     def system(self, record: Record) -> None:
         subtype = record["subtype"]

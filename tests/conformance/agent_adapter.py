@@ -18,7 +18,7 @@ from wave_agent.agent import Agent
 from wave_agent.assembly import Foundation
 from wave_agent.errors import ModelError, SettingsError
 from wave_agent.events import Event, Notice
-from wave_agent.hooks.events import EVENTS, Decision, Flow, HookEvent
+from wave_agent.hooks.events import EVENTS, ContextPlace, Decision, Flow, HookEvent
 from wave_agent.hooks.runner import ProcessRunner
 from wave_agent.messages import ErrorBlock, NoticeBlock
 from wave_agent.models.base import ModelRequest
@@ -105,7 +105,7 @@ async def observe(request: dict[str, Any]) -> dict[str, Any]:
         result = await agent.send_message(payload.get("prompt", "hello"))
         # A Stop hook that always blocks is run again and again: the first continuation shows what it said.
         asked = model.requests[: 2 if event == "Stop" else None]
-    texts = _hook_texts(asked[-1], results=event != "PostToolUse") if asked else []
+    texts = _hook_texts(asked[-1], results=not EVENTS[HookEvent(event)].withholds) if asked else []
     runs = sorted(agent.hook_runs, key=lambda run: (run.occasion, run.position))
     waits = [text for run in runs if run.mode == "enforce" for text in run.deferred]
     blocks = [block for message in agent.messages for block in message.blocks]
@@ -197,5 +197,8 @@ def _flow(event: str, result: Result, questions: list[PermissionRequest], tool: 
         return "proceed" if questions else "allow" if tool.inputs else "block"
     enforced = [run for run in result.hooks if run.mode == "enforce" and not run.is_async]
     blocked = any(run.outcome == "block" or (run.outcome == "failure" and not run.let_through) for run in enforced)
-    blocks = EVENTS[HookEvent(event)].flow[Decision.BLOCK] is not Flow.PROCEED
+    row = EVENTS[HookEvent(event)]
+    goes_on = row.context is ContextPlace.KEEP_WORKING and any(run.outcome == "context" for run in enforced)
+    blocked = blocked or goes_on
+    blocks = row.flow[Decision.BLOCK] is not Flow.PROCEED
     return "block" if blocked and blocks else "proceed"

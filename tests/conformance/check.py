@@ -41,7 +41,7 @@ ABSENT = {"user_not": "user", "model_not": "model", "output_not": "output"}
 KEYS = {  # What each kind of object in the corpus may hold.
     "case": {*REQUIRED, "payload", "options", "bug", "file"},
     "layers": {"managed", "user", "project", "local", "flag"},
-    "options": {"strict_hooks", "stop_failure_spent", "permissions", "nullable"},
+    "options": {"strict_hooks", "stop_failure_spent", "stop_blocks_in_a_row", "permissions", "nullable"},
     "run": {"exit", "stdout", "json", "stderr", "stdout_base64", "stderr_base64", "pad_stdout", "delay", "signal"}
     | {"hang", "ignore_term", "missing", "if_stdin_contains"},
     "expect": {*EXACT, *PRESENT, *ABSENT, "journal"},

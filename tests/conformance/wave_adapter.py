@@ -15,7 +15,7 @@ from wave_agent.hooks.events import Decision, Flow, HookEvent
 from wave_agent.hooks.manager import HookManager, SessionFacts
 from wave_agent.hooks.occasion import ToolFacts
 from wave_agent.hooks.runner import ProcessRunner
-from wave_agent.hooks.verdicts import Outcome
+from wave_agent.hooks.verdicts import Blocks, Outcome
 from wave_agent.permissions import Call, Kind, PermissionMode, Rules, decide
 from wave_agent.rules import Places, parse_rule
 from wave_agent.settings import Settings, merge_settings
@@ -54,7 +54,7 @@ async def observe(request: dict[str, Any]) -> dict[str, Any]:
         HookEvent(request["event"]),
         request["payload"],
         tool=ToolFacts(nullable=frozenset(options.get("nullable", []))),
-        failure_block_spent=options.get("stop_failure_spent", False),
+        blocks=blocks_before(request, len(config.hooks)),
     )
     await manager.close()
     runs = sorted(manager.journal, key=lambda run: (run.position, run.look))
@@ -72,6 +72,13 @@ async def observe(request: dict[str, Any]) -> dict[str, Any]:
         "journal": [{name: getattr(run, name) for name in run.__struct_fields__} for run in runs],
         "failed_open": outcome.failed_open,
     }
+
+
+def blocks_before(request: dict[str, Any], hooks: int) -> Blocks:
+    """What had happened to the prompt's stop before."""
+    options, total = request.get("options", {}), request["payload"].get("stop_block_count", 0)
+    spent = frozenset(range(hooks)) if options.get("stop_failure_spent") else frozenset[int]()
+    return Blocks(total=total, in_a_row=options.get("stop_blocks_in_a_row", total), spent=spent)
 
 
 def load(request: dict[str, Any], *, strict: bool) -> Settings:

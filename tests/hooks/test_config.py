@@ -279,7 +279,10 @@ def test_a_timeout_is_in_seconds(seconds: float) -> None:
         (601, 600, ["601 s is more than the limit; 600 s are used"]),
         (999.5, 600, ["999.5 s is more than the limit; 600 s are used"]),
         (1000, 1, ["1000 is read as milliseconds: 1 s; write seconds"]),
-        (1500, 1.5, ["1500 is read as milliseconds: 1.5 s; write seconds"]),
+        (2500, 2.5, ["2500 is read as milliseconds: 2.5 s; write seconds"]),
+        (3600, 600, ["3600 s is more than the limit; 600 s are used"]),
+        (7200.0, 600, ["7200 s is more than the limit; 600 s are used"]),
+        (6000, 6, ["6000 is read as milliseconds: 6 s; write seconds"]),
         (600_000, 600, ["600000 is read as milliseconds: 600 s; write seconds"]),
         (
             900_000,
@@ -552,7 +555,7 @@ def test_a_broken_entry_disables_itself_alone_and_says_where_and_why(
         ([["./x"]], "must be an object with matcher and hooks, not a list", ()),
         ({"matcher": 5, "hooks": ["x"]}, "must be a string, not a number", ("matcher",)),
         ({"matcher": ["Bash"], "hooks": ["x"]}, "must be a string, not a list", ("matcher",)),
-        ({"matcher": "Bash||", "hooks": ["x"]}, "an alternative is empty: remove the extra separator", ("matcher",)),
+        ({"matcher": "||", "hooks": ["x"]}, 'it names nothing; for every tool write "*"', ("matcher",)),
         (
             {"matcher": "mcp__(", "hooks": ["x"]},
             '"mcp__(" is not a valid regular expression: missing ), unterminated subpattern at position 5',

@@ -394,10 +394,12 @@ async def test_shadow_hooks_run_and_are_journalled_with_what_they_would_have_don
     ]
 
 
-async def test_context_of_a_stop_hook_waits_for_the_next_prompt(world: World):
+async def test_context_of_a_stop_hook_keeps_the_agent_working(world: World):
     manager = world.manager({"Stop": [group(say({"additionalContext": "remember"}))]})
-    await manager.run(HookEvent.STOP, {})
-    assert [waiting.said.text for waiting in manager.take_deferred()] == ["remember"]
+    outcome = await manager.run(HookEvent.STOP, {})
+    assert (outcome.flow, outcome.for_model()) == (Flow.KEEP_WORKING, ("remember",))
+    assert manager.take_deferred() == ()
+    assert (await manager.run(HookEvent.STOP, {"stop_block_count": 8})).limit_reached
 
 
 # ------------------------------------------------------------------------------------------- events, cancelling, limits

@@ -8,14 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wave_agent.hooks.events import EVENTS, Decision, Flow, HookEvent, OnFailure
+from wave_agent.hooks.events import EVENTS, Audience, Decision, Flow, HookEvent, OnFailure
 from wave_agent.hooks.execution import HookExecutionResult
-from wave_agent.hooks.semantics import RULES, ExitClass, Stdout, kinds_of, merge, read, rewrite
+from wave_agent.hooks.semantics import RULES, ExitClass, Stdout, kinds_of, limited, merge, read, rewrite, withholds
 from wave_agent.hooks.verdicts import (
     AddContext,
     Allow,
     Ask,
     Block,
+    Blocks,
     EndTurn,
     Failure,
     FailureKind,
@@ -27,6 +28,7 @@ from wave_agent.hooks.verdicts import (
     TellUser,
     ToUser,
     Verdict,
+    Withhold,
 )
 from wave_agent.permissions import Answer, Call, PermissionMode, Rules, decide
 from wave_agent.rules import Places, parse_rule
@@ -115,7 +117,8 @@ def test_the_flow_of_a_block_is_the_events_own():
         (HookExecutionResult(exit_code=0), (Stdout.EMPTY, ExitClass.ZERO)),
         (HookExecutionResult(exit_code=2, stdout="text"), (Stdout.TEXT, ExitClass.TWO)),
         (HookExecutionResult(exit_code=7, stdout='{"decision": "block"}'), (Stdout.DECIDES, ExitClass.OTHER)),
-        (HookExecutionResult(exit_code=0, stdout="{}", stdout_dropped=1), (Stdout.MALFORMED, ExitClass.ZERO)),
+        (HookExecutionResult(exit_code=0, stdout="{}", stdout_dropped=1), (Stdout.UNREADABLE, ExitClass.ZERO)),
+        (HookExecutionResult(exit_code=0, stdout='x\n{"decision": "block"}'), (Stdout.CHATTER, ExitClass.ZERO)),
         (HookExecutionResult(timed_out=True), None),
     ],
 )
@@ -144,17 +147,63 @@ def test_other_json_values_are_plain_text(stdout: str):
 
 
 @pytest.mark.parametrize("event", HookEvent)
-@pytest.mark.parametrize("stdout", ["", "text", "{}", '{"unknown": 1}', '{"continue": true}', '{"reason": ""}'])
+@pytest.mark.parametrize("stdout", ["", "text", "{}", '{"unknown": 1}', '{"continue": true}', '{"reason": ""}', "{bad"])
 def test_exit_2_blocks_with_stderr_or_the_default_reason(event: HookEvent, stdout: str):
     assert verdict(event, ran(2, stdout, "no")).effects[-1] == Block("no")
-    assert verdict(event, ran(2, stdout)).effects[-1] == Block("Blocked by hook guard")
+    to_model = EVENTS[event].reason_reader is Audience.MODEL
+    why = "\ntext" if stdout == "text" and to_model else ""
+    assert verdict(event, ran(2, stdout)).effects[-1] == Block(f"Blocked by hook guard{why}")
+
+
+@pytest.mark.parametrize("event", HookEvent)
+def test_a_failure_that_blocks_and_goes_to_the_model_says_why(event: HookEvent):
+    def message(*streams: str) -> str:
+        found = verdict(event, ran(3, *streams), OnFailure.BLOCK).failure
+        assert found is not None
+        return found.message
+
+    if EVENTS[event].reason_reader is Audience.MODEL:
+        what = "Hook guard failed with exit code 3"
+        assert (message(), message("{}"), message("{bad")) == (what, what, what)
+        assert message("out") == f"{what}\nout"
+        assert message("out", "err") == f"{what}\nout\nerr"
+    else:
+        assert (message(), message("out")) == ("Hook execution failed", "Hook execution failed")
+        assert message("out", "err") == "err"
+    assert message("", "err") == "err"
+
+
+def test_the_exit_2_of_make_gives_what_its_recipe_printed():
+    make = "make: *** [Makefile:3: test] Error 1"
+    gate = verdict(STOP, ran(2, "test_sum FAILED", f"cc: warning\n{make}"), OnFailure.BLOCK)
+    assert gate.effects == (Block(f"Blocked by hook guard\ntest_sum FAILED\ncc: warning\n{make}"),)
+    assert verdict(STOP, ran(2, "", make)).effects == (Block(make),)
+    assert verdict(STOP, ran(2, "chatter", f"{make}\nno tests, no end")).effects == (
+        Block(f"{make}\nno tests, no end"),
+    )
+    assert verdict(PROMPT, ran(2, "chatter", make)).effects == (Block(make),)
+
+
+def test_the_end_of_a_stream_is_30_lines_and_2000_characters():
+    lines = [f"line {number}" for number in range(50)]
+    assert verdict(STOP, ran(2, "\n".join(lines))).effects[-1] == Block(
+        "\n".join(["Blocked by hook guard", *lines[-30:]])
+    )
+    assert verdict(STOP, ran(2, "ab" * 2000)).effects[-1] == Block("Blocked by hook guard\n" + "ab" * 1000)
+    cut = ran(2, "the beginning", stdout_dropped=9, stdout_end="the end")
+    assert verdict(STOP, cut).effects[-1] == Block("Blocked by hook guard\nthe end")
+    both = ran(1, "out", "err", stdout_dropped=9, stdout_end="last out", stderr_dropped=9, stderr_end="last err")
+    failed = verdict(STOP, both, OnFailure.BLOCK).failure
+    assert failed is not None
+    assert failed.message == "Hook guard failed with exit code 1\nlast out\nlast err"
 
 
 @pytest.mark.parametrize("event", HookEvent)
 @pytest.mark.parametrize("code", [1, 3, 126, 127, 255])
 def test_other_codes_fail_and_are_told(event: HookEvent, code: int):
-    assert verdict(event, ran(code, "text", "broke")).effects == (Failure(FailureKind.EXIT, "broke", blocks=False),)
-    assert verdict(event, ran(code)).effects == (Failure(FailureKind.EXIT, "Hook execution failed", blocks=False),)
+    assert verdict(event, ran(code, "text", "broke")).effects == (Failure(FailureKind.EXIT, "broke", False, code),)
+    told = "Hook execution failed"
+    assert verdict(event, ran(code)).effects == (Failure(FailureKind.EXIT, told, False, code),)
 
 
 @pytest.mark.parametrize(
@@ -181,15 +230,15 @@ def test_a_run_that_did_not_end_by_itself_is_a_failure(
     assert len(found.effects) == 1  # partial stdout is never context
 
 
-def test_json_that_was_cut_at_the_cap_is_not_json():
+def test_json_that_was_cut_at_the_cap_is_a_decision_that_cannot_be_read():
     cut = ran(0, '{"decision": "approve"}', stdout_dropped=1)
-    assert verdict(PRE, cut).decision is Decision.NONE
-    assert verdict(PRE, cut).failure_kind is FailureKind.JSON
+    assert verdict(PRE, cut).decision is Decision.ASK
+    assert verdict(POST, cut).failure_kind is FailureKind.JSON
     assert verdict(PRE, ran(2, '{"a', "no", stdout_dropped=1)).effects[-1] == Block("no")
 
 
 MALFORMED = [
-    '{"decision": "approve"', '{"decision": "block", "decision": "approve"}', '{"a": NaN}',
+    '{"decision": "approve"', '{"decision": "block", "decision": }', '{"a": NaN}',
     "{" * 70, '{"a":' * 70 + "1" + "}" * 70, "{'a': 1}", '{"a": 1} trailing',
 ]  # fmt: skip
 
@@ -210,7 +259,7 @@ def test_malformed_json_is_told_and_the_exit_code_rules(stdout: str):
         assert blocked.effects[-1] == Block("no")
         assert blocked.failure_kind is None
         failed = verdict(event, ran(1, stdout, "broke"))
-        assert failed.effects[-1] == Failure(FailureKind.EXIT, "broke", blocks=False)
+        assert failed.effects[-1] == Failure(FailureKind.EXIT, "broke", blocks=False, code=1)
 
 
 def test_an_allow_beside_exit_2_stands_but_is_told_and_fails_where_failing_blocks():
@@ -227,7 +276,7 @@ def test_json_that_decides_nothing_forgives_other_codes_unless_failing_blocks():
     output = {"systemMessage": "careful"}
     assert verdict(PRE, printed(output, 1)).effects == (TellUser("careful"),)
     assert verdict(PRE, printed(output, 1, "broke"), OnFailure.BLOCK).failure == Failure(
-        FailureKind.EXIT, "broke", blocks=True
+        FailureKind.EXIT, "broke", blocks=True, code=1
     )
 
 
@@ -248,9 +297,9 @@ def test_blocking_a_stop_needs_a_reason():
     assert verdict(STOP, printed({"decision": "block", "reason": "tests fail"})).effects == (Block("tests fail"),)
     for empty in ({}, {"reason": ""}, {"reason": "  "}, {"reason": 5}):
         found = verdict(STOP, printed({"decision": "block", **empty}))
-        assert found.failure is not None
-        assert found.failure.kind is FailureKind.JSON
-        assert "reason" in found.failure.message
+        assert found.failure is None
+        assert Block("Blocked by hook guard") in found.effects
+        assert any(isinstance(effect, TellUser) and '"reason"' in effect.text for effect in found.effects)
         assert verdict(STOP, printed({"decision": "block", **empty}, 2, "lent")).effects[-1] == Block("lent")
     stopped = verdict(STOP, printed({"decision": "block", "continue": False}))
     assert stopped.decision is Decision.STOP
@@ -470,16 +519,246 @@ def test_failures_that_cannot_block_are_counted_as_let_through(event: HookEvent)
     cannot_block = event in (START, HookEvent.POST_COMPACT, *NOTHING_TO_DECIDE)
     assert strict.failed_open == cannot_block
     assert strict.blocked == (not cannot_block)
-    assert strict.only_failures_block == (not cannot_block)
+    assert strict.unmet == (() if cannot_block else ("hook0",))
+    assert (strict.replacement is not None) == strict.withheld == (event in (POST, HookEvent.POST_TOOL_USE_FAILURE))
 
 
-def test_a_failure_blocks_a_stop_once_per_prompt():
-    failure = reading(0, Failure(FailureKind.TIMEOUT, "slow", blocks=True))
-    spent = merge(STOP, [failure], failure_block_spent=True)
-    assert (spent.decision, spent.failed_open) == (Decision.NONE, 1)
-    wanted = merge(STOP, [failure, reading(1, Block("work left"))])
-    assert wanted.reason == "slow\nwork left"
-    assert not wanted.only_failures_block
+def test_a_gate_that_is_red_blocks_a_stop_like_exit_2():
+    red = reading(0, Failure(FailureKind.EXIT, "1 failed", blocks=True, code=1))
+    for spent in ((), (0,)):
+        outcome = merge(STOP, [red], spent=spent)
+        assert (outcome.flow, outcome.reason, outcome.failed_open) == (Flow.KEEP_WORKING, "1 failed", 0)
+        assert not outcome.only_broken_block
+        assert outcome.broken == frozenset()
+    ended = limited(merge(STOP, [red]), Blocks(total=8, in_a_row=8), limit=8)
+    assert (ended.flow, ended.limit_reached) == (Flow.END_TURN, True)
+    assert "hook0" in ended.error
+
+
+BROKEN = [
+    Failure(FailureKind.TIMEOUT, "slow", blocks=True),
+    Failure(FailureKind.SIGNAL, "killed", blocks=True),
+    Failure(FailureKind.SPAWN, "gone", blocks=True),
+    Failure(FailureKind.JSON, "odd", blocks=True),
+    Failure(FailureKind.EXIT, "not found", blocks=True, code=127),
+    Failure(FailureKind.EXIT, "not executable", blocks=True, code=126),
+]
+
+
+@pytest.mark.parametrize("failure", BROKEN, ids=lambda failure: failure.message)
+def test_a_broken_hook_blocks_a_stop_once_per_prompt_and_then_it_is_no_success(failure: Failure):
+    broken = reading(0, failure)
+    first = merge(STOP, [broken])
+    assert (first.flow, first.broken, first.only_broken_block) == (Flow.KEEP_WORKING, {0}, True)
+    assert limited(first, Blocks(total=8, in_a_row=8), limit=8).flow is Flow.KEEP_WORKING
+    second = merge(STOP, [broken], spent=(0,))
+    assert (second.flow, second.limit_reached, second.failed_open) == (Flow.END_TURN, True, 0)
+    assert "hook0" in second.error
+    assert merge(STOP, [broken], spent=(1,)).flow is Flow.KEEP_WORKING  # that was another hook's
+    wanted = merge(STOP, [broken, reading(1, Block("work left"))])
+    assert wanted.reason == f"{failure.message}\nwork left"
+    assert not wanted.only_broken_block
+    assert merge(STOP, [broken, reading(1, AddContext("c"))], spent=(0,)).flow is Flow.KEEP_WORKING
+    assert merge(STOP, [broken, reading(1, EndTurn("enough"))], spent=(0,)).limit_reached is False
+
+
+def test_blocks_are_limited_in_a_row_and_in_a_prompt():
+    blocked = merge(STOP, [reading(0, Block("go on"))])
+    goes_on = merge(STOP, [reading(0, AddContext("c"))])
+    for outcome in (blocked, goes_on):
+        assert limited(outcome, Blocks(total=79, in_a_row=7), limit=8).flow is Flow.KEEP_WORKING
+        in_a_row = limited(outcome, Blocks(total=8, in_a_row=8), limit=8)
+        assert "8 times in a row" in in_a_row.to_user[-1].text
+        in_all = limited(outcome, Blocks(total=80, in_a_row=0), limit=8)
+        assert "80 times" in in_all.to_user[-1].text
+        for ended in (in_a_row, in_all):
+            assert (ended.flow, ended.limit_reached, ended.contexts) == (Flow.END_TURN, True, ())
+            assert ended.error == "The turn has ended, but hook hook0 did not pass."
+        assert limited(outcome, Blocks(total=800, in_a_row=800), limit=0).flow is Flow.KEEP_WORKING
+    silent = merge(STOP, [reading(0)])
+    assert limited(silent, Blocks(total=8, in_a_row=8), limit=8) == silent
+
+
+@pytest.mark.parametrize("failure", BROKEN, ids=lambda failure: failure.message)
+def test_a_hook_that_fails_after_a_tool_withholds_the_result(failure: Failure):
+    outcome = merge(POST, [reading(0, failure), reading(1, ReplaceOutput("half redacted"))])
+    assert outcome.replacement is not None
+    assert outcome.replacement.startswith("[The tool has run. Its result is withheld: hook hook0 failed ")
+    assert failure.message not in outcome.replacement
+    assert (outcome.flow, outcome.reason, outcome.replaced_by) == (Flow.FEEDBACK, failure.message, "hook0")
+    lenient = Failure(failure.kind, failure.message, blocks=False, code=failure.code)
+    assert merge(POST, [reading(0, lenient)]).replacement is None
+    assert merge(POST, [reading(0, failure, role=Role.SHADOW)]).replacement is None
+    assert withholds(EVENTS[POST], Verdict((failure,)))
+    assert not withholds(EVENTS[POST], Verdict((lenient,)))
+    assert not withholds(EVENTS[PRE], Verdict((failure,)))
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ("plain", "plain"),
+        ({"stdout": "out\n", "stderr": "err\n"}, "out\nerr"),
+        ({"stdout": "", "stderr": ""}, ""),
+        ({"stdout": "out", "stderr": None}, "out"),
+        ([{"type": "text", "text": "a"}, {"type": "text", "text": "b"}], "a\nb"),
+        ({"content": [{"type": "text", "text": "a"}]}, "a"),
+        ({"success": True, "content": "a"}, "a"),
+        ({"content": "out\n", "stdout": "out", "stderr": ""}, "out"),
+        ([{"type": "text", "text": "a"}, {"type": "image"}], '[{"type": "text", "text": "a"}, {"type": "image"}]'),
+        ({"rows": ["é"]}, '{"rows": ["é"]}'),
+        ([], "[]"),
+    ],
+)
+def test_what_replaces_a_result_is_turned_into_text(value: object, text: str):
+    assert verdict(POST, printed(specific(updatedToolOutput=value))).effects == (ReplaceOutput(text),)
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        '{"hookSpecificOutput": {"updatedToolOutput": 5}}',
+        '{"hookSpecificOutput": {"updatedToolOutput": false}}',
+        '{"hookSpecificOutput": {"updatedToolOutput": {"content": "a", "stdout": "b"}}}',
+        '{"hookSpecificOutput": {"updatedToolOutput": "a", "updatedToolOutput": "b"}}',
+        '{"hookSpecificOutput": {"updatedToolOutput": {"stdout": "a", "stdout": "b"}}}',
+        '{"hookSpecificOutput": {"updatedToolOutput": {"n": 1e999}}}',
+    ],
+)
+def test_what_cannot_replace_a_result_withholds_it(output: str):
+    found = verdict(POST, ran(0, output))
+    assert any(isinstance(effect, TellUser) and "updatedToolOutput" in effect.text for effect in found.effects)
+    assert withholds(EVENTS[POST], found)
+    outcome = merge(POST, [Reading(position=0, name="guard", verdict=found)])
+    assert outcome.withheld
+    assert outcome.flow is Flow.PROCEED
+    failed = verdict(POST, ran(0, output[:-1] + ', "decision": "Block"}'))
+    assert merge(POST, [Reading(position=0, name="guard", verdict=failed)]).withheld
+    # Where it means nothing, or is in a wrong place, it changes nothing.
+    assert not merge(PRE, [Reading(position=0, name="guard", verdict=verdict(PRE, ran(0, output)))]).withheld
+
+
+# ------------------------------------------------------------------------------------------------- text before the JSON
+
+
+@pytest.mark.parametrize("before", ["checking…\n", "checking… ", "x {} then ", '["x"]', "x {'a': 1}}\n"])
+def test_a_restriction_that_ends_stdout_is_honoured_behind_text(before: str):
+    deny = json.dumps({"decision": "block", "reason": "no", "systemMessage": "x", **specific(additionalContext="c")})
+    for event in BLOCKING:
+        found = verdict(event, ran(0, before + deny))
+        assert [effect for effect in found.effects if not isinstance(effect, TellUser)] == [Block("no")]
+        [told] = [effect for effect in found.effects if isinstance(effect, TellUser)]
+        assert "stderr" in told.text
+
+
+def test_what_loosens_behind_text_is_dropped_and_told():
+    loose = json.dumps(specific(permissionDecision="allow", updatedInput={"command": "x"}))
+    [told] = verdict(PRE, ran(0, f"ok\n{loose}")).effects
+    assert isinstance(told, TellUser)
+    assert "ignored" in told.text
+    both = json.dumps({"decision": "approve", **specific(permissionDecision="ask", permissionDecisionReason="sure?")})
+    assert verdict(PRE, ran(0, f"ok\n{both}")).effects[1:] == (Ask("sure?"),)
+
+
+def test_an_unreadable_decision_behind_text_asks_before_a_tool_and_is_text_elsewhere():
+    odd = 'x\n{"decision": "Deny"}'
+    assert verdict(PRE, ran(0, odd)).decision is Decision.ASK
+    assert verdict(PROMPT, ran(0, odd)).effects == (AddContext(odd),)
+    assert verdict(POST, ran(0, odd)).effects == ()
+
+
+def test_text_before_json_beside_other_exit_codes():
+    said = [{"decision": word, "reason": "r"} for word in ("block", "ask", "approve")]
+    deny, ask, allow = (f"x\n{json.dumps(output)}" for output in said)
+    assert verdict(PRE, ran(2, deny, "err")).effects[1:] == (Block("r"), Block("r"))
+    assert verdict(PRE, ran(2, allow, "err")).effects[1:] == (Block("r"),)
+    assert verdict(PRE, ran(2, 'x\n{"decision": "block"}', "err")).effects[1:] == (Block("err"),)
+    assert verdict(PRE, ran(2, 'x\n{"continue": false}', "err")).decision is Decision.STOP
+    for policy in OnFailure:
+        assert verdict(PRE, ran(1, deny), policy).effects[1:] == (Block("r"),)
+        assert verdict(PRE, ran(1, allow), policy).failure is not None
+    assert verdict(PRE, ran(1, ask)).effects[1:] == (Ask("r"),)
+    assert verdict(PRE, ran(1, ask), OnFailure.BLOCK).failure is not None
+
+
+@pytest.mark.parametrize(
+    "stdout",
+    [
+        'note\n{"foo": 1}', 'note\n{"continue": true}', 'note {"decision": "block"} and more', "note }", "a } b {c}",
+        'note\n{"decision": "block",}', '[{"decision": "block"}]', "x" + "{" * 3000 + "}",
+    ],
+)  # fmt: skip
+def test_text_that_does_not_end_in_a_decision_stays_text(stdout: str):
+    assert verdict(PROMPT, ran(0, stdout)).effects == (AddContext(stdout),)
+    assert verdict(PRE, ran(0, stdout)).effects == ()
+
+
+def test_a_decision_at_the_end_of_a_flood_is_found():
+    flood = ran(0, "x" * 100, stdout_dropped=9, stdout_end='xxx\n{"decision": "block", "reason": "no"}')
+    assert verdict(PRE, flood).decision is Decision.BLOCK
+
+
+# ------------------------------------------------------------------------------------------------------ duplicate keys
+
+
+@pytest.mark.parametrize(
+    ("output", "decision"),
+    [
+        ('{"decision": "block", "decision": "approve"}', Decision.BLOCK),
+        ('{"decision": "approve", "decision": "block"}', Decision.BLOCK),
+        ('{"decision": "approve", "decision": "approve"}', Decision.ALLOW),
+        ('{"decision": "approve", "decision": "allow"}', Decision.NONE),
+        ('{"decision": "approve", "decision": null}', Decision.NONE),
+        ('{"decision": "approve", "decision": 5}', Decision.ASK),
+        ('{"decision": "approve", "decision": "Deny"}', Decision.ASK),
+        ('{"continue": true, "continue": false}', Decision.STOP),
+        ('{"hookSpecificOutput": {"permissionDecision": "deny", "permissionDecision": "allow"}}', Decision.BLOCK),
+        ('{"hookSpecificOutput": {"permissionDecision": "ask"}, "hookSpecificOutput": {}}', Decision.ASK),
+        ('{"hookSpecificOutput": {"permissionDecision": "allow"}, "hookSpecificOutput": {}}', Decision.NONE),
+        ('{"hookSpecificOutput": 5, "hookSpecificOutput": {"permissionDecision": "deny", "permissionDecision": "ask"}}',
+         Decision.BLOCK),
+        ('{"hookSpecificOutput": {"hookEventName": "PreToolUse", "hookEventName": "PreToolUse", '
+         '"permissionDecision": "allow"}}', Decision.NONE),
+        ('{"hookSpecificOutput": {"updatedInput": {"a": [{"b": 1, "b": 2}]}}}', Decision.NONE),
+        ('{"hookSpecificOutput": {"updatedInput": {"a": 1}, "updatedInput": {"a": 1}}}', Decision.NONE),
+        ('{"decision": "block", "reason": "a", "reason": "b"}', Decision.BLOCK),
+        ('{"systemMessage": "a", "systemMessage": "b"}', Decision.NONE),
+        ('{"decision": "block", "other": 1, "other": "\\u00e9"}', Decision.BLOCK),
+    ],
+)  # fmt: skip
+def test_of_a_duplicate_key_the_strictest_value_counts_and_nothing_else(output: str, decision: Decision):
+    found = verdict(PRE, ran(0, output))
+    assert found.decision is decision
+    assert found.rewrite is None
+    assert any(isinstance(effect, TellUser) and "duplicate key" in effect.text for effect in found.effects)
+    assert not any(isinstance(effect, Block) and effect.reason in ("a", "b") for effect in found.effects)
+
+
+def test_a_duplicate_key_in_an_answer_never_permits():
+    def answered(answer: str) -> Decision:
+        return verdict(HookEvent.PERMISSION_REQUEST, ran(0, f'{{"hookSpecificOutput": {answer}}}')).decision
+
+    allow, deny = '{"behavior": "allow"}', '{"behavior": "deny"}'
+    assert answered(f'{{"decision": {allow}, "decision": {deny}}}') is Decision.BLOCK
+    assert answered(f'{{"decision": {allow}, "decision": {allow}}}') is Decision.ALLOW
+    assert answered(f'{{"decision": {allow}, "decision": {{"behavior": 5}}}}') is Decision.ASK
+    assert answered(f'{{"decision": {deny}, "decision": {{"behavior": "allow", "interrupt": true}}}}') is Decision.STOP
+    assert answered('{"decision": {"behavior": "allow", "behavior": "deny"}}') is Decision.BLOCK
+    assert answered('{"decision": {"behavior": "allow", "behavior": "allow"}}') is Decision.ASK
+    assert answered('{"decision": {"behavior": "allow", "interrupt": true, "interrupt": 5}}') is Decision.STOP
+    assert answered('{"decision": {"behavior": "allow", "updatedInput": {"a": 1, "a": 2}}}') is Decision.ASK
+
+
+def test_decision_allow_before_a_tool_is_no_opinion_and_names_what_would_be_one():
+    [told] = verdict(PRE, printed({"decision": "allow"})).effects
+    assert isinstance(told, TellUser)
+    assert "hookSpecificOutput.permissionDecision" in told.text
+    assert verdict(PRE, printed({"decision": "approve"})).effects == (Allow(),)
+    assert verdict(PRE, printed({"decision": "ask", "reason": "r"})).effects == (Ask("r"),)
+    quiet = {"decision": "allow", **specific(permissionDecision="allow")}
+    assert verdict(PRE, printed(quiet)).effects == (Allow(),)
+    for event in (PROMPT, POST, STOP):
+        assert verdict(event, printed({"decision": "allow"})).effects == ()
 
 
 def test_shadow_hooks_change_nothing_and_async_hooks_only_add_context_and_messages():
@@ -577,7 +856,7 @@ def states_allow(event: HookEvent, output: dict[str, Any]) -> bool:
     inner = output.get("hookSpecificOutput")
     nested = isinstance(inner, dict) and inner.get("hookEventName") in (None, event)
     return event is PRE and (
-        output.get("decision") in ("approve", "allow")
+        output.get("decision") == "approve"
         or (nested and isinstance(inner, dict) and inner.get("permissionDecision") == "allow")
     )
 
@@ -626,7 +905,8 @@ def test_an_output_can_always_tighten(event: HookEvent, output: dict[str, Any], 
 effects = st.lists(
     st.sampled_from([
         Block("b1"), Block("b2"), Ask("a"), Allow("y"), EndTurn("e"), AddContext("c1"), AddContext("c2"), TellUser("t"),
-        ReplaceOutput("r1"), ReplaceOutput("r2"), Failure(FailureKind.EXIT, "f", blocks=True),
+        ReplaceOutput("r1"), ReplaceOutput("r2"), Withhold("w"), Failure(FailureKind.EXIT, "f", blocks=True),
+        Failure(FailureKind.TIMEOUT, "h", blocks=True),
         Failure(FailureKind.JSON, "g", blocks=False),
     ]),
     max_size=3,
@@ -635,12 +915,13 @@ effects = st.lists(
 
 @given(events, st.lists(st.tuples(effects, st.sampled_from(Role)), min_size=1, max_size=5), st.randoms(), st.booleans())
 def test_merging_does_not_depend_on_the_order_of_completion(
-    event: HookEvent, found: list[tuple[list[Any], Role]], random: Any, spent: bool
+    event: HookEvent, found: list[tuple[list[Any], Role]], random: Any, is_spent: bool
 ):
     readings = [reading(index, *said, role=role) for index, (said, role) in enumerate(found)]
     shuffled = readings.copy()
     random.shuffle(shuffled)
-    assert merge(event, readings, failure_block_spent=spent) == merge(event, shuffled, failure_block_spent=spent)
+    spent = range(len(found)) if is_spent else ()
+    assert merge(event, readings, spent=spent) == merge(event, shuffled, spent=spent)
 
 
 RUNS = [

@@ -14,6 +14,7 @@ from tests.spec.world import (
     errors,
     notices,
     records,
+    refused,
     results_in,
     roles,
     said_in,
@@ -67,7 +68,7 @@ async def test_011_fr_002_exit_code_2_blocks_the_tool(world: World) -> None:
 
     agent, result = await world.run(work())
 
-    assert world.request(1)[2]["content"] == wrapped("PreToolUse", "guard", REASON)
+    assert world.request(1)[2]["content"] == refused("guard", REASON)
     assert [run["tool_name"] for run in world.log("guard")] == ["Bash"]
     assert not world.exists()
     assert tools(agent)[0].success is False
@@ -133,7 +134,7 @@ async def test_011_fr_004_stdout_of_a_prompt_hook_stays_in_the_context_of_later_
 @pytest.mark.parametrize("event", ["PreToolUse", "PostToolUse", "Stop"])
 @pytest.mark.parametrize("code", [0, 1, 2])
 async def test_011_fr_005_stdout_of_other_hooks_is_ignored(world: World, event: str, code: int) -> None:
-    once = f"echo 'only for me'; [ -e asked ] && exit 0; touch asked; exit {code}"
+    once = f"echo 'only for me'; echo 'for all' >&2; [ -e asked ] && exit 0; touch asked; exit {code}"
     world.settings({event: [world.hook("chatty", once)]})
 
     agent, _ = await world.run([*work(), DONE])
@@ -180,7 +181,7 @@ async def test_011_fr_007_the_model_reads_why_its_call_was_blocked(world: World)
 
     agent, _ = await world.run(work())
 
-    assert world.request(1)[2]["content"] == wrapped("PreToolUse", "guard", REASON)
+    assert world.request(1)[2]["content"] == refused("guard", REASON)
     assert len(world.log("guard")) == 1
     assert not world.exists()
     assert tools(agent)[0].result == REASON

@@ -12,6 +12,7 @@ from tests.spec.world import (
     errors,
     is_gone,
     records,
+    refused,
     results_in,
     roles,
     said_in,
@@ -287,4 +288,4 @@ async def test_011_edge_terminal_escapes_in_stderr_do_not_reach_the_model(world:
 
     await world.run(work())
 
-    assert world.request(1)[2]["content"] == wrapped("PreToolUse", "guard", "red")
+    assert world.request(1)[2]["content"] == refused("guard", "red")

@@ -10,6 +10,7 @@ from tests.spec.world import (
     errors,
     notices,
     records,
+    refused,
     results_in,
     roles,
     said_in,
@@ -158,7 +159,7 @@ async def test_011_sc_003_what_is_blocked_never_happens(world: World, times: int
 
     agent, _ = await world.run(work())
 
-    assert world.request(1)[2]["content"] == wrapped("PreToolUse", "guard", REASON)
+    assert world.request(1)[2]["content"] == refused("guard", REASON)
     assert all(len(world.log(name)) == 1 for name in ("fine", "broken", "allows", "guard"))
     assert not world.exists()
     assert tools(agent)[0].result == REASON

@@ -1,5 +1,7 @@
 """Specification 012, FR-001 to FR-010: exit codes, JSON, and which of the two counts."""
 
+import json
+
 import pytest
 
 from tests.spec.world import (
@@ -11,6 +13,7 @@ from tests.spec.world import (
     make,
     notices,
     records,
+    refused,
     results_in,
     roles,
     said_in,
@@ -136,7 +139,7 @@ async def test_012_fr_005_json_that_decides_counts_whatever_the_exit_code(world:
 
     agent, result = await world.run(work())
 
-    assert world.request(1)[2]["content"] == wrapped("PreToolUse", "guard", "The JSON says no.")
+    assert world.request(1)[2]["content"] == refused("guard", "The JSON says no.")
     assert not world.model_saw("stderr")
     assert not world.exists()
     assert errors(agent) == []
@@ -161,7 +164,7 @@ async def test_012_fr_005_json_without_a_decision_leaves_exit_code_2_a_block(wor
 
     agent, _ = await world.run(work())
 
-    assert world.request(1)[2]["content"] == wrapped("PreToolUse", "guard", REASON)
+    assert world.request(1)[2]["content"] == refused("guard", REASON)
     assert not world.exists()
     assert notices(agent) == ["Look here."]
 
@@ -196,7 +199,7 @@ async def test_012_fr_006_deny_blocks_the_tool(world: World) -> None:
 
     agent, _ = await world.run(work())
 
-    assert world.request(1)[2]["content"] == wrapped("PreToolUse", "guard", REASON)
+    assert world.request(1)[2]["content"] == refused("guard", REASON)
     assert len(world.log("guard")) == 1
     assert not world.exists()
     assert (tools(agent)[0].result, tools(agent)[0].success) == (REASON, False)
@@ -286,24 +289,26 @@ async def test_012_fr_009_a_block_with_a_reason_keeps_the_agent_from_stopping(wo
 
 
 @pytest.mark.parametrize("output", [{"decision": "block"}, {"decision": "block", "reason": "  "}])
-async def test_012_fr_009_a_stop_cannot_be_blocked_without_a_reason(world: World, output: dict[str, str]) -> None:
-    world.settings({"Stop": [world.says("complete", output)]})
+async def test_012_fr_009_a_block_without_a_reason_has_the_default_one_and_is_told(
+    world: World, output: dict[str, str]
+) -> None:
+    once = f"[ -e told ] || echo '{json.dumps(output)}'; touch told"
+    world.settings({"Stop": [world.hook("complete", once)]})
 
-    agent, result = await world.run([DONE])
+    agent, result = await world.run([DONE, DONE])
 
-    assert world.requests == 1
-    assert len(world.log("complete")) == 1
-    assert len(errors(agent)) == 1
-    assert 'needs a "reason"' in errors(agent)[0]
-    assert [run["failure"] for run in records(agent, "hook_run")] == ["json"]
-    assert (result.status, result.hooks_failed_open) == ("completed", 1)
+    assert world.request(1)[-1]["content"] == wrapped("Stop", "complete", "Blocked by hook complete")
+    assert [run["stop_block_count"] for run in world.log("complete")] == [0, 1]
+    assert len(notices(agent)) == 1
+    assert 'needs a "reason"' in notices(agent)[0]
+    assert [run["outcome"] for run in records(agent, "hook_run")] == ["block", "none"]
+    assert (result.status, result.hooks_failed_open) == ("completed", 0)
 
 
 MALFORMED = {
     "cut off": '{"decision": "block", "reason": "half',
     "single quotes": "{'decision': 'block'}",
     "a comma too many": '{"decision": "block",}',
-    "the same key twice": '{"continue": false, "continue": true}',
     "not a number": '{"continue": NaN}',
     "something after it": '{"decision": "block"} done',
 }
@@ -333,7 +338,7 @@ async def test_012_fr_010_malformed_json_with_exit_2_still_blocks(world: World, 
 
     agent, _ = await world.run(work())
 
-    assert world.request(1)[2]["content"] == wrapped("PreToolUse", "guard", REASON)
+    assert world.request(1)[2]["content"] == refused("guard", REASON)
     assert not world.exists()
     assert tools(agent)[0].result == REASON
     assert "looks like JSON but is not" in notices(agent)[0]

@@ -14,6 +14,7 @@ from tests.spec.world import (
     make,
     notices,
     records,
+    refused,
     results_in,
     roles,
     said_in,
@@ -85,7 +86,7 @@ async def test_012_fr_011_what_restricts_under_a_wrong_event_name_counts_and_is_
 
     agent, _ = await world.run(work())
 
-    assert world.request(1)[2]["content"] == wrapped("PreToolUse", "guard", REASON)
+    assert world.request(1)[2]["content"] == refused("guard", REASON)
     assert not world.exists()
     assert any("permissionDecision was honoured" in notice for notice in notices(agent))
 
@@ -165,7 +166,7 @@ async def test_012_fr_012_continue_false_beside_a_block_stops_and_erases_the_pro
 async def test_012_fr_013_exit_code_2_of_a_tool_hook_blocks_and_the_model_reads_why(world: World) -> None:
     world.settings({"PreToolUse": [world.hook("guard", BLOCK)]})
     agent, _ = await world.run(work())
-    assert world.request(1)[2]["content"] == wrapped("PreToolUse", "guard", REASON)
+    assert world.request(1)[2]["content"] == refused("guard", REASON)
     assert len(world.log("guard")) == 1
     assert not world.exists()
     assert tools(agent)[0].result == REASON
@@ -244,7 +245,7 @@ async def test_012_fr_014_the_reason_of_a_deny_is_for_the_model(world: World) ->
 
     agent, _ = await world.run(work())
 
-    assert world.request(1)[2]["content"] == wrapped("PreToolUse", "guard", "Only in June.")
+    assert world.request(1)[2]["content"] == refused("guard", "Only in June.")
     assert not world.exists()
     assert (notices(agent), errors(agent)) == ([], [])
     assert tools(agent)[0].result == "Only in June."

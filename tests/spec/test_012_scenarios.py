@@ -13,6 +13,7 @@ from tests.spec.world import (
     make,
     notices,
     records,
+    refused,
     results_in,
     roles,
     said_in,
@@ -151,7 +152,7 @@ async def test_012_us3_scenario_2_deny_blocks_and_the_model_reads_why(world: Wor
 
     agent, result = await world.run(work())
 
-    assert world.request(1)[2]["content"] == wrapped("PreToolUse", "guard", REASON)
+    assert world.request(1)[2]["content"] == refused("guard", REASON)
     assert len(world.log("guard")) == 1
     assert not world.exists()
     assert (tools(agent)[0].result, tools(agent)[0].success) == (REASON, False)

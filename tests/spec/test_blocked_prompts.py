@@ -262,10 +262,11 @@ async def test_a_blocked_prompt_is_not_back_after_a_resume(world: World) -> None
 async def test_context_that_waited_comes_with_the_next_prompt_that_passes(world: World) -> None:
     """A blocked prompt does not use it up."""
     waits = '{"hookSpecificOutput": {"hookEventName": "Stop", "additionalContext": "Two tests are red."}}'
-    stop = world.hook("tests", f"[ -e told ] || echo '{waits}'; touch told")
+    stop = world.hook("tests", f"[ -e told ] || echo '{waits}'; touch told", **{"async": True})
     guard = world.hook("guard", 'case "$1" in *hunter2*) exit 2;; esac')
     world.settings({"UserPromptSubmit": [guard], "Stop": [stop]})
     agent, _ = await world.run([*work(), DONE], "First.")
+    await world.finished("tests")
     await agent.send_message(SECRET)
 
     await agent.send_message("Third.")

@@ -126,10 +126,11 @@ async def test_context_that_waits_survives_a_prompt_that_was_interrupted_before_
     world: World, resumes: bool
 ) -> None:
     waits = '{"hookSpecificOutput": {"hookEventName": "Stop", "additionalContext": "Two tests are red."}}'
-    stop = world.hook("tests", f"[ -e told ] || echo '{waits}'; touch told")
+    stop = world.hook("tests", f"[ -e told ] || echo '{waits}'; touch told", **{"async": True})
     guard = world.hook("guard", f'case "$1" in Second*) {HANGS};; esac')
     world.settings({"UserPromptSubmit": [guard], "Stop": [stop]})
     agent, _ = await world.run([DONE, DONE], "First.")
+    await world.finished("tests")
     await interrupted(agent, number_in(world.project / "hook.pid"), "Second.")
     if resumes:
         await agent.close()

@@ -13,6 +13,7 @@ from tests.spec.world import (
     errors,
     notices,
     records,
+    refused,
     results_in,
     said_in,
     shape,
@@ -101,7 +102,7 @@ async def test_quickstart_a_dangerous_command_is_blocked_by_what_the_second_argu
     agent, result = await finished(quickstart).run(work(call("Bash", command=command)))
 
     reason = f'Blocked dangerous operation: {{"command":"{command}"}}'
-    assert quickstart.request(1)[-1]["content"] == wrapped("PreToolUse", "check-bash-safety.sh", reason)
+    assert quickstart.request(1)[-1]["content"] == refused("check-bash-safety.sh", reason)
     assert (quickstart.project / "keep").is_dir()
     assert (tools(agent)[0].result, tools(agent)[0].success) == (reason, False)
     assert tools(agent)[0].parameters == {"command": command}

@@ -1,5 +1,6 @@
 """The transcript: complete before each hook runs, and enough to go on from."""
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from tests.spec.world import (
     wrapped,
 )
 from wave_agent import SessionError
+from wave_agent.events import Event, HookFinished
 from wave_agent.testing import Reply
 
 # Copies the transcript as the hook finds it.
@@ -131,7 +133,7 @@ async def test_a_resume_brings_back_what_hooks_have_said_to_the_model_and_to_the
 
 async def test_a_resume_brings_back_context_that_still_waits_for_a_prompt(world: World) -> None:
     waits = '{"hookSpecificOutput": {"hookEventName": "Stop", "additionalContext": "Two tests are red."}}'
-    world.settings({"Stop": [world.hook("tests", f"[ -e told ] || echo '{waits}'; touch told")]})
+    world.settings({"Stop": [world.hook("tests", f"[ -e told ] || echo '{waits}'; touch told", **{"async": True})]})
     first, _ = await world.run([DONE])
     await first.close()
 
@@ -147,8 +149,9 @@ async def test_a_resume_brings_back_context_that_still_waits_for_a_prompt(world:
 
 async def test_context_that_was_given_is_not_given_again_after_a_resume(world: World) -> None:
     waits = '{"hookSpecificOutput": {"hookEventName": "Stop", "additionalContext": "Two tests are red."}}'
-    world.settings({"Stop": [world.hook("tests", f"[ -e told ] || echo '{waits}'; touch told")]})
+    world.settings({"Stop": [world.hook("tests", f"[ -e told ] || echo '{waits}'; touch told", **{"async": True})]})
     first, _ = await world.run([DONE, DONE])
+    await world.finished("tests")
     await first.send_message("And now?")
     await first.close()
 
@@ -157,6 +160,33 @@ async def test_context_that_was_given_is_not_given_again_after_a_resume(world: W
 
     assert [message.text for message in users(agent)].count("Two tests are red.") == 1
     assert world.request(0)[-1] == {"role": "user", "content": "And then?"}
+
+
+async def test_context_of_a_hook_in_the_background_comes_with_the_next_request_of_the_turn(world: World) -> None:
+    """And only once: a resume does not bring it again."""
+    built = asyncio.Event()
+    late = world.hook("late", """[ -e told ] || echo '{"additionalContext": "It was built."}'; touch told""")
+    world.settings({"PostToolUse": [{**late, "async": True}]})
+
+    def hear(event: Event) -> None:
+        if isinstance(event, HookFinished):
+            built.set()
+
+    replies = [Reply(tool_calls=[make()]), Reply(tool_calls=[make("second")], gate=built), DONE]
+    first, result = await world.run(replies, callbacks={"on_event": hear})
+
+    told = {"role": "user", "content": wrapped("PostToolUse", "late", "It was built.")}
+    assert told not in world.request(1)
+    assert world.request(2)[-1] == told
+    assert [one["role"] for one in world.request(2)] == ["user", "assistant", "tool", "assistant", "tool", "user"]
+    assert [message.text for message in users(first)] == [PROMPT, "It was built."]
+    assert result.status == "completed"
+    await first.close()
+
+    agent = await world.agent([DONE], resume=first.session_id)
+    await agent.send_message("And now?")
+
+    assert world.request(0).count(told) == 1
 
 
 async def test_a_resume_brings_back_context_of_a_hook_in_the_background(world: World) -> None:

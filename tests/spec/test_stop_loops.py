@@ -1,18 +1,19 @@
 """Stop hooks: how long they can keep an agent working, and when they are not asked at all."""
 
 import itertools
+import json
 
 import pytest
 
 from tests.spec.world import (
     DONE,
+    MADE,
     PROMPT,
     World,
     errors,
     make,
     notices,
     records,
-    shape,
     tools,
     transcript,
     users,
@@ -20,7 +21,7 @@ from tests.spec.world import (
     wrapped,
 )
 from wave_agent import ModelError
-from wave_agent.testing import Reply
+from wave_agent.testing import Reply, call
 
 ALWAYS = "echo 'Go on.' >&2; exit 2"
 ENDLESS = itertools.repeat(DONE)
@@ -74,34 +75,113 @@ async def test_blocks_are_counted_for_each_prompt_anew(world: World) -> None:
     assert (first.status, second.status) == ("completed", "completed")
 
 
-async def test_tools_between_two_stops_do_not_reset_the_count(world: World) -> None:
+async def test_a_tool_call_between_two_stops_starts_the_row_anew_but_not_the_count(world: World) -> None:
     world.settings({"Stop": [world.hook("complete", ALWAYS)]}, maxStopBlocks=2)
 
-    _, result = await world.run(["One.", *work(answer="Two."), "Three."])
+    _, result = await world.run(["One.", *work(answer="Two."), "Three.", "Four."])
 
-    assert [run["stop_block_count"] for run in world.log("complete")] == [0, 1, 2]
-    assert [run["last_assistant_message"] for run in world.log("complete")] == ["One.", "Two.", "Three."]
+    assert [run["stop_block_count"] for run in world.log("complete")] == [0, 1, 2, 3]
+    assert [run["last_assistant_message"] for run in world.log("complete")] == ["One.", "Two.", "Three.", "Four."]
     assert result.status == "stop_limit"
 
 
-async def test_a_hook_that_must_not_fail_and_fails_blocks_once_for_each_prompt(world: World) -> None:
-    world.settings({"Stop": [world.hook("complete", "echo 'Out of order.' >&2; exit 1", onFailure="block")]})
+async def test_ten_times_the_limit_ends_the_turn_whatever_the_tools_do(world: World) -> None:
+    world.settings({"Stop": [world.hook("complete", ALWAYS)]}, maxStopBlocks=1)
+
+    agent, result = await world.run(itertools.chain.from_iterable(work() for _ in range(20)))
+
+    assert [run["stop_block_count"] for run in world.log("complete")] == list(range(11))
+    assert "10 times" in notices(agent)[0]
+    assert result.status == "stop_limit"
+
+
+async def test_a_gate_that_stays_red_is_never_completed(world: World) -> None:
+    tests = world.hook("tests", "echo 'test_sum FAILED'; echo 'make: Error 1' >&2; exit 1", onFailure="block")
+    world.settings({"Stop": [tests]}, maxStopBlocks=2)
     agent, first = await world.run(ENDLESS)
 
     second = await agent.send_message("Again.")
 
-    assert world.request(1)[-1] == {"role": "user", "content": wrapped("Stop", "complete", "Out of order.")}
+    told = "Hook tests failed with exit code 1\ntest_sum FAILED\nmake: Error 1"
+    assert world.request(1)[-1] == {"role": "user", "content": wrapped("Stop", "tests", told)}
+    assert world.requests == 6
+    assert [run["stop_block_count"] for run in world.log("tests")] == [0, 1, 2, 0, 1, 2]
+    assert [message.text for message in users(agent)] == [PROMPT, told, told, "Again.", told, told]
+    assert not any(run["let_through"] for run in records(agent, "hook_run"))
+    for result in (first, second):
+        assert (result.status, result.hooks_failed_open) == ("stop_limit", 0)
+        assert result.error == "The turn has ended, but hook tests did not pass."
+    assert errors(agent)[-1] == second.error
+
+
+async def test_a_gate_that_turns_green_completes(world: World) -> None:
+    world.settings({"Stop": [world.hook("tests", f"[ -e {MADE} ] || exit 1", onFailure="block")]})
+
+    _, result = await world.run([DONE, *work()])
+
+    assert world.request(1)[-1]["content"] == wrapped("Stop", "tests", "Hook tests failed with exit code 1")
+    assert [run["stop_block_count"] for run in world.log("tests")] == [0, 1]
+    assert (result.status, result.error) == ("completed", None)
+
+
+BROKEN = {
+    "killed": "kill -9 $$",
+    "not found": "exit 127",
+    "not executable": "exit 126",
+    "not JSON": "echo '{oops'",
+    "unreadable": """echo '{"decision": "Block"}'""",
+}
+
+
+@pytest.mark.parametrize("body", BROKEN.values(), ids=BROKEN.keys())
+async def test_a_broken_gate_blocks_once_for_each_prompt_and_is_never_completed(world: World, body: str) -> None:
+    world.settings({"Stop": [world.hook("tests", body, onFailure="block")]})
+    agent, first = await world.run(ENDLESS)
+
+    second = await agent.send_message("Again.")
+
     assert world.requests == 4
-    assert [run["stop_block_count"] for run in world.log("complete")] == [0, 0, 0, 0]
-    assert [run["stop_hook_active"] for run in world.log("complete")] == [False, True, False, True]
-    assert [message.text for message in users(agent)] == [PROMPT, "Out of order.", "Again.", "Out of order."]
-    assert [run["let_through"] for run in records(agent, "hook_run")] == [False, True, False, True]
-    assert [(one.status, one.hooks_failed_open) for one in (first, second)] == [("completed", 1), ("completed", 1)]
-    assert errors(agent)
+    assert [run["stop_block_count"] for run in world.log("tests")] == [0, 0, 0, 0]
+    assert [run["stop_hook_active"] for run in world.log("tests")] == [False, True, False, True]
+    assert not any(run["let_through"] for run in records(agent, "hook_run"))
+    for result in (first, second):
+        assert (result.status, result.hooks_failed_open) == ("stop_limit", 0)
+        assert "hook tests" in (result.error or "")
 
 
-async def test_a_failure_does_not_use_up_the_blocks_of_other_hooks(world: World) -> None:
-    broken = world.hook("broken", "exit 1", onFailure="block")
+async def test_a_gate_that_the_model_puts_in_order_completes(world: World) -> None:
+    world.settings({"Stop": [world.hook("gate", f"./{MADE}", onFailure="block")]})
+
+    fix = call("Bash", command=f"printf '#!/bin/sh\\n' > {MADE}; chmod +x {MADE}")
+    _, result = await world.run([DONE, *work(fix)])
+
+    assert "No such file" in world.request(1)[-1]["content"]
+    assert [run["stop_block_count"] for run in world.log("gate")] == [0, 0]
+    assert (world.requests, result.status) == (3, "completed")
+
+
+async def test_at_the_limit_of_turns_a_red_gate_does_not_change_the_status(world: World) -> None:
+    world.settings({"Stop": [world.hook("tests", "exit 1", onFailure="block")]})
+
+    _, result = await world.run(ENDLESS, max_turns=2)
+
+    assert (result.status, result.turns) == ("max_turns", 2)
+
+
+async def test_each_broken_hook_has_its_own_block(world: World) -> None:
+    first = world.hook("first", "kill -9 $$", onFailure="block")
+    late = world.hook("late", '[ "$(wc -l < late.log)" -ne 2 ] && exit 0; kill -9 $$', onFailure="block")
+    world.settings({"Stop": [first, late]})
+
+    _, result = await world.run(ENDLESS)
+
+    assert world.requests == 3
+    assert "late" in world.request(2)[-1]["content"]
+    assert result.error == "The turn has ended, but hook first did not pass."
+
+
+async def test_a_broken_hook_does_not_use_up_the_blocks_of_other_hooks(world: World) -> None:
+    broken = world.hook("broken", '[ "$(wc -l < broken.log)" -gt 1 ] && exit 0; exit 127', onFailure="block")
     late = world.hook("late", f'[ "$(wc -l < late.log)" -ne 2 ] && exit 0; {ALWAYS}')
     world.settings({"Stop": [broken, late]}, maxStopBlocks=1)
 
@@ -111,20 +191,27 @@ async def test_a_failure_does_not_use_up_the_blocks_of_other_hooks(world: World)
     assert result.status == "completed"
 
 
-async def test_context_of_a_stop_hook_waits_for_the_next_prompt(world: World) -> None:
+async def test_context_of_a_stop_hook_keeps_the_agent_working(world: World) -> None:
     output = {"hookSpecificOutput": {"hookEventName": "Stop", "additionalContext": "Two tests are red."}}
-    world.settings({"Stop": [world.says("tests", output)]})
+    once = f"[ -e told ] || echo '{json.dumps(output)}'; touch told"
+    world.settings({"Stop": [world.hook("tests", once)]})
+
+    agent, result = await world.run([DONE, DONE])
+
+    assert world.request(1)[-1] == {"role": "user", "content": wrapped("Stop", "tests", "Two tests are red.")}
+    assert [run["stop_block_count"] for run in world.log("tests")] == [0, 1]
+    assert [message.text for message in users(agent)] == [PROMPT, "Two tests are red."]
+    assert result.status == "completed"
+
+
+async def test_context_without_end_is_limited_like_blocks(world: World) -> None:
+    world.settings({"Stop": [world.says("tests", {"additionalContext": "One more."})]}, maxStopBlocks=2)
+
     agent, result = await world.run(ENDLESS)
-    assert (world.requests, result.status) == (1, "completed")
-    assert shape(agent) == [("user", "text"), ("assistant", "text")]
 
-    await agent.send_message("And now?")
-
-    assert world.request(1)[2:] == [
-        {"role": "user", "content": "And now?"},
-        {"role": "user", "content": wrapped("Stop", "tests", "Two tests are red.")},
-    ]
-    assert [message.text for message in users(agent)] == [PROMPT, "And now?", "Two tests are red."]
+    assert world.requests == 3
+    assert [message.text for message in users(agent)] == [PROMPT, "One more.", "One more."]
+    assert result.status == "stop_limit"
 
 
 async def test_continue_false_ends_the_turn_even_against_a_block(world: World) -> None:

@@ -13,6 +13,7 @@ from tests.spec.world import (
     make,
     notices,
     records,
+    refused,
     results_in,
     roles,
     said_in,
@@ -50,7 +51,7 @@ async def test_a_deny_keeps_the_parameters_and_spares_the_rest_of_the_batch(worl
     agent, result = await world.run(work(*map(make, THREE)))
 
     assert roles(world.request(1)) == ["user", "assistant", "tool", "tool", "tool"]
-    assert world.request(1)[3]["content"] == wrapped("PreToolUse", "guard", REASON)
+    assert world.request(1)[3]["content"] == refused("guard", REASON)
     assert len(world.log("guard")) == 3
     assert [world.exists(name) for name in THREE] == [True, False, True]
     assert [block.parameters for block in tools(agent)] == [{"command": f"touch {name}"} for name in THREE]
@@ -181,7 +182,7 @@ async def test_all_reasons_of_a_deny_are_given_in_the_order_of_the_configuration
 
     agent, _ = await world.run(work())
 
-    assert world.request(1)[2]["content"] == wrapped("PreToolUse", "slow, quick", "one\ntwo")
+    assert world.request(1)[2]["content"] == refused("slow, quick", "one\ntwo")
     assert not world.exists()
     assert tools(agent)[0].result == "one\ntwo"
 

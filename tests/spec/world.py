@@ -1,5 +1,6 @@
 """A project with real hook scripts, and what an agent left behind in it."""
 
+import asyncio
 import json
 import os
 import signal
@@ -8,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from wave_agent import Agent, Message, NoticeBlock, Result, TextBlock, ToolBlock
-from wave_agent.events import Event
+from wave_agent.events import Event, HookFinished
 from wave_agent.messages import Block, ErrorBlock
 from wave_agent.models.base import ModelRequest, ToolCall
 from wave_agent.models.scripted import Script
@@ -34,6 +35,7 @@ class World:
         self.project = project
         self.home = home
         self.events: list[Event] = []
+        self._ended: dict[str, asyncio.Event] = {}
         self.agents: list[Agent] = []
         self.model = ScriptedModel([])
 
@@ -58,11 +60,16 @@ class World:
         file.parent.mkdir(exist_ok=True)
         file.write_text(json.dumps({"hooks": groups, **others}))
 
+    def hear(self, event: Event) -> None:
+        self.events.append(event)
+        if isinstance(event, HookFinished):
+            self._ended.setdefault(event.run.name, asyncio.Event()).set()
+
     async def agent(self, replies: Iterable[Script] = (), **options: Any) -> Agent:
         """An agent in the project whose model says this. Asks for no permission unless the test says otherwise."""
         self.model = ScriptedModel(replies)
         chosen: dict[str, Any] = {"permission_mode": "bypassPermissions", "trust": True, **options}
-        callbacks = {"on_event": self.events.append, **chosen.pop("callbacks", {})}
+        callbacks = {"on_event": self.hear, **chosen.pop("callbacks", {})}
         agent = await Agent.create(workdir=self.project, model_client=self.model, callbacks=callbacks, **chosen)
         self.agents.append(agent)
         return agent
@@ -78,6 +85,10 @@ class World:
         """What the hook of this name was given, run by run."""
         file = self.project / f"{name}.log"
         return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
+
+    async def finished(self, name: str) -> None:
+        """Waits until the hook of this name has had a run to its end, also one that nobody waits for."""
+        await self._ended.setdefault(name, asyncio.Event()).wait()
 
     def request(self, number: int) -> list[Mapping[str, Any]]:
         """The conversation that the model got with this request; the system message is left out."""
@@ -170,6 +181,11 @@ def results_in(lines: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
 def wrapped(event: str, hook: str, text: str) -> str:
     """A hook's text as the model gets it."""
     return f'<hook event="{event}" name="{hook}">\n{text}\n</hook>'
+
+
+def refused(hook: str, text: str) -> str:
+    """The result of a call that this hook has denied, as the model gets it."""
+    return f"Not run: {wrapped('PreToolUse', hook, text)}"
 
 
 def roles(messages: Iterable[Mapping[str, Any]]) -> list[str]:

@@ -98,7 +98,7 @@ class HookCall:
         return bool(self.payload.get("stop_hook_active"))
 
 
-_STRICTNESS = {"block": 3, "ask": 2, "allow": 1}
+_STRICTNESS = {"block": 3, "ask": 2, "approve": 1}
 
 
 class Answer(dict["str", "Any"]):
@@ -134,7 +134,7 @@ def ask(reason: str) -> Answer:
 
 def allow(reason: str = "") -> Answer:
     """Let the tool call run without a question. Cannot lift a rule that denies or asks."""
-    return Answer(decision="allow", reason=reason)
+    return Answer(decision="approve", reason=reason)
 
 
 def grant(**fields: "Any") -> Answer:

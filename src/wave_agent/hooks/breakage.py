@@ -42,6 +42,14 @@ SIGNS = (
 )  # fmt: skip
 
 
+_MAKE = re.compile(r"g?make(?:\[\d+\])?: (?:\*\*\* |Target .* not remade)")
+
+
+def only_says_that_it_failed(stderr: str) -> bool:
+    """Whether stderr ends with the words of `make`, which exits with 2: what is wrong is on stdout, if anywhere."""
+    return any(_MAKE.match(line.strip()) for line in stderr.strip().splitlines()[-1:])
+
+
 def breakage(stderr: str) -> str | None:
     """What suggests that the hook did not mean its exit code: the meaning, and the line. None: nothing does."""
     lines = [line.strip() for line in stderr.splitlines() if line.strip()]

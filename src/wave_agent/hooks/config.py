@@ -313,7 +313,7 @@ class _Loader:
         if not 0 < value < float("inf"):
             raise BrokenError(path, f"must be more than 0 seconds, not {value}")
         seconds = float(min(value, 10**9))
-        if value >= MILLISECONDS_FROM:
+        if value >= MILLISECONDS_FROM and not _is_whole_minutes(value):
             seconds = seconds / 1000
             self.warn(path, f"{value} is read as milliseconds: {seconds:g} s; write seconds")
         if seconds > MAX_TIMEOUT:
@@ -352,6 +352,11 @@ class _Loader:
             return False
         self.seen.add(key)
         return True
+
+
+def _is_whole_minutes(timeout: float) -> bool:
+    """Nobody writes an hour as 3600 milliseconds. A multiple of 1000 is the more usual way to write milliseconds."""
+    return timeout % 60 == 0 and timeout % 1000 != 0
 
 
 _LIKE_BLOCK = ("block", "deny", "fail", "closed", "stop", "abort", "error", "true")

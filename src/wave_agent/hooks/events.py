@@ -81,17 +81,18 @@ class ContextPlace(StrEnum):
 
     AFTER_PROMPT = "in one user message after the prompt"
     AFTER_RESULTS = "in a user message after the tool results"
-    NEXT_PROMPT = "kept for the next prompt"
+    KEEP_WORKING = "to the model, which goes on with it"
     BEFORE_PROMPT = "before the first prompt"
     SUMMARY = "into the instructions for the summary"
     NOWHERE = "nowhere"
 
 
 class FailureBlock(StrEnum):
-    """How often a failure under `onFailure: block` can block here."""
+    """How often a failure under `onFailure: block` blocks here."""
 
     ALWAYS = "always"
-    ONCE = "once per prompt"
+    BROKEN_ONCE = "always; a broken hook once per prompt"
+    """The model may mend what a hook checks, hardly the hook itself."""
     NEVER = "never"
 
 
@@ -139,6 +140,8 @@ class EventRow(Struct, frozen=True, kw_only=True):
     permission_words: Mapping[str, Decision] = _MISPLACED_PERMISSION
     behavior_words: Mapping[str, Decision] = {}
     """What `behavior` can be in a `decision` that is an object."""
+    weak_words: Mapping[str, str] = {}
+    """Decision words that are no opinion although they look like one, and what to tell their author."""
     decides_with: str = 'a top-level "decision": did you mean {"decision": "block"}?'
     """What to tell a hook that decides in the form of another event."""
     unreadable: Decision | None = None
@@ -146,12 +149,15 @@ class EventRow(Struct, frozen=True, kw_only=True):
     block_word: str = "block"
     """What the journal calls a block."""
     block_needs_reason: bool = False
+    """A block by JSON without a reason is reported."""
     block_counter: str | None = None
     """The stdin field that counts the blocks so far, where their number is limited."""
     reason_reader: Audience
     """Who gets the reason of a block."""
     flow: Mapping[Decision, Flow]
     failure_block: FailureBlock = FailureBlock.NEVER
+    withholds: str = ""
+    """What the model reads before it learns that the result is withheld. Empty: there is no result."""
     function_on_failure: OnFailure = OnFailure.CONTINUE
     """The default for Python functions given in code."""
     has_variables: bool = False
@@ -237,7 +243,9 @@ _ROWS = (
         arguments=(("tool_name",), ("tool_input",)),
         context=ContextPlace.AFTER_RESULTS,
         specific=_CONTEXT | {"permissionDecision", "permissionDecisionReason", "updatedInput"},
-        decision_words={**_BLOCK_WORDS, "approve": Decision.ALLOW, "allow": Decision.ALLOW, "ask": Decision.ASK},
+        decision_words={**_BLOCK_WORDS, "approve": Decision.ALLOW, "ask": Decision.ASK},
+        # Public hooks print it for "nothing to object", and it must not skip a question.
+        weak_words={"allow": 'to skip the question, print hookSpecificOutput.permissionDecision "allow"'},
         permission_words={"allow": Decision.ALLOW, "deny": Decision.BLOCK, "ask": Decision.ASK},
         unreadable=Decision.ASK,
         block_word="deny",
@@ -268,6 +276,7 @@ _ROWS = (
         reason_reader=Audience.MODEL,
         flow=_flow(Flow.FEEDBACK),
         failure_block=FailureBlock.ALWAYS,
+        withholds="The tool has run.",
     ),
     EventRow(
         event=HookEvent.STOP,
@@ -281,13 +290,13 @@ _ROWS = (
             StdinField("stop_block_count", "integer", "how often, for this prompt"),
             StdinField("last_assistant_message", "string", "the model's last text"),
         ),
-        context=ContextPlace.NEXT_PROMPT,
+        context=ContextPlace.KEEP_WORKING,
         specific=_CONTEXT,
         block_needs_reason=True,
         block_counter="stop_block_count",
         reason_reader=Audience.MODEL,
         flow=_flow(Flow.KEEP_WORKING),
-        failure_block=FailureBlock.ONCE,
+        failure_block=FailureBlock.BROKEN_ONCE,
     ),
     EventRow(
         event=HookEvent.SESSION_START,
@@ -363,10 +372,11 @@ _ROWS = (
             StdinField("is_interrupt", "boolean", "the turn was interrupted while the tool ran"),
         ),
         context=ContextPlace.AFTER_RESULTS,
-        specific=_CONTEXT,
+        specific=_CONTEXT | {"updatedToolOutput"},
         reason_reader=Audience.MODEL,
         flow=_flow(Flow.FEEDBACK),
         failure_block=FailureBlock.ALWAYS,
+        withholds="The tool could not do its work.",
     ),
     EventRow(
         event=HookEvent.NOTIFICATION,

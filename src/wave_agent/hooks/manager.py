@@ -18,17 +18,18 @@ from wave_agent.credentials import without_credentials
 from wave_agent.errors import SessionError
 from wave_agent.events import Event, HookFinished, HookRun, HookStarted, Notice
 from wave_agent.hooks.definitions import HookDefinition
-from wave_agent.hooks.events import EVENTS, ContextPlace, EventRow, HookEvent
+from wave_agent.hooks.events import EVENTS, EventRow, HookEvent
 from wave_agent.hooks.execution import HookExecutionResult, HookJob, HookRunner, Kind, close_runner
 from wave_agent.hooks.functions import call_function
 from wave_agent.hooks.occasion import Occasion, Stage, ToolFacts, reading_of, role_of
-from wave_agent.hooks.semantics import failure_blocks, limited, merge, read, rewrite
+from wave_agent.hooks.semantics import lets_through, limited, merge, read, rewrite, withholds
 from wave_agent.hooks.variables import FILE_VARIABLE, ExportFile, SessionVariables, exported
 from wave_agent.hooks.verdicts import (
     AddContext,
     Allow,
     Ask,
     Block,
+    Blocks,
     Effect,
     EndTurn,
     Failure,
@@ -61,7 +62,7 @@ class SessionFacts(Struct, frozen=True, kw_only=True):
 
 
 class Deferred(Struct, frozen=True):
-    """Context of a hook that only the next prompt brings to the model."""
+    """Context of a hook that nobody waited for: the next request or prompt brings it to the model."""
 
     event: str
     said: Said
@@ -104,7 +105,7 @@ class HookManager:
         self.session = session
         self.journal = list(journal)
         self.deferred: list[Deferred] = list(deferred)
-        """Context that waits for the next prompt."""
+        """Context that waits for the next request of this turn, or for the next prompt."""
         self._runner = runner
         self._emit = on_event
         self._outputs = outputs
@@ -145,12 +146,13 @@ class HookManager:
         *,
         permission_mode: str = "default",
         tool: ToolFacts | None = None,
-        failure_block_spent: bool = False,
+        blocks: Blocks | None = None,
         waited: bool = True,
     ) -> Outcome:
         """Runs every hook that applies and says what they mean together.
 
-        `facts` are the event's own stdin fields. Cancelling kills the hooks that run and waits for them. Without
+        `facts` are the event's own stdin fields. `blocks` says how often hooks have blocked this before; without it all
+        that the facts count were in a row. Cancelling kills the hooks that run and waits for them. Without
         `waited` they are started, and what they say counts as what an async hook says.
         """
         common = {
@@ -162,20 +164,20 @@ class HookManager:
         }
         row = EVENTS[event]
         self._occasions += 1
-        occasion = Occasion(self, row, tool or ToolFacts(), number=self._occasions, spent=failure_block_spent)
+        counted: int = facts.get(row.block_counter or "", 0)
+        before = blocks or Blocks(total=counted, in_a_row=counted)
+        occasion = Occasion(self, row, tool or ToolFacts(), number=self._occasions, spent=before.spent)
         payload = {**common, **facts}
         if not (row.waited and waited):
             self._unwaited.add(occasion.number)
             self._behind(self._unheard(occasion, payload))
             return Outcome(event=event)
         outcome = self._clipped(await self._run_all(occasion, payload))
-        if row.context is ContextPlace.NEXT_PROMPT:
-            self._defer(outcome, occasion.number)
         if outcome.prompt_erased:  # async hooks saw it too: what they add to it must not reach the model either
             self._void.add(occasion.number)
             self.deferred = [waiting for waiting in self.deferred if waiting.occasion != occasion.number]
         if row.block_counter is not None:
-            return limited(outcome, facts.get(row.block_counter, 0), self._max_stop_blocks)
+            return limited(outcome, before, self._max_stop_blocks)
         return outcome
 
     async def _run_all(self, occasion: Occasion, payload: Mapping[str, Any]) -> Outcome:
@@ -224,7 +226,7 @@ class HookManager:
         self.deferred.extend(Deferred(outcome.event, said, occasion) for said in outcome.contexts)
 
     def take_deferred(self) -> tuple[Deferred, ...]:
-        """The context that has waited for this prompt."""
+        """The context that has waited; it is the caller's now."""
         taken = tuple(self.deferred)
         self.deferred.clear()
         return taken
@@ -242,12 +244,12 @@ class HookManager:
         return known_as in self._ran_before or self._ran.get(hook.position, stage.occasion) != stage.occasion
 
     def start(self, hook: HookDefinition, stage: Stage, look: int) -> None:
-        """Starts an async hook: its context comes with the next prompt, its messages as notices, no decision counts."""
+        """Starts an async hook: its context comes later, its messages are notices, its decisions do not count."""
 
         self._ran.setdefault(hook.position, stage.occasion)
 
         async def finish() -> None:
-            verdict = await self.execute(hook, stage, look, spent=True)
+            verdict = await self.execute(hook, stage, look)
             self._heard_late(merge(hook.event, [reading_of(hook, verdict, look)]), stage.occasion)
 
         self._behind(finish())
@@ -265,15 +267,15 @@ class HookManager:
         task.add_done_callback(self._background.discard)
 
     def _heard_late(self, outcome: Outcome, occasion: int) -> None:
-        """Nobody has waited for this: its context comes with the next prompt, its messages are notices."""
+        """Nobody has waited for this: its context comes later, its messages are notices."""
         outcome = self._clipped(outcome)
         if occasion not in self._void:
             self._defer(outcome, occasion)
         for note in outcome.to_user:
             self._emit(Notice(content=note.text, level=note.level))
 
-    async def execute(self, hook: HookDefinition, stage: Stage, look: int, *, spent: bool) -> Verdict:
-        """One run, journalled. `spent`: a failure cannot block any more."""
+    async def execute(self, hook: HookDefinition, stage: Stage, look: int) -> Verdict:
+        """One run, journalled."""
         row = EVENTS[hook.event]
         self._ran.setdefault(hook.position, stage.occasion)
         call_id = stage.payload.get("tool_use_id")
@@ -302,9 +304,8 @@ class HookManager:
             told = TellUser(f"hook {hook.name}: an argument was cut at 100 KiB; the whole is on its stdin")
             verdict = replace(verdict, effects=(*verdict.effects, told))
         failure = verdict.failure
-        blocks = failure is not None and failure_blocks(row, failure, spent=spent)
         counts = role_of(hook) is Role.ENFORCE and stage.occasion not in self._unwaited
-        let_through = failure is not None and counts and not blocks
+        let_through = failure is not None and counts and lets_through(row, failure)
         self._record(hook, stage, look, result, verdict, started=started, let_through=let_through)
         return verdict
 
@@ -363,7 +364,7 @@ class HookManager:
             is_async=hook.is_async,
             before=before,
             after=None if before is None or changes is None else rewrite(before, changes, stage.tool.nullable),
-            original_sha256=None if verdict.replacement is None else _digest(payload),
+            original_sha256=_digest(payload) if verdict.replacement is not None or withholds(row, verdict) else None,
             deferred=self._later(hook, stage, verdict),
             occasion=stage.occasion,
             position=hook.position,
@@ -375,9 +376,8 @@ class HookManager:
         self._emit(HookFinished(run=run))
 
     def _later(self, hook: HookDefinition, stage: Stage, verdict: Verdict) -> tuple[str, ...]:
-        """Context of this run that only the next prompt will bring to the model."""
-        late = hook.is_async or stage.occasion in self._unwaited
-        if not (late or EVENTS[hook.event].context is ContextPlace.NEXT_PROMPT) or role_of(hook) is Role.SHADOW:
+        """Context of this run that nobody waits for: a later request or prompt brings it to the model."""
+        if not (hook.is_async or stage.occasion in self._unwaited) or role_of(hook) is Role.SHADOW:
             return ()
         return tuple(effect.text for effect in verdict.effects if isinstance(effect, AddContext))
 
@@ -454,5 +454,5 @@ def _argument(payload: Mapping[str, Any], path: tuple[str, ...]) -> str:
 
 
 def _digest(payload: Mapping[str, Any]) -> str:
-    response = payload.get("tool_response")
+    response = payload.get("tool_response", payload.get("error"))
     return hashlib.sha256(json.dumps(response, sort_keys=True).encode()).hexdigest()

@@ -64,7 +64,10 @@ def parse_matcher(text: str) -> Matcher:
     """Raises `MatcherError`: a matcher that cannot be read must never quietly match nothing."""
     if text.strip() in ("", "*"):
         return Matcher(text, EVERYTHING.alternatives)
-    return Matcher(text, tuple(_alternative(part.strip()) for part in _split(text)))
+    parts = [part.strip() for part in _split(text)]
+    if not any(parts):
+        raise MatcherError('it names nothing; for every tool write "*"')
+    return Matcher(text, tuple(_alternative(part) for part in parts if part))
 
 
 def _split(text: str) -> list[str]:
@@ -92,8 +95,6 @@ def _split(text: str) -> list[str]:
 
 
 def _alternative(text: str) -> Alternative:
-    if not text:
-        raise MatcherError("an alternative is empty: remove the extra separator")
     if _PLAIN.fullmatch(text):
         wanted = text.casefold()
         return Alternative(text, Form.NAME, lambda target: target.casefold() == wanted)

@@ -8,7 +8,7 @@ So no rewritten input runs unseen by a guard, in at most two rounds.
 """
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import groupby
 from time import monotonic
 from typing import Any, Protocol
@@ -19,7 +19,8 @@ from msgspec.structs import replace
 
 from wave_agent.hooks.definitions import HookDefinition, Mode, Phase
 from wave_agent.hooks.events import Decision, EventRow
-from wave_agent.hooks.semantics import NOT_CONVERGING, failure_blocks, merge, rewrite
+from wave_agent.hooks.semantics import NOT_CONVERGING, changed, changes, failure_blocks, merge, rewrite
+from wave_agent.hooks.semantics import same_json as _same
 from wave_agent.hooks.verdicts import Block, Outcome, Reading, Role, Verdict
 from wave_agent.waiting import together_or_none
 
@@ -80,9 +81,11 @@ class Stage:
         """What the next hook of a strand sees."""
         stage = self
         if verdict.rewrite is not None:
-            changed = rewrite(self.tool_input, verdict.rewrite, self.tool.nullable)
-            stage = stage.showing(tool_input=self.tool.normalise(changed))
-        if verdict.replacement is not None:
+            rewritten = rewrite(self.tool_input, verdict.rewrite, self.tool.nullable)
+            stage = stage.showing(tool_input=self.tool.normalise(rewritten))
+        if verdict.replacement is not None and "tool_response" not in self.payload:
+            stage = stage.showing(error=verdict.replacement)
+        elif verdict.replacement is not None:
             # The tool's own fields go too: they may hold what the replacement takes out.
             response: Mapping[str, Any] = self.payload.get("tool_response") or {}
             success = response.get("success", True)
@@ -104,7 +107,7 @@ class Executor(Protocol):
 
     def start(self, hook: HookDefinition, stage: Stage, look: int) -> None: ...
 
-    async def execute(self, hook: HookDefinition, stage: Stage, look: int, *, spent: bool) -> Verdict: ...
+    async def execute(self, hook: HookDefinition, stage: Stage, look: int) -> Verdict: ...
 
 
 class Done(Struct, frozen=True):
@@ -115,6 +118,11 @@ class Done(Struct, frozen=True):
     look: int
     judged: ToolInput
     left: ToolInput
+
+    @property
+    def changed(self) -> dict[str, Any]:
+        """Only this: a hook that returns the whole input has no opinion on what it left as it was."""
+        return changes(self.judged, self.left)
 
 
 def role_of(hook: HookDefinition) -> Role:
@@ -137,7 +145,10 @@ def reading_of(hook: HookDefinition, verdict: Verdict, look: int, *, allow_count
 class Occasion:
     """One happening of one event."""
 
-    def __init__(self, executor: Executor, row: EventRow, tool: ToolFacts, *, number: int, spent: bool) -> None:
+    def __init__(
+        self, executor: Executor, row: EventRow, tool: ToolFacts, *, number: int, spent: Collection[int] = ()
+    ) -> None:
+        """`spent`: positions of broken hooks that cannot block any more."""
         self.executor = executor
         self.row = row
         self.tool = tool
@@ -203,7 +214,7 @@ class Occasion:
                 self.started.add(hook.position)
                 self.executor.start(hook, stage, look)
                 continue
-            verdict = await self.executor.execute(hook, stage, look, spent=self.spent)
+            verdict = await self.executor.execute(hook, stage, look)
             left = stage.after(verdict)
             done = Done(hook, verdict, look, judged=stage.tool_input, left=left.tool_input)
             self.done.append(done)
@@ -222,17 +233,18 @@ class Occasion:
     def ends(self, done: Done) -> bool:
         """A deny, a stop, or a failure that amounts to a deny."""
         failure = done.verdict.failure
-        denies = failure is not None and failure_blocks(self.row, failure, spent=self.spent)
+        spent = done.hook.position in self.spent
+        denies = failure is not None and failure_blocks(self.row, failure, spent=spent)
         return role_of(done.hook) is Role.ENFORCE and (denies or done.verdict.decision >= Decision.BLOCK)
 
     def changes(self, done: Done) -> bool:
-        return self.row.has_rewrites and done.verdict.rewrite is not None and role_of(done.hook) is Role.ENFORCE
+        return self.row.has_rewrites and role_of(done.hook) is Role.ENFORCE and bool(done.changed)
 
     def compose(self, tool_input: ToolInput, done: Iterable[Done]) -> ToolInput:
         """What these runs changed, in configuration order."""
         for one in _in_order(done):
             if self.changes(one):
-                tool_input = self.tool.normalise(rewrite(tool_input, one.verdict.rewrite or {}, self.tool.nullable))
+                tool_input = self.tool.normalise(changed(tool_input, one.changed))
         return tool_input
 
     def outcome(self, final: ToolInput) -> Outcome:
@@ -242,14 +254,11 @@ class Occasion:
             )
             for done in self.done
         ]
-        outcome = merge(self.row.event, [*readings, *self.unconverged], failure_block_spent=self.spent)
+        outcome = merge(self.row.event, [*readings, *self.unconverged], spent=self.spent)
         if not self.row.has_rewrites:
             return outcome
         setters = {
-            field: done.hook.name
-            for done in _in_order(self.done)
-            if self.changes(done)
-            for field in done.verdict.rewrite or {}
+            field: done.hook.name for done in _in_order(self.done) if self.changes(done) for field in done.changed
         }
         return replace(outcome, tool_input=final, rewritten_by=setters)
 
@@ -261,8 +270,3 @@ def _in_order(done: Iterable[Done]) -> list[Done]:
 def strand_key(hook: HookDefinition) -> tuple[str, int]:
     """Neighbours that share it run one after another."""
     return ("group", hook.group) if hook.sequential else ("alone", hook.position)
-
-
-def _same(one: ToolInput, other: ToolInput) -> bool:
-    """Equal as JSON: `True` is not `1`, as it is in Python, and the order of keys does not count."""
-    return one is other or (one == other and json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True))

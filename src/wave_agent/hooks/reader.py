@@ -4,7 +4,8 @@ Each field is judged by itself: one that cannot be used is dropped and told, the
 wherever it stands; what loosens or changes something counts only in its right place.
 """
 
-from collections.abc import Mapping
+import json
+from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from functools import cache
 from typing import Any, cast
@@ -12,10 +13,11 @@ from typing import Any, cast
 from msgspec import Struct
 
 from wave_agent.hooks.events import EVENTS, Decision, EventRow, HookEvent
-from wave_agent.strictjson import out_of_range, type_name
+from wave_agent.strictjson import Twice, holds_twice, out_of_range, type_name
 from wave_agent.text import did_you_mean
 
 SPECIFIC = "hookSpecificOutput"
+OUTPUT = "updatedToolOutput"
 
 
 class Home(StrEnum):
@@ -27,11 +29,16 @@ class Home(StrEnum):
     ANSWER = f"{SPECIFIC}.decision"
 
 
+_Types = tuple[type, ...]
+
+
 class Field(Struct, frozen=True, kw_only=True):
     """One row of the table of output fields."""
 
     name: str
     type: type
+    also: _Types = ()
+    """Types that are turned into the right one."""
     home: Home
     decides: bool = False
     """A value that cannot be read means that the hook meant to decide."""
@@ -51,9 +58,9 @@ FIELDS: Mapping[str, Field] = {
         Field(name="suppressOutput", type=bool, home=Home.TOP,
               meaning="keeps this hook's stdout out of what the user is shown"),
         Field(name="decision", type=str, home=Home.TOP, decides=True,
-              meaning='`"block"` or `"deny"`; on PreToolUse also `"approve"`, `"allow"`, `"ask"`'),
+              meaning='`"block"` or `"deny"`; on PreToolUse also `"approve"` (allow) and `"ask"`'),
         Field(name="reason", type=str, home=Home.TOP, free=True,
-              meaning="goes with `decision`; blocking a Stop needs one"),
+              meaning="goes with `decision`; blocking a Stop should have one"),
         Field(name=SPECIFIC, type=dict, home=Home.TOP, meaning="an object with the fields below"),
         Field(name="hookEventName", type=str, home=Home.SPECIFIC, meaning="must equal the event when it is given"),
         Field(name="permissionDecision", type=str, home=Home.SPECIFIC, decides=True,
@@ -62,8 +69,9 @@ FIELDS: Mapping[str, Field] = {
               meaning="of an allow or ask to the user only, of a deny to the model"),
         Field(name="updatedInput", type=dict, home=Home.SPECIFIC,
               meaning="top-level fields to set in the tool's input, each replaced whole; `null` removes one"),
-        Field(name="updatedToolOutput", type=str, home=Home.SPECIFIC,
-              meaning="what the model gets, and what is kept, in place of the tool's result"),
+        Field(name=OUTPUT, type=str, also=(dict, list), home=Home.SPECIFIC,
+              meaning="what the model gets, and what is kept, in place of the tool's result; an object or a list is "
+                      "turned into text, anything else withholds the result"),
         Field(name="additionalContext", type=str, home=Home.EITHER, meaning="added to the model's context"),
     )
 }  # fmt: skip
@@ -104,6 +112,8 @@ class HookOutput(Struct, frozen=True, kw_only=True):
     contexts: tuple[str, ...] = ()
     updated_input: Mapping[str, Any] | None = None
     updated_tool_output: str | None = None
+    withhold: str = ""
+    """Why the tool's result must not be used: what should replace it cannot be read."""
     message: str = ""
     """What the model is told of a call that is refused."""
     system_message: str = ""
@@ -132,7 +142,9 @@ def read_output(row: EventRow, output: Mapping[str, Any]) -> HookOutput:
     reading = _Reading(row, output)
     for place, fields in ((Home.TOP, output), (Home.SPECIFIC, reading.specific)):
         for key, value in fields.items():
-            if value is not None and (field := _row(row, key, value, place)) is not None:
+            if isinstance(value, Twice):
+                reading.twice(key, value, place)
+            elif value is not None and (field := _row(row, key, value, place)) is not None:
                 reading.field(field, value, place)
     return reading.result()
 
@@ -157,12 +169,18 @@ _REASONS: Mapping[str, tuple[str, ...]] = {
 class _Reading:
     """One pass over one output."""
 
-    __slots__ = ("contexts", "decisions", "problems", "right_event", "row", "specific", "taken", "texts", "unreadable")
+    __slots__ = (
+        *("contexts", "decisions", "problems", "right_event", "row", "specific", "taken", "texts", "unreadable"),
+        *("weak", "withhold"),
+    )
 
     def __init__(self, row: EventRow, output: Mapping[str, Any]) -> None:
         self.row = row
         self.problems: list[str] = []
         self.unreadable: list[str] = []
+        self.weak = ""
+        """What to tell the author of a word that is no opinion, unless the output decides all the same."""
+        self.withhold = ""
         self.decisions: list[tuple[str, Decision]] = []
         self.texts: dict[str, str] = {}
         self.contexts: list[str] = []
@@ -173,9 +191,8 @@ class _Reading:
         self.right_event = named is None or named == row.event
 
     def field(self, field: Field, value: Any, place: Home) -> None:
-        if not isinstance(value, field.type):
-            wrong = f"{_shown(field, place)} must be {_wanted(field.type)}, not {_show(value)}"
-            (self.unreadable if field.decides else self.problems).append(wrong)
+        if not isinstance(value, (field.type, *field.also)):
+            self.wrong(field, f"{_shown(field, place)} must be {_wanted(field.type)}, not {_show(value)}", place)
         elif field is ANSWER:
             self.answer(value, place)
         elif field.decides:
@@ -185,13 +202,68 @@ class _Reading:
                 self.texts.setdefault(field.name, value.strip())
         elif problem := _misplaced(self.row.event, field, place, self.right_event):
             self.problems.append(f"{_shown(field, place)} was ignored: {problem}")
-        elif field.name == "updatedInput" and out_of_range(value):
-            self.problems.append(f"{_shown(field, place)} was ignored: it holds a number that is out of range")
+        elif field.name == OUTPUT:
+            self.output(field, value, place)
+        elif field.name == "updatedInput" and (problem := _unsound(value)):
+            self.problems.append(f"{_shown(field, place)} was ignored: it holds {problem}")
         elif field.name == "additionalContext":
             if value.strip():
                 self.contexts.append(value.strip())
         else:
             self.taken[field.name] = value
+
+    def wrong(self, field: Field, problem: str, place: Home) -> None:
+        """A field that cannot be used. Without what should replace it, a result may hold what had to be taken out."""
+        if field.name == OUTPUT and not _misplaced(self.row.event, field, place, self.right_event):
+            self.withhold = problem
+        (self.unreadable if field.decides else self.problems).append(problem)
+
+    def output(self, field: Field, value: Any, place: Home) -> None:
+        problem = _unsound(value) or _two_texts(value)
+        if problem:
+            self.wrong(field, f"{_shown(field, place)} cannot be used: it holds {problem}", place)
+        else:
+            self.taken[OUTPUT] = _as_text(value)
+
+    def twice(self, key: str, values: Twice, place: Home) -> None:
+        """The strictest value of a decision counts, and nothing else of a duplicate key."""
+        shown = key if place is Home.TOP else f"{SPECIFIC}.{key}"
+        self.problems.append(f'duplicate key "{shown}": only its strictest value counts')
+        if key == SPECIFIC and place is Home.TOP:
+            for field, value in self.inside(values):
+                if self.strictness(field, value) >= _STRICTNESS.index(Decision.ASK):
+                    self.field(field, value, Home.SPECIFIC)
+            return
+        found = [(_row(self.row, key, value, place), value) for value in values]
+        fields = [(field, value) for field, value in found if field is not None]
+        if any(field.decides for field, _ in fields):
+            field, value = max(fields, key=lambda one: self.strictness(*one))
+            if value is not None:
+                self.field(field, value, place)
+        elif key == OUTPUT and fields:
+            self.wrong(FIELDS[OUTPUT], f'duplicate key "{shown}": none of its values can be used', place)
+
+    def inside(self, values: Twice) -> Iterator[tuple[Field, Any]]:
+        """The decisions in these objects."""
+        for inner in values:
+            for key, value in cast(dict[str, Any], inner if isinstance(inner, dict) else {}).items():
+                for one in value if isinstance(value, Twice) else (value,):
+                    field = _row(self.row, key, one, Home.SPECIFIC)
+                    if field is not None and field.decides:
+                        yield field, one
+
+    def strictness(self, field: Field, value: Any) -> int:
+        """Which of two values restricts more. Null is no opinion, and that is stricter than an allow."""
+        if value is None:
+            return _STRICTNESS.index(Decision.NONE)
+        if not isinstance(value, field.type):
+            return _STRICTNESS.index(None)
+        if field is ANSWER:
+            answer = cast(dict[str, Any], value)
+            word = answer.get("behavior")
+            decision = self.row.behavior_words.get(word) if isinstance(word, str) else None
+            return _STRICTNESS.index(Decision.STOP if answer.get("interrupt") is True else decision)
+        return _STRICTNESS.index(self.meaning(field, value))
 
     def decision(self, field: Field, value: Any, place: Home) -> None:
         decision = self.meaning(field, value)
@@ -209,6 +281,8 @@ class _Reading:
             self.problems.append(f"{_shown(field, place)} was ignored: {misplaced}")
         elif decision is not Decision.NONE:
             self.decisions.append((field.name, decision))
+        elif field.name == "decision" and (hint := self.row.weak_words.get(value)):
+            self.weak = f"{_shown(field, place)} {_show(value)} is no opinion on {self.row.event}: {hint}"
         elif self.row.behavior_words and field.name == ANSWER.name:
             self.problems.append(f"{_shown(field, place)} {_show(value)} was ignored: {_form(self.row)}")
 
@@ -246,10 +320,16 @@ class _Reading:
             told = self.unreadable if field.decides else self.problems
             if value is None:
                 continue
-            if not isinstance(value, field.type):
+            if isinstance(value, Twice):
+                told.append(f'duplicate key "{field.home}.{name}"')
+                words = self.row.behavior_words
+                right = [one for one in value if isinstance(one, field.type)]
+                strict = [one for one in right if one is True or words.get(str(one)) is Decision.BLOCK]
+                found |= {name: strict[0]} if strict else {}
+            elif not isinstance(value, field.type):
                 told.append(f"{field.home}.{name} must be {_wanted(field.type)}, not {_show(value)}")
-            elif isinstance(value, dict) and out_of_range(cast(dict[str, Any], value)):
-                told.append(f"{field.home}.{name} holds a number that is out of range")
+            elif problem := _unsound(value):
+                told.append(f"{field.home}.{name} holds {problem}")
             else:
                 found[name] = value
         return found
@@ -273,11 +353,12 @@ class _Reading:
             reason=self.texts.get("reason", ""),
             contexts=tuple(dict.fromkeys(self.contexts)),
             updated_input=self.taken.get("updatedInput"),
-            updated_tool_output=self.taken.get("updatedToolOutput"),
+            updated_tool_output=self.taken.get(OUTPUT),
+            withhold=self.withhold,
             message=self.texts.get("message", ""),
             system_message=self.taken.get("systemMessage", "").strip(),
             suppress_output=self.taken.get("suppressOutput", False),
-            problems=tuple(self.problems),
+            problems=(*self.problems, *([self.weak] if self.weak and not self.decisions else [])),
         )
 
 
@@ -297,6 +378,56 @@ def _misplaced(event: HookEvent, field: Field, place: Home, right_event: bool) -
     if field.home is Home.SPECIFIC and place is Home.TOP:
         return f"it belongs into {SPECIFIC}: did you mean {SPECIFIC}.{field.name}?"
     return ""
+
+
+_STRICTNESS = (Decision.ALLOW, Decision.NONE, Decision.ASK, None, Decision.BLOCK, Decision.STOP)
+"""What a decision lets through, least restricting first. None is one that cannot be read."""
+
+
+def _unsound(value: object) -> str:
+    """What makes a value that is passed on unusable; empty if nothing does."""
+    if holds_twice(value):
+        return "a duplicate key"
+    return "a number that is out of range" if out_of_range(value) else ""
+
+
+def _streams(output: Mapping[str, Any]) -> str | None:
+    """The output of a command, from an object that has it."""
+    streams = [output[name] for name in ("stdout", "stderr") if isinstance(output.get(name), str)]
+    return "\n".join(text.rstrip("\n") for text in streams if text) if streams else None
+
+
+def _content(value: object) -> str | None:
+    """A content that is a text, or a list of texts as MCP has it."""
+    if isinstance(value, str):
+        return value
+    if not isinstance(value, list):
+        return None
+    parts = cast(list[Any], value)
+    found = [cast(dict[str, Any], part) for part in parts if isinstance(part, dict)]
+    texts = [part["text"] for part in found if part.get("type") == "text" and isinstance(part.get("text"), str)]
+    return "\n".join(texts) if 0 < len(texts) == len(parts) else None
+
+
+def _two_texts(value: object) -> str:
+    """A copy of a tool's response of which only one text was changed would bring back what the other one lost."""
+    if not isinstance(value, dict):
+        return ""
+    output = cast(dict[str, Any], value)
+    streams, content = _streams(output), _content(output.get("content"))
+    if streams is None or content is None or streams.strip() == content.strip():
+        return ""
+    return 'both a "content" and a "stdout" or "stderr" that differs from it; print a string'
+
+
+def _as_text(value: Any) -> str:
+    """What takes the place of a tool's result, as the model reads it."""
+    if isinstance(value, str):
+        return value
+    output = cast(dict[str, Any], value) if isinstance(value, dict) else {"content": value}
+    text = _streams(output)
+    text = _content(output.get("content")) if text is None else text
+    return json.dumps(value, ensure_ascii=False) if text is None else text
 
 
 def _form(row: EventRow) -> str:

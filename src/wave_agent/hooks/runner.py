@@ -16,6 +16,10 @@ from wave_agent.threads import Delivery, Mailbox, start_in_thread
 
 _CAP = 1 << 20
 """Bytes kept of each stream."""
+_JSON_CAP = 8
+"""Times as much is kept of a stdout that begins like JSON: half an object says nothing."""
+_END = 1 << 14
+"""Bytes kept of the end of a longer stream: there it says why a check has failed."""
 _AT_ONCE = 64
 """Runs at the same time. Each takes a thread, and ten descriptors while it starts."""
 
@@ -66,7 +70,7 @@ class ProcessRunner:
         """Run the job in the calling thread. Never raises, and leaves `cancel` closed."""
         started = time.monotonic()
         argv = self._command_line(job)
-        outputs: dict[StreamName, _Output] = {"stdout": _Output(self._cap), "stderr": _Output(self._cap)}
+        outputs: dict[StreamName, _Output] = {"stdout": _Output(self._cap, _JSON_CAP), "stderr": _Output(self._cap)}
         try:
             if cancel.requested:
                 return HookExecutionResult(cancelled=True)
@@ -135,21 +139,35 @@ class _Input:
 
 
 class _Output:
-    """One stream: its first bytes, and the number of the others."""
+    """One stream: its first bytes, its last ones, and the number of those that were not kept."""
 
-    def __init__(self, cap: int) -> None:
+    def __init__(self, cap: int, json_factor: int = 1) -> None:
         self.dropped = 0
         self._kept = bytearray()
-        self._room = cap
+        self._cap = cap
+        self._json_factor = json_factor
+        self._last = b""
 
     def add(self, data: bytes) -> None:
-        kept = data[: self._room]
-        self._kept += kept
-        self._room -= len(kept)
-        self.dropped += len(data) - len(kept)
+        room = self._cap - len(self._kept)
+        if room < len(data) and self._json_factor > 1 and _begins_like_json(self._kept or data):
+            self._cap, self._json_factor = self._cap * self._json_factor, 1
+            room = self._cap - len(self._kept)
+        self._kept += data[:room]
+        if room < len(data):
+            self.dropped += len(data) - room
+            self._last = (self._last + data[room:])[-_END:]
 
     def text(self) -> str:
         return self._kept.decode(errors="replace").strip()
+
+    def end(self) -> str:
+        """The last lines, if not all was kept."""
+        return (bytes(self._kept[-_END:]) + self._last)[-_END:].decode(errors="replace").strip() if self.dropped else ""
+
+
+def _begins_like_json(data: bytes | bytearray) -> bool:
+    return bytes(data[:64]).removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"{")
 
 
 def _result(service: Service, stdout: _Output, stderr: _Output, started: float) -> HookExecutionResult:
@@ -165,6 +183,8 @@ def _result(service: Service, stdout: _Output, stderr: _Output, started: float) 
         stderr=stderr.text(),
         stdout_dropped=stdout.dropped,
         stderr_dropped=stderr.dropped,
+        stdout_end=stdout.end(),
+        stderr_end=stderr.end(),
         duration=_milliseconds_since(started),
     )
 

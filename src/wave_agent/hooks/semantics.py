@@ -8,16 +8,27 @@ hooks changed. All three are pure and never raise. Three laws stand behind every
 3. The outcome never depends on timing, only on configuration order.
 """
 
+import json
 import signal as signals
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from enum import StrEnum
 from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from wave_agent.hooks.breakage import breakage
-from wave_agent.hooks.events import EVENTS, Decision, EventRow, FailureBlock, HookEvent, OnFailure
+from wave_agent.hooks.breakage import breakage, only_says_that_it_failed
+from wave_agent.hooks.events import (
+    EVENTS,
+    Audience,
+    ContextPlace,
+    Decision,
+    EventRow,
+    FailureBlock,
+    HookEvent,
+    OnFailure,
+)
 from wave_agent.hooks.execution import HookExecutionResult
 from wave_agent.hooks.reader import HookOutput, knows, read_output, unknown_keys
 from wave_agent.hooks.verdicts import (
@@ -27,6 +38,7 @@ from wave_agent.hooks.verdicts import (
     Allow,
     Ask,
     Block,
+    Blocks,
     Effect,
     EndTurn,
     Failure,
@@ -41,6 +53,7 @@ from wave_agent.hooks.verdicts import (
     TellUser,
     ToUser,
     Verdict,
+    Withhold,
 )
 from wave_agent.strictjson import StrictJSONError, parse_object
 
@@ -55,6 +68,7 @@ class Stdout(StrEnum):
 
     EMPTY = "empty, or {}"
     TEXT = "plain text"
+    CHATTER = "plain text, then JSON that states a decision"
     FOREIGN = "JSON without a known key"
     DECIDES = "JSON that states a decision"
     UNREADABLE = "JSON with a decision that cannot be read"
@@ -80,14 +94,25 @@ class _Run(Struct, frozen=True):
     output: HookOutput
     problem: str
     """What is wrong with stdout as a whole."""
+    printed: str = ""
+    """The end of a stdout that is not JSON: it may say why the hook blocks or fails."""
 
     @property
     def must_not_fail(self) -> bool:
         return self.on_failure is OnFailure.BLOCK
 
-    def failed(self, kind: FailureKind, message: str) -> tuple[Effect, ...]:
+    @property
+    def quotable(self) -> str:
+        """What the model is shown of stdout: a block or failure that goes to it must say why."""
+        return self.printed if self.row.reason_reader is Audience.MODEL else ""
+
+    def failed(self, kind: FailureKind, message: str, code: int | None = None) -> tuple[Effect, ...]:
         """A failed run says nothing but to the user: its context and changes are not to be trusted."""
-        return (*self.told, Failure(kind, message, self.must_not_fail))
+        return (*self.told, *self.withheld, Failure(kind, message, self.must_not_fail, code))
+
+    @property
+    def withheld(self) -> tuple[Effect, ...]:
+        return (Withhold(self.output.withhold),) if self.output.withhold else ()
 
     @property
     def told(self) -> tuple[Effect, ...]:
@@ -109,12 +134,23 @@ class _Run(Struct, frozen=True):
     @property
     def restrictions(self) -> tuple[Effect, ...]:
         """Those that stand beside an exit 2: an allow does not, a block without a reason takes the exit code's."""
-        return tuple(effect for effect in self.stated if isinstance(effect, EndTurn | Ask | Block) and effect.reason)
+        return tuple(
+            effect
+            for said, effect in zip(self.output.stated, self.stated, strict=True)
+            if said.decision in (Decision.STOP, Decision.ASK) or (said.decision is Decision.BLOCK and said.reason)
+        )
 
     @property
     def block(self) -> Block:
         """Exit 2."""
-        return Block(self.output.reason or self.result.stderr or f"Blocked by hook {self.name}")
+        stderr = self.result.stderr
+        if not stderr or (self.quotable and only_says_that_it_failed(self.last_errors)):
+            stderr = _lines(f"Blocked by hook {self.name}", self.quotable, self.last_errors)
+        return Block(self.output.reason or stderr)
+
+    @property
+    def last_errors(self) -> str:
+        return _tail(_end(self.result.stderr, self.result.stderr_end))
 
     @property
     def blocked(self) -> tuple[Effect, ...]:
@@ -133,9 +169,22 @@ class _Run(Struct, frozen=True):
             effects.append(Rewrite(output.updated_input))
         if output.updated_tool_output is not None:
             effects.append(ReplaceOutput(output.updated_tool_output))
+        effects += self.withheld
         if output.message:
             effects.append(TellRefused(output.message))
         return tuple(effects)
+
+
+_TAIL_LINES, _TAIL_CHARACTERS = 30, 2000
+
+
+def _tail(text: str) -> str:
+    """Its end: there test runners and linters say what is wrong."""
+    return "\n".join(text.strip().splitlines()[-_TAIL_LINES:])[-_TAIL_CHARACTERS:].strip()
+
+
+def _lines(*texts: str) -> str:
+    return "\n".join(filter(None, texts))
 
 
 def _nothing(_: _Run) -> tuple[Effect, ...]:
@@ -144,13 +193,20 @@ def _nothing(_: _Run) -> tuple[Effect, ...]:
 
 
 def _exit_blocks(run: _Run) -> tuple[Effect, ...]:
-    """**Block**, with the JSON's `reason`, else stderr, else `Blocked by hook NAME`."""
+    """**Block**, with the JSON's `reason`, else stderr, else `Blocked by hook NAME` and the end of stdout."""
     return (*run.fields, *run.blocked)
 
 
 def _exit_failed(run: _Run) -> tuple[Effect, ...]:
     """Failure: stderr, or `Hook execution failed`, goes to the user; the action goes on."""
-    return run.failed(FailureKind.EXIT, run.result.stderr or EXECUTION_FAILED)
+    result = run.result
+    message = result.stderr or EXECUTION_FAILED
+    if run.must_not_fail and run.row.reason_reader is Audience.MODEL:
+        what = f"Hook {run.name} failed with exit code {result.exit_code}"
+        message = result.stderr or what
+        if run.printed:  # a test runner says on stdout which test is red, and make on stderr that one is
+            message = _lines(what, run.printed, run.last_errors)
+    return run.failed(FailureKind.EXIT, message, result.exit_code)
 
 
 def _text(run: _Run) -> tuple[Effect, ...]:
@@ -165,18 +221,15 @@ def _foreign(run: _Run) -> tuple[Effect, ...]:
 
 def _decides(run: _Run) -> tuple[Effect, ...]:
     """The JSON rules."""
-    made = run.stated
-    if run.row.block_needs_reason and any(isinstance(effect, Block) and not effect.reason for effect in made):
-        made = tuple(effect for effect in made if not isinstance(effect, Block))
-        problem = f'hook {run.name}: "decision": "block" on {run.row.event} needs a "reason"'
-        if not made:
-            return run.failed(FailureKind.JSON, problem)
-        return (*run.fields, *made, TellUser(problem))
-    return (*run.fields, *made)
+    blocks = [said for said in run.output.stated if said.decision is Decision.BLOCK]
+    if run.row.block_needs_reason and not all(said.reason for said in blocks):
+        problem = f'hook {run.name}: "decision": "block" on {run.row.event} needs a "reason" that tells the model why'
+        return (*run.fields, *run.stated, TellUser(problem))
+    return (*run.fields, *run.stated)
 
 
 def _contradiction(run: _Run) -> tuple[Effect, ...]:
-    """The JSON rules. An `allow` is told as a contradiction; beside `continue: false` it blocks as well."""
+    """The JSON rules. An `allow` is reported as contradictory; with `continue: false`, exit 2 also blocks."""
     if run.output.strictest is Decision.ALLOW:
         problem = f"hook {run.name} printed allow and exited with 2; its JSON counts, but one of the two is a mistake"
         if run.must_not_fail:
@@ -200,7 +253,7 @@ def _unreadable(run: _Run) -> tuple[Effect, ...]:
 
 
 def _unreadable_blocks(run: _Run) -> tuple[Effect, ...]:
-    """**Block**; what else restricts stands beside it."""
+    """**Block**, along with any other restriction in the JSON."""
     return (*run.fields, *run.notes(run.output.unreadable), *run.restrictions, run.block)
 
 
@@ -231,10 +284,28 @@ def _fields(run: _Run) -> tuple[Effect, ...]:
     return run.fields
 
 
+def _chatter(run: _Run) -> tuple[Effect, ...]:
+    """What the JSON restricts is honoured, the rest of it is dropped and reported."""
+    rule = _unreadable if run.output.unreadable else _decides
+    return (TellUser(run.problem), *rule(run))
+
+
+def _chatter_blocks(run: _Run) -> tuple[Effect, ...]:
+    """**Block**, along with any other restriction in the JSON; the rest of it is dropped and reported."""
+    return (TellUser(run.problem), *run.restrictions, run.block)
+
+
+def _chatter_failed(run: _Run) -> tuple[Effect, ...]:
+    """What the JSON restricts is honoured; under `onFailure: block`, or if it restricts nothing, a failure."""
+    asks = bool(run.output.stated or run.output.unreadable)
+    if run.output.strictest >= Decision.BLOCK or (asks and not run.must_not_fail):
+        return _chatter(run)
+    return (TellUser(run.problem), *_exit_failed(run))
+
+
 _DEFAULT_REASON: Mapping[Decision, Callable[[_Run], str]] = {
     Decision.STOP: lambda run: f"Stopped by hook {run.name}",
-    # An event whose block needs a reason has no default for it.
-    Decision.BLOCK: lambda run: "" if run.row.block_needs_reason else f"Blocked by hook {run.name}",
+    Decision.BLOCK: lambda run: f"Blocked by hook {run.name}",
     Decision.ASK: lambda run: f"Hook {run.name} asks for confirmation",
     Decision.ALLOW: lambda _: "",
 }
@@ -246,6 +317,9 @@ RULES: Mapping[tuple[Stdout, ExitClass], Callable[[_Run], tuple[Effect, ...]]] =
     (Stdout.TEXT, ExitClass.ZERO): _text,
     (Stdout.TEXT, ExitClass.TWO): _exit_blocks,
     (Stdout.TEXT, ExitClass.OTHER): _exit_failed,
+    (Stdout.CHATTER, ExitClass.ZERO): _chatter,
+    (Stdout.CHATTER, ExitClass.TWO): _chatter_blocks,
+    (Stdout.CHATTER, ExitClass.OTHER): _chatter_failed,
     (Stdout.FOREIGN, ExitClass.ZERO): _foreign,
     (Stdout.FOREIGN, ExitClass.TWO): _exit_blocks,
     (Stdout.FOREIGN, ExitClass.OTHER): _exit_failed,
@@ -274,8 +348,10 @@ def read(
         # What a hook guards is not let through because somebody has changed the hook.
         return Verdict((Failure(*unfinished, blocks=result.is_refused or on_failure is OnFailure.BLOCK),))
     text = _text_of(result)
-    kind, output, problem = _classify(row, name, text, cut=result.stdout_dropped > 0)
-    run = _Run(row, name, on_failure, result, text, output, problem)
+    kind, output, problem = _classify(row, name, result)
+    # A broken attempt at JSON is never quoted: a hook that redacts may have put into it what has to be taken out.
+    printed = _tail(_end(text, result.stdout_end)) if kind in (Stdout.TEXT, Stdout.CHATTER) else ""
+    run = _Run(row, name, on_failure, result, text, output, problem, printed)
     rule = RULES[kind, _EXIT_CLASSES.get(result.exit_code, ExitClass.OTHER)]
     return Verdict(rule(run), kind is Stdout.MALFORMED, output.suppress_output)
 
@@ -284,12 +360,17 @@ def kinds_of(event: HookEvent, result: HookExecutionResult) -> tuple[Stdout, Exi
     """Which cell of `RULES` this run is read by. None: it did not end by itself, so none counts."""
     if _unfinished(result, ""):
         return None
-    kind, _, _ = _classify(EVENTS[event], "", _text_of(result), cut=result.stdout_dropped > 0)
+    kind, _, _ = _classify(EVENTS[event], "", result)
     return kind, _EXIT_CLASSES.get(result.exit_code, ExitClass.OTHER)
 
 
 def _text_of(result: HookExecutionResult) -> str:
     return result.stdout.strip().removeprefix("\ufeff").lstrip()
+
+
+def _end(kept: str, end: str) -> str:
+    """The last that was printed, also where the middle was not kept."""
+    return end or kept
 
 
 _EXIT_CLASSES: Mapping[int | None, ExitClass] = {0: ExitClass.ZERO, 2: ExitClass.TWO}
@@ -314,19 +395,19 @@ def _signal_name(number: int | None) -> str:
         return f"{number}"
 
 
-def _classify(row: EventRow, name: str, text: str, *, cut: bool) -> tuple[Stdout, HookOutput, str]:
+def _classify(row: EventRow, name: str, result: HookExecutionResult) -> tuple[Stdout, HookOutput, str]:
     """What kind of stdout this is, what it says if it is JSON, and what is wrong with it."""
+    text = _text_of(result)
     if not text:
         return Stdout.EMPTY, _NO_OUTPUT, ""
     if not text.startswith("{"):
-        return Stdout.TEXT, _NO_OUTPUT, ""
+        return _after_text(row, name, _end(text, result.stdout_end))
+    if result.stdout_dropped > 0:
+        return Stdout.UNREADABLE, HookOutput(unreadable=(_TOO_LONG,)), ""
     try:
-        found = parse_object(text)
+        found = parse_object(text, twice=True)
     except StrictJSONError as error:
-        why = "it is longer than what is kept" if cut else str(error)
-        return Stdout.MALFORMED, _NO_OUTPUT, f"hook {name}: stdout looks like JSON but is not: {why}"
-    if cut:  # a whole object, and then more than the cap
-        return Stdout.MALFORMED, _NO_OUTPUT, f"hook {name}: stdout is longer than what is kept"
+        return Stdout.MALFORMED, _NO_OUTPUT, f"hook {name}: stdout looks like JSON but is not: {error}"
     if not found:
         return Stdout.EMPTY, _NO_OUTPUT, ""
     if not knows(found):
@@ -336,34 +417,68 @@ def _classify(row: EventRow, name: str, text: str, *, cut: bool) -> tuple[Stdout
     return kind, output, ""
 
 
+_TOO_LONG = "stdout begins like JSON and is longer than what is kept, so what it decides cannot be read"
+_STARTS = 1000
+"""How many places are tried at which an object could begin: text full of braces must not cost seconds."""
+
+
+def _after_text(row: EventRow, name: str, text: str) -> tuple[Stdout, HookOutput, str]:
+    """Plain text; but a decision that ends it restricts all the same."""
+    found = _ending_object(text)
+    output = _NO_OUTPUT if found is None else read_output(row, found)
+    unreadable = output.unreadable if row.unreadable is not None else ()
+    if not (output.stated or unreadable):
+        return Stdout.TEXT, _NO_OUTPUT, ""
+    stated = tuple(said for said in output.stated if said.decision >= Decision.ASK)
+    kept = "only what restricts was honoured" if stated or unreadable else "it was ignored"
+    problem = f"hook {name}: there is text before the JSON on stdout, so {kept}; print such text to stderr"
+    return Stdout.CHATTER, HookOutput(stated=stated, unreadable=unreadable, reason=output.reason), problem
+
+
+def _ending_object(text: str) -> dict[str, Any] | None:
+    start = len(text) if text.endswith("}") else 0
+    for _ in range(_STARTS):
+        start = text.rfind("{", 0, start)
+        if start < 0:
+            break
+        with suppress(StrictJSONError):
+            return parse_object(text[start:], twice=True)
+    return None
+
+
 # ------------------------------------------------------------------------------------------------- merging the verdicts
 
 
 _COUNTS: Mapping[Role, tuple[type, ...]] = {
-    Role.ENFORCE: (Block, Ask, Allow, EndTurn, ReplaceOutput, AddContext, TellRefused, TellUser, Failure),
+    Role.ENFORCE: (Block, Ask, Allow, EndTurn, ReplaceOutput, Withhold, AddContext, TellRefused, TellUser, Failure),
     Role.SHADOW: (),
     Role.ASYNC: (AddContext, TellUser),
 }
 """Failures of shadow and async hooks are told all the same, but neither block nor count."""
 
 
-WITHHELD = "[The result is withheld: hooks {names} replaced it in different ways. Put them into one sequential group.]"
+WITHHELD = "[{what} Its result is withheld: {why}]"
+IN_DIFFERENT_WAYS = "hooks {names} replaced it in different ways. Put them into one sequential group."
 
 
-def merge(event: HookEvent, readings: Iterable[Reading], *, failure_block_spent: bool = False) -> Outcome:
-    """The outcome of one event. Independent of the order of `readings`; configuration order is in them."""
+def merge(event: HookEvent, readings: Iterable[Reading], *, spent: Collection[int] = ()) -> Outcome:
+    """The outcome of one event. Independent of the order of `readings`; configuration order is in them.
+
+    `spent`: the positions of broken hooks that have had their block, where they have one.
+    """
     row = EVENTS[event]
     ordered = sorted(readings, key=lambda reading: (reading.position, reading.look))
-    tally = _Tally(row, spent=failure_block_spent)
+    tally = _Tally(row, spent=spent)
     for reading in ordered:
         for effect in reading.verdict.effects:
             tally.count(reading, effect)
     replacement, replaced_by = tally.replacement(ordered)
     decision = max(tally.reasons, default=Decision.NONE)
-    return Outcome(
+    goes_on = row.context is ContextPlace.KEEP_WORKING and bool(tally.contexts) and decision < Decision.ASK
+    outcome = Outcome(
         event=event,
         decision=decision,
-        flow=row.flow[decision],
+        flow=row.flow[Decision.BLOCK if goes_on else decision],
         blocked=Decision.BLOCK in tally.reasons,
         reasons={stated: tuple(said) for stated, said in tally.reasons.items()},
         contexts=tuple(tally.contexts),
@@ -371,17 +486,27 @@ def merge(event: HookEvent, readings: Iterable[Reading], *, failure_block_spent:
         to_user=tuple(tally.notes),
         replacement=replacement,
         replaced_by=replaced_by,
+        withheld=tally.withholds,
         failed_open=tally.failed_open,
-        only_failures_block=decision is Decision.BLOCK and not tally.wanted_block,
+        broken=frozenset(tally.broken),
+        only_broken_block=decision is Decision.BLOCK and not tally.wanted_block and not goes_on,
+        unmet=tuple(tally.unmet),
     )
+    ends_unmet = row.failure_block is FailureBlock.BROKEN_ONCE and tally.unmet and decision < Decision.ASK
+    return _ended(outcome) if ends_unmet and not goes_on else outcome
 
 
 class _Tally:
     """What counts of each effect. Dictionaries as ordered sets: the same text of the same hook counts once."""
 
-    def __init__(self, row: EventRow, *, spent: bool) -> None:
+    def __init__(self, row: EventRow, *, spent: Collection[int]) -> None:
         self.row = row
         self.spent = spent
+        self.broken: set[int] = set()
+        self.unmet: dict[str, None] = {}
+        self.withheld: dict[str, str] = {}
+        """Why each hook withholds the result."""
+        self.withholds = False
         self.reasons: dict[Decision, dict[Said, None]] = {}
         self.contexts: dict[Said, None] = {}
         self.refusals: dict[Said, None] = {}
@@ -394,9 +519,11 @@ class _Tally:
         if isinstance(effect, Failure):
             self.notes[ToUser(reading.name, effect.message, "error")] = None
             if counts:
-                self.failure(reading.name, effect)
+                self.failure(reading, effect)
         elif not counts:
             return
+        elif isinstance(effect, Withhold):
+            self.withheld[reading.name] = f"hook {reading.name}: {effect.why}"
         elif isinstance(effect, TellUser):
             self.notes[ToUser(reading.name, effect.text)] = None
         elif isinstance(effect, AddContext):
@@ -409,17 +536,27 @@ class _Tally:
             self.wanted_block = self.wanted_block or isinstance(effect, Block)
             self.reasons.setdefault(DECISION_OF[type(effect)], {})[Said(reading.name, effect.reason)] = None
 
-    def failure(self, name: str, failure: Failure) -> None:
-        if failure_blocks(self.row, failure, spent=self.spent):
-            self.reasons.setdefault(Decision.BLOCK, {})[Said(name, failure.message)] = None
-        else:
+    def failure(self, reading: Reading, failure: Failure) -> None:
+        if lets_through(self.row, failure):
             self.failed_open += 1
+            return
+        name = reading.name
+        self.unmet[name] = None
+        if self.row.withholds:  # the hook may have been there to take something out
+            self.withheld[name] = f"hook {name} failed {failure.how}"
+        if failure_blocks(self.row, failure, spent=reading.position in self.spent):
+            self.reasons.setdefault(Decision.BLOCK, {})[Said(name, failure.message)] = None
+            self.wanted_block = self.wanted_block or not failure.is_broken
+            if failure.is_broken:
+                self.broken.add(reading.position)
 
     def replacement(self, ordered: Sequence[Reading]) -> tuple[str | None, str]:
         """The text that replaces the tool's result, and the hooks that say so.
 
         Parallel hooks each saw the original: taking the last one's text would bring back what another took out.
         """
+        if self.withheld:
+            return self.withhold("; ".join(self.withheld.values())), ", ".join(self.withheld)
         last: dict[object, tuple[str, str]] = {}
         for reading in ordered:
             text = reading.verdict.replacement
@@ -428,27 +565,67 @@ class _Tally:
         names = ", ".join(name for name, _ in last.values())
         if len({text for _, text in last.values()}) <= 1:
             return next((text for _, text in last.values()), None), names
-        self.notes[ToUser(names, WITHHELD.format(names=names))] = None
-        return WITHHELD.format(names=names), names
+        text = self.withhold(IN_DIFFERENT_WAYS.format(names=names))
+        self.notes[ToUser(names, text)] = None
+        return text, names
+
+    def withhold(self, why: str) -> str:
+        self.withholds = True
+        return WITHHELD.format(what=self.row.withholds, why=why)
 
 
-def limited(outcome: Outcome, blocks_before: int, limit: int) -> Outcome:
+MANY_TIMES = 10
+"""How often the limit of blocks in a row makes the limit for a whole prompt."""
+
+
+def limited(outcome: Outcome, before: Blocks, limit: int) -> Outcome:
     """The outcome when hooks have blocked this often for one prompt. A `limit` of 0 is none.
 
-    A block by failures alone is bounded by itself and does not count.
+    A block by broken hooks alone is bounded by itself and does not count.
     """
-    wanted = outcome.decision is Decision.BLOCK and not outcome.only_failures_block
-    if not (limit and wanted and blocks_before >= limit):
+    keeps = outcome.flow is outcome.row.flow[Decision.BLOCK] and not outcome.only_broken_block
+    if not (limit and keeps):
         return outcome
-    told = ToUser("", f"Hooks have kept the agent from stopping {limit} times for this prompt; it stops now.")
-    ended = outcome.row.flow[Decision.STOP]
-    return replace(outcome, flow=ended, limit_reached=True, to_user=(*outcome.to_user, told))
+    if before.in_a_row >= limit:
+        return _ended(outcome, f"kept the agent from stopping {limit} times in a row")
+    if before.total >= MANY_TIMES * limit:
+        return _ended(outcome, f"kept the agent from stopping {before.total} times")
+    return outcome
+
+
+def _ended(outcome: Outcome, did: str = "") -> Outcome:
+    """The turn ends although hooks want it to go on: no success. If one of them still fails, that is an error."""
+    said = outcome.reasons.get(Decision.BLOCK, ()) or outcome.contexts
+    names = tuple(dict.fromkeys([*outcome.unmet, *(one.hook for one in said)]))
+    hooks = f"{'hooks' if len(names) > 1 else 'hook'} {', '.join(names)}"
+    error = f"The turn has ended, but {hooks} did not pass."
+    notes = [ToUser("", f"H{hooks[1:]} {did}; it stops now.")] if did else []
+    notes += [ToUser(", ".join(outcome.unmet), error, "error")] if outcome.unmet else []
+    return replace(
+        outcome,
+        flow=outcome.row.flow[Decision.STOP],
+        limit_reached=True,
+        contexts=(),
+        to_user=(*outcome.to_user, *notes),
+        error=error,
+    )
+
+
+def lets_through(row: EventRow, failure: Failure) -> bool:
+    """Whether this failure is reported and nothing else comes of it."""
+    return not failure.blocks or row.failure_block is FailureBlock.NEVER
+
+
+def withholds(row: EventRow, verdict: Verdict) -> bool:
+    """Whether this run takes the tool's result away without putting another in its place."""
+    failed = verdict.failure is not None and not lets_through(row, verdict.failure)
+    return bool(row.withholds) and (failed or any(isinstance(effect, Withhold) for effect in verdict.effects))
 
 
 def failure_blocks(row: EventRow, failure: Failure, *, spent: bool = False) -> bool:
-    """Whether this failure stops what the event is about; if not, it is let through."""
-    can = row.failure_block is FailureBlock.ALWAYS or (row.failure_block is FailureBlock.ONCE and not spent)
-    return failure.blocks and can
+    """Whether this failure stops what the event is about. `spent`: this hook has done so for the same prompt."""
+    once = row.failure_block is FailureBlock.BROKEN_ONCE and failure.is_broken
+    return not lets_through(row, failure) and not (once and spent)
 
 
 # --------------------------------------------------------------------------------------------------------- rewriting
@@ -463,6 +640,25 @@ def rewrite(tool_input: Mapping[str, Any], fields: Mapping[str, Any], nullable: 
         else:
             changed[key] = value
     return changed
+
+
+def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
+    """The top-level fields that differ: their new values, and `REMOVED` for those that are gone."""
+    changed = {key: value for key, value in after.items() if key not in before or not same_json(before[key], value)}
+    return {**changed, **{key: REMOVED for key in before if key not in after}}
+
+
+def changed(tool_input: Mapping[str, Any], fields: Mapping[str, Any]) -> dict[str, Any]:
+    """The input with these changes made."""
+    return {key: value for key, value in {**tool_input, **fields}.items() if value is not REMOVED}
+
+
+REMOVED = object()
+
+
+def same_json(one: object, other: object) -> bool:
+    """Equal as JSON: `True` is not `1`, as it is in Python, and the order of keys does not count."""
+    return one is other or (one == other and json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True))
 
 
 NOT_CONVERGING = "Blocked: the rewrites do not converge: {names} changed the input again after it was final"

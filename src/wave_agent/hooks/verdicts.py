@@ -43,6 +43,12 @@ class ReplaceOutput(Struct, frozen=True):
     text: str
 
 
+class Withhold(Struct, frozen=True):
+    """The tool's result must not be used: what should replace it cannot be read."""
+
+    why: str
+
+
 class AddContext(Struct, frozen=True):
     text: str
 
@@ -65,9 +71,33 @@ class Failure(Struct, frozen=True):
     kind: FailureKind
     message: str
     blocks: bool
+    code: int | None = None
+    """The exit code, where that is what failed."""
+
+    @property
+    def is_broken(self) -> bool:
+        """The hook itself is out of order: it did not find that something else is."""
+        return self.kind is not FailureKind.EXIT or self.code in _SHELL_COULD_NOT
+
+    @property
+    def how(self) -> str:
+        """In a few words of ours; none of them the hook's."""
+        return f"with exit code {self.code}" if self.code is not None else _HOW[self.kind]
 
 
-Effect = Block | Ask | Allow | EndTurn | Rewrite | ReplaceOutput | AddContext | TellRefused | TellUser | Failure
+_SHELL_COULD_NOT = (126, 127)
+"""By these the shell says that the command cannot be run, or is not there."""
+_HOW: Mapping[FailureKind, str] = {
+    FailureKind.TIMEOUT: "(it timed out)",
+    FailureKind.SIGNAL: "(a signal ended it)",
+    FailureKind.SPAWN: "(it could not be started)",
+    FailureKind.EXIT: "(by its exit code)",
+    FailureKind.JSON: "(its output cannot be read)",
+}
+
+Effect = (
+    Block | Ask | Allow | EndTurn | Rewrite | ReplaceOutput | Withhold | AddContext | TellRefused | TellUser | Failure
+)
 
 DECISION_OF: Mapping[type, Decision] = {
     EndTurn: Decision.STOP, Block: Decision.BLOCK, Ask: Decision.ASK, Allow: Decision.ALLOW,
@@ -139,6 +169,16 @@ class Reading(Struct, frozen=True, kw_only=True):
     """False: its allow was for an input that will not be used."""
 
 
+class Blocks(Struct, frozen=True, kw_only=True):
+    """How often hooks have blocked the same thing for one prompt."""
+
+    total: int = 0
+    in_a_row: int = 0
+    """Without a tool call between."""
+    spent: frozenset[int] = frozenset()
+    """Positions of broken hooks that have had their one block."""
+
+
 class Said(Struct, frozen=True):
     hook: str
     text: str
@@ -168,11 +208,19 @@ class Outcome(Struct, frozen=True, kw_only=True):
     """What takes the place of the tool's result."""
     replaced_by: str = ""
     """The hooks that say so."""
+    withheld: bool = False
+    """The replacement only says that there is none: its text is ours, not a hook's."""
     failed_open: int = 0
-    only_failures_block: bool = False
-    """The block comes from failures alone, so it does not count as one that a hook wanted."""
+    broken: frozenset[int] = frozenset()
+    """Positions of broken hooks that block by their failure."""
+    only_broken_block: bool = False
+    """The block comes from broken hooks alone. It is bounded by itself, so it is not counted."""
+    unmet: tuple[str, ...] = ()
+    """Hooks that failed and whose failure blocks, as long as it can."""
     limit_reached: bool = False
     """The hooks have blocked as often as they may: the turn ends although they blocked."""
+    error: str = ""
+    """What is wrong with a turn that ends like this."""
     tool_input: Mapping[str, Any] | None = None
     """The input as hooks left it, where they can change it."""
     rewritten_by: Mapping[str, str] = {}
