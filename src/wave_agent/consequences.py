@@ -12,7 +12,9 @@ from wave_agent.messages import MessageManager, Origin, TextBlock
 
 BLOCKED = "Hook blocked tool execution"
 DENIED = "Permission denied"
-STOPPED = "Not run: a hook ended the turn."
+NOT_RUN = "Not run: "
+"""How the model reads of every call that was refused."""
+STOPPED = f"{NOT_RUN}a hook ended the turn."
 
 
 class When(Enum):

@@ -26,6 +26,7 @@ from wave_agent.models.windows import estimate_tokens
 from wave_agent.protected import protected_paths
 from wave_agent.sandbox import Sandbox
 from wave_agent.tools.base import Tool, ToolContext
+from wave_agent.tools.changes import FileChanges
 from wave_agent.transcript import Resumed
 
 
@@ -86,6 +87,7 @@ def make_calls(
     leftovers: Leftovers,
     sandbox: Sandbox | None,
     sync: Callable[[], None],
+    changes: FileChanges,
 ) -> CallRunner:
     """`sync` brings to the disk what was asked, before a tool that changes something is used."""
     foundation, settings = ground.foundation, ground.foundation.settings
@@ -112,6 +114,7 @@ def make_calls(
         emit=ground.emit,
         sync=sync,
         border=sandbox.refusal if sandbox else lambda _: None,
+        changes=changes,
     )
 
 
