@@ -10,13 +10,13 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from wave_agent.consequences import DENIED, NOT_RUN, STOPPED, Operation, TellModel, When, consequences, perform
+from wave_agent.consequences import STOPPED, Operation, TellModel, When, consequences, perform
 from wave_agent.events import Event, PermissionRequested, ToolOutput, ToolStarted
 from wave_agent.hooks.events import Decision, Flow, HookEvent
 from wave_agent.hooks.manager import HookManager
 from wave_agent.hooks.occasion import ToolFacts
 from wave_agent.hooks.verdicts import Outcome
-from wave_agent.messages import MessageManager, Origin, Ran, TextBlock
+from wave_agent.messages import DENIED, NOT_RUN, MessageManager, Origin, Ran, TextBlock
 from wave_agent.moments import Clock, stamp, utc_now
 from wave_agent.permissions import (
     INSTEAD,
@@ -396,9 +396,10 @@ class CallRunner:
         return outcome, (_note(event, ", ".join(names), text),)
 
     def _waited_for(self, event: HookEvent, facts: Mapping[str, Any], earlier: int) -> tuple[str, ...]:
-        """The hooks of this event that have run for this call, from that entry of the journal on."""
+        """The hooks of this event that have run for this call, from that entry of the journal on, as configured."""
         runs = [run for run in self._hooks.journal[earlier:] if run.tool_use_id == facts["tool_use_id"]]
-        return tuple(dict.fromkeys(run.name for run in runs if run.event == event and not run.is_async))
+        waited = sorted((run for run in runs if run.event == event and not run.is_async), key=lambda run: run.position)
+        return tuple(dict.fromkeys(run.name for run in waited))
 
     # --------------------------------------------------------------------------------------------------------- helpers
 

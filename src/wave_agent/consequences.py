@@ -8,12 +8,8 @@ from msgspec import Struct
 
 from wave_agent.hooks.events import ContextPlace, Decision, Flow
 from wave_agent.hooks.verdicts import Outcome, Said
-from wave_agent.messages import MessageManager, Origin, TextBlock
+from wave_agent.messages import BLOCKED, DENIED, NOT_RUN, MessageManager, Origin, TextBlock
 
-BLOCKED = "Hook blocked tool execution"
-DENIED = "Permission denied"
-NOT_RUN = "Not run: "
-"""How the model reads of every call that was refused."""
 STOPPED = f"{NOT_RUN}a hook ended the turn."
 
 
@@ -96,7 +92,9 @@ def _skip(outcome: Outcome, tool_id: str) -> tuple[Operation, ...]:
 
 def _refuse(outcome: Outcome, tool_id: str) -> tuple[Operation, ...]:
     """The model learns what the hooks want it to know; their reasons are for the user."""
-    return (GiveResult(tool_id, outcome.refusal or DENIED, DENIED, _refusers(outcome)),)
+    names = _named(outcome, _refusals(outcome)).hook
+    silent = f"{NOT_RUN}denied by hook {names}. Do without it, or tell the user."
+    return (GiveResult(tool_id, outcome.refusal or silent, DENIED, _refusers(outcome)),)
 
 
 _GIVES_RESULT = frozenset({Flow.SKIP_TOOL, Flow.REFUSE_CALL})

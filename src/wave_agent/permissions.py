@@ -12,9 +12,10 @@ from typing import Any
 
 from msgspec import Struct
 
-from wave_agent.consequences import NOT_RUN, STOPPED
+from wave_agent.consequences import STOPPED
 from wave_agent.hooks.events import Decision
 from wave_agent.hooks.verdicts import Outcome
+from wave_agent.messages import NOT_RUN
 from wave_agent.rules import Places, Rule, permitting
 
 NOBODY_TO_ASK = "nobody can confirm it in this run"

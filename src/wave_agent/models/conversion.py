@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from wave_agent.messages import EachOnce, Message, Origin, TextBlock, ToolBlock
+from wave_agent.messages import DENIED, NOT_RUN, EachOnce, Message, Origin, TextBlock, ToolBlock
 from wave_agent.text import strip_controls
 
 # Possessive: whoever writes a tag with a thousand blanks in it must not make us try them all again and again.
@@ -92,6 +92,8 @@ def _call(block: ToolBlock) -> dict[str, Any]:
 
 def _result(block: ToolBlock) -> dict[str, Any]:
     content = NO_RESULT if block.result is None else _for_model(block.result, block.origin)
+    if block.error == DENIED and block.origin is not None:
+        content = f"{NOT_RUN}{content}"  # what a hook has to say may read like a result
     return {"role": "tool", "tool_call_id": block.id, "content": content}
 
 

@@ -102,7 +102,7 @@ def describe(edits: Sequence[HookEdit], hooks: Sequence[str], *, shown: bool = T
 
 
 _CUT = "[the rest of this diff is left out: Read the file before you change it again]"
-_HIDDEN = "The diff is not shown, because a hook replaces such results. Read the file before you change it again."
+_HIDDEN = "The diff is not shown: a hook replaces or withholds such results. Read the file before you change it again."
 
 
 def _what(edit: HookEdit, *, shown: bool) -> str:
