@@ -240,3 +240,16 @@ async def test_a_session_whose_process_died_in_the_middle_of_a_call_can_be_resum
     assert roles(world.request(0)) == ["user", "assistant", "tool", "user"]
     assert "interrupted" in world.request(0)[2]["content"]
     assert result.status == "completed"
+
+
+async def test_what_an_interrupted_hook_did_to_a_file_is_taken_back_and_not_taken_as_read(world: World) -> None:
+    world.settings({"PostToolUse": [world.hook("slow", f"[ -e hook.pid ] && exit 0; echo more >> a.txt; {HANGS}")]})
+    edit = call("Edit", file_path="a.txt", old_string="one", new_string="two")
+    agent = await world.agent([Reply(tool_calls=[call("Write", file_path="a.txt", content="one\n")]), *work(edit)])
+
+    await interrupted(agent, number_in(world.project / "hook.pid"))
+    await agent.send_message("Second.")
+
+    assert "has not been read" in world.request(-1)[-1]["content"]
+    assert (world.project / "a.txt").read_text() == "one\nmore\n"
+    assert (await agent.undo()).removed == (str(world.project / "a.txt"),)

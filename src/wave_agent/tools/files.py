@@ -55,15 +55,16 @@ class KnownFiles:
         self._order[target] = next(self._count)
 
     def forget(self, path: str) -> None:
-        self._seen.pop(os.path.realpath(path), None)
+        """`path` is one of `latest`, whatever it leads to by now."""
+        self._seen.pop(path, None)
 
     def latest(self) -> list[str]:
         """Real paths, the one that was noted last first."""
         return sorted(self._seen.copy(), key=lambda path: -self._order.get(path, 0))
 
     def holds(self, path: str, data: bytes) -> bool:
-        """Whether this is the content that the model last saw."""
-        return self._seen.get(os.path.realpath(path)) == _digest(data)
+        """Whether this is the content that the model last saw. `path` is one of `latest`."""
+        return self._seen.get(path) == _digest(data)
 
     def check(self, path: str, data: bytes) -> None:
         """Raises `FileRefusedError` unless the model has seen this very content.
