@@ -39,7 +39,7 @@ from wave_agent.text import strip_controls
 from wave_agent.tools.base import Tool, ToolContext, ToolInputError, ToolResult
 from wave_agent.tools.changes import FileChanges
 from wave_agent.tools.files import uninterrupted
-from wave_agent.tools.hook_edits import describe, look, settle
+from wave_agent.tools.hook_edits import Watched, describe, look, settle
 from wave_agent.tools.registry import find_tool
 
 INTERRUPTED = "Interrupted before it was done."
@@ -130,6 +130,7 @@ class CallRunner:
         self._sync = sync
         self._border = border
         self._changes = changes or FileChanges()
+        self._watched: Mapping[str, Watched] = {}
         self._now = now
         self._begun: set[str] = set()
         """Calls whose tool was started."""
@@ -377,7 +378,8 @@ class CallRunner:
         mode, changes = self.mode.value, self._changes
         if not self._hooks.waits(event, facts["tool_name"]):
             return await self._hooks.run(event, facts, permission_mode=mode), ()
-        before = await asyncio.to_thread(look, changes) if changes.has_files else {}
+        before = await asyncio.to_thread(look, changes, self._watched) if changes.has_files else {}
+        self._watched = before
         earlier = len(self._hooks.journal)
         try:
             outcome = await self._hooks.run(event, facts, permission_mode=mode)

@@ -8,7 +8,7 @@ import pytest
 from wave_agent.tools import hook_edits
 from wave_agent.tools.changes import FileChanges
 from wave_agent.tools.files import SIZE_LIMIT, FileRefusedError
-from wave_agent.tools.hook_edits import HookEdit, describe, look, settle
+from wave_agent.tools.hook_edits import HookEdit, Watched, describe, look, settle
 
 
 class Disk:
@@ -41,7 +41,7 @@ class Disk:
             return False
         return True
 
-    def edits(self, before: dict[str, bytes]) -> str:
+    def edits(self, before: dict[str, Watched]) -> str:
         return describe(settle(self.changes, before, seen=True), ["format"])
 
 
@@ -68,6 +68,20 @@ def test_a_change_within_the_clocks_grain_that_keeps_the_size_is_seen(disk: Disk
     disk.file.write_bytes(b'"a"')
     os.utime(disk.file, ns=(facts.st_atime_ns, facts.st_mtime_ns))
     assert len(settle(disk.changes, before, seen=True)) == 1
+
+
+def test_an_old_file_is_read_again_only_if_it_has_changed(disk: Disk) -> None:
+    known = disk.read(b"one\n", "old")
+    (fresh,) = look(disk.changes).values()
+    assert fresh.signature is None
+    facts = os.stat(known)
+    signature = (facts.st_dev, facts.st_ino, facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns)
+    seen = {str(known): Watched(b"one\n", signature)}
+    assert look(disk.changes, seen) == seen
+    assert settle(disk.changes, seen, seen=True) == ()
+    known.write_bytes(b"two two\n")
+    assert look(disk.changes, seen)[str(known)].data == b"two two\n"
+    assert len(settle(disk.changes, seen, seen=True)) == 1
 
 
 def test_a_file_that_somebody_changed_before_the_hooks_began_stays_protected(disk: Disk) -> None:

@@ -1,6 +1,7 @@
 """What the hooks after a tool change on disk, such as a formatter: the model sees it, and `/undo` takes it back."""
 
 import os
+import time
 from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
@@ -15,6 +16,8 @@ FILES = 100
 """Files that were only read and are watched while hooks run, the latest first."""
 MEMORY = 4 << 20
 """Bytes of them altogether."""
+SETTLED = 1_000_000_000
+"""Nanoseconds after which a change of a file cannot have the same time as the one before it."""
 SHOWN = 10_000
 """Characters of diff that the model is given for one call, more or less."""
 NAMED = 20
@@ -32,25 +35,49 @@ class HookEdit(Struct, frozen=True):
     """Why it cannot be read."""
 
 
-def look(changes: FileChanges) -> dict[str, bytes]:
-    """The files to watch while hooks run: what this turn has written, and what the model has read."""
-    found = {path: data for path in changes.written() if (data := _content(path)) is not None}
+class Watched(Struct, frozen=True):
+    """A file as it was before hooks ran."""
+
+    data: bytes
+    signature: tuple[int, ...] | None
+    """What every later change of the file changes as well; None where it is too fresh for that."""
+
+
+def look(changes: FileChanges, before: Mapping[str, Watched] | None = None) -> dict[str, Watched]:
+    """The files to watch while hooks run: what this turn has written, and what the model has read.
+
+    With what the last look has found `before`, only what has changed since is read again.
+    """
+    seen = before or {}
+    found = {path: file for path in changes.written() if (file := _watch(path, seen.get(path))) is not None}
     room = MEMORY
     for path in changes.known.latest()[:FILES]:
-        if path not in found and (data := _content(path, room)) is not None:
-            found[path] = data
-            room -= len(data)
+        if path not in found and (file := _watch(path, seen.get(path), room)) is not None:
+            found[path] = file
+            room -= len(file.data)
     return found
 
 
-def _content(path: str, limit: int | None = None) -> bytes | None:
+def _watch(path: str, seen: Watched | None, limit: int | None = None) -> Watched | None:
     try:
-        return None if limit is not None and os.stat(path).st_size > limit else read_bytes(path)
+        facts = os.stat(path)
+        if limit is not None and facts.st_size > limit:
+            return None
+        signature = _signature(facts)
+        if seen is not None and seen.signature == signature:
+            return seen
+        # Two changes within a tick of the clock look the same, so that only an old one can be told from the next.
+        old = time.time_ns() - facts.st_ctime_ns > SETTLED
+        return Watched(read_bytes(path), signature if old else None)
     except (FileRefusedError, OSError):
         return None  # somebody else has taken it away
 
 
-def settle(changes: FileChanges, before: Mapping[str, bytes], *, seen: bool) -> tuple[HookEdit, ...]:
+def _signature(facts: os.stat_result) -> tuple[int, ...]:
+    return facts.st_dev, facts.st_ino, facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns
+
+
+def settle(changes: FileChanges, before: Mapping[str, Watched], *, seen: bool) -> tuple[HookEdit, ...]:
     """What has become of the files since `look`. Counts as a change of this turn, and with `seen` as known.
 
     A file that did not hold what the model knows when the hooks began was changed by somebody else: it stays unknown.
@@ -59,11 +86,11 @@ def settle(changes: FileChanges, before: Mapping[str, bytes], *, seen: bool) -> 
     with changes.known.lock:
         for path, old in before.items():
             edit = _edit(path, old)
-            if edit is None or not changes.known.holds(path, old):
+            if edit is None or not changes.known.holds(path, old.data):
                 continue
             edits.append(edit)
             if not edit.problem:
-                changes.note(path, old, edit.after)
+                changes.note(path, old.data, edit.after)
             if edit.after is None or not seen:
                 changes.known.forget(path)
             else:
@@ -71,15 +98,18 @@ def settle(changes: FileChanges, before: Mapping[str, bytes], *, seen: bool) -> 
     return tuple(edits)
 
 
-def _edit(path: str, before: bytes) -> HookEdit | None:
+def _edit(path: str, watched: Watched) -> HookEdit | None:
+    before = watched.data
     if not os.path.lexists(path):
         return HookEdit(path, before, None)
-    try:
-        after = read_bytes(path)
-    except FileRefusedError as refusal:
-        return HookEdit(path, before, None, str(refusal))
     if os.path.islink(path):  # whatever it leads to, it is another file now
         return HookEdit(path, before, None, f"{path} is a symbolic link now.")
+    try:
+        if watched.signature is not None and _signature(os.stat(path)) == watched.signature:
+            return None
+        after = read_bytes(path)
+    except (FileRefusedError, OSError) as refusal:
+        return HookEdit(path, before, None, str(refusal))
     return None if after == before else HookEdit(path, before, after)
 
 
