@@ -96,6 +96,7 @@ def warning(text: str) -> TellNotice:
 
 # ------------------------------------------------------------------------------------------------------------ the table
 
+REFUSED = "Not run: denied by hook one. Do without it, or tell the user."
 STOPPED_CALL = GiveResult("id", STOPPED, STOPPED, None)
 
 TABLE: dict[tuple[HookEvent, Decision], tuple[Operation, ...]] = {
@@ -137,7 +138,7 @@ TABLE: dict[tuple[HookEvent, Decision], tuple[Operation, ...]] = {
     (REQUEST, Decision.NONE): (),
     (REQUEST, Decision.ALLOW): (warning("fine"),),
     (REQUEST, Decision.ASK): (),
-    (REQUEST, Decision.BLOCK): (GiveResult("id", DENIED, DENIED, None), warning("never")),
+    (REQUEST, Decision.BLOCK): (GiveResult("id", REFUSED, DENIED, None), warning("never")),
     (REQUEST, Decision.STOP): (STOPPED_CALL, warning("enough")),
     (FAILED, Decision.NONE): (),
     (FAILED, Decision.ALLOW): (warning("fine"),),

@@ -66,9 +66,9 @@ async def test_a_link_neither_dodges_a_deny_rule_nor_widens_an_allow_rule(projec
         call("Write", file_path="src/new", content="x"),
         settings=rules,
     )
-    assert "Denied by the permission rule" in read
+    assert "Not run: denied by the permission rule" in read
     assert not (project.parent / "outside" / "new").exists()
-    assert "nobody to ask" in wrote
+    assert "outside the project, so Write needs confirmation, and nobody can confirm it in this run" in wrote
     assert (project / "src" / "new").exists(), fine
 
 

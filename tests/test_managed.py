@@ -222,7 +222,7 @@ def test_on_the_command_line(tmp_path: Path) -> None:
             WAVE_MANAGED_SETTINGS=str(file),
         )
     assert done.returncode == 0
-    assert "Denied by the permission rule Bash(touch:*)" in json.dumps(server.requests[1].body)
+    assert "Not run: denied by the permission rule Bash(touch:*)" in json.dumps(server.requests[1].body)
     assert not (project.directory / "made.txt").exists()
     assert "The permission mode is acceptEdits, not bypassPermissions: managed settings allow no more." in done.stderr
     file.chmod(0o666)

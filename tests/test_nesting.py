@@ -58,7 +58,7 @@ def test_flags_do_not_loosen_the_mode(project: Project, line: str) -> None:
     assert "whose limits hold" in result or "The permission mode is default" in result
     assert not (project.directory / "evil.txt").exists()
     inner = [request.body for request in server.requests if request.body["messages"][1]["content"] == "inner"]
-    assert "nobody to ask" in inner[1]["messages"][-1]["content"]
+    assert "nobody can confirm it in this run" in inner[1]["messages"][-1]["content"]
 
 
 def test_deny_rules_and_settings_files_of_the_agent_above_hold(project: Project, tmp_path: Path) -> None:
@@ -71,7 +71,7 @@ def test_deny_rules_and_settings_files_of_the_agent_above_hold(project: Project,
         result = nested(project, server, "--settings", str(guard), "--disallowed-tools", "Bash(touch:*)")
     assert "Ignored: env, permissions.allow." in result
     inner = [request.body for request in server.requests if request.body["messages"][1]["content"] == "inner"]
-    assert "Denied by the permission rule Bash(touch:*)" in inner[1]["messages"][-1]["content"]
+    assert "Not run: denied by the permission rule Bash(touch:*)" in inner[1]["messages"][-1]["content"]
     assert not (project.directory / "evil.txt").exists()
     assert log.read_text().count('"PreToolUse"') == 2
 

@@ -54,18 +54,31 @@ def rules_that(*words: str, tool: str) -> Rules:
     )
 
 
-def call_of(kind: Kind, *, inside: bool = True, protected: str | None = None) -> Call:
+def call_of(
+    kind: Kind, *, inside: bool = True, protected: str | None = None, outside: str | None = None, own: bool = False
+) -> Call:
     tool_input = {"command": "make"} if kind is Kind.ACTS else {"file_path": "/srv/project/a"}
-    return Call(tool=TOOLS[kind], tool_input=tool_input, kind=kind, inside=inside, protected=protected)
+    return Call(
+        tool=TOOLS[kind],
+        tool_input=tool_input,
+        kind=kind,
+        inside=inside,
+        protected=protected,
+        outside=outside,
+        own=own,
+    )
 
 
 @pytest.mark.parametrize("mode", PermissionMode)
 @pytest.mark.parametrize("hooks", HOOK_ANSWERS, ids=lambda words: "+".join(words) or "silence")
 def test_every_combination_is_answered_in_the_documented_order(hooks: tuple[str, ...], mode: PermissionMode) -> None:
-    for rules, kind, inside, protected in product(RULE_SETS, Kind, (True, False), (None, "/srv/project/.git/config")):
-        denied = "deny" in rules or bool({"deny", "stop"} & {*hooks}) or (mode == "plan" and kind is not Kind.READS)
+    for rules, kind, inside, protected, own in product(
+        RULE_SETS, Kind, (True, False), (None, "/srv/project/.git/config"), (False, True)
+    ):
+        limited = mode == "plan" and kind is not Kind.READS and not own
+        denied = "deny" in rules or bool({"deny", "stop"} & {*hooks}) or limited
         questioned = protected is not None or "ask" in rules or "ask" in hooks
-        granted = "allow" in hooks or "allow" in rules or kind in UNASKED[mode][0 if inside else 1]
+        granted = own or "allow" in hooks or "allow" in rules or kind in UNASKED[mode][0 if inside else 1]
         if denied:
             expected = Answer.DENY
         elif granted and not questioned:
@@ -73,13 +86,13 @@ def test_every_combination_is_answered_in_the_documented_order(hooks: tuple[str,
         else:
             expected = Answer.DENY if mode == "dontAsk" else Answer.ASK
 
-        call = call_of(kind, inside=inside, protected=protected)
+        call = call_of(kind, inside=inside, protected=protected, own=own)
         given = decide(call, mode, rules_that(*rules, tool=call.tool), hooks_that_say(*hooks), PLACES)
 
-        assert given.answer is expected, (rules, kind, inside, protected)
+        assert given.answer is expected, (rules, kind, inside, protected, own)
         assert given.by
-        assert (given.answer is not Answer.DENY) or given.for_model
-        assert (given.answer is not Answer.ASK) or given.for_user
+        assert (given.answer is not Answer.DENY) or given.for_model.startswith("Not run: ")
+        assert (given.answer is not Answer.ASK) or (given.for_user and given.why)
 
 
 @pytest.mark.parametrize("mode", PermissionMode)
@@ -99,7 +112,9 @@ def test_a_deny_rule_of_many_is_found_and_named() -> None:
     call = Call(tool="Bash", tool_input={"command": "ls && rm -rf x"})
     given = decide(call, PermissionMode.BYPASS, rules, hooks_that_say("allow"), PLACES)
     assert given == Permission(
-        answer=Answer.DENY, by="rule Bash(rm:*)", for_model="Denied by the permission rule Bash(rm:*)."
+        answer=Answer.DENY,
+        by="rule Bash(rm:*)",
+        for_model="Not run: denied by the permission rule Bash(rm:*). Do without it, or tell the user.",
     )
 
 
@@ -122,7 +137,12 @@ def test_a_rule_that_speaks_of_another_call_changes_nothing() -> None:
     given = decide(
         call_of(Kind.ACTS), PermissionMode.DEFAULT, Rules(deny=other, ask=other, allow=other), hooks_that_say(), PLACES
     )
-    assert given == Permission(answer=Answer.ASK, by="mode default", for_user="Bash needs your consent")
+    assert given == Permission(
+        answer=Answer.ASK,
+        by="mode default",
+        for_user="Bash needs your consent",
+        why="Bash needs confirmation in the permission mode default",
+    )
 
 
 def test_what_a_mode_lets_through_is_allowed_by_that_mode() -> None:
@@ -131,16 +151,23 @@ def test_what_a_mode_lets_through_is_allowed_by_that_mode() -> None:
 
 
 def test_a_question_about_something_outside_the_project_says_so() -> None:
-    given = decide(call_of(Kind.READS, inside=False), PermissionMode.DEFAULT, Rules(), hooks_that_say(), PLACES)
-    assert given == Permission(
-        answer=Answer.ASK, by="mode default", for_user="Read outside the project needs your consent"
-    )
+    for outside, named in (("/etc/hosts", "/etc/hosts"), (None, "a path of this call")):
+        call = call_of(Kind.READS, inside=False, outside=outside)
+        given = decide(call, PermissionMode.DEFAULT, Rules(), hooks_that_say(), PLACES)
+        assert given == Permission(
+            answer=Answer.ASK,
+            by="mode default",
+            for_user="Read outside the project needs your consent",
+            why=f"{named} is outside the project, so Read needs confirmation",
+        )
 
 
 def test_plan_mode_tells_the_model_why_it_cannot_act() -> None:
     given = decide(call_of(Kind.ACTS), PermissionMode.PLAN, Rules(), hooks_that_say("allow"), PLACES)
     assert given == Permission(
-        answer=Answer.DENY, by="mode plan", for_model="Bash cannot be used in plan mode: only what reads can."
+        answer=Answer.DENY,
+        by="mode plan",
+        for_model="Not run: plan mode only lets you read, and Bash does more. Put it into the plan.",
     )
 
 
@@ -154,12 +181,12 @@ def test_a_hooks_deny_gives_the_model_every_reason_in_configuration_order() -> N
         [Reading(position=at, name=name, verdict=Verdict((Block(reason),))) for name, reason, at in verdicts],
     )
     given = decide(call_of(Kind.READS), PermissionMode.BYPASS, Rules(), outcome, PLACES)
-    assert given == Permission(answer=Answer.DENY, by="hook first, second, again", for_model="a\nb\nc")
+    assert given == Permission(answer=Answer.DENY, by="hook first, second, again", for_model="Not run: a\nb\nc")
 
 
 def test_a_stop_denies_and_keeps_its_reason_from_the_model() -> None:
     given = decide(call_of(Kind.READS), PermissionMode.BYPASS, Rules(), hooks_that_say("stop", "deny"), PLACES)
-    assert given == Permission(answer=Answer.DENY, by="hook stoper", for_model="A hook has ended the turn.")
+    assert given == Permission(answer=Answer.DENY, by="hook stoper", for_model="Not run: a hook ended the turn.")
 
 
 def test_a_hooks_allow_answers_the_question_and_its_reason_is_for_the_user() -> None:
@@ -167,7 +194,7 @@ def test_a_hooks_allow_answers_the_question_and_its_reason_is_for_the_user() -> 
     assert given == Permission(answer=Answer.ALLOW, by="hook allower", for_user="looks safe")
 
 
-def test_every_reason_to_ask_is_given_and_none_of_them_to_the_model() -> None:
+def test_every_reason_to_ask_is_given_and_of_a_hook_only_its_name_to_the_model() -> None:
     given = decide(
         call_of(Kind.EDITS, protected="/srv/project/.git/config"),
         PermissionMode.BYPASS,
@@ -180,6 +207,8 @@ def test_every_reason_to_ask_is_given_and_none_of_them_to_the_model() -> None:
         by="protected path /srv/project/.git/config; rule Edit; hook asker",
         for_user="/srv/project/.git/config is a protected path\nthe rule Edit asks\nare you sure?",
         needs_person=True,
+        why="this call needs confirmation because of the protected path /srv/project/.git/config and the permission "
+        "rule Edit and hook asker",
     )
 
 
@@ -206,20 +235,29 @@ def test_a_question_in_dont_ask_is_a_deny_whose_reason_stays_with_the_user() -> 
     given = decide(call_of(Kind.READS), PermissionMode.DONT_ASK, Rules(), hooks_that_say("ask"), PLACES)
     assert given.answer is Answer.DENY
     assert given.by == "hook asker"
-    assert NOBODY_TO_ASK in given.for_model
-    assert "are you sure?" not in given.for_model
+    assert given.for_model == (
+        f"Not run: this call needs confirmation because of hook asker, and {NOBODY_TO_ASK} (permission mode dontAsk). "
+        "Do without it, or tell the user."
+    )
     assert given.for_user == "are you sure?"
 
 
 def test_a_question_that_nobody_can_answer_is_a_deny() -> None:
-    question = Permission(answer=Answer.ASK, by="hook asker", for_user="are you sure?")
+    question = Permission(answer=Answer.ASK, by="hook asker", for_user="are you sure?", why="hook asker asks")
     assert unanswered(question) == Permission(
         answer=Answer.DENY,
         by="hook asker",
-        for_model="This call needs confirmation, and there is nobody to ask.",
+        for_model="Not run: hook asker asks, and nobody can confirm it in this run. Do without it, or tell the user.",
         for_user="are you sure?",
     )
-    assert unanswered(question, "Ask later.").for_model == "Ask later."
+
+
+def test_what_no_rule_allows_in_dont_ask_says_so() -> None:
+    given = decide(call_of(Kind.ACTS), PermissionMode.DONT_ASK, Rules(), hooks_that_say(), PLACES)
+    assert given.for_model == (
+        f"Not run: no permission rule allows Bash here, and {NOBODY_TO_ASK} (permission mode dontAsk). "
+        "Do without it, or tell the user."
+    )
 
 
 def test_an_allow_that_was_for_another_input_counts_for_nothing() -> None:

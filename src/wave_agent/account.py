@@ -43,7 +43,9 @@ class Account(Struct, frozen=True, kw_only=True):
 
 def word_of(outcome: Outcome) -> str:
     """One word for what hooks said together. A guard that only failed has said nothing, whatever its failure blocks."""
-    if outcome.only_failures_block or (outcome.failed_open and outcome.decision is Decision.NONE):
+    blocking = {said.hook for said in outcome.reasons.get(outcome.decision, ())}
+    only_failed = outcome.decision is Decision.BLOCK and blocking <= set(outcome.unmet)
+    if only_failed or (outcome.failed_open and outcome.decision is Decision.NONE):
         return "failure"
     if outcome.decision is not Decision.NONE:
         return outcome.decision.name.lower()

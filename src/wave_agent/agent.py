@@ -24,7 +24,7 @@ from wave_agent.assembly import (
     model_name_for,
     sandbox_for,
 )
-from wave_agent.calls import INTERRUPTED, Approver
+from wave_agent.calls import Approver
 from wave_agent.compaction import tokens_of
 from wave_agent.consequences import consequences, perform
 from wave_agent.errors import AgentClosedError, SandboxError, SessionError, SettingsError
@@ -114,6 +114,7 @@ class Agent:
         self._hooks = make_hooks(self._ground, hook_runner, self._variables, before)
         self._replaced: list[WindowFinder] = []
         self._window = WindowFinder(model, model_name, foundation.settings, self._messages.add_notice_block)
+        self._changes = changes or FileChanges()
         calls = make_calls(
             self._ground,
             self._hooks,
@@ -124,6 +125,7 @@ class Agent:
             sandbox=sandbox,
             sync=self._log.require_on_disk,
             window=lambda: self._window,
+            changes=self._changes,
         )
         self._parts = make_parts(
             self._ground, self._hooks, calls, self._window, model_name=model_name, tools=tools, system=system_prompt
@@ -135,7 +137,6 @@ class Agent:
         self._notices = list(notices)
         self._turn_lock = asyncio.Lock()
         self._running: asyncio.Task[Any] | None = None
-        self._changes = changes or FileChanges()
         self._turn: Turn | None = None
         self._used = 0
         self._spent = Usage()
@@ -345,7 +346,7 @@ class Agent:
             return shorter
 
     async def undo(self) -> TakenBack:
-        """Takes back what Write and Edit did in the latest turn that changed files."""
+        """Takes back what Write, Edit and the hooks after them did in the latest turn that changed files."""
         async with self._turn_lock:
             return await uninterrupted(self._changes.take_back)
 
@@ -542,7 +543,8 @@ class Agent:
             self._messages.drop_unjudged_prompt()
         for block in self._messages.open_calls():
             with suppress(SessionError):
-                self._messages.update_tool_block(block.id, result=INTERRUPTED, success=False, error=INTERRUPTED)
+                why = self._parts.calls.interrupted(block.id)
+                self._messages.update_tool_block(block.id, result=why, success=False, error=why)
 
     def _require_open(self) -> None:
         if self._closed:

@@ -10,15 +10,16 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from wave_agent.consequences import DENIED, STOPPED, Operation, When, consequences, perform
+from wave_agent.consequences import STOPPED, Operation, TellModel, When, consequences, perform
 from wave_agent.events import Event, PermissionRequested, ToolOutput, ToolStarted
 from wave_agent.hooks.events import Decision, Flow, HookEvent
 from wave_agent.hooks.manager import HookManager
 from wave_agent.hooks.occasion import ToolFacts
 from wave_agent.hooks.verdicts import Outcome
-from wave_agent.messages import MessageManager, Origin, Ran
+from wave_agent.messages import DENIED, NOT_RUN, MessageManager, Origin, Ran, TextBlock
 from wave_agent.moments import Clock, stamp, utc_now
 from wave_agent.permissions import (
+    INSTEAD,
     Allow,
     Answer,
     Call,
@@ -36,10 +37,14 @@ from wave_agent.protected import ProtectedPaths
 from wave_agent.rules import Places, Rule
 from wave_agent.text import strip_controls
 from wave_agent.tools.base import Tool, ToolContext, ToolInputError, ToolResult
+from wave_agent.tools.changes import FileChanges
+from wave_agent.tools.files import uninterrupted
+from wave_agent.tools.hook_edits import Watched, describe, look, settle
 from wave_agent.tools.output import fitted
 from wave_agent.tools.registry import find_tool
 
 INTERRUPTED = "Interrupted before it was done."
+NOT_BEGUN = f"{NOT_RUN}the turn was interrupted before this call began."
 
 Approver = Callable[[PermissionRequest], Allow | Deny | Awaitable[Allow | Deny]]
 
@@ -66,6 +71,8 @@ class _Permitted(Struct, frozen=True):
 
     tool_input: Mapping[str, Any]
     arguments: Any
+    notes: tuple[TextBlock, ...] = ()
+    """What the model is told beside the result."""
 
 
 class Answered(IntEnum):
@@ -103,11 +110,13 @@ class CallRunner:
         emit: Callable[[Event], None],
         sync: Callable[[], None] = lambda: None,
         border: Callable[[str], str | None] = lambda _: None,
+        changes: FileChanges | None = None,
         now: Clock = utc_now,
     ) -> None:
         """`directories` are those that count as inside, real paths. `sync` is called before a tool that changes
         something: the record of the call is on disk before its effect. `border` says why a path must not be written,
-        whatever anybody permits."""
+        whatever anybody permits. `changes` are those of the tools: what hooks do to the same files belongs there too.
+        """
         self._messages = messages
         self._hooks = hooks
         self._tools = tools
@@ -121,7 +130,11 @@ class CallRunner:
         self._emit = emit
         self._sync = sync
         self._border = border
+        self._changes = changes or FileChanges()
+        self._watched: Mapping[str, Watched] = {}
         self._now = now
+        self._begun: set[str] = set()
+        """Calls whose tool was started."""
         self._places = Places(hooks.session.project_dir, hooks.session.home)
 
     def allow(self, rule: Rule) -> None:
@@ -140,6 +153,10 @@ class CallRunner:
     def skip(self, call: Asked) -> None:
         """A call of a batch that a hook has ended."""
         self._finish(call, ToolResult(content=STOPPED, success=False), error=STOPPED)
+
+    def interrupted(self, call_id: str) -> str:
+        """The result of a call that an interrupt has left without one."""
+        return INTERRUPTED if call_id in self._begun else NOT_BEGUN
 
     async def run(self, call: Asked) -> CallEnd:
         self._emit(ToolStarted(id=call.id, name=call.name, parameters=call.parameters or {}))
@@ -182,19 +199,21 @@ class CallRunner:
             arguments = tool.parse(tool_input)
         except ToolInputError as error:
             wrong = ToolResult(content=_blame(str(error), judged), success=False, ran=False)
-            return await self._failed(call, self._facts(call, tool_input), wrong, str(error))
+            return await self._failed(call, self._facts(call, tool_input), wrong, error=str(error))
+        notes = self._rewritten(call, tool, judged)
         written = tool.paths(tool_input) if tool.kind is Kind.EDITS else ()
         if beyond := next((why for path in written if (why := self._border(path)) is not None), None):
-            self._finish(call, ToolResult(content=beyond, success=False), error=DENIED)
-            return CallEnd()
+            return self._deny(call, beyond, notes)
         subject = subject_of(tool, tool_input, self._context, self._directories, self._protected)
+        if notes:
+            subject = replace(subject, outside=None)  # a hook may have put it in, and its values are not for the model
         permission = decide(subject, self.mode, self._rules, judged, self._places)
         if permission.answer is Answer.DENY:
             if permission.for_user:
                 self._messages.add_notice_block(f"{tool.name} was not run: {permission.for_user}")
-            return self._deny(call, permission.for_model)
+            return self._deny(call, permission.for_model, notes)
         needed = Answered.PERSON if permission.needs_person else Answered.HOOK
-        permitted = _Permitted(tool_input, arguments)
+        permitted = _Permitted(tool_input, arguments, notes)
         if permission.answer is Answer.ALLOW or answered >= needed:
             return permitted
         if answered is Answered.NOBODY:
@@ -214,12 +233,25 @@ class CallRunner:
     ) -> _Permitted | _Changed | CallEnd:
         answer = await self._ask(call, subject, question)
         if isinstance(answer, Deny):
-            return self._deny(call, answer.message)
+            return self._deny(call, answer.message or f"permission was denied. {INSTEAD}", permitted.notes)
         return permitted if answer.updated_input is None else _Changed(answer.updated_input, Answered.PERSON)
 
-    def _deny(self, call: Asked, message: str) -> CallEnd:
-        self._finish(call, ToolResult(content=message or DENIED, success=False), error=DENIED)
-        return CallEnd()
+    def _deny(self, call: Asked, why: str, notes: Sequence[TextBlock]) -> CallEnd:
+        told = why if why.startswith(NOT_RUN) else NOT_RUN + why
+        return CallEnd(self._conclude(call, ToolResult(content=told, success=False), notes, error=DENIED))
+
+    def _rewritten(self, call: Asked, tool: Tool, judged: Outcome) -> tuple[TextBlock, ...]:
+        """Which hook changed which fields of the input, never to what: it may be a secret."""
+        before = tool.normalise(call.parameters or {}, self._places.project)
+        after = judged.tool_input or {}
+        fields: dict[str, list[str]] = {}
+        for field, hook in judged.rewritten_by.items():
+            if (field in before, before.get(field)) != (field in after, after.get(field)):
+                fields.setdefault(hook, []).append(field)
+        return tuple(
+            _note(judged.event, hook, f"Hook {hook} changed the input of this call: {', '.join(changed)}.")
+            for hook, changed in fields.items()
+        )
 
     async def _ask_hooks(self, call: Asked, tool: Tool, subject: Call) -> Outcome:
         facts = self._facts(call, subject.tool_input)
@@ -275,7 +307,7 @@ class CallRunner:
             raise TypeError(f"it returned {type(answer).__name__}, not Allow or Deny")
         except Exception as error:  # whoever decides must not fail open, whatever their code raises
             self._messages.add_error_block(f"can_use_tool failed: {type(error).__name__}: {error}")
-            return Deny("The permission to run this could not be obtained.")
+            return Deny(f"the permission to run this could not be obtained. {INSTEAD}")
 
     # ------------------------------------------------------------------------------------------------- running the tool
 
@@ -284,9 +316,9 @@ class CallRunner:
         started, clock = stamp(self._now()), monotonic()
         result = await self._execute(call, tool, permitted.arguments, facts)
         if not result.ran:
-            return await self._failed(call, facts, result)
+            return await self._failed(call, facts, result, permitted.notes)
         ran = Ran(started, round((monotonic() - clock) * 1000, 3))
-        return await self._after(call, facts, result, ran)
+        return await self._after(call, facts, result, ran, permitted.notes)
 
     async def _execute(self, call: Asked, tool: Tool, arguments: Any, facts: dict[str, Any]) -> ToolResult:
         """What came of it, also where the tool could not do its work."""
@@ -300,6 +332,7 @@ class CallRunner:
         context = replace(self._context, hold=True) if hidden else replace(self._context, emit=stream)
         if tool.kind is not Kind.READS:
             self._sync()
+        self._begun.add(call.id)
         try:
             await asyncio.sleep(0)  # an interrupt that a callback asked for comes through before anything is done
             return await tool.run(arguments, context)
@@ -309,33 +342,66 @@ class CallRunner:
             what = strip_controls(f"{tool.name} failed: {type(error).__name__}: {error}")
             return ToolResult(content=what, success=False, ran=False)
         except asyncio.CancelledError:  # the turn is over, so hooks hear of it and nobody waits for them
-            await self._tell_failure(facts, INTERRUPTED, is_interrupt=True)
+            await self._hooks.run(
+                HookEvent.POST_TOOL_USE_FAILURE,
+                {**facts, "error": INTERRUPTED, "is_interrupt": True},
+                permission_mode=self.mode.value,
+                waited=False,
+            )
             raise
 
-    async def _failed(self, call: Asked, facts: dict[str, Any], result: ToolResult, error: str = "") -> CallEnd:
+    async def _failed(
+        self, call: Asked, facts: dict[str, Any], result: ToolResult, notes: Sequence[TextBlock] = (), error: str = ""
+    ) -> CallEnd:
         """The tool could not do its work."""
-        outcome = await self._tell_failure(facts, result.content)
-        told, origin = self._judged(result, outcome)
-        self._finish(call, told, error=(told is result and error) or told.content, origin=origin)
-        return CallEnd(self._apply(outcome, call), ends_turn=outcome.flow is Flow.END_TURN)
-
-    async def _tell_failure(self, facts: dict[str, Any], error: str, *, is_interrupt: bool = False) -> Outcome:
-        return await self._hooks.run(
-            HookEvent.POST_TOOL_USE_FAILURE,
-            {**facts, "error": error, "is_interrupt": is_interrupt},
-            permission_mode=self.mode.value,
-            waited=not is_interrupt,
+        outcome, edits = await self._hooks_after(
+            HookEvent.POST_TOOL_USE_FAILURE, {**facts, "error": result.content, "is_interrupt": False}
         )
+        told, origin = self._judged(result, outcome)
+        replaced = told is not result
+        why = told.content if replaced else error or result.content
+        later = self._conclude(call, told, (*notes, *edits), replaced=replaced, error=why, origin=origin)
+        return CallEnd((*later, *self._apply(outcome, call)), ends_turn=outcome.flow is Flow.END_TURN)
 
-    async def _after(self, call: Asked, facts: dict[str, Any], result: ToolResult, ran: Ran) -> CallEnd:
+    async def _after(
+        self, call: Asked, facts: dict[str, Any], result: ToolResult, ran: Ran, notes: Sequence[TextBlock]
+    ) -> CallEnd:
         failed = {} if result.success else {"error": result.content}
         response = {"success": result.success, "content": result.content, **failed, **result.response}
-        outcome = await self._hooks.run(
-            HookEvent.POST_TOOL_USE, {**facts, "tool_response": response}, permission_mode=self.mode.value
-        )
-        result, origin = self._judged(result, outcome)
-        self._finish(call, result, origin=origin, ran=ran)
-        return CallEnd(self._apply(outcome, call), ends_turn=outcome.flow is Flow.END_TURN)
+        outcome, edits = await self._hooks_after(HookEvent.POST_TOOL_USE, {**facts, "tool_response": response})
+        told, origin = self._judged(result, outcome)
+        later = self._conclude(call, told, (*notes, *edits), replaced=told is not result, origin=origin, ran=ran)
+        return CallEnd((*later, *self._apply(outcome, call)), ends_turn=outcome.flow is Flow.END_TURN)
+
+    async def _hooks_after(self, event: HookEvent, facts: dict[str, Any]) -> tuple[Outcome, tuple[TextBlock, ...]]:
+        """Runs the hooks after a tool. What they did to files is known from now on, and told to the model."""
+        mode, changes = self.mode.value, self._changes
+        if not self._hooks.waits(event, facts["tool_name"]):
+            return await self._hooks.run(event, facts, permission_mode=mode), ()
+        before = await asyncio.to_thread(look, changes, self._watched) if changes.has_files else {}
+        self._watched = before
+        earlier = len(self._hooks.journal)
+        try:
+            outcome = await self._hooks.run(event, facts, permission_mode=mode)
+        except asyncio.CancelledError:  # ended halfway: it can be taken back, but the model will not hear of it
+            if self._waited_for(event, facts, earlier):
+                settle(changes, before, seen=False)
+            raise
+        names = self._waited_for(event, facts, earlier)
+        # Where none of them applied in the end, whoever changed a file was somebody else.
+        edits = await uninterrupted(lambda: settle(changes, before, seen=True)) if before and names else ()
+        if not edits:
+            return outcome, ()
+        # No hook has seen this diff: where one of them replaces results, it may be there to keep something back.
+        replacing = {run.name for run in self._hooks.journal if run.original_sha256 is not None}
+        text = describe(edits, names, shown=outcome.replacement is None and replacing.isdisjoint(names))
+        return outcome, (_note(event, ", ".join(names), text),)
+
+    def _waited_for(self, event: HookEvent, facts: Mapping[str, Any], earlier: int) -> tuple[str, ...]:
+        """The hooks of this event that have run for this call, from that entry of the journal on, as configured."""
+        runs = [run for run in self._hooks.journal[earlier:] if run.tool_use_id == facts["tool_use_id"]]
+        waited = sorted((run for run in runs if run.event == event and not run.is_async), key=lambda run: run.position)
+        return tuple(dict.fromkeys(run.name for run in waited))
 
     def _judged(self, result: ToolResult, outcome: Outcome) -> tuple[ToolResult, Origin | None]:
         """The result that hooks leave of this one, and the hook whose text it is."""
@@ -372,12 +438,37 @@ class CallRunner:
             images=result.images,
         )
 
+    def _conclude(
+        self,
+        call: Asked,
+        result: ToolResult,
+        notes: Sequence[TextBlock],
+        *,
+        replaced: bool = False,
+        error: str | None = None,
+        origin: Origin | None = None,
+        ran: Ran | None = None,
+    ) -> tuple[Operation, ...]:
+        """Finishes the call with a result that says what the model should know beside it.
+
+        What was put in the place of a result is left as it is: then the notes follow the results of the batch.
+        """
+        if notes and not replaced:
+            result = replace(result, content="\n\n".join([result.content, *(note.content for note in notes)]))
+            notes = ()
+        self._finish(call, result, error=error, origin=origin, ran=ran)
+        return (TellModel(tuple(notes), When.AFTER_RESULTS),) if notes else ()
+
     def _facts(self, call: Asked, tool_input: Mapping[str, Any]) -> dict[str, Any]:
         return {"tool_name": call.name, "tool_input": tool_input, "tool_use_id": call.id}
 
     def _tool_facts(self, tool: Tool) -> ToolFacts:
         project = self._places.project
         return ToolFacts(nullable=tool.nullable(), normalise=lambda tool_input: tool.normalise(tool_input, project))
+
+
+def _note(event: HookEvent, hook: str, text: str) -> TextBlock:
+    return TextBlock(strip_controls(text), "hook", Origin(event, hook))
 
 
 def subject_of(
@@ -389,15 +480,18 @@ def subject_of(
 ) -> Call:
     """What permission is judged by. `directories` are those that count as inside, real paths."""
     real = [os.path.realpath(path) for path in tool.paths(tool_input)]
+    outside = [path for path in real if not any(_is_below(path, base) for base in directories)]
     guards = map(protected.touched, tool.written_paths(tool_input, context))
     resolved = {field: os.path.realpath(tool_input[field]) for field in tool.path_fields if tool_input.get(field)}
     return Call(
         tool=tool.name,
         tool_input=tool_input,
         kind=tool.kind,
-        inside=all(any(_is_below(path, base) for base in directories) for path in real),
+        inside=not outside,
+        outside=next(iter(outside), None),
         protected=next((path for path in guards if path is not None), None),
         real_input={**tool_input, **resolved},
+        own=tool.own,
     )
 
 

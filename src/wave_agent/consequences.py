@@ -8,9 +8,8 @@ from msgspec import Struct
 
 from wave_agent.hooks.events import ContextPlace, Decision, Flow
 from wave_agent.hooks.verdicts import Outcome, Said
-from wave_agent.messages import BLOCKED, NOT_RUN, MessageManager, Origin, TextBlock
+from wave_agent.messages import BLOCKED, DENIED, NOT_RUN, MessageManager, Origin, TextBlock
 
-DENIED = "Permission denied"
 STOPPED = f"{NOT_RUN}a hook ended the turn."
 
 
@@ -93,7 +92,9 @@ def _skip(outcome: Outcome, tool_id: str) -> tuple[Operation, ...]:
 
 def _refuse(outcome: Outcome, tool_id: str) -> tuple[Operation, ...]:
     """The model learns what the hooks want it to know; their reasons are for the user."""
-    return (GiveResult(tool_id, outcome.refusal or DENIED, DENIED, _refusers(outcome)),)
+    names = _named(outcome, _refusals(outcome)).hook
+    silent = f"{NOT_RUN}denied by hook {names}. Do without it, or tell the user."
+    return (GiveResult(tool_id, outcome.refusal or silent, DENIED, _refusers(outcome)),)
 
 
 _GIVES_RESULT = frozenset({Flow.SKIP_TOOL, Flow.REFUSE_CALL})

@@ -16,6 +16,8 @@ Source = Literal["user", "model", "hook"]
 
 BLOCKED = "Hook blocked tool execution"
 """The `error` of a call that a hook has denied."""
+DENIED = "Permission denied"
+"""The `error` of a call that was refused otherwise."""
 NOT_RUN = "Not run: "
 """With this begins what the model reads of a call that was refused."""
 SUMMARY_INTRODUCTION = "This conversation was long; this is a summary of what came before."

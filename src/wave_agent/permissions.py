@@ -12,11 +12,14 @@ from typing import Any
 
 from msgspec import Struct
 
+from wave_agent.consequences import STOPPED
 from wave_agent.hooks.events import Decision
 from wave_agent.hooks.verdicts import Outcome
+from wave_agent.messages import NOT_RUN
 from wave_agent.rules import Places, Rule, permitting
 
-NOBODY_TO_ASK = "needs confirmation, and there is nobody to ask"
+NOBODY_TO_ASK = "nobody can confirm it in this run"
+INSTEAD = "Do without it, or tell the user."
 
 
 class PermissionMode(StrEnum):
@@ -67,10 +70,14 @@ class Call(Struct, frozen=True, kw_only=True):
     kind: Kind = Kind.ACTS
     inside: bool = True
     """Everything it touches lies in the project or an added directory."""
+    outside: str | None = None
+    """The path that does not, if the model may be told."""
     protected: str | None = None
     """A protected path that it would write to."""
     real_input: Mapping[str, Any] | None = None
     """The input with links resolved, where that makes a difference."""
+    own: bool = False
+    """It touches only what this session has started."""
 
 
 class Permission(Struct, frozen=True, kw_only=True):
@@ -80,11 +87,13 @@ class Permission(Struct, frozen=True, kw_only=True):
     by: str
     """What decided: `rule Bash(rm:*)`, `hook guard`, `mode plan` …"""
     for_model: str = ""
-    """Why a call was denied."""
+    """Why a call was denied, as the model reads it."""
     for_user: str = ""
     """Why it is asked or was allowed."""
     needs_person: bool = False
     """A question that no hook may answer with an allow."""
+    why: str = ""
+    """What wants confirmation, as the model may hear it: of a hook its name alone."""
 
 
 class PermissionRequest(Struct, frozen=True, kw_only=True):
@@ -132,16 +141,16 @@ def decide(call: Call, mode: PermissionMode, rules: Rules, hooks: Outcome, place
     case = _Case(call, mode, rules, hooks, places)
     judged = next(found for stage in _STAGES if (found := stage(case)) is not None)
     if judged.answer is Answer.ASK and mode is PermissionMode.DONT_ASK:
-        return unanswered(judged, f"{call.tool} {NOBODY_TO_ASK}: the permission mode is {mode}")
+        return unanswered(judged, f"{NOBODY_TO_ASK} (permission mode {mode})")
     return judged
 
 
-def unanswered(question: Permission, for_model: str = "") -> Permission:
+def unanswered(question: Permission, because: str = NOBODY_TO_ASK) -> Permission:
     """A question that nobody can answer is a deny. The reason of a hook stays with the user."""
     return Permission(
         answer=Answer.DENY,
         by=question.by,
-        for_model=for_model or f"This call {NOBODY_TO_ASK}.",
+        for_model=f"{NOT_RUN}{question.why}, and {because}. {INSTEAD}",
         for_user=question.for_user,
     )
 
@@ -177,7 +186,9 @@ def _deny_rule(case: _Case) -> Permission | None:
     if rule is None:
         return None
     return Permission(
-        answer=Answer.DENY, by=f"rule {rule.text}", for_model=f"Denied by the permission rule {rule.text}."
+        answer=Answer.DENY,
+        by=f"rule {rule.text}",
+        for_model=f"{NOT_RUN}denied by the permission rule {rule.text}. {INSTEAD}",
     )
 
 
@@ -188,38 +199,48 @@ def _hook_deny(case: _Case) -> Permission | None:
     return Permission(
         answer=Answer.DENY,
         by=_hooks(case.hooks, case.hooks.decision),
-        for_model="A hook has ended the turn." if stopped else case.hooks.reason,
+        for_model=STOPPED if stopped else NOT_RUN + case.hooks.reason,
     )
 
 
 def _plan_limit(case: _Case) -> Permission | None:
-    if case.mode is not PermissionMode.PLAN or case.call.kind is Kind.READS:
+    if case.mode is not PermissionMode.PLAN or case.call.kind is Kind.READS or case.call.own:
         return None
     return Permission(
         answer=Answer.DENY,
         by=f"mode {case.mode}",
-        for_model=f"{case.call.tool} cannot be used in plan mode: only what reads can.",
+        for_model=f"{NOT_RUN}plan mode only lets you read, and {case.call.tool} does more. Put it into the plan.",
     )
 
 
 def _ask(case: _Case) -> Permission | None:
     """Every reason to ask is given; none of them can be answered by a hook's allow."""
-    why: list[tuple[str, str]] = []
-    if case.call.protected is not None:
-        why.append((f"protected path {case.call.protected}", f"{case.call.protected} is a protected path"))
+    asking: list[_Asking] = []
+    if path := case.call.protected:
+        asking.append(_Asking(f"protected path {path}", f"{path} is a protected path", f"the protected path {path}"))
     if rule := case.restricting(case.rules.ask):
-        why.append((f"rule {rule.text}", f"the rule {rule.text} asks"))
+        asking.append(_Asking(f"rule {rule.text}", f"the rule {rule.text} asks", f"the permission rule {rule.text}"))
     asks = case.hooks.reasons.get(Decision.ASK, ())
     if asks or case.hooks.decision is Decision.ASK:
-        why.append((_hooks(case.hooks, Decision.ASK), "\n".join(said.text for said in asks)))
-    if not why:
+        hooks = _hooks(case.hooks, Decision.ASK)
+        asking.append(_Asking(hooks, "\n".join(said.text for said in asks), hooks))
+    if not asking:
         return None
     return Permission(
         answer=Answer.ASK,
-        by="; ".join(by for by, _ in why),
-        for_user="\n".join(text for _, text in why),
+        by="; ".join(one.by for one in asking),
+        for_user="\n".join(one.for_user for one in asking),
         needs_person=case.call.protected is not None or rule is not None,
+        why=f"this call needs confirmation because of {' and '.join(one.for_model for one in asking)}",
     )
+
+
+class _Asking(Struct, frozen=True):
+    """One reason to ask."""
+
+    by: str
+    for_user: str
+    for_model: str
 
 
 def _hook_allow(case: _Case) -> Permission | None:
@@ -247,11 +268,18 @@ MODE_ALLOWS: Mapping[PermissionMode, frozenset[Kind]] = {
 
 
 def _by_mode(case: _Case) -> Permission:
-    if case.call.kind in MODE_ALLOWS[case.mode] and (case.call.inside or case.mode is PermissionMode.BYPASS):
-        return Permission(answer=Answer.ALLOW, by=f"mode {case.mode}")
-    outside = "" if case.call.inside else " outside the project"
+    call, mode = case.call, case.mode
+    if call.own or (call.kind in MODE_ALLOWS[mode] and (call.inside or mode is PermissionMode.BYPASS)):
+        return Permission(answer=Answer.ALLOW, by=f"mode {mode}")
+    if mode is PermissionMode.DONT_ASK:
+        outside, why = "", f"no permission rule allows {call.tool} here"
+    elif call.inside:
+        outside, why = "", f"{call.tool} needs confirmation in the permission mode {mode}"
+    else:
+        outside = " outside the project"
+        why = f"{call.outside or 'a path of this call'} is outside the project, so {call.tool} needs confirmation"
     return Permission(
-        answer=Answer.ASK, by=f"mode {case.mode}", for_user=f"{case.call.tool}{outside} needs your consent"
+        answer=Answer.ASK, by=f"mode {mode}", for_user=f"{call.tool}{outside} needs your consent", why=why
     )
 
 

@@ -26,6 +26,7 @@ from wave_agent.models.windows import estimate_tokens
 from wave_agent.protected import protected_paths
 from wave_agent.sandbox import Sandbox
 from wave_agent.tools.base import Tool, ToolContext
+from wave_agent.tools.changes import FileChanges
 from wave_agent.transcript import Resumed
 
 
@@ -87,6 +88,7 @@ def make_calls(
     sandbox: Sandbox | None,
     sync: Callable[[], None],
     window: Callable[[], WindowFinder],
+    changes: FileChanges,
 ) -> CallRunner:
     """`sync` brings to the disk what was asked, before a tool that changes something is used. `window` is a function,
     since another model has another one."""
@@ -116,6 +118,7 @@ def make_calls(
         emit=ground.emit,
         sync=sync,
         border=sandbox.refusal if sandbox else lambda _: None,
+        changes=changes,
     )
 
 

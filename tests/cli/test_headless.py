@@ -210,7 +210,7 @@ def test_rules_on_the_command_line_count(project: Project):
         project.wave("-p", "go", "--allowed-tools", "Bash", "--disallowed-tools", "Bash(echo ho)", server=server)
     results = [message["content"] for message in server.requests[1].body["messages"] if message["role"] == "tool"]
     assert (project.directory / "made").exists()
-    assert "Denied by the permission rule" in results[1]
+    assert "Not run: denied by the permission rule" in results[1]
 
 
 def test_wrong_usage_is_exit_status_2(project: Project):

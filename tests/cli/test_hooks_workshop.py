@@ -158,7 +158,7 @@ def test_explain_tells_order_reasons_and_permission_and_runs_nothing(project: Pr
         "   edits (.wave/settings.json:1, shadow: nothing that it says counts, NOT TRUSTED: not trusted yet): "
         'its matcher (name "Edit" or name "Write") does not match "Bash"',
         "Permission, if no hook has an opinion: deny (rule Bash(sudo:*))",
-        "   Denied by the permission rule Bash(sudo:*).",
+        "   Not run: denied by the permission rule Bash(sudo:*). Do without it, or tell the user.",
     ]
 
 

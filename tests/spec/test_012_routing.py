@@ -74,7 +74,7 @@ async def test_012_fr_011_what_loosens_under_a_wrong_event_name_does_not_count(
 
     agent, _ = await world.run(work(), permission_mode="default")
 
-    assert "nobody to ask" in world.request(1)[2]["content"]
+    assert "nobody can confirm it in this run" in world.request(1)[2]["content"]
     assert not world.exists()
     assert not world.exists("other.txt")
     assert any('hookEventName must be "PreToolUse"' in notice for notice in notices(agent))
@@ -108,7 +108,7 @@ async def test_012_fr_011_a_decision_that_cannot_be_read_is_a_question_before_a_
 
     agent, _ = await world.run(work())
 
-    assert "nobody to ask" in world.request(1)[2]["content"]
+    assert "nobody can confirm it in this run" in world.request(1)[2]["content"]
     assert not world.exists()
     assert any("permissionDecision" in notice for notice in notices(agent))
 
@@ -233,7 +233,7 @@ async def test_012_fr_014_the_reason_of_an_ask_that_nobody_hears_is_for_the_user
     agent, _ = await world.run(work(), permission_mode=mode)
 
     assert not world.model_saw("Only in June.")
-    assert "nobody to ask" in world.request(1)[2]["content"]
+    assert "nobody can confirm it in this run" in world.request(1)[2]["content"]
     assert not world.exists()
     assert any("Only in June." in notice for notice in notices(agent))
     assert any("Only in June." in line["content"] for line in records(agent, "notice"))

@@ -380,6 +380,6 @@ async def test_012_edge_silence_is_not_approval(world: World) -> None:
 
     agent, _ = await world.run(work(), permission_mode="default")
 
-    assert "nobody to ask" in world.request(1)[2]["content"]
+    assert "nobody can confirm it in this run" in world.request(1)[2]["content"]
     assert not world.exists()
     assert tools(agent)[0].success is False

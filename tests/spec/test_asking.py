@@ -21,7 +21,8 @@ from wave_agent import Allow, Deny, PermissionRequest
 from wave_agent.events import PermissionRequested
 from wave_agent.testing import Reply, call
 
-NOBODY = "This call needs confirmation, and there is nobody to ask."
+NOBODY = "nobody can confirm it in this run. Do without it, or tell the user."
+ASKED = f"Not run: this call needs confirmation because of hook guard, and {NOBODY}"
 
 
 def permission(decision: str, reason: str = "Only in June.") -> dict[str, Any]:
@@ -48,13 +49,13 @@ async def test_an_ask_that_nobody_can_answer_is_a_deny(world: World, mode: str) 
 
     agent, result = await world.run(work(), permission_mode=mode)
 
-    assert world.request(1)[2]["content"] == NOBODY
+    assert world.request(1)[2]["content"] == ASKED
     assert not world.model_saw("Only in June.")
     assert len(world.log("guard")) == 1
     assert not world.exists()
-    assert (tools(agent)[0].result, tools(agent)[0].success) == (NOBODY, False)
+    assert (tools(agent)[0].result, tools(agent)[0].success) == (ASKED, False)
     assert notices(agent) == ["Bash was not run, as nobody could be asked: Only in June."]
-    assert results_in(transcript(agent))[0]["content"] == NOBODY
+    assert results_in(transcript(agent))[0]["content"] == ASKED
     assert [line["content"] for line in records(agent, "notice")] == notices(agent)
     assert result.status == "completed"
 
@@ -62,7 +63,8 @@ async def test_an_ask_that_nobody_can_answer_is_a_deny(world: World, mode: str) 
 async def test_a_mode_that_wants_consent_is_a_deny_where_nobody_can_give_it(world: World) -> None:
     agent, _ = await world.run(work(), permission_mode="default")
 
-    assert world.request(1)[2]["content"] == NOBODY
+    asks = "Bash needs confirmation in the permission mode default"
+    assert world.request(1)[2]["content"] == f"Not run: {asks}, and {NOBODY}"
     assert not world.exists()
     assert "needs your consent" in notices(agent)[0]
 
@@ -90,16 +92,16 @@ async def test_whoever_is_asked_can_deny_and_the_model_reads_why(world: World) -
         work(), permission_mode="default", can_use_tool=answering(Deny("Ask me again tomorrow."))
     )
 
-    assert world.request(1)[2]["content"] == "Ask me again tomorrow."
+    assert world.request(1)[2]["content"] == "Not run: Ask me again tomorrow."
     assert not world.exists()
-    assert (tools(agent)[0].result, tools(agent)[0].success) == ("Ask me again tomorrow.", False)
+    assert (tools(agent)[0].result, tools(agent)[0].success) == ("Not run: Ask me again tomorrow.", False)
     assert results_in(transcript(agent))[0]["is_error"] is True
 
 
 async def test_a_deny_without_a_word_still_is_a_result(world: World) -> None:
     agent, _ = await world.run(work(), permission_mode="default", can_use_tool=answering(Deny()))
 
-    assert world.request(1)[2]["content"]
+    assert world.request(1)[2]["content"] == "Not run: permission was denied. Do without it, or tell the user."
     assert not world.exists()
     assert tools(agent)[0].success is False
 
@@ -161,7 +163,10 @@ async def test_a_rule_that_denies_beats_a_hook_that_allows(world: World, mode: s
 
     agent, _ = await world.run(work(), permission_mode=mode, can_use_tool=answering(Allow()))
 
-    assert world.request(1)[2]["content"] == "Denied by the permission rule Bash(touch:*)."
+    assert (
+        world.request(1)[2]["content"]
+        == "Not run: denied by the permission rule Bash(touch:*). Do without it, or tell the user."
+    )
     assert len(world.log("guard")) == 1
     assert not world.exists()
     assert tools(agent)[0].success is False
@@ -173,7 +178,7 @@ async def test_a_rule_that_denies_judges_the_input_that_hooks_have_made(world: W
 
     await world.run(work())
 
-    assert "Denied by the permission rule" in world.request(1)[2]["content"]
+    assert "Not run: denied by the permission rule" in world.request(1)[2]["content"]
     assert not world.exists("other.txt")
 
 
@@ -194,7 +199,9 @@ async def test_plan_mode_only_reads_whatever_a_hook_says(world: World, decision:
 
     agent, _ = await world.run(work(), permission_mode="plan", can_use_tool=answering(Allow()))
 
-    assert "cannot be used in plan mode" in world.request(1)[2]["content"]
+    assert world.request(1)[2]["content"] == (
+        "Not run: plan mode only lets you read, and Bash does more. Put it into the plan."
+    )
     assert not world.exists()
     assert tools(agent)[0].success is False
 
@@ -224,7 +231,7 @@ async def test_in_dont_ask_only_what_is_allowed_runs_and_every_ask_is_a_deny(
 
     agent, _ = await world.run(work(), permission_mode="dontAsk", can_use_tool=answering(Allow(), asked))
 
-    assert ("nobody to ask" in world.request(1)[2]["content"]) is not runs
+    assert ("nobody can confirm it in this run" in world.request(1)[2]["content"]) is not runs
     assert world.exists() is runs
     assert asked == []
     assert tools(agent)[0].success is runs

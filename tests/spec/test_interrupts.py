@@ -28,6 +28,7 @@ from wave_agent.testing import Reply, call
 # Tells that it has begun, and then never ends by itself.
 HANGS = "sleep 600 & echo $! > child.pid; echo $$ > hook.pid; wait"
 INTERRUPTED = "Interrupted before it was done."
+NOT_BEGUN = "Not run: the turn was interrupted before this call began."
 
 
 async def interrupted(agent: Agent, begun: Any, prompt: str = "First.") -> Result:
@@ -152,8 +153,8 @@ async def test_an_interrupt_ends_a_tool_and_all_that_it_started(world: World) ->
     assert (world.log("after"), world.log("complete")) == ([], [])
     assert all(is_gone(process) for process in await processes(world, "hook.pid", "child.pid"))
     assert not world.exists()
-    assert [(block.result, block.success) for block in tools(agent)] == [(INTERRUPTED, False)] * 2
-    assert [one["content"] for one in results_in(transcript(agent))] == [INTERRUPTED] * 2
+    assert [(block.result, block.success) for block in tools(agent)] == [(INTERRUPTED, False), (NOT_BEGUN, False)]
+    assert [one["content"] for one in results_in(transcript(agent))] == [INTERRUPTED, NOT_BEGUN]
     assert result.status == "interrupted"
     after = await agent.send_message("Second.")
     assert roles(world.request(1)) == ["user", "assistant", "tool", "tool", "user"]
@@ -207,7 +208,7 @@ async def test_a_caller_who_gives_up_ends_the_turn(world: World) -> None:
 
     assert all(is_gone(process) for process in await processes(world, "hook.pid", "child.pid"))
     assert not world.exists()
-    assert [(block.result, block.success) for block in tools(agent)] == [(INTERRUPTED, False)]
+    assert [(block.result, block.success) for block in tools(agent)] == [(NOT_BEGUN, False)]
     after = await agent.send_message("Second.")
     assert after.status == "completed"
     assert said_in(transcript(agent), "user")[0] == "First."
@@ -240,3 +241,16 @@ async def test_a_session_whose_process_died_in_the_middle_of_a_call_can_be_resum
     assert roles(world.request(0)) == ["user", "assistant", "tool", "user"]
     assert "interrupted" in world.request(0)[2]["content"]
     assert result.status == "completed"
+
+
+async def test_what_an_interrupted_hook_did_to_a_file_is_taken_back_and_not_taken_as_read(world: World) -> None:
+    world.settings({"PostToolUse": [world.hook("slow", f"[ -e hook.pid ] && exit 0; echo more >> a.txt; {HANGS}")]})
+    edit = call("Edit", file_path="a.txt", old_string="one", new_string="two")
+    agent = await world.agent([Reply(tool_calls=[call("Write", file_path="a.txt", content="one\n")]), *work(edit)])
+
+    await interrupted(agent, number_in(world.project / "hook.pid"))
+    await agent.send_message("Second.")
+
+    assert "has not been read" in world.request(-1)[-1]["content"]
+    assert (world.project / "a.txt").read_text() == "one\nmore\n"
+    assert (await agent.undo()).removed == (str(world.project / "a.txt"),)

@@ -85,7 +85,7 @@ async def test_a_deny_refuses_the_call_and_its_message_goes_to_the_model(world: 
 
     assert not world.exists()
     assert person.asked == []
-    assert world.request(1)[2]["content"] == wrapped(EVENT, "no", "Use make.")
+    assert world.request(1)[2]["content"] == "Not run: " + wrapped(EVENT, "no", "Use make.")
     assert (tools(agent)[0].result, tools(agent)[0].success) == ("Use make.", False)
     assert tools(agent)[0].error == "Permission denied"
     assert results_in(transcript(agent))[0]["is_error"] is True
@@ -98,7 +98,7 @@ async def test_exit_2_refuses_and_its_stderr_is_for_the_user_alone(world: World)
     agent = await run(world, person=Person())
 
     assert not world.exists()
-    assert world.request(1)[2]["content"] == "Permission denied"
+    assert world.request(1)[2]["content"] == "Not run: denied by hook no. Do without it, or tell the user."
     assert not world.model_saw("policy 4")
     assert notices(agent) == ["policy 4"]
 
@@ -302,7 +302,7 @@ async def test_functions_answer_with_grant_and_refuse(world: World) -> None:
     await run(world, call("Bash", command=f"touch {MADE}"), call("Bash", command="touch b"), hooks={EVENT: [judge]})
 
     assert (world.exists(), world.exists("b")) == (True, False)
-    assert world.request(1)[3]["content"] == wrapped(EVENT, "judge", "Only that one.")
+    assert world.request(1)[3]["content"] == "Not run: " + wrapped(EVENT, "judge", "Only that one.")
     assert seen[0].suggestions == [f"Bash(touch {MADE})", "Bash(touch:*)"]
 
 

@@ -222,6 +222,11 @@ class HookManager:
         found = (hook for hook in self.hooks if hook.event is event and hook.enabled)
         return any(role_of(hook) is Role.ENFORCE and hook.matcher.matches(target) for hook in found)
 
+    def waits(self, event: HookEvent, target: str) -> bool:
+        """Some hook may apply whose end will be waited for, whether or not its verdict has any effect."""
+        found = (hook for hook in self.hooks if hook.event is event and hook.enabled)
+        return any(not hook.is_async and hook.matcher.matches(target) for hook in found)
+
     def _defer(self, outcome: Outcome, occasion: int) -> None:
         self.deferred.extend(Deferred(outcome.event, said, occasion) for said in outcome.contexts)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from wave_agent.messages import BLOCKED, NOT_RUN, EachOnce, Message, Origin, TextBlock, ToolBlock
+from wave_agent.messages import BLOCKED, DENIED, NOT_RUN, EachOnce, Message, Origin, TextBlock, ToolBlock
 from wave_agent.text import strip_controls
 
 # Possessive: whoever writes a tag with a thousand blanks in it must not make us try them all again and again.
@@ -114,8 +114,8 @@ def _call(block: ToolBlock) -> dict[str, Any]:
 
 def _result(block: ToolBlock) -> dict[str, Any]:
     content = NO_RESULT if block.result is None else _for_model(block.result, block.origin)
-    if block.error == BLOCKED:  # a reason alone ("no tests yet") may read like a result
-        content = f"{NOT_RUN}{content}"
+    if block.error == BLOCKED or (block.error == DENIED and block.origin is not None):
+        content = f"{NOT_RUN}{content}"  # a reason alone ("no tests yet") may read like a result
     return {"role": "tool", "tool_call_id": block.id, "content": content}
 
 

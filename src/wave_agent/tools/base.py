@@ -76,6 +76,8 @@ class Tool(ABC):
     name: ClassVar[str]
     description: ClassVar[str]
     kind: ClassVar[Kind] = Kind.ACTS
+    own: ClassVar[bool] = False
+    """It touches only what this session has started, so it runs without consent in every mode."""
     path_fields: ClassVar[tuple[str, ...]] = ()
     """Input fields with a path: made absolute before any hook sees them."""
     Input: ClassVar[type[Struct]]

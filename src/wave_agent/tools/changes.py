@@ -1,11 +1,11 @@
-"""What Write and Edit have changed, turn by turn, so that it can be taken back."""
+"""What Write, Edit and the hooks after them have changed, turn by turn, so that it can be taken back."""
 
 import os
 from collections.abc import Iterator, Mapping
 
 from msgspec import Struct
 
-from wave_agent.tools.files import FileRefusedError, existing, replace
+from wave_agent.tools.files import FileRefusedError, KnownFiles, existing, replace
 
 MEMORY = 64 << 20
 """Bytes of former contents that are kept; the oldest turns are forgotten first."""
@@ -26,13 +26,22 @@ class _File(Struct):
 
     before: bytes | None
     """None: there was none."""
-    after: bytes
+    after: bytes | None
+    """None: a hook has deleted it."""
+    mixed: bool = False
+    """Somebody else has changed it in between."""
+
+    @property
+    def is_changed(self) -> bool:
+        """False: made and deleted again, or changed and put back."""
+        return self.before != self.after
 
 
 class FileChanges:
     """Shared by the tools of one session."""
 
     def __init__(self, memory: int = MEMORY) -> None:
+        self.known = KnownFiles()
         self._turns: list[dict[str, _File]] = [{}]
         self._memory = memory
 
@@ -41,25 +50,41 @@ class FileChanges:
         if self._turns[-1]:
             self._turns.append({})
 
-    def note(self, path: str, before: bytes | None, after: bytes) -> None:
+    @property
+    def has_files(self) -> bool:
+        """Some file was read or written in this session."""
+        return bool(self.written() or self.known.latest())
+
+    def written(self) -> tuple[str, ...]:
+        """Real paths of what this turn has changed so far."""
+        return tuple(self._turns[-1])
+
+    def note(self, path: str, before: bytes | None, after: bytes | None) -> None:
         target = os.path.realpath(path)
         known = self._turns[-1].get(target)
-        self._turns[-1][target] = _File(before if known is None else known.before, after)
+        if known is None:
+            self._turns[-1][target] = _File(before, after)
+        else:
+            self._turns[-1][target] = _File(known.before, after, known.mixed or known.after != before)
         while self._size() > self._memory:
             self._forget_oldest()
 
     def take_back(self) -> TakenBack:
         """Undoes the latest turn that changed a file. What was changed since is left alone."""
         none: dict[str, _File] = {}
-        turn = next((turn for turn in reversed(self._turns) if turn), none)
+        turn = next((turn for turn in reversed(self._turns) if any(file.is_changed for file in turn.values())), none)
         self._turns = [one for one in self._turns if one and one is not turn] or [{}]
         restored: list[str] = []
         removed: list[str] = []
         refused: dict[str, str] = {}
         for path, file in turn.items():
+            if not file.is_changed:
+                continue
             try:
                 if existing(path) != file.after:
                     refused[path] = "it has changed since"
+                elif file.mixed:
+                    refused[path] = "it was changed from outside between two changes of this turn"
                 elif file.before is None:
                     os.unlink(path)
                     removed.append(path)
@@ -75,7 +100,7 @@ class FileChanges:
         return (file for turn in self._turns for file in turn.values())
 
     def _size(self) -> int:
-        return sum(len(file.before or b"") + len(file.after) for file in self._files())
+        return sum(len(file.before or b"") + len(file.after or b"") for file in self._files())
 
     def _forget_oldest(self) -> None:
         """A turn is kept whole or not at all, the present one included."""

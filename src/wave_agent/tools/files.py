@@ -7,6 +7,7 @@ import stat
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from itertools import count
 from typing import TypeVar
 
 from wave_agent.text import nearest
@@ -43,11 +44,27 @@ class KnownFiles:
 
     def __init__(self) -> None:
         self._seen: dict[str, bytes] = {}
+        self._order: dict[str, int] = {}
+        self._count = count()
         self.lock = threading.Lock()
         """Held between looking at a file and writing it, so that parallel calls do not undo each other."""
 
     def note(self, path: str, data: bytes) -> None:
-        self._seen[os.path.realpath(path)] = _digest(data)
+        target = os.path.realpath(path)
+        self._seen[target] = _digest(data)
+        self._order[target] = next(self._count)
+
+    def forget(self, path: str) -> None:
+        """`path` is one of `latest`, whatever it leads to by now."""
+        self._seen.pop(path, None)
+
+    def latest(self) -> list[str]:
+        """Real paths, the one that was noted last first."""
+        return sorted(self._seen.copy(), key=lambda path: -self._order.get(path, 0))
+
+    def holds(self, path: str, data: bytes) -> bool:
+        """Whether this is the content that the model last saw. `path` is one of `latest`."""
+        return self._seen.get(path) == _digest(data)
 
     def check(self, path: str, data: bytes) -> None:
         """Raises `FileRefusedError` unless the model has seen this very content.

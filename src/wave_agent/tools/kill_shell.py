@@ -17,6 +17,7 @@ class KillShell(Tool):
     name: ClassVar[str] = "KillShell"
     description: ClassVar[str] = "Ends a background command and everything it started."
     kind: ClassVar[Kind] = Kind.ACTS
+    own: ClassVar[bool] = True
     Input: ClassVar[type[Struct]] = KillShellInput
 
     def __init__(self, shells: Shells) -> None:

@@ -9,7 +9,6 @@ from wave_agent.tools.bash import Bash
 from wave_agent.tools.bash_output import BashOutput
 from wave_agent.tools.changes import FileChanges
 from wave_agent.tools.edit import Edit
-from wave_agent.tools.files import KnownFiles
 from wave_agent.tools.glob import Glob
 from wave_agent.tools.grep import Grep
 from wave_agent.tools.kill_shell import KillShell
@@ -21,7 +20,8 @@ from wave_agent.tools.write import Write
 
 def builtin_tools(changes: FileChanges | None = None) -> tuple[Tool, ...]:
     """Fresh ones, for one session: they share what was read, what was changed and what runs in the background."""
-    known, changes, shells = KnownFiles(), changes or FileChanges(), Shells()
+    changes, shells = changes or FileChanges(), Shells()
+    known = changes.known
     return (
         Bash(shells),
         BashOutput(shells),

@@ -113,7 +113,7 @@ async def test_a_rule_that_denies_shows_as_blocked(project: Path):
     async with stage(project, replies, overlays=settings) as on:
         await on.say("Try.")
         assert on.entry(ToolCard).state is State.BLOCKED
-        assert "Denied by the permission rule Bash(rm:*)" in on.screen
+        assert "Not run: denied by the permission rule Bash(rm:*)" in on.screen
 
 
 async def test_thoughts_are_folded(project: Path):

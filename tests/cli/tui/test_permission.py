@@ -51,7 +51,7 @@ async def test_no_can_carry_a_word_to_the_model(project: Path):
         await on.type("use make instead")
         await on.press("enter")
         await on.idle()
-        assert results(on) == ["The user said no: use make instead"]
+        assert results(on) == ["Not run: the user said no: use make instead"]
         assert on.entry(ToolCard).state is State.BLOCKED
         assert "use make instead" in on.screen
     assert list(project.iterdir()) == []
@@ -126,7 +126,7 @@ async def test_questions_of_calls_side_by_side_are_put_one_after_another(project
         await on.until(lambda: on.asks(PermissionDialog) not in (None, first))
         await on.press("n")
         await on.idle()
-        assert results(on) == ["The user said no."] * 2
+        assert results(on) == ["Not run: the user said no. Do without it, or ask what they want instead."] * 2
 
 
 async def test_a_question_goes_when_its_turn_is_ended_from_elsewhere(project: Path):

@@ -189,10 +189,10 @@ def test_the_change_that_a_call_would_make_is_known_before_it_runs(tmp_path: Pat
 
 def test_what_an_answer_means_to_the_agent():
     assert [meaning_of(answer) for answer in ("yes", "always:Read")] == [Allow(), Allow()]
-    assert meaning_of("no") == Deny("The user said no.")
-    assert meaning_of("tell:") == Deny("The user said no.")
-    assert meaning_of("tell:not now") == Deny("The user said no: not now")
-    assert meaning_of(None) == Deny("The user interrupted.")
+    assert meaning_of("no") == Deny("the user said no. Do without it, or ask what they want instead.")
+    assert meaning_of("tell:") == meaning_of("no")
+    assert meaning_of("tell:not now") == Deny("the user said no: not now")
+    assert meaning_of(None) == Deny("the user interrupted.")
     assert (rule_in("always:Bash(a:b)"), rule_in("yes"), rule_in(None)) == ("Bash(a:b)", None, None)
 
 

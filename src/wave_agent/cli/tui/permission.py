@@ -11,6 +11,7 @@ from wave_agent.cli.tui.diff import coloured
 from wave_agent.cli.tui.plain import plain
 from wave_agent.permissions import Allow, Deny, PermissionRequest
 
+ASK_INSTEAD = "Do without it, or ask what they want instead."
 YES, NO, TELL, ALWAYS = "yes", "no", "tell", "always:"
 
 
@@ -48,8 +49,9 @@ def meaning_of(answer: str | None) -> Allow | Deny:
     if answer == YES or rule_in(answer) is not None:
         return Allow()
     told = (answer or "").removeprefix(NO).removeprefix(TELL).removeprefix(":")
-    said = "The user interrupted." if answer is None else "The user said no."
-    return Deny(f"{said[:-1]}: {told}" if told else said)
+    if answer is None:
+        return Deny("the user interrupted.")
+    return Deny(f"the user said no: {told}" if told else f"the user said no. {ASK_INSTEAD}")
 
 
 class PermissionDialog(Question):

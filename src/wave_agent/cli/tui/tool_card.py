@@ -8,12 +8,11 @@ from typing import Any, NamedTuple, Self
 
 from textual.content import Content
 
-from wave_agent.calls import DENIED
 from wave_agent.cli.tui.diff import change_of, coloured, counts, diff_in
 from wave_agent.cli.tui.entries import OPEN_LIMIT, Entry
 from wave_agent.cli.tui.plain import clean, elapsed, folded, one_line, plain, size_of
-from wave_agent.consequences import BLOCKED, STOPPED
-from wave_agent.messages import ToolBlock
+from wave_agent.consequences import STOPPED
+from wave_agent.messages import BLOCKED, DENIED, ToolBlock
 from wave_agent.tools.diff import unified_diff
 
 TAIL = 16_000
