@@ -17,7 +17,7 @@ from wave_agent.events import Event, Notice, ReasoningDelta, TextDelta
 from wave_agent.hooks.events import Flow, HookEvent
 from wave_agent.hooks.manager import HookManager
 from wave_agent.hooks.verdicts import Outcome
-from wave_agent.messages import Block, EachOnce, MessageManager, ReasoningBlock, TextBlock, ToolBlock
+from wave_agent.messages import HARNESS, Block, EachOnce, MessageManager, ReasoningBlock, TextBlock, ToolBlock
 from wave_agent.models.base import Model, ModelRequest, Reasoning, Retry, Text, ToolCall, ToolSpec, Usage
 from wave_agent.models.conversion import Converter
 from wave_agent.models.windows import estimate_tokens
@@ -61,6 +61,8 @@ class Parts(Struct, frozen=True, kw_only=True):
     fold_user_messages: bool = False
     window: Callable[[], int | None]
     """How many tokens the model can take in, if anybody knows."""
+    reports: Callable[[], Sequence[str]] = tuple
+    """What tools have to tell the model, though no call asked for it."""
 
 
 class Turn:
@@ -106,6 +108,7 @@ class Turn:
         limit = self._parts.max_turns
         while limit is None or self.requests < limit:
             try:
+                self._tell_reports()
                 if await self._make_room():
                     return Status.STOPPED
                 calls = await self._ask_model()
@@ -129,6 +132,10 @@ class Turn:
         requests = "1 request" if limit == 1 else f"{limit} requests"
         self._parts.messages.add_notice_block(f"Stopped after {requests} to the model, the most that are allowed.")
         return Status.MAX_TURNS
+
+    def _tell_reports(self) -> None:
+        if reports := self._parts.reports():
+            self._parts.messages.add_user_message(*(TextBlock(text, "hook", HARNESS) for text in reports))
 
     # ------------------------------------------------------------------------------------------------------------ room
 

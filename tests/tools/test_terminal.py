@@ -1,5 +1,7 @@
 """Lines as a terminal shows them: the last state of each, however the text comes."""
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -79,7 +81,7 @@ PRINTED = st.text(alphabet="ab \n\r\b\x1b[0123;KGCDJmA\x9b", max_size=60) | st.l
 @given(PRINTED, st.lists(st.integers(0, 60)))
 def test_pieces_make_no_difference(printed: str, cuts: list[int]) -> None:
     at = sorted({0, len(printed), *(cut for cut in cuts if cut < len(printed))})
-    pieces = [printed[start:end] for start, end in zip(at, at[1:], strict=False)]
+    pieces = [printed[start:end] for start, end in pairwise(at)]
     assert shown(*pieces) == shown(printed)
 
 

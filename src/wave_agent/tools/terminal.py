@@ -3,7 +3,7 @@
 import re
 
 ROW = 4096
-"""Characters after which a line goes on in a new row, to whose start `\\r` then returns. Terminals do the same, earlier."""
+"""Characters after which a line goes on in a new row, to whose start `\\r` then returns. In terminals it is fewer."""
 _RIGHTMOST = 200
 """How far a sequence can move the cursor to the right of the text."""
 
