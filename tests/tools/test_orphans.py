@@ -13,6 +13,7 @@ from tests.tools.processes import PROC, is_alive
 from tests.tools.session import Session
 from tests.waiting import number_in
 from wave_agent.tools.bash import Bash
+from wave_agent.tools.orphans import _USERS_OWN, MARK
 from wave_agent.tools.shells import Shells
 
 pytestmark = pytest.mark.skipif(not PROC, reason="processes are found through /proc")
@@ -94,6 +95,42 @@ async def test_the_agents_of_the_login_and_what_runs_in_them_are_kept_and_told(
     finally:
         os.kill(below, signal.SIGKILL)
         os.kill(kept, signal.SIGKILL)
+
+
+@pytest.mark.parametrize(
+    ("command", "kept"),
+    [
+        ("tmux new-session -d", True),
+        ("tmux: server", True),
+        ("/usr/bin/gpg-agent --homedir /home/ada/.gnupg --daemon", True),
+        ("git gc --auto --quiet", True),
+        ("/usr/bin/git --git-dir=/x maintenance run --auto", True),
+        ("/opt/jdk/bin/java -Xmx512m org.gradle.launcher.daemon.bootstrap.GradleDaemon 8.5", True),
+        ("/usr/lib/firefox/firefox report.html", True),
+        ("/opt/google/chrome/chrome --headless=new --no-sandbox", False),
+        ("/opt/google/chrome/chrome --type=renderer", False),
+        ("java -jar server.jar", False),
+        ("git fetch", False),
+        ("code-server", False),
+        ("screenshot --forever", False),
+        ("python -m http.server", False),
+        ("", False),
+    ],
+)
+def test_which_programs_serve_more_than_one_session(command: str, kept: bool) -> None:
+    assert bool(_USERS_OWN.fullmatch(command)) is kept
+
+
+async def test_what_is_started_without_the_number_of_its_command_is_kept(session: Session, tmp_path: Path) -> None:
+    """The way out that the documentation names."""
+    result = await session.bash(starts(tmp_path / "pid", f"env -u {MARK} setsid"))
+    child = await number_in(tmp_path / "pid")
+    try:
+        assert result.content == "(no output)"
+        assert await close(session) == ""
+        assert is_alive(child)
+    finally:
+        os.kill(child, signal.SIGKILL)
 
 
 @pytest.mark.parametrize("how", ["timeout", "cancellation"])

@@ -42,7 +42,7 @@ _USERS_OWN = re.compile(
     r"|dockerd|containerd|conmon|adb|watchman"  # services
     r"|git\b.*\b(?:gc|maintenance|fsmonitor--daemon)"
     r"|bazel\S*|\S*java\b.*\b(?:GradleDaemon|KotlinCompileDaemon|SbtServer)"  # build daemons
-    r"|(?:firefox|chrom\w+|google-chrome|code)\b(?!.*(?:--headless|--remote-debugging|-juggler))"  # opened for the user
+    r"|(?:firefox|chrom\w+|google-chrome|code)\b(?!.*(?:--headless|--remote-debugging|-juggler|--type=))"  # with a window
     r")(?:[\s:].*)?",
     re.DOTALL,
 )
@@ -75,12 +75,15 @@ class Orphans:
         """Where there is no /proc."""
         self._releases: list[Callable[[], None]] = []
         self.strangers: set[int] = set()
-        """Processes that no command of any session has started: they need not be looked at after each command."""
+        """Processes that were there before, or that no command has started: they are not looked at again after each
+        command. Numbers are given away again, so the end of the session does not rely on it."""
 
     def watch(self) -> "Watch":
-        """For one command."""
+        """For one command, before it is started."""
         watch = Watch(self, os.urandom(8).hex())
         with self._lock:
+            if not self._variables:
+                self.strangers |= _pids()
             self._variables.add(watch.variable)
         return watch
 
