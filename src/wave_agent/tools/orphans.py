@@ -42,7 +42,7 @@ _USERS_OWN = re.compile(
     r"|dockerd|containerd|conmon|adb|watchman"  # services
     r"|git\b.*\b(?:gc|maintenance|fsmonitor--daemon)"
     r"|bazel\S*|\S*java\b.*\b(?:GradleDaemon|KotlinCompileDaemon|SbtServer)"  # build daemons
-    r"|(?:firefox|chrom\w+|google-chrome|code)\b(?!.*(?:--headless|--remote-debugging|-juggler|--type=))"  # with a window
+    r"|(?:firefox|chrom\w+|google-chrome|code)\b(?!.*(?:--headless|--remote-debugging|-juggler|--type=))"  # windows
     r")(?:[\s:].*)?",
     re.DOTALL,
 )
