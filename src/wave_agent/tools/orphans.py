@@ -17,7 +17,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from wave_agent.leftovers import LiveProcess, environment_of, live_processes, was_given
+from wave_agent.leftovers import LiveProcess, environment_of, live_processes
 from wave_agent.text import strip_controls
 
 MARK = "WAVE_COMMAND_ID"
@@ -69,7 +69,7 @@ class Orphans:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._variables: set[str] = set()
+        self._commands: set[str] = set()
         self._noted: set[tuple[int, int]] = set()
         self._groups: set[int] = set()
         """Where there is no /proc."""
@@ -82,9 +82,9 @@ class Orphans:
         """For one command, before it is started."""
         watch = Watch(self, os.urandom(8).hex())
         with self._lock:
-            if not self._variables:
+            if not self._commands:
                 self.strangers |= _pids()
-            self._variables.add(watch.variable)
+            self._commands.add(watch.number)
         return watch
 
     def note(self, orphans: Iterable[Orphan]) -> None:
@@ -102,11 +102,11 @@ class Orphans:
     def close(self) -> str:
         """Ends them and waits for that. Returns what the user should know, or nothing."""
         with self._lock:
-            variables, noted, groups = tuple(self._variables), set(self._noted), set(self._groups)
+            commands, noted, groups = set(self._commands), set(self._noted), set(self._groups)
             releases, self._releases = self._releases, []
-        if not variables:
+        if not commands:
             return ""
-        ended, kept = _end(lambda process: (process.pid, process.born) in noted or was_given(process.pid, *variables))
+        ended, kept = _end(lambda process: (process.pid, process.born) in noted or _command_of(process.pid) in commands)
         for group in groups:
             _end_group(group)
         for release in releases:
@@ -125,9 +125,9 @@ class Watch:
 
     def __init__(self, orphans: Orphans, number: str) -> None:
         self._orphans = orphans
+        self.number = number
         self.environment = {MARK: number}
         """For the command."""
-        self.variable = f"{MARK}={number}"
 
     def look(self, group: int, note: Callable[[int], object]) -> tuple[Orphan, ...]:
         """What runs on though the command has ended. `note` is told each group that is not the command's own."""
@@ -148,7 +148,7 @@ class Watch:
 
     def end_all(self) -> tuple[Orphan, ...]:
         """Ends what has left the group, of a command that was cut short. Returns what could not be ended."""
-        ended, _ = _end(lambda process: was_given(process.pid, self.variable))
+        ended, _ = _end(lambda process: _command_of(process.pid) == self.number)
         return tuple(orphan for orphan in ended if _lives(orphan))
 
     def release_later(self, release: Callable[[], None]) -> None:
@@ -162,24 +162,31 @@ class Watch:
         return [process for process in live_processes() if process.pid in mine] if mine else []
 
     def _has_started(self, pid: int) -> bool:
-        environment = environment_of(pid)
-        if not any(variable.startswith(f"{MARK}=".encode()) for variable in environment):
+        command = _command_of(pid)
+        if command is None:
             self._orphans.strangers.add(pid)
-        return self.variable.encode() in environment
+        return command == self.number
 
 
 # --------------------------------------------------------------------------------------------------------------- /proc
 
 
 def _has_proc() -> bool:
-    return os.path.exists("/proc/self/environ")
+    """There may be none, or one that counts otherwise than we do."""
+    with suppress(OSError):
+        return os.readlink("/proc/self") == str(os.getpid())
+    return False
 
 
 def _pids() -> set[int]:
-    try:
-        return {int(name) for name in os.listdir("/proc") if name.isdigit()}
-    except OSError:
-        return set()
+    return {int(name) for name in os.listdir("/proc") if name.isdigit()} if _has_proc() else set()
+
+
+def _command_of(pid: int) -> str | None:
+    """The number of the command that has started the process, directly or not."""
+    prefix = f"{MARK}=".encode()
+    found = [variable for variable in environment_of(pid) if variable.startswith(prefix)]
+    return found[0][len(prefix) :].decode(errors="replace") if found else None
 
 
 def _is_in(pid: int, group: int) -> bool:
