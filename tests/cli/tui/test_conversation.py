@@ -4,6 +4,8 @@ import asyncio
 from functools import partial
 from pathlib import Path
 
+import pytest
+
 from tests.cli.tui.stage import Stage, hooks, stage
 from tests.waiting import until
 from wave_agent import ModelError
