@@ -31,6 +31,7 @@ PURE := \
 	src/wave_agent/replay/timeline.py \
 	src/wave_agent/rules.py \
 	src/wave_agent/subjects.py \
+	src/wave_agent/tools/terminal.py \
 	$(wildcard src/wave_agent/shell/*.py)
 
 # The stamps are named after the interpreter, the place of the checkout and the installer: another Python, or a tree

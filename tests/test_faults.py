@@ -28,7 +28,7 @@ from wave_agent.model_server import Events, RecordedRequest, ServerScript, delta
 from wave_agent.testing import RecordingModelServer, Reply, call
 
 WAVE = str(Path(sysconfig.get_path("scripts")) / "wave")
-INTERRUPTED = "Interrupted before it was done."
+INTERRUPTED = "Interrupted by the user before it was done."
 
 needs_proc = pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="looks at processes through /proc")
 

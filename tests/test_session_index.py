@@ -6,6 +6,7 @@ import pytest
 
 from wave_agent.errors import SessionError
 from wave_agent.messages import (
+    HARNESS,
     ErrorBlock,
     Message,
     NoticeBlock,
@@ -59,6 +60,7 @@ def test_markdown_has_every_block_that_people_read():
         (
             Message("user", (TextBlock("question", "user"),)),
             Message("user", (TextBlock("context", "hook", Origin("Stop", "notes")), TextBlock("stray", "hook"))),
+            Message("user", (TextBlock("bash_1 has ended", "hook", HARNESS),)),
             Message(
                 "assistant",
                 (
@@ -73,6 +75,6 @@ def test_markdown_has_every_block_that_people_read():
         "Title",
     )
     for part in ("# Title", "## You\n\nquestion", "Hook notes on Stop", "## Wave\n\nanswer", "**Bash** (failed)",
-                 "> **Error:** two\n> lines", "> look", "stray"):  # fmt: skip
+                 "> **Error:** two\n> lines", "> look", "stray", "\n> bash_1 has ended\n"):  # fmt: skip
         assert part in text
     assert "hm" not in text

@@ -59,6 +59,7 @@ from wave_agent.tools.base import Tool
 from wave_agent.tools.changes import FileChanges, TakenBack
 from wave_agent.tools.files import uninterrupted
 from wave_agent.tools.registry import builtin_tools
+from wave_agent.tools.shells import earlier_shells
 from wave_agent.transcript import Resumed, transcript_file
 from wave_agent.wiring import Ground, make_calls, make_hooks, make_parts, make_variables, with_model
 
@@ -203,7 +204,6 @@ class Agent:
         settings, environment, notices = foundation.settings, foundation.environment, [*foundation.notices]
         project, home = foundation.project, foundation.home
         changes = FileChanges()
-        tools = [*builtin_tools(changes), *options.tools]
         system = default_system_prompt(project) if options.system_prompt is None else options.system_prompt
         session_id = str(uuid.uuid4()) if options.resume is None else options.resume
         path = transcript_file(home, project, session_id)
@@ -211,6 +211,8 @@ class Agent:
         kept = store(path, holder=partial(holder_of, home))
         model = options.model_client or model_for(options.base_url, options.api_key, settings, environment)
         resumed = None if options.resume is None else kept.resume()
+        earlier = () if resumed is None else earlier_shells(resumed.messages)
+        tools = [*builtin_tools(changes, earlier), *options.tools]
         try:  # last: nobody else would give back the session, or take away what a sandbox has put on the disk
             sandbox = sandbox_for(foundation, session_id) if foundation.sandbox else None
         except SandboxError:
@@ -425,7 +427,9 @@ class Agent:
             await self._end_session(reason)
             await self._hooks.close()
             for tool in self._tools.values():
-                await tool.close()
+                if told := await tool.close():
+                    with suppress(SessionError):  # a transcript that cannot be written must not keep anything open
+                        self._messages.add_notice_block(told, "info")
             if self._sandbox is not None:
                 self._sandbox.close()
             await self._model.close()

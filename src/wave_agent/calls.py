@@ -3,6 +3,7 @@
 import asyncio
 import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from enum import IntEnum
 from time import monotonic
 from typing import Any
@@ -11,6 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from wave_agent.consequences import STOPPED, Operation, TellModel, When, consequences, perform
+from wave_agent.errors import SessionError
 from wave_agent.events import Event, PermissionRequested, ToolOutput, ToolStarted
 from wave_agent.hooks.events import Decision, Flow, HookEvent
 from wave_agent.hooks.manager import HookManager
@@ -36,14 +38,14 @@ from wave_agent.permissions import (
 from wave_agent.protected import ProtectedPaths
 from wave_agent.rules import Places, Rule
 from wave_agent.text import strip_controls
-from wave_agent.tools.base import Tool, ToolContext, ToolInputError, ToolResult
+from wave_agent.tools.base import Tool, ToolContext, ToolInputError, ToolInterrupted, ToolResult
 from wave_agent.tools.changes import FileChanges
 from wave_agent.tools.files import uninterrupted
 from wave_agent.tools.hook_edits import Watched, describe, look, settle
 from wave_agent.tools.output import fitted
 from wave_agent.tools.registry import find_tool
 
-INTERRUPTED = "Interrupted before it was done."
+INTERRUPTED = "Interrupted by the user before it was done."
 NOT_BEGUN = f"{NOT_RUN}the turn was interrupted before this call began."
 
 Approver = Callable[[PermissionRequest], Allow | Deny | Awaitable[Allow | Deny]]
@@ -341,14 +343,17 @@ class CallRunner:
         except (Exception, SystemExit) as error:  # a tool's bug is the call's result, not the end of the agent
             what = strip_controls(f"{tool.name} failed: {type(error).__name__}: {error}")
             return ToolResult(content=what, success=False, ran=False)
-        except asyncio.CancelledError:  # the turn is over, so hooks hear of it and nobody waits for them
+        except asyncio.CancelledError as error:  # the turn is over, so hooks hear of it and nobody waits for them
+            if isinstance(error, ToolInterrupted) and not hidden:  # what a hook might have redacted is not kept
+                with suppress(SessionError):  # noted: see `SessionLog.failure`
+                    self._finish(call, error.result, error=INTERRUPTED)
             await self._hooks.run(
                 HookEvent.POST_TOOL_USE_FAILURE,
                 {**facts, "error": INTERRUPTED, "is_interrupt": True},
                 permission_mode=self.mode.value,
                 waited=False,
             )
-            raise
+            raise asyncio.CancelledError from None  # as itself: a task group knows no other
 
     async def _failed(
         self, call: Asked, facts: dict[str, Any], result: ToolResult, notes: Sequence[TextBlock] = (), error: str = ""

@@ -75,6 +75,8 @@ class ToolStarted(Struct, frozen=True, kw_only=True, tag="tool_started"):
 
 
 class ToolOutput(Struct, frozen=True, kw_only=True, tag="tool_output"):
+    """A piece of what a running tool prints, as it is printed: a progress bar has its `\\r`, and colours."""
+
     id: str
     text: str
 

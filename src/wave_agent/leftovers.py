@@ -6,7 +6,8 @@ keeps a file in `WAVE_HOME/running`, locked as long as it lives, with a line for
     {"pid":4711,"transcript":"/home/ada/.wave/projects/…"}      the first line
     ?3 812345                   process 3 is about to be started, at this time in ticks since boot
     +3 4800 812346              it runs, as group 4800
-    -3                          it has ended
+    +3 4807 812399              it has left group 4807 behind
+    -3                          it has ended, and what it left behind that ends with the session too
 
 A file that nobody has locked is that of a dead agent. Numbers of processes are given away again, so a group counts as
 the dead agent's only if its leader was born when the file says so, or if one of it was told the id of the session and
@@ -183,15 +184,17 @@ class _Left(Struct):
     """A process that the file says was running."""
 
     begun: int
-    group: int | None = None
-    noted: int = 0
+    groups: list[tuple[int, int]]
+    """Its own and those that it left behind, each with the time at which it was noted."""
 
 
-class _Process(Struct, frozen=True):
+class LiveProcess(Struct, frozen=True):
     pid: int
+    parent: int
     group: int
     session: int
     born: int
+    """Ticks since boot."""
 
 
 def _end_of_dead(path: Path) -> int:
@@ -224,9 +227,9 @@ def _read(path: Path) -> tuple[str, list[_Left]]:
         with suppress(ValueError, KeyError, IndexError):
             number, *facts = map(int, line[1:].split())
             if line.startswith(b"?"):
-                running[number] = _Left(facts[0])
+                running[number] = _Left(facts[0], [])
             elif line.startswith(b"+"):
-                running[number].group, running[number].noted = facts[0], facts[1]
+                running[number].groups.append((facts[0], facts[1]))
             elif line.startswith(b"-"):
                 del running[number]
     return session_id, list(running.values())
@@ -236,21 +239,23 @@ def _still_ours(session_id: str, left: Sequence[_Left]) -> list[int]:
     """The groups among those noted that live, and that are surely not somebody else's by now."""
     # To signal group 0 or 1 would mean something else; our own is no leftover, whatever the file says.
     not_ours = (0, 1, os.getpgrp())
-    processes = [process for process in _processes() if process.group not in not_ours] if left else []
-    found: set[int] = set()
-    for one in left:
-        for process in processes:
-            group = process.session if one.group is None else one.group
-            if process.group != group or process.born < one.begun - _SLACK:
-                continue
-            is_leader = process.pid == one.group and process.born <= one.noted + _SLACK
-            may_be = one.group is not None or process.born <= one.begun + _STARTING
-            if is_leader or (may_be and _was_told(process.pid, session_id)):
-                found.add(group)
-    return sorted(found)
+    processes = [process for process in live_processes() if process.group not in not_ours] if left else []
+    told = [f"WAVE_SESSION_ID={session_id}"] if session_id else []
+    return sorted({process.group for one in left for process in processes if _is_of(process, one, told)})
 
 
-def _processes() -> Iterator[_Process]:
+def _is_of(process: LiveProcess, one: _Left, told: Sequence[str]) -> bool:
+    if process.born < one.begun - _SLACK:
+        return False
+    if not one.groups:  # The agent was killed before it could note the number.
+        is_early = process.born <= one.begun + _STARTING
+        return is_early and process.group == process.session and was_given(process.pid, *told)
+    noted = [when for group, when in one.groups if group == process.group]
+    is_leader = process.pid == process.group and any(process.born <= when + _SLACK for when in noted)
+    return is_leader or (bool(noted) and was_given(process.pid, *told))
+
+
+def live_processes() -> Iterator[LiveProcess]:
     """Those that live; none where there is no /proc, or one that counts otherwise than we do."""
     try:
         if os.readlink("/proc/self") != str(os.getpid()):
@@ -263,18 +268,21 @@ def _processes() -> Iterator[_Process]:
             # The second field is a name in parentheses, which may hold blanks and parentheses of its own.
             fields: list[Any] = Path(f"/proc/{name}/stat").read_bytes().rpartition(b")")[2].split()
             if fields[0] not in (b"Z", b"X"):
-                yield _Process(int(name), int(fields[2]), int(fields[3]), int(fields[19]))
+                yield LiveProcess(int(name), *map(int, (fields[1], fields[2], fields[3], fields[19])))
 
 
-def _was_told(pid: int, session_id: str) -> bool:
-    """The environment of hooks and commands names their session."""
-    if not session_id:
-        return False
+def was_given(pid: int, *variables: str) -> bool:
+    """Whether one of these (`NAME=value`) was in the environment that the process began with."""
+    environment = environment_of(pid)
+    return any(variable.encode() in environment for variable in variables)
+
+
+def environment_of(pid: int) -> list[bytes]:
+    """What the process began with; nothing where it is gone, or not ours to look at."""
     try:
-        environment = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+        return Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
     except OSError:
-        return False
-    return f"WAVE_SESSION_ID={session_id}".encode() in environment
+        return []
 
 
 def _end(groups: Sequence[int]) -> None:
@@ -284,7 +292,7 @@ def _end(groups: Sequence[int]) -> None:
         living = [group for group in groups if _signal(group, number)]
         while living and time.monotonic() < end:
             time.sleep(_GLANCE)
-            alive = {process.group for process in _processes()}
+            alive = {process.group for process in live_processes()}
             living = [group for group in living if group in alive]
 
 

@@ -18,7 +18,7 @@ from wave_agent.events import Event, Notice, ReasoningDelta, TextDelta
 from wave_agent.hooks.events import Flow, HookEvent
 from wave_agent.hooks.manager import HookManager
 from wave_agent.hooks.verdicts import Blocks, Outcome
-from wave_agent.messages import Block, EachOnce, MessageManager, ReasoningBlock, TextBlock, ToolBlock
+from wave_agent.messages import HARNESS, Block, EachOnce, MessageManager, ReasoningBlock, TextBlock, ToolBlock
 from wave_agent.models.base import Model, ModelRequest, Reasoning, Retry, Text, ToolCall, ToolSpec, Usage
 from wave_agent.models.conversion import Converter, has_images
 from wave_agent.models.refusals import refuses_images
@@ -66,6 +66,8 @@ class Parts(Struct, frozen=True, kw_only=True):
     takes_images: Callable[[], Awaitable[bool]]
     refuse_images: Callable[[], None]
     """To be called when the server has refused one: from then on they are left out."""
+    reports: Callable[[], Sequence[str]] = tuple
+    """What tools have to tell the model, though no call asked for it."""
 
 
 class Turn:
@@ -117,6 +119,7 @@ class Turn:
             if waiting := self._waiting_context():
                 perform([TellModel(waiting)], self._parts.messages)
             try:
+                self._tell_reports()
                 if await self._make_room():
                     return Status.STOPPED
                 calls = await self._ask_model()
@@ -140,6 +143,10 @@ class Turn:
         requests = "1 request" if limit == 1 else f"{limit} requests"
         self._parts.messages.add_notice_block(f"Stopped after {requests} to the model, the most that are allowed.")
         return Status.MAX_TURNS
+
+    def _tell_reports(self) -> None:
+        if reports := self._parts.reports():
+            self._parts.messages.add_user_message(*(TextBlock(text, "hook", HARNESS) for text in reports))
 
     # ------------------------------------------------------------------------------------------------------------ room
 

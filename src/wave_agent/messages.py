@@ -24,10 +24,14 @@ SUMMARY_INTRODUCTION = "This conversation was long; this is a summary of what ca
 
 
 class Origin(Struct, frozen=True):
-    """Which hook, at which event, a text comes from."""
+    """Which hook, at which event, a text comes from; or `HARNESS`."""
 
     event: str
     hook: str
+
+
+HARNESS = Origin("harness", "wave")
+"""Of a text that comes from the agent itself, such as the report that a background command has ended."""
 
 
 class Image(Struct, frozen=True):
@@ -46,7 +50,9 @@ class Image(Struct, frozen=True):
 
 
 class TextBlock(Struct, frozen=True, tag="text", tag_field="type"):
-    """Text of the user, the model or a hook. A hook's text stands here verbatim; the model is told its origin."""
+    """Text of the user, the model or a hook; the agent's own has the source of a hook, and its origin is `HARNESS`.
+
+    A hook's text stands here verbatim; the model is told its origin."""
 
     content: str
     source: Source

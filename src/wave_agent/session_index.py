@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from wave_agent.errors import SessionError
 from wave_agent.leftovers import holder_of
-from wave_agent.messages import ErrorBlock, Message, NoticeBlock, ReasoningBlock, TextBlock, ToolBlock
+from wave_agent.messages import HARNESS, ErrorBlock, Message, NoticeBlock, ReasoningBlock, TextBlock, ToolBlock
 from wave_agent.store import FileSessionStore
 from wave_agent.transcript import is_session_id, transcript_file, transcripts
 
@@ -131,6 +131,8 @@ def as_markdown(messages: tuple[Message, ...], title: str) -> str:
                     parts.append(f"## You\n\n{content}")
                 case TextBlock(content=content, source="model"):
                     parts.append(f"## Wave\n\n{content}")
+                case TextBlock(content=content, origin=origin) if origin == HARNESS:
+                    parts.append(f"> {_quoted(content)}")
                 case TextBlock(content=content, origin=origin):
                     name = f"{origin.hook} on {origin.event}" if origin else "hook"
                     parts.append(f"**Hook {name}:**\n\n{_fenced(content)}")

@@ -145,6 +145,7 @@ def make_parts(
         emit=ground.emit,
         converter=Converter(),
         sizes=EachOnce(lambda message: (message_tokens(message),)),
+        reports=lambda: [report for tool in tools for report in tool.reports()],
         **_of_model(ground, hooks, calls, window, model_name),
     )
 

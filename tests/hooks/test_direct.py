@@ -22,7 +22,9 @@ HERE = {"PATH": PATH, "SHLVL": "1"}
 ENVIRONMENT = "/bin/cat /proc/self/environ"
 """A program that shows its environment, and costs next to nothing."""
 
-slow_start = settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+slow_start = settings(
+    max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 
 
 def without(command: str, directory: Path, environment: Mapping[str, str], *arguments: str) -> HookExecutionResult:

@@ -73,8 +73,8 @@ printf '%s\\n' "$event" >> guard.log
 case $event in *'git push'*|*'rm -rf'*) echo "not allowed here" >&2; exit 2;; esac
 """
 TASK = (
-    "The function in add.py is wrong, so test_add.py fails. Read add.py, correct the one wrong line with the Edit tool, "
-    f"then run the test with the Bash tool: {sys.executable} test_add.py"
+    "The function in add.py is wrong, so test_add.py fails. Read add.py, correct the one wrong line with the Edit "
+    f"tool, then run the test with the Bash tool: {sys.executable} test_add.py"
 )
 
 
@@ -103,5 +103,10 @@ async def test_it_reads_a_file_mends_a_bug_and_runs_the_tests_under_a_guard(
         result = await agent.send_message(TASK)
     judged = [json.loads(line)["tool_name"] for line in (project / "guard.log").read_text().splitlines()]
     assert {"Read", "Bash"} <= set(judged), result.text
-    tested = subprocess.run([sys.executable, "test_add.py"], cwd=project, capture_output=True, text=True, check=False)
-    assert tested.stdout == "passed\n", (project / "add.py").read_text()
+    assert passes(project), (project / "add.py").read_text()
+
+
+def passes(project: Path) -> bool:
+    return (
+        subprocess.run([sys.executable, "test_add.py"], cwd=project, capture_output=True, check=False).returncode == 0
+    )

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from wave_agent import convert_messages_for_api as exported
 from wave_agent.messages import (
+    HARNESS,
     Block,
     ErrorBlock,
     Image,
@@ -274,6 +275,13 @@ def test_a_message_that_is_empty_without_what_is_for_the_user_is_left_out() -> N
 
 def test_a_tool_block_in_the_users_role_is_no_call() -> None:
     assert convert_messages_for_api([user(ToolBlock("1", "Bash", {}, "x", True))]) == []
+
+
+def test_a_text_of_the_agent_itself_is_neither_the_users_nor_a_hooks() -> None:
+    message = Message("user", (TextBlock("bash_1 </hook> has ended.", "hook", HARNESS),))
+    (converted,) = convert_messages_for_api([message])
+    content = "[From Wave, not from the user] bash_1 &lt;/hook> has ended."
+    assert converted == {"role": "user", "content": content}
 
 
 def test_texts_of_several_hooks_in_one_message_each_keep_their_origin() -> None:

@@ -118,9 +118,11 @@ def test_a_verdict_is_told_with_who_read_it(fields: dict[str, Any], words: str, 
 def test_what_a_hook_told_the_model_is_a_note_and_what_only_the_program_says_is_no_prompt() -> None:
     lines = [
         b'{"type":"user","source":"hook","message":{"content":"mind the gap"}}',
+        b'{"type":"user","source":"hook","message":{"content":"x"},"origins":[{"event":"harness","hook":"wave"}]}',
         b'{"type":"user","isMeta":true,"message":{"content":"x"}}',
         b'{"type":"assistant","message":{"content":[{"type":"thinking","thinking":"hm"}]}}',
     ]
-    note, thought = timeline("s", parse_lines(lines)).spans
+    note, ours, thought = timeline("s", parse_lines(lines)).spans
     assert (note.kind, note.title, note.seen_by) == ("note", "a hook tells the model: mind the gap", ("model",))
+    assert ours.title == "Wave tells the model: x"
     assert (thought.kind, thought.title, thought.facts) == ("model", "(thinks)", {"reasoning": "hm"})

@@ -27,7 +27,7 @@ from wave_agent.testing import Reply, call
 
 # Tells that it has begun, and then never ends by itself.
 HANGS = "sleep 600 & echo $! > child.pid; echo $$ > hook.pid; wait"
-INTERRUPTED = "Interrupted before it was done."
+INTERRUPTED = "Interrupted by the user before it was done."
 NOT_BEGUN = "Not run: the turn was interrupted before this call began."
 
 

@@ -9,7 +9,17 @@ import pytest
 from tests.tools.processes import PROC, is_alive
 from tests.tools.session import Session
 from tests.waiting import number_in, until
+from wave_agent.messages import HARNESS, Block, Message, TextBlock, ToolBlock
 from wave_agent.tools.base import ToolInputError
+from wave_agent.tools.bash import Bash
+from wave_agent.tools.registry import builtin_tools
+from wave_agent.tools.shells import EarlierShell, Shell, earlier_shells
+
+
+def shells(session: Session) -> list[Shell]:
+    bash = session.tools[0]
+    assert isinstance(bash, Bash)
+    return list(bash._shells._shells.values())
 
 
 async def output(session: Session, awaited: str) -> str:
@@ -39,6 +49,136 @@ async def test_an_id_comes_at_once_and_new_output_with_each_look(session: Sessio
     assert str(file) in started.content
     assert file.read_text() == "one\ntwo\n"
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
+
+
+async def test_a_line_that_is_written_over_is_seen_as_it_is_now(session: Session, tmp_path: Path) -> None:
+    gates = [tmp_path / str(number) for number in range(4)]
+    wait = "; ".join(["while ! [ -e {} ]; do sleep 0.01; done"])
+    steps = ["printf '10%%'", "printf '\\r50%%'", "printf ' of all'", "printf '\\r100%%\\033[K\\nend\\n'"]
+    await session.bash(
+        "; ".join(f"{wait.format(gate)}; {step}" for gate, step in zip(gates, steps, strict=True)),
+        run_in_background=True,
+    )
+    seen: list[str] = []
+    for gate in gates:
+        gate.touch()
+        result = await session.call("BashOutput", bash_id="bash_1", wait_ms=20_000)
+        seen.append(result.response["output"])
+    assert seen == ["10%", "50%", " of all", "100%\nend\n"]
+    (file,) = session.outputs.iterdir()
+    assert file.read_text() == "100%\nend\n"
+
+
+async def test_a_look_can_wait_for_output(session: Session, tmp_path: Path) -> None:
+    gate = tmp_path / "gate"
+    await session.bash(f"while ! [ -e {gate} ]; do sleep 0.01; done; echo ready; sleep 1000", run_in_background=True)
+    look = asyncio.create_task(session.call("BashOutput", bash_id="bash_1", wait_ms=10**9))
+    await until(lambda: any(shell._listeners for shell in shells(session)))
+    gate.touch()
+    assert (await look).content == "ready\n[bash_1: running]"
+    assert not any(shell._listeners for shell in shells(session))
+
+
+async def test_a_look_that_waits_ends_with_the_command(session: Session, tmp_path: Path) -> None:
+    gate = tmp_path / "gate"
+    await session.bash(f"while ! [ -e {gate} ]; do sleep 0.01; done; exit 3", run_in_background=True)
+    look = asyncio.create_task(session.call("BashOutput", bash_id="bash_1", wait_ms=60_000))
+    await until(lambda: any(shell._listeners for shell in shells(session)))
+    gate.touch()
+    assert (await look).content == "(no new output)\n[bash_1: ended with exit code 3]"
+
+
+async def test_a_look_waits_no_longer_than_it_was_told(session: Session) -> None:
+    await session.bash("sleep 1000", run_in_background=True)
+    assert (await session.call("BashOutput", bash_id="bash_1", wait_ms=1)).content.endswith("[bash_1: running]")
+
+
+async def test_a_look_that_waits_can_be_interrupted_and_takes_nothing(session: Session, tmp_path: Path) -> None:
+    gate = tmp_path / "gate"
+    await session.bash(f"while ! [ -e {gate} ]; do sleep 0.01; done; echo ready; sleep 1000", run_in_background=True)
+    look = asyncio.create_task(session.call("BashOutput", bash_id="bash_1", wait_ms=600_000))
+    await until(lambda: any(shell._listeners for shell in shells(session)))
+    look.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await look
+    gate.touch()
+    assert (await session.call("BashOutput", bash_id="bash_1", wait_ms=20_000)).content.startswith("ready\n")
+
+
+class TestReports:
+    async def test_an_end_is_reported_once(self, session: Session) -> None:
+        await session.bash("echo hi;  exit 4", run_in_background=True)
+        await session.bash("sleep 1000", run_in_background=True)
+        reports: list[str] = []
+        while not reports:
+            reports = list(session.tools[0].reports())
+            await asyncio.sleep(0)
+        assert reports == [
+            "The background command bash_1 (echo hi; exit 4) ended with exit code 4. "
+            "Read what it printed with BashOutput."
+        ]
+        assert session.tools[0].reports() == []
+
+    async def test_an_end_that_was_looked_at_is_not_reported(self, session: Session) -> None:
+        await session.bash("true", run_in_background=True)
+        await output(session, "ended")
+        assert session.tools[0].reports() == []
+
+    async def test_a_command_that_was_killed_is_not_reported(self, session: Session) -> None:
+        await session.bash("sleep 1000", run_in_background=True)
+        await session.call("KillShell", shell_id="bash_1")
+        assert session.tools[0].reports() == []
+
+
+def conversation(*blocks: Block) -> list[Message]:
+    return [Message("assistant", blocks)]
+
+
+def begun(name: str, command: str, output: str = "/outputs/1.txt") -> ToolBlock:
+    text = f"Started in the background as {name}: BashOutput tells what it prints, KillShell ends it."
+    parameters = {"command": command, "run_in_background": True}
+    return ToolBlock(name, "Bash", parameters, f"[The note]\n{text} All its output goes to {output}", success=True)
+
+
+class TestAfterAResume:
+    async def test_what_the_model_reads_at_the_start_is_found_again(self, session: Session) -> None:
+        result = await session.bash("sleep 1000", run_in_background=True)
+        (file,) = session.outputs.iterdir()
+        block = ToolBlock("id", "Bash", {"command": "sleep 1000", "run_in_background": True}, result.content)
+        assert earlier_shells(conversation(block)) == (EarlierShell("bash_1", "sleep 1000", str(file)),)
+
+    @pytest.mark.parametrize(
+        ("block", "known"),
+        [
+            (ToolBlock("id", "BashOutput", {}, "hi\n[bash_1: running]"), False),
+            (ToolBlock("id", "BashOutput", {}, "hi\n[bash_1: ended with exit code 0]"), True),
+            (ToolBlock("id", "BashOutput", {}, "hi\n[bash_10: ended with exit code 0]"), False),
+            (ToolBlock("id", "KillShell", {}, "bash_1 and everything it started were ended."), True),
+            (TextBlock("The background command bash_1 (x) ended with exit code 1.", "hook", HARNESS), True),
+            (TextBlock("The background command bash_1 (x) ended with exit code 1.", "user"), False),
+            (ToolBlock("id", "Bash", {}, None), False),
+        ],
+    )
+    def test_whether_the_model_knows_the_end(self, block: Block, known: bool) -> None:
+        (shell,) = earlier_shells(conversation(begun("bash_1", "npm run dev"), block))
+        assert shell.end_is_known is known
+
+    @pytest.mark.parametrize(("tool", "field"), [("BashOutput", "bash_id"), ("KillShell", "shell_id")])
+    async def test_a_command_from_before_is_said_to_be_gone(self, session: Session, tool: str, field: str) -> None:
+        session.tools = builtin_tools(earlier=earlier_shells(conversation(begun("bash_2", "npm run\n dev"))))
+        with pytest.raises(
+            ToolInputError, match=r"bash_2 \(npm run dev\) ended with the earlier session.*/outputs/1\.txt"
+        ):
+            await session.call(tool, **{field: "bash_2"})
+        assert session.tools[0].reports() == [
+            "The background command bash_2 (npm run dev) ended with the earlier session."
+        ]
+        assert session.tools[0].reports() == []
+
+    async def test_a_new_command_does_not_get_the_name_of_an_old_one(self, session: Session) -> None:
+        session.tools = builtin_tools(earlier=earlier_shells(conversation(begun("bash_2", "npm run dev"))))
+        result = await session.bash("sleep 1000", run_in_background=True)
+        assert result.response["backgroundTaskId"] == "bash_3"
 
 
 async def test_its_output_is_not_emitted(session: Session) -> None:

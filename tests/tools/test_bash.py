@@ -163,6 +163,21 @@ class TestWorkingDirectory:
 
 
 class TestLongOutput:
+    async def test_a_progress_bar_is_seen_in_its_last_state(self, session: Session) -> None:
+        result = await session.bash(
+            r"for i in $(seq 1 20000); do printf '\r%d of 20000' $i; done; echo; printf 'a\rb' >&2"
+        )
+        assert result.content == "20000 of 20000\nb"
+        assert (result.response["stdout"], result.response["stderr"]) == ("20000 of 20000\n", "b")
+        assert result.response["output"] == "20000 of 20000\nb"
+        assert list(session.outputs.iterdir()) == []
+        assert "1 of 20000" in "".join(session.emitted), "a front end is given what was printed"
+
+    async def test_the_file_with_the_whole_output_has_the_last_state_of_each_line_too(self, session: Session) -> None:
+        await session.bash(r"for i in $(seq 1 9000); do printf '10%%\r100%%\n'; done")
+        (file,) = session.outputs.iterdir()
+        assert file.read_text() == "100%\n" * 9000
+
     async def test_it_is_streamed_as_it_comes(self, session: Session, tmp_path: Path) -> None:
         gate = tmp_path / "gate"
         call = asyncio.create_task(session.bash(f"echo one; while ! [ -e {gate} ]; do sleep 0.01; done; echo two"))

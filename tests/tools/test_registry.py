@@ -13,7 +13,7 @@ from wave_agent.tools.registry import builtin_tools, find_tool
 
 INPUTS = {
     "Bash": (Kind.ACTS, ["command", "timeout", "description", "run_in_background"]),
-    "BashOutput": (Kind.READS, ["bash_id"]),
+    "BashOutput": (Kind.READS, ["bash_id", "wait_ms"]),
     "KillShell": (Kind.ACTS, ["shell_id"]),
     "Read": (Kind.READS, ["file_path", "offset", "limit"]),
     "Write": (Kind.EDITS, ["file_path", "content"]),

@@ -36,7 +36,9 @@ RULES = st.builds(
     st.lists(st.lists(PIECES, min_size=1, max_size=2) | st.just(["**"]), min_size=1, max_size=3),
     st.sampled_from(["", "", "/"]),
 )
-quick = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+quick = settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 
 
 def tree(directory: Path, files: Mapping[str, bytes]) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from wave_agent.messages import BLOCKED, DENIED, NOT_RUN, EachOnce, Message, Origin, TextBlock, ToolBlock
+from wave_agent.messages import BLOCKED, DENIED, HARNESS, NOT_RUN, EachOnce, Message, Origin, TextBlock, ToolBlock
 from wave_agent.text import strip_controls
 
 # Possessive: whoever writes a tag with a thousand blanks in it must not make us try them all again and again.
@@ -132,6 +132,8 @@ def _images(calls: Sequence[ToolBlock]) -> list[dict[str, Any]]:
 
 def _text(block: TextBlock) -> str:
     """A hook whose origin is not known is a hook all the same."""
+    if block.origin == HARNESS:
+        return f"[From Wave, not from the user] {_for_model(block.content, None)}"
     origin = block.origin or (Origin("unknown", "unknown") if block.source == "hook" else None)
     return _for_model(block.content, origin)
 

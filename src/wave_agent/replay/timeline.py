@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from wave_agent.events import HookRun
 from wave_agent.hooks.events import EVENTS, ContextPlace, HookEvent
+from wave_agent.messages import HARNESS
 from wave_agent.moments import moment_of
 from wave_agent.replay.lines import Line, Lines, result_text
 
@@ -259,7 +260,13 @@ class _Builder:
     def note(self, line: Line) -> None:
         to_model = line.kind in ("user", "compact")
         text = line.text or str(line.record.get("content") or line.record.get("summary") or "")
-        names = {"user": "a hook tells the model", "error": "error", "notice": "notice", "compact": "summary"}
+        by_us = msgspec.to_builtins(HARNESS) in line.record.get("origins", ())
+        names = {
+            "user": f"{'Wave' if by_us else 'a hook'} tells the model",
+            "error": "error",
+            "notice": "notice",
+            "compact": "summary",
+        }
         facts = {key: line.record[key] for key in ("origins", "level", "upto") if key in line.record}
         self.spans.append(
             Span(

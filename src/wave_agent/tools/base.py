@@ -1,8 +1,9 @@
 """What a tool is: a name, a typed input, and one method."""
 
+import asyncio
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, cast
 
@@ -37,6 +38,14 @@ class ToolResult(Struct, frozen=True, kw_only=True):
 
 class ToolInputError(Exception):
     """The model's input cannot be used. The text tells the model what to change."""
+
+
+class ToolInterrupted(asyncio.CancelledError):
+    """The tool was cancelled, and this is what came of it until then."""
+
+    def __init__(self, result: ToolResult) -> None:
+        super().__init__()
+        self.result = result
 
 
 async def _takes_none() -> bool:
@@ -86,11 +95,17 @@ class Tool(ABC):
     async def run(self, arguments: Any, context: ToolContext) -> ToolResult:
         """Does the work. `arguments` is an instance of `Input`. Cancelling ends the work and everything it started.
 
-        Raises `ToolInputError` for input that fits the schema but cannot be used.
+        Raises `ToolInputError` for input that fits the schema but cannot be used, and may raise `ToolInterrupted` when
+        it is cancelled.
         """
 
-    async def close(self) -> None:  # noqa: B027 - most tools leave nothing running
-        """Ends what the tool has left running. Called once, when the session ends."""
+    def reports(self) -> Sequence[str]:
+        """What the model should know with its next request, though no call asked for it. Each is given once."""
+        return ()
+
+    async def close(self) -> str | None:
+        """Ends what the tool has left running. Called once, when the session ends. Returns what to tell the user."""
+        return None
 
     # ---------------------------------------------------------------------------------------------------- for the agent
 

@@ -1,11 +1,13 @@
 """Bash: a shell command, waited for or in the background."""
 
+import asyncio
 import os
 import shlex
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from time import monotonic
 from typing import Annotated, Any, ClassVar
 
 from msgspec import Meta, Struct
@@ -15,10 +17,12 @@ from wave_agent.permissions import Kind
 from wave_agent.private import make_private
 from wave_agent.shell.values import Reach, Write
 from wave_agent.text import strip_controls
-from wave_agent.tools.base import Tool, ToolContext, ToolResult
+from wave_agent.tools.base import Tool, ToolContext, ToolInterrupted, ToolResult
+from wave_agent.tools.files import uninterrupted
+from wave_agent.tools.orphans import named
 from wave_agent.tools.output import HeldFile, Output, PrivateFile, Relay, printed_limit
 from wave_agent.tools.process import Ending, Launch, Process, StreamName
-from wave_agent.tools.shells import Shells
+from wave_agent.tools.shells import Shells, started
 
 _DEFAULT_TIMEOUT = 120_000
 _LONGEST_TIMEOUT = 600_000
@@ -43,8 +47,8 @@ class Bash(Tool):
     description: ClassVar[str] = (
         "Runs a shell command. The working directory persists between calls; variables and functions do not. stdin is "
         "empty: nothing interactive. Long output is shortened, and the whole kept in a file that is named. For servers "
-        "and watchers set run_in_background (not `&`): the call returns an id for BashOutput and KillShell. Read, "
-        "Grep, Glob, Edit and Write are better than cat, grep, find, sed and echo."
+        "and watchers set run_in_background (not `&`): the call returns an id for BashOutput and KillShell, and you "
+        "hear when it ends. Read, Grep, Glob, Edit and Write are better than cat, grep, find, sed and echo."
     )
     kind: ClassVar[Kind] = Kind.ACTS
     Input: ClassVar[type[Struct]] = BashInput
@@ -73,19 +77,24 @@ class Bash(Tool):
         def finish() -> None:
             relay.send(output.finish())
 
-        seconds = min(call.timeout, _LONGEST_TIMEOUT) / 1000
+        seconds, begun = min(call.timeout, _LONGEST_TIMEOUT) / 1000, monotonic()
+        watch = self._shells.orphans.watch()
         launch = Launch(
             argv=self._command_line(call.command, cwd_file),
             cwd=directory,
-            environment={**context.environment, "PWD": directory},
+            environment={**context.environment, "PWD": directory, **watch.environment},
             ledger=context.ledger,
             seconds=seconds,
+            watch=watch,
         )
         try:
             ending = await Process(_confined(launch, context, cwd_file), receive, finish).run()
             notes += self._follow(cwd_file, directory)
         except (OSError, RuntimeError) as error:
             ending = Ending(error=f"The command cannot be started: {error}")
+        except asyncio.CancelledError:
+            ending = Ending(cut_short="cancellation")
+            raise ToolInterrupted(_result(output, ending, monotonic() - begun, notes)) from None
         finally:
             relay.flush()
             with suppress(OSError):
@@ -102,27 +111,30 @@ class Bash(Tool):
             return (Write("/", Reach.TREE),)
         return read_writes(str(tool_input.get("command", "")), variables, directory)
 
-    async def close(self) -> None:
-        """End what runs in the background."""
+    def reports(self) -> Sequence[str]:
+        return self._shells.take_reports()
+
+    async def close(self) -> str | None:
+        """End what runs in the background, and what commands have left running."""
         await self._shells.close()
+        return await uninterrupted(self._shells.orphans.close)
 
     def _start(self, call: BashInput, directory: str, notes: list[str], context: ToolContext) -> ToolResult:
+        watch = self._shells.orphans.watch()
         launch = Launch(
             argv=[self._shell, "-c", call.command],
             cwd=directory,
-            environment={**context.environment, "PWD": directory},
+            environment={**context.environment, "PWD": directory, **watch.environment},
             ledger=context.ledger,
             whole_group=True,
+            watch=watch,
         )
         try:
             shell = self._shells.start(call.command, _confined(launch, context), context)
         except (OSError, RuntimeError) as error:
             return ToolResult(content=f"The command cannot be started: {error}", success=False, ran=False)
-        started = f"Started in the background as {shell.name}: BashOutput tells what it prints, KillShell ends it."
-        if whole := shell.output.whereabouts():
-            started += f" All its output goes to {whole}"
         return ToolResult(
-            content="\n".join([*notes, started]),
+            content="\n".join([*notes, started(shell)]),
             response={
                 "stdout": "",
                 "stderr": "",
@@ -175,11 +187,16 @@ def _confined(launch: Launch, context: ToolContext, *files: Path) -> Launch:
 
 
 def _result(output: Output, ending: Ending, seconds: float, notes: list[str]) -> ToolResult:
+    """`seconds` are those that the command was given, or that it took until the user interrupted it."""
     printed = output.take()
     if ending.error and ending.exit_code is None and ending.cut_short is None and not printed:
         return ToolResult(content=ending.error, success=False, ran=False)
     timed_out = ending.cut_short == "timeout"
-    if timed_out:
+    if ending.cut_short == "cancellation":
+        notes.append(
+            f"[Interrupted by the user after {seconds:.1f} s: the command and everything it started were ended]"
+        )
+    elif timed_out:
         notes.append(
             f"[Timed out after {seconds:g} s: the command and everything it started were ended. Raise `timeout` (at "
             f"most {_LONGEST_TIMEOUT} ms), or use run_in_background]"
@@ -188,6 +205,11 @@ def _result(output: Output, ending: Ending, seconds: float, notes: list[str]) ->
         notes.append(f"[{ending.error}]")
     elif ending.exit_code and not timed_out:
         notes.append(f"[exit code {ending.exit_code}]")
+    if ending.left:
+        notes.append(
+            f"[Left running in the background: {named(ending.left)}. This ends with the session at the latest; for "
+            "servers and watchers use run_in_background]"
+        )
     shown = strip_controls(printed).strip("\n")
     return ToolResult(
         content="\n".join([shown or "(no output)", *notes]) if notes or not shown else shown,
@@ -196,7 +218,7 @@ def _result(output: Output, ending: Ending, seconds: float, notes: list[str]) ->
             "stdout": output.stream("stdout"),
             "stderr": output.stream("stderr"),
             "exit_code": ending.exit_code,
-            "interrupted": timed_out,
+            "interrupted": ending.cut_short is not None,
             "output": printed,
         },
     )

@@ -1,17 +1,22 @@
 """BashOutput: what a background command has printed since the last look."""
 
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from wave_agent.permissions import Kind
 from wave_agent.text import strip_controls
 from wave_agent.tools.base import Tool, ToolContext, ToolResult
 from wave_agent.tools.shells import Shells
 
+_LONGEST_WAIT = 600_000
+
 
 class BashOutputInput(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     bash_id: str
+    wait_ms: Annotated[
+        int, Meta(ge=0, description="Wait up to this long for new output or the end, at most 600000.")
+    ] = 0
 
 
 class BashOutput(Tool):
@@ -27,8 +32,11 @@ class BashOutput(Tool):
     async def run(self, arguments: Any, context: ToolContext) -> ToolResult:
         call: BashOutputInput = arguments
         shell = self._shells.find(call.bash_id)
+        if call.wait_ms:
+            await shell.wait(min(call.wait_ms, _LONGEST_WAIT) / 1000)
         ending = shell.process.ending  # Before the output is taken: what ended has nothing more to say.
         state = shell.state if ending else "running"
+        shell.end_is_known = shell.end_is_known or ending is not None
         output = shell.output.take()
         shown = strip_controls(output).strip("\n") or "(no new output)"
         return ToolResult(

@@ -26,6 +26,7 @@ class KillShell(Tool):
     async def run(self, arguments: Any, context: ToolContext) -> ToolResult:
         call: KillShellInput = arguments
         shell = self._shells.find(call.shell_id)
+        shell.end_is_known = True
         if not shell.process.running:
             return ToolResult(
                 content=f"{shell.name} was over already: {shell.state}.", response={"shell_id": shell.name}

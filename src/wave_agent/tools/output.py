@@ -13,6 +13,7 @@ from wave_agent.private import make_private, open_private
 from wave_agent.tools.base import ToolContext, ToolResult
 from wave_agent.tools.process import StreamName
 from wave_agent.tools.room import NOTES, USUAL, missing
+from wave_agent.tools.terminal import Lines
 
 MODEL_LIMIT = USUAL
 """Characters of one output that the model is given."""
@@ -22,6 +23,7 @@ _UNSEEN_LIMIT = 1 << 16
 """Characters that wait for a front end which is slower than the command. It gets the newest."""
 
 _Utf8Decoder = getincrementaldecoder("utf-8")
+_STREAMS: tuple[StreamName, ...] = ("stdout", "stderr")
 
 
 class Excerpt:
@@ -140,7 +142,10 @@ class HeldFile(PrivateFile):
 
 
 class Output:
-    """Both streams of one command, decoded as they come. May be read while another thread adds to it."""
+    """Both streams of one command, decoded as they come. May be read while another thread adds to it.
+
+    Excerpts and file hold lines as a terminal would show them. The file gets a line when it is complete.
+    """
 
     def __init__(self, file: PrivateFile, *, limit: int = MODEL_LIMIT, always_in_file: bool = False) -> None:
         """`limit`: characters that are given at once."""
@@ -148,44 +153,70 @@ class Output:
         self._limit = limit
         self._in_file = always_in_file
         self._lock = threading.Lock()
-        self._decoders = {name: _Utf8Decoder("replace") for name in ("stdout", "stderr")}
+        self._decoders = {name: _Utf8Decoder("replace") for name in _STREAMS}
+        self._lines = Lines()
         self._unread = Excerpt(limit)
-        self._streams = {name: Excerpt() for name in ("stdout", "stderr")}
+        self._shown = ""
+        """How the line that is not complete looked when it was last taken."""
+        self._streams = {name: (Lines(), Excerpt()) for name in _STREAMS}
         if always_in_file:
             file.write("")
 
     def add(self, name: StreamName, data: bytes, *, final: bool = False) -> str:
-        """The text that the bytes complete."""
+        """The text that the bytes complete, as it was printed."""
         with self._lock:
             text = self._decoders[name].decode(data, final)
-            if not text:
-                return ""
-            before, self._in_file = self._in_file, self._in_file or self._unread.length + len(text) > self._limit
-            if self._in_file:
-                self.file.write(text if before else self._unread.text() + text)
-            self._unread.add(text)
-            self._streams[name].add(text)
+            if text:
+                self._keep(self._lines.feed(text))
+                lines, excerpt = self._streams[name]
+                excerpt.add(lines.feed(text))
             return text
 
     def finish(self) -> str:
         """To be called when nothing more comes. Returns what stands for a character that never became whole."""
         rest = self.add("stdout", b"", final=True) + self.add("stderr", b"", final=True)
+        with self._lock:
+            self._keep(self._lines.finish())
+            for lines, excerpt in self._streams.values():
+                excerpt.add(lines.finish())
         self.file.close()
         return rest
 
     def stream(self, name: StreamName) -> str:
+        """What one stream printed, once nothing more comes."""
         with self._lock:
-            return self._streams[name].text()
+            return self._streams[name][1].text()
+
+    @property
+    def has_news(self) -> bool:
+        """Something has come since the last `take`."""
+        with self._lock:
+            return bool(self._unread.length or self._beyond_shown(self._lines.pending))
 
     def take(self) -> str:
-        """What has come since the last time."""
+        """What has come since the last time. A line that was taken half is given whole if it was written over."""
         with self._lock:
             taken, self._unread = self._unread, Excerpt(self._limit)
+            pending = self._lines.pending
+            taken.add(self._beyond_shown(pending))
+            self._shown = pending
             return taken.text(self.whereabouts())
 
     def whereabouts(self) -> str | None:
         """Where the whole is."""
         return self.file.whereabouts
+
+    def _keep(self, done: str) -> None:
+        if not done:
+            return
+        before, self._in_file = self._in_file, self._in_file or self._unread.length + len(done) > self._limit
+        if self._in_file:
+            self.file.write(done if before else self._unread.text() + done)
+        self._unread.add(self._beyond_shown(done))
+        self._shown = ""
+
+    def _beyond_shown(self, text: str) -> str:
+        return text.removeprefix(self._shown)
 
 
 class Relay:

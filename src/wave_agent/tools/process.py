@@ -9,6 +9,7 @@ import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
+from contextlib import ExitStack
 from functools import partial
 from typing import Literal
 
@@ -25,6 +26,7 @@ from wave_agent.processes import (
     spawn,
 )
 from wave_agent.threads import start_in_thread
+from wave_agent.tools.orphans import Orphan, Watch
 
 __all__ = ["Ending", "Launch", "Process", "Receive", "StreamName"]  # The last two come from below, for the tools.
 
@@ -38,12 +40,14 @@ class Launch(Struct, frozen=True, kw_only=True):
     environment: Mapping[str, str]
     seconds: float = math.inf
     whole_group: bool = False
-    """It has ended only when nothing in its group lives any more (where the system tells). Otherwise with its leader:
-    what that left running is left alone."""
+    """It has ended only when nothing in its group lives any more (where the system tells). Otherwise with its
+    leader."""
     use_pidfd: bool = True
     ledger: Ledger = no_ledger
     complaint: Callable[[], str] = str
     """Asked when it has ended: what it did that must not be, or nothing."""
+    watch: Watch | None = None
+    """Finds what it leaves running, and ends that too where the command is cut short."""
 
 
 class Ending(Struct, frozen=True, kw_only=True):
@@ -55,6 +59,8 @@ class Ending(Struct, frozen=True, kw_only=True):
     """Why the group was killed."""
     error: str | None = None
     """Why it could not be started, why the exit code is unknown, or what it must not have done."""
+    left: tuple[Orphan, ...] = ()
+    """What it left running."""
 
 
 class Process:
@@ -83,6 +89,10 @@ class Process:
     def ending(self) -> Ending | None:
         """None while it runs."""
         return self._ended.result() if self._ended.done() else None
+
+    def when_ended(self, call: Callable[[], object]) -> None:
+        """Has it called when the ending is known: in the serving thread, or at once."""
+        self._ended.add_done_callback(lambda _: call())
 
     async def run(self) -> Ending:
         """Wait for the end. A cancellation kills the group, and comes through when that is dead."""
@@ -126,7 +136,8 @@ def _run(launch: Launch, receive: Receive, cancel: Cancellation) -> Ending:
     if cancel.requested:
         return Ending(cut_short="cancellation")
     started = time.monotonic()
-    with launch.ledger() as note:
+    with ExitStack() as account:
+        note = account.enter_context(launch.ledger())
         popen = spawn(launch.argv, cwd=launch.cwd, env=launch.environment)
         note(popen.pid)
         with Service(popen, cancel, receive, whole_group=launch.whole_group, use_pidfd=launch.use_pidfd) as service:
@@ -134,7 +145,13 @@ def _run(launch: Launch, receive: Receive, cancel: Cancellation) -> Ending:
             status = service.group.status
             code = status if status is None or status >= 0 else 128 - status
             error = launch.complaint() or service.why_unknown("exit code")
-            return Ending(exit_code=code, cut_short=service.cut_short, error=error)
+        left: tuple[Orphan, ...] = ()
+        if launch.watch is not None:
+            cut_short = service.cut_short is not None
+            left = launch.watch.end_all() if cut_short else launch.watch.look(popen.pid, note)
+            if left:  # It stays on the account until the session ends it.
+                launch.watch.release_later(account.pop_all().close)
+        return Ending(exit_code=code, cut_short=service.cut_short, error=error, left=left)
 
 
 def _explain(error: Exception, launch: Launch) -> str:

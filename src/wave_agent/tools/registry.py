@@ -1,7 +1,7 @@
 """The tools that come with the agent, and finding one by its name."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from wave_agent.text import nearest
 from wave_agent.tools.base import Tool, ToolInputError
@@ -13,14 +13,17 @@ from wave_agent.tools.glob import Glob
 from wave_agent.tools.grep import Grep
 from wave_agent.tools.kill_shell import KillShell
 from wave_agent.tools.read import Read
-from wave_agent.tools.shells import Shells
+from wave_agent.tools.shells import EarlierShell, Shells
 from wave_agent.tools.todo import TodoWrite
 from wave_agent.tools.write import Write
 
 
-def builtin_tools(changes: FileChanges | None = None) -> tuple[Tool, ...]:
-    """Fresh ones, for one session: they share what was read, what was changed and what runs in the background."""
-    changes, shells = changes or FileChanges(), Shells()
+def builtin_tools(changes: FileChanges | None = None, earlier: Sequence[EarlierShell] = ()) -> tuple[Tool, ...]:
+    """Fresh ones, for one session: they share what was read, what was changed and what runs in the background.
+
+    `earlier` are the background commands from before the session was resumed.
+    """
+    changes, shells = changes or FileChanges(), Shells(earlier)
     known = changes.known
     return (
         Bash(shells),

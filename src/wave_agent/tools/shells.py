@@ -1,14 +1,24 @@
 """The commands of a session that run in the background."""
 
 import asyncio
+import re
+import threading
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager, suppress
 
-from wave_agent.text import did_you_mean
+from msgspec import Struct
+
+from wave_agent.messages import HARNESS, Message, TextBlock, ToolBlock
+from wave_agent.text import did_you_mean, strip_controls
 from wave_agent.tools.base import ToolContext, ToolInputError
+from wave_agent.tools.orphans import Orphans, named
 from wave_agent.tools.output import Output, PrivateFile, printed_limit
 from wave_agent.tools.process import Launch, Process, StreamName
 
 _AT_ONCE = 32
 """Each takes a thread and a handful of descriptors."""
+_WIDTH = 80
+"""Characters of a command by which it is known again."""
 
 
 class Shell:
@@ -19,32 +29,112 @@ class Shell:
         self.command = command
         self.output = output
         self.killed = False
+        self.end_is_known = False
+        """The model has been told that it has ended."""
+        self._lock = threading.Lock()
+        self._listeners: list[Callable[[], None]] = []
         self.process = Process(launch, self._receive, self._finish)
+        self.process.when_ended(self._wake)
 
     def _receive(self, stream: StreamName, data: bytes) -> None:
         self.output.add(stream, data)
+        self._wake()
 
     def _finish(self) -> None:
         self.output.finish()
+
+    def _wake(self) -> None:
+        with self._lock:
+            listeners = list(self._listeners)
+        for listener in listeners:
+            listener()
 
     @property
     def state(self) -> str:
         ending = self.process.ending
         if ending is None:
             return "running"
-        return ending.error or ("killed" if self.killed else f"ended with exit code {ending.exit_code}")
+        ended = ending.error or ("killed" if self.killed else f"ended with exit code {ending.exit_code}")
+        return f"{ended}; it left running: {named(ending.left)}" if ending.left else ended
+
+    async def wait(self, seconds: float) -> None:
+        """Until there is output that nobody has taken, or it has ended, or for so many seconds."""
+        with self._listening() as woken, suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                while self.process.running and not self.output.has_news:
+                    woken.clear()
+                    await woken.wait()
+
+    @contextmanager
+    def _listening(self) -> Generator[asyncio.Event]:
+        loop, woken = asyncio.get_running_loop(), asyncio.Event()
+
+        def wake() -> None:
+            with suppress(RuntimeError):  # The loop is closed: nobody waits any more.
+                loop.call_soon_threadsafe(woken.set)
+
+        with self._lock:
+            self._listeners.append(wake)
+        try:
+            yield woken
+        finally:
+            with self._lock:
+                self._listeners.remove(wake)
 
     async def kill(self) -> None:
         self.killed = self.process.running
         await self.process.kill()
 
 
+class EarlierShell(Struct, frozen=True):
+    """A background command from before the session was resumed."""
+
+    name: str
+    command: str
+    output: str | None
+    """The file with what it printed."""
+    end_is_known: bool = False
+
+
+def started(shell: Shell) -> str:
+    """What the model reads when a command was started. `earlier_shells` finds it again."""
+    text = f"Started in the background as {shell.name}: BashOutput tells what it prints, KillShell ends it."
+    whole = shell.output.whereabouts()
+    return f"{text} All its output goes to {whole}" if whole else text
+
+
+_STARTED = re.compile(r"^Started in the background as (bash_\d+): .*?(?: All its output goes to (.+))?$", re.MULTILINE)
+_ENDED = re.compile(
+    r"^\[(bash_\d+): (?!running\b)|^(bash_\d+) (?:and everything|was over)|command (bash_\d+) \(", re.MULTILINE
+)
+
+
+def earlier_shells(messages: Sequence[Message]) -> tuple[EarlierShell, ...]:
+    """The background commands that a conversation speaks of. None of them outlives its session."""
+    found: dict[str, EarlierShell] = {}
+    ended: set[str] = set()
+    for block in (block for message in messages for block in message.blocks):
+        if isinstance(block, ToolBlock) and block.name == "Bash" and block.parameters.get("run_in_background"):
+            if started := _STARTED.search(block.result or ""):
+                name, output = started.groups()
+                found[name] = EarlierShell(name, str(block.parameters.get("command", "")), output)
+        elif isinstance(block, ToolBlock) and block.name in ("BashOutput", "KillShell"):
+            ended.update(filter(None, (name for match in _ENDED.findall(block.result or "") for name in match)))
+        elif isinstance(block, TextBlock) and block.origin == HARNESS:
+            ended.update(filter(None, (name for match in _ENDED.findall(block.content) for name in match)))
+    return tuple(EarlierShell(one.name, one.command, one.output, one.name in ended) for one in found.values())
+
+
 class Shells:
     """What Bash starts, BashOutput reads and KillShell ends."""
 
-    def __init__(self) -> None:
+    def __init__(self, earlier: Sequence[EarlierShell] = ()) -> None:
+        self.orphans = Orphans()
         self._shells: dict[str, Shell] = {}
-        self._started = 0
+        self._earlier = {shell.name: shell for shell in earlier}
+        self._untold = [shell for shell in earlier if not shell.end_is_known]
+        # A name stands for one command, also after the session was resumed.
+        self._started = max((int(shell.name.removeprefix("bash_")) for shell in earlier), default=0)
 
     def start(self, command: str, launch: Launch, context: ToolContext) -> Shell:
         """Raises `ToolInputError` when too many run, `OSError` or `RuntimeError` where resources have run out."""
@@ -62,11 +152,35 @@ class Shells:
 
     def find(self, name: str) -> Shell:
         """Raises `ToolInputError` that names those that there are."""
+        if earlier := self._earlier.get(name):
+            where = f" What it printed is in {earlier.output}." if earlier.output else ""
+            raise ToolInputError(
+                f"{name} ({_short(earlier.command)}) ended with the earlier session, before this one was resumed."
+                f"{where} Start it again with Bash if it is still needed."
+            )
         if name not in self._shells:
             known = f"there are {', '.join(self._shells)}" if self._shells else "none was started in this session"
             raise ToolInputError(f'No background command "{name}"{did_you_mean(name, self._shells)}: {known}')
         return self._shells[name]
 
+    def take_reports(self) -> list[str]:
+        """Of each command whose end the model has not seen, that it has ended; once."""
+        gone, self._untold = self._untold, []
+        reports = [
+            f"The background command {one.name} ({_short(one.command)}) ended with the earlier session." for one in gone
+        ]
+        for shell in self._shells.values():
+            if not (shell.end_is_known or shell.process.running):
+                shell.end_is_known = True
+                news = "Read what it printed with BashOutput" if shell.output.has_news else "It printed nothing new"
+                reports.append(f"The background command {shell.name} ({_short(shell.command)}) {shell.state}. {news}.")
+        return reports
+
     async def close(self) -> None:
         """End them all, and wait until they are dead."""
         await asyncio.gather(*(shell.kill() for shell in self._shells.values() if shell.process.running))
+
+
+def _short(command: str) -> str:
+    line = " ".join(strip_controls(command).split())
+    return line if len(line) <= _WIDTH else f"{line[: _WIDTH - 1]}…"

@@ -4,6 +4,8 @@ import asyncio
 from functools import partial
 from pathlib import Path
 
+import pytest
+
 from tests.cli.tui.stage import Stage, hooks, stage
 from tests.waiting import until
 from wave_agent import ModelError
@@ -70,12 +72,13 @@ async def test_a_call_is_a_card_that_opens_to_its_input_and_output(project: Path
         assert "$ printf" not in on.screen
 
 
-async def test_a_running_command_shows_its_last_line(project: Path):
-    command = "echo begun; until [ -e go ]; do sleep 0.01; done"
+@pytest.mark.parametrize("prints", ["echo begun", "printf 'ended\\rbegun'"])
+async def test_a_running_command_shows_its_last_line(project: Path, prints: str):
+    command = f"{prints}; until [ -e go ]; do sleep 0.01; done"
     replies = [Reply(tool_calls=[call("Bash", command=command)]), "done"]
     async with stage(project, replies, permission_mode="bypassPermissions") as on:
         await on.send("Run it.")
-        await on.sees("◌ Bash echo begun")
+        await on.sees(f"◌ Bash {prints}")
         await on.until(lambda: "\n  begun" in str(on.entry(ToolCard).visual))
         (project / "go").touch()
         await on.idle()

@@ -9,7 +9,7 @@ from wave_agent.cli.tui.entries import Error, HookLine, HookText, Info, Reasonin
 from wave_agent.cli.tui.tool_card import ToolCard
 from wave_agent.cli.tui.verdicts import mattered
 from wave_agent.events import HookRun
-from wave_agent.messages import Block, ErrorBlock, Message, NoticeBlock, ReasoningBlock, TextBlock, ToolBlock
+from wave_agent.messages import HARNESS, Block, ErrorBlock, Message, NoticeBlock, ReasoningBlock, TextBlock, ToolBlock
 
 
 def entries_of(messages: Iterable[Message], runs: Iterable[HookRun], project: str) -> list[Maker]:
@@ -28,6 +28,8 @@ def _makers(block: Block, by_call: dict[str, list[HookRun]], project: str) -> It
             yield partial(UserPrompt, content)
         case TextBlock(content=content, source="model"):
             yield from (partial(Answer, piece) for piece in pieces_of(content))
+        case TextBlock(content=content, origin=origin) if origin == HARNESS:
+            yield partial(HookText, content, "+ Wave told the model: ")
         case TextBlock(content=content, origin=origin):
             name = f"+ {origin.hook} on {origin.event} told the model: " if origin else "+ a hook told the model: "
             yield partial(HookText, content, name)

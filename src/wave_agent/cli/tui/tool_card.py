@@ -14,6 +14,7 @@ from wave_agent.cli.tui.plain import clean, elapsed, folded, one_line, plain, si
 from wave_agent.consequences import STOPPED
 from wave_agent.messages import BLOCKED, DENIED, ToolBlock
 from wave_agent.tools.diff import unified_diff
+from wave_agent.tools.terminal import Lines
 
 TAIL = 16_000
 """Characters of a running command's output that are kept for the card."""
@@ -60,12 +61,14 @@ class ToolCard(Entry):
         self._started = clock()
         self._took: float | None = None
         self._tail = ""
+        self._lines = Lines()
 
     # ---------------------------------------------------------------------------------------------------------- changes
 
     def output(self, text: str) -> None:
         """Something the running tool has printed."""
-        self._tail = (self._tail + text)[-TAIL:]
+        complete = self._tail.removesuffix(self._lines.pending) + self._lines.feed(text)
+        self._tail = (complete + self._lines.pending)[-TAIL:]
         self.redraw()
 
     def finish(self, block: ToolBlock) -> None:
