@@ -76,7 +76,7 @@ class TestGrep:
         lines = await grep(searcher, "x", output_mode="content")
         assert lines[249].startswith("a.txt:250:")
         more = "Narrow the search with path or glob, or raise head_limit"
-        assert lines[250:] == [f"[250 lines shown, of 300 matching lines in 1 files. {more}]"]
+        assert lines[250:] == [f"[250 lines shown, of 300 matching lines in 1 file. {more}]"]
         assert len(await grep(searcher, "x", output_mode="content", head_limit=3)) == 4
         assert len(await grep(searcher, "x", output_mode="content", head_limit=300)) == 300
         assert len(await grep(searcher, "x", output_mode="content", head_limit=0)) == 300
@@ -97,7 +97,7 @@ class TestGrep:
         write(searcher.project, {"a.txt": "ab\nab\n", "b.txt": "a" * 60})
         (line, note) = await grep(searcher, "(?:a|a)*(?=b)", output_mode="content", head_limit=1)
         assert line == "a.txt:1:ab"
-        assert "of at least 2 matching lines in 1 files (counting was given up)" in note
+        assert "of at least 2 matching lines in 1 file (counting was given up)" in note
 
     async def test_a_result_takes_at_most_a_quarter_of_the_window(self, searcher: Session) -> None:
         write(searcher.project, {"a.txt": ("x" * 100 + "\n") * 3000})

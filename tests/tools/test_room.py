@@ -95,3 +95,12 @@ async def test_a_large_window_gives_the_lines_that_were_asked_for(session: Sessi
     assert result.content.endswith("[Lines 1 to 1500 of 5,000. The next is offset 1501]")
     assert fitted(result, session.context) == result.content
     assert len((await session.call("Read", file_path="log")).content) <= 30_000
+
+
+def test_a_text_in_another_script_is_cut_by_its_bytes() -> None:
+    text = "".join(chr(0x4E00 + number % 5000) for number in range(9000))
+    cut = room_in(8_000).cut(text)
+    assert 5_500 < len(cut.encode()) <= 6_000
+    head, _, tail = cut.partition("\n[… ")
+    assert text.startswith(head)
+    assert text.endswith(tail.partition(" …]\n")[2])

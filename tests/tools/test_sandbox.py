@@ -396,3 +396,16 @@ class TestWhatStaysAsItIs:
         await until(lambda: is_held(confined.project))
         await confined.call("KillShell", shell_id=started.response["backgroundTaskId"])
         await until(lambda: not is_held(confined.project))
+
+
+async def test_a_pdf_is_read_by_a_program_inside(make: Make, tmp_path: Path) -> None:
+    confined = make()
+    program = confined.project / "bin" / "pdftotext"
+    program.parent.mkdir()
+    program.write_text(f"#!/bin/sh\necho text\necho escaped > {tmp_path}/outside\nexit 0\n")
+    program.chmod(0o755)
+    confined.environment = {**confined.environment, "PATH": f"{program.parent}:{os.environ['PATH']}"}
+    (confined.project / "a.pdf").write_bytes(b"%PDF-1.7\n")
+    result = await confined.call("Read", file_path=str(confined.project / "a.pdf"))
+    assert result.content == "     1\t[Page 1 of 1]\n     2\ttext"
+    assert not (tmp_path / "outside").exists()

@@ -86,7 +86,7 @@ def _usual_mode(root: str) -> str:
 
 def _total(answer: dict[str, Any], mode: str) -> str:
     """How much there is in all, as far as it was counted."""
-    files = f"{answer['files']:,} files"
+    files = "1 file" if answer["files"] == 1 else f"{answer['files']:,} files"
     there = f"{answer['matches']:,} matching lines in {files}" if mode == "content" else f"{files} with matches"
     return f"of {there}" if answer["counted"] else f"of at least {there} (counting was given up)"
 
