@@ -121,7 +121,7 @@ class CallRunner:
         self._sync = sync
         self._border = border
         self._now = now
-        self._places = Places(hooks.session.project_dir, hooks.session.home)
+        self._places = Places(hooks.session.project_dir, hooks.session.home, hooks.session.start)
 
     def allow(self, rule: Rule) -> None:
         """From now on, what the rule speaks of runs without a question that the mode would ask."""
@@ -150,7 +150,7 @@ class CallRunner:
             return self._refuse(call, call.problem)
         changed, later = _Changed(call.parameters, Answered.NOBODY), ()
         while True:
-            judged = await self._before(call, tool, tool.normalise(changed.tool_input, self._places.project))
+            judged = await self._before(call, tool, tool.normalise(changed.tool_input, str(self._context.cwd)))
             later = (*later, *self._apply(judged, call))
             if judged.flow in (Flow.SKIP_TOOL, Flow.END_TURN):
                 return CallEnd(later, ends_turn=judged.flow is Flow.END_TURN)
@@ -364,8 +364,8 @@ class CallRunner:
         return {"tool_name": call.name, "tool_input": tool_input, "tool_use_id": call.id}
 
     def _tool_facts(self, tool: Tool) -> ToolFacts:
-        project = self._places.project
-        return ToolFacts(nullable=tool.nullable(), normalise=lambda tool_input: tool.normalise(tool_input, project))
+        start = str(self._context.cwd)
+        return ToolFacts(nullable=tool.nullable(), normalise=lambda tool_input: tool.normalise(tool_input, start))
 
 
 def subject_of(

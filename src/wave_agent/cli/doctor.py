@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, cast
 
 import click
 
-from wave_agent.assembly import find_places, model_for
+from wave_agent.assembly import locate_project, model_for
 from wave_agent.credentials import without_userinfo
 from wave_agent.errors import ModelError, SettingsError, WaveError
 from wave_agent.hooks.definitions import HookDefinition
@@ -18,8 +18,8 @@ from wave_agent.hooks.execution import Kind
 from wave_agent.models.base import Model, ModelRequest, Text, ToolCall, ToolSpec
 from wave_agent.models.probe import Probe, advice
 from wave_agent.named_files import target_file
-from wave_agent.settings import Settings, merge_settings
-from wave_agent.sources import Choice, gather_settings
+from wave_agent.settings import Settings
+from wave_agent.sources import Choice, gather_settings, merge_gathered
 from wave_agent.text import strip_controls
 
 PATIENCE = 60.0
@@ -75,15 +75,17 @@ async def _examine(
 
 async def _findings(cwd: str | None, model: str | None, base_url: str | None) -> AsyncIterator[Finding]:
     try:
-        project, home = find_places(cwd, os.environ)
-        sources = gather_settings(home, project, Choice(trust=True)).sources
-        settings = merge_settings(sources)
+        choice = Choice(trust=True)
+        place, home = locate_project(cwd, os.environ, choice)
+        project = place.directory
+        gathered = gather_settings(home, place, choice)
+        settings = merge_gathered(gathered, place)
     except SettingsError as error:
         yield Finding("settings", "failed", str(error))
         settings = Settings()
         project = os.getcwd()
     else:
-        yield Finding("settings", "ok", f"{len(sources)} read")
+        yield Finding("settings", "ok", f"{len(gathered.sources)} read, project {project}")
     for issue in settings.issues:
         yield Finding("settings", "failed" if issue.broken else "warning", str(issue))
     for hook in settings.hooks.hooks:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import click
 
-from wave_agent.assembly import find_places
+from wave_agent.assembly import locate_project
 from wave_agent.lint.check import Report, check
 from wave_agent.lint.codes import Level
 from wave_agent.lint.findings import Finding
@@ -35,14 +35,15 @@ def lint(paths: Sequence[str], fix: bool, cwd: str | None, as_json: bool) -> int
 
     Exit status: 0 no finding or only advice, 1 findings, 2 usage.
     """
-    project, home = find_places(cwd, os.environ)
+    place, home = locate_project(cwd, os.environ)
+    project = place.directory
     if missing := unreadable(paths):
         raise click.UsageError(f"There is no {', '.join(missing)}.")
-    report = check(project, home, paths)
+    report = check(project, home, paths, levels=place.levels)
     done: list[str] = []
     if fix:
         done = repair(report.findings)
-        report = check(project, home, paths) if done else report
+        report = check(project, home, paths, levels=place.levels) if done else report
     if as_json:
         shown = {"files": report.files, "findings": [one.to_dict() for one in report.findings], "fixed": done}
         click.echo(json.dumps(shown))

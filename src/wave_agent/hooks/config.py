@@ -18,7 +18,7 @@ from wave_agent.hooks.events import EVENTS, NEVER_HERE, EventRow, FailureBlock, 
 from wave_agent.hooks.execution import Kind
 from wave_agent.hooks.kinds import MAIN_KEYS, RUN_KEYS, BrokenError, Run, choice, read_run
 from wave_agent.hooks.matcher import EVERYTHING, KNOWN_TOOLS, Form, Matcher, MatcherError, parse_matcher
-from wave_agent.rules import Rule, RuleError, parse_rule
+from wave_agent.rules import Rule, RuleError, below, parse_rule
 from wave_agent.strictjson import Document, Path, StrictJSONError, parse_document, type_name
 from wave_agent.text import did_you_mean, nearest, strip_controls
 
@@ -36,6 +36,18 @@ class SettingsSource(Struct, frozen=True):
     """Written for another agent."""
     plugin_root: str = ""
     """The directory of the plugin that they belong to."""
+    plugin_data: str = ""
+    """Where that plugin may keep what it has to remember."""
+    inner: str = ""
+    """The directory that they stand for, if that is not the project's own but one below it: relative to it."""
+
+
+def in_configuration_order(sources: Iterable[SettingsSource]) -> list[SettingsSource]:
+    """Layer by layer; the layers of a project directory by directory, the outermost first."""
+    return sorted(sources, key=lambda one: (_RANKS[one.layer], len(one.inner), LAYERS.index(one.layer)))
+
+
+_RANKS = {layer: LAYERS.index(Layer.PROJECT if layer is Layer.LOCAL else layer) for layer in LAYERS}
 
 
 class HookConfig(Struct, frozen=True):
@@ -72,7 +84,7 @@ def load_hooks(sources: Iterable[SettingsSource], *, strict: bool = False) -> Ho
     hooks: list[HookDefinition] = []
     issues: list[Issue] = []
     groups = 0
-    for source in sorted(sources, key=lambda source: LAYERS.index(source.layer)):
+    for source in in_configuration_order(sources):
         loader = _Loader(source, strict=strict, groups_before=groups)
         hooks += loader.load()
         groups = loader.groups
@@ -272,6 +284,8 @@ class _Loader:
             once=_flag(entry, "once", path, default=False),
             foreign=self.source.foreign,
             plugin_root=self.source.plugin_root,
+            plugin_data=self.source.plugin_data,
+            inner=self.source.inner,
         )
 
     def rooted(self, run: Run) -> Run:
@@ -333,7 +347,7 @@ class _Loader:
         if not group.row.has_tool:
             raise BrokenError(path, f"needs a tool, and {group.row.event} has none")
         try:
-            rule = parse_rule(text)
+            rule = below(parse_rule(text), self.source.inner)
         except RuleError as error:
             raise BrokenError(path, str(error)) from None
         named = next((tool for tool in KNOWN_TOOLS if tool.casefold() == rule.tool), None)

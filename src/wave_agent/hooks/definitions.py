@@ -99,6 +99,10 @@ class HookDefinition(Struct, frozen=True, kw_only=True):
     """Written for another agent, and read where it stands."""
     plugin_root: str = ""
     """The directory of the plugin that it belongs to."""
+    plugin_data: str = ""
+    """Where that plugin may keep what it has to remember."""
+    inner: str = ""
+    """The directory whose settings it stands in, if that lies below the project's own: relative to it."""
 
     @property
     def gets_arguments(self) -> bool:

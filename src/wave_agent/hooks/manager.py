@@ -58,6 +58,8 @@ class SessionFacts(Struct, frozen=True, kw_only=True):
     transcript_path: str
     project_dir: str
     home: str
+    start: str = ""
+    """Where the agent was started, if that is not the project directory."""
 
 
 class Deferred(Struct, frozen=True):
@@ -124,7 +126,7 @@ class HookManager:
         self._unwaited: set[int] = set()
         """Occasions that went on without their hooks."""
         self._max_stop_blocks = max_stop_blocks
-        self._places = Places(session.project_dir, session.home)
+        self._places = Places(session.project_dir, session.home, session.start)
         self._background: set[asyncio.Task[None]] = set()
         kept = without_credentials(environment)
         for not_for_all in ("HOOK_EVENT", "HOOK_TOOL_NAME", FILE_VARIABLE, "CLAUDE_PLUGIN_ROOT"):
@@ -156,7 +158,7 @@ class HookManager:
         common = {
             "session_id": self.session.session_id,
             "transcript_path": self.session.transcript_path,
-            "cwd": self.session.project_dir,
+            "cwd": self.session.start or self.session.project_dir,
             "hook_event_name": event.value,
             "permission_mode": permission_mode,
         }

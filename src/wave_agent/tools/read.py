@@ -38,9 +38,7 @@ class Read(Tool):
 
     async def run(self, arguments: Any, context: ToolContext) -> ToolResult:
         try:
-            return await asyncio.to_thread(
-                self._read, arguments, os.path.join(context.project_dir, arguments.file_path)
-            )
+            return await asyncio.to_thread(self._read, arguments, os.path.join(context.cwd, arguments.file_path))
         except FileRefusedError as refusal:
             return refusal.result()
 

@@ -71,7 +71,7 @@ def _glob(request: dict[str, Any]) -> dict[str, Any]:
     lines, filenames = Lines(request["head_limit"]), list[str]()
     for path in sorted(path for path, _ in walk.files() if pattern.matches(path)):
         absolute = os.path.join(request["path"], path)
-        if not lines.add(_shown(absolute, request["project"])):
+        if not lines.add(_shown(absolute, request["cwd"])):
             break
         filenames.append(printable(absolute))
     return _answer(lines, filenames, walk)
@@ -102,7 +102,7 @@ def _grep(request: dict[str, Any], few: int) -> dict[str, Any]:
         text = decode(data) if data else None
         if text is None or not (found := matcher.lines(text.content)):
             continue
-        shown = _shown(absolute, request["project"])
+        shown = _shown(absolute, request["cwd"])
         filenames.append(printable(absolute))
         if not all(lines.add(line) for line in matcher.show(shown, found, first=not lines.shown)):
             break
@@ -118,9 +118,9 @@ def _answer(lines: Lines, filenames: list[str], walk: Walk, too_large: int = 0) 
     return {"lines": lines.shown, "filenames": filenames, "cut": lines.cut, "notes": notes}
 
 
-def _shown(path: str, project: str) -> str:
-    """Relative to the project, where every tool takes it."""
-    return path.removeprefix(project.rstrip("/") + "/")
+def _shown(path: str, directory: str) -> str:
+    """Relative to where the agent was started: every tool takes it so."""
+    return path.removeprefix(directory.rstrip("/") + "/")
 
 
 def _content(path: str) -> bytes | None:
