@@ -7,7 +7,7 @@ managed settings cannot be overridden. Of the directories of a project the inner
 import json
 import os
 import stat
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -82,7 +82,7 @@ def merge_settings(sources: Iterable[SettingsSource], *, strict: bool = False) -
         rules=rules,
         issues=(
             *hooks.issues,
-            *_unlisted(hooks, values.get("http_hosts", ()), values.get("http_env", ())),
+            *_unlisted(hooks, values.get("http_hosts", ()), values.get("http_env", ()), layered.managed),
             *layered.issues,
         ),
     )
@@ -102,14 +102,19 @@ def _layered(ordered: Iterable[SettingsSource]) -> "_Merge":
     return layered
 
 
-def _unlisted(hooks: HookConfig, hosts: Sequence[str], variables: Sequence[str]) -> Iterator[Issue]:
-    """Each run of these hooks would fail."""
+def _unlisted(
+    hooks: HookConfig, hosts: Sequence[str], variables: Sequence[str], managed: Collection[str]
+) -> Iterator[Issue]:
+    """Each run of these hooks would fail. One for another agent says itself what it needs, unless that is managed."""
     for hook in hooks.hooks:
         found: list[tuple[Where, str]] = []
-        if hook.kind is Kind.HTTP and not is_listed(hook.command, hosts):
+        anywhere = hook.foreign and "http_hosts" not in managed
+        if hook.kind is Kind.HTTP and not anywhere and not is_listed(hook.command, hosts):
             found.append((("url",), "its host is not listed in httpHooks.hosts"))
         for header, value in hook.headers:
-            unknown = [f"${name}" for name in header_variables(value) if name not in variables or name in AGENT_KEYS]
+            named = header_variables(value)
+            known = named if hook.foreign and "http_env" not in managed else variables
+            unknown = [f"${name}" for name in named if name not in known or name in AGENT_KEYS]
             if unknown:
                 why = "is not listed in httpHooks.env, or is a key of the agent's own"
                 found.append((("headers", header), f"{unknown[0]} {why}"))

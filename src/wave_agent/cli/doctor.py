@@ -13,7 +13,7 @@ import click
 from wave_agent.assembly import locate_project, model_for
 from wave_agent.credentials import without_userinfo
 from wave_agent.errors import ModelError, SettingsError, WaveError
-from wave_agent.hooks.definitions import HookDefinition
+from wave_agent.hooks.definitions import HookDefinition, with_project
 from wave_agent.hooks.execution import Kind
 from wave_agent.models.base import Model, ModelRequest, Text, ToolCall, ToolSpec
 from wave_agent.models.probe import Probe, advice
@@ -102,7 +102,7 @@ def _missing(hook: HookDefinition, project: str) -> str:
         file = target_file(hook.command, project)
         return "" if os.path.isfile(file) else f"there is no file {file}"
     if hook.gets_arguments or hook.args is not None:
-        path = os.path.join(project, os.path.expanduser(hook.command))
+        path = os.path.join(project, os.path.expanduser(with_project(hook.command, project)))
         if "/" not in hook.command:
             return "" if shutil.which(hook.command) else f"there is no program {hook.command}"
         if not os.path.exists(path):
