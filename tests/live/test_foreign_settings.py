@@ -94,7 +94,7 @@ def test_a_guard_that_names_the_project_in_its_args_is_not_found(theirs: Project
 
 def test_a_plugin_has_nowhere_to_keep_what_it_remembers(theirs: Project, tmp_path: Path) -> None:
     plugin = tmp_path / "my plugin"
-    script(plugin, 'printf "$CLAUDE_PLUGIN_DATA\\n$1\\n" >> "$CLAUDE_PLUGIN_DATA/runs"')
+    script(plugin, '#!/bin/sh\nprintf "$CLAUDE_PLUGIN_DATA\\n$1\\n" >> "$CLAUDE_PLUGIN_DATA/runs"')
     hook = {"command": "${CLAUDE_PLUGIN_ROOT}/guard.sh", "args": ["${CLAUDE_PLUGIN_DATA}/runs"]}
     (plugin / "hooks").mkdir()
     (plugin / "hooks" / "hooks.json").write_text(json.dumps(before_bash(**hook)))
@@ -138,10 +138,10 @@ def test_a_hook_that_asks_a_service_needs_settings_that_its_agent_does_not_have(
 
 
 def test_inline_commands_are_called_by_what_stands_behind_their_last_slash(theirs: Project) -> None:
-    line = """bash -c 'INPUT=$(cat); grep -q "/etc/" <<< "$INPUT" && exit 2; echo "kept /etc/" >&2; exit 1'"""
+    line = """bash -c 'INPUT=$(cat); grep -q "/etc/" <<< "$INPUT" && exit 2; echo "kept /etc/"'"""
     settings(theirs, before_bash(command=line))
-    _, stderr = run(theirs)
-    assert 'grep -q "/etc/" <<< "$INPUT" && exit…' in stderr
+    _, stderr = run(theirs, "--debug", "hooks")
+    assert 'wave: hook PreToolUse grep -q "/etc/" <<< "$INPUT" && exit…: none' in stderr
 
 
 def test_the_transcript_is_not_where_the_hook_was_told(theirs: Project) -> None:
