@@ -261,3 +261,21 @@ def test_an_agent_in_an_added_directory_gets_no_more_of_its_project(tree: Tree, 
     assert outer.handed_down is not None
     inside = lay_foundation(Options(workdir=tree.start), {**environment, **outer.handed_down.variable()})
     assert (inside.project, inside.directories) == (str(tree.root), (str(tree.start),))
+
+
+def test_an_agent_two_levels_below_cannot_step_out_of_what_holds_above_it(tree: Tree) -> None:
+    tree.write(tree.root, {"permissions": {"deny": ["Bash(curl:*)"]}})
+    tree.write(tree.root / "a", {"permissions": {"deny": ["Bash(wget:*)"]}})
+    environment = {"WAVE_HOME": str(tree.home)}
+    first = lay_foundation(Options(workdir=tree.root / "a"), environment)
+    assert first.directories == (str(tree.root),)
+    tree.write(tree.start, {"permissions": {"deny": ["Bash(nc:*)"]}})
+    assert first.handed_down is not None
+    below = {**environment, **first.handed_down.variable()}
+    second = lay_foundation(Options(workdir=tree.start), below)
+    assert second.directories == (str(tree.root / "a"),)
+    assert second.handed_down is not None
+    assert second.handed_down.directories == (str(tree.start),)
+    for outside in (tree.root, tree.root / "a"):
+        with pytest.raises(SettingsError, match="may not work in"):
+            lay_foundation(Options(workdir=outside), {**environment, **second.handed_down.variable()})

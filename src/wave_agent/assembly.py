@@ -16,12 +16,12 @@ from wave_agent.hooks.definitions import Layer
 from wave_agent.hooks.execution import HookRunner
 from wave_agent.models.base import Model, ModelRequest
 from wave_agent.models.windows import Window
-from wave_agent.nesting import Inheritance, inherited, restricted
+from wave_agent.nesting import Inheritance, inherited, is_below, restricted
 from wave_agent.permissions import NOT_LOOSER, PermissionMode
 from wave_agent.project import Project
 from wave_agent.protected import ProtectedPaths, protected_paths
 from wave_agent.result import Callbacks
-from wave_agent.sandbox import Sandbox
+from wave_agent.sandbox import SETTINGS_DIRECTORIES, Sandbox
 from wave_agent.settings import MANAGED_FILE, OF_THE_PROJECT, Place, Settings, project_places
 from wave_agent.snapshot import Snapshot
 from wave_agent.sources import Choice, Gathered, Overlay, Trust, gather_settings, locate, merge_gathered, read_overlay
@@ -254,7 +254,9 @@ def _handed_down(base: Foundation, choice: Choice, gathered: Gathered, *, sandbo
         project=project,
         inner=base.place.inner,
         # Started further out, an agent would not read the settings that hold for this one.
-        directories=tuple(innermost if one == project else one for one in base.directories),
+        directories=tuple(
+            innermost if is_below(one, project) and is_below(innermost, one) else one for one in base.directories
+        ),
         max_turns=base.max_turns,
         overlays=tuple(choice.overlays),
         deny=tuple(text for rule in settings.rules.deny for text in rule.spelt),
@@ -321,10 +323,11 @@ def real_directories(project: str, directories: Sequence[str]) -> tuple[str, ...
 def sandbox_for(foundation: Foundation, session_id: str) -> Sandbox:
     """Raises `SandboxError` where none can be had."""
     project, home, settings = foundation.project, foundation.home, foundation.settings
+    inner = [os.path.join(level, name) for level in foundation.place.levels[1:] for name in SETTINGS_DIRECTORIES]
     return Sandbox.open(
         project=project,
         directories=real_directories(project, settings.additional_directories),
-        protected=foundation.protected,
+        protected=replace(foundation.protected, directories=(*foundation.protected.directories, *inner)),
         state=home,
         outputs=transcript_file(home, project, session_id).with_suffix(""),
         network=settings.sandbox_network,

@@ -81,7 +81,7 @@ class Inheritance(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     def require_inside(self, directory: str) -> None:
         """Raises `SettingsError` if an agent would begin where the agent above may not work."""
-        if not any(_is_below(directory, base) for base in self.directories):
+        if not any(is_below(directory, base) for base in self.directories):
             where = ", ".join(self.directories)
             raise SettingsError(f"The agent that started this one may not work in {directory}, only in {where}.")
 
@@ -130,11 +130,12 @@ def _both(outer: Inheritance, inner: Inheritance) -> Inheritance:
 def _common(some: Sequence[str], others: Sequence[str]) -> tuple[str, ...]:
     """The directories that lie in one of these and in one of those."""
     pairs = [(one, other) for one in some for other in others]
-    found = [one for one, other in pairs if _is_below(one, other)] + [b for a, b in pairs if _is_below(b, a)]
+    found = [one for one, other in pairs if is_below(one, other)] + [b for a, b in pairs if is_below(b, a)]
     return tuple(dict.fromkeys(found))
 
 
-def _is_below(path: str, base: str) -> bool:
+def is_below(path: str, base: str) -> bool:
+    """Or the same."""
     return path == base or path.startswith(base.rstrip("/") + "/")
 
 

@@ -194,5 +194,6 @@ def test_the_workshop_looks_at_other_settings_than_the_agent(project: Project, p
     explained = json.loads(package.wave("hooks", "explain", "PreToolUse", "Read", "--input", '{"file_path": "a"}',
                                         "--json").stdout)  # fmt: skip
     assert explained["facts"]["tool_input"]["file_path"] == str(package.directory / "a")
-    assert package.wave("hooks", "new", "mine", "--event", "Stop", "--yes").returncode == 0
+    made = package.wave("hooks", "new", "mine", "--event", "Stop", "--yes")
+    assert "wave hooks test ../../.wave/hooks/mine.cases.json" in made.stdout
     assert (project.directory / ".wave" / "hooks" / "mine.sh").exists()
