@@ -18,6 +18,7 @@ from wave_agent.cli.tui.agents import Agents
 from wave_agent.cli.tui.app import WaveApp
 from wave_agent.cli.tui.prompt import PromptInput
 from wave_agent.messages import Message, MessageAdded, PromptAccepted, PromptAdded, TextBlock, ToolBlock, ToolUpdated
+from wave_agent.project import Project
 from wave_agent.session import FileSessionStore, Recorder, transcript_file
 from wave_agent.testing import ScriptedModel
 
@@ -86,7 +87,10 @@ async def measure(directory: Path) -> tuple[list[float], list[float]]:
     for resume, answer, times in ((None, "", quiet), (long_session(home, project), long_answer(), busy)):
         options = Options(workdir=project, model_client=ScriptedModel([answer]), trust=True, resume=resume)
         app = WaveApp(
-            Agents(options, project, home), remember=lambda _: None, environment=dict(os.environ), idle=memory.tidy
+            Agents(options, Project.at(project), home),
+            remember=lambda _: None,
+            environment=dict(os.environ),
+            idle=memory.tidy,
         )
         app.prepare()
         memory.settle()

@@ -152,8 +152,8 @@ def layers() -> str:
         "managed": "`/etc/wave/settings.json`",
         "code": "the `hooks` argument of the SDK",
         "user": "`settings.json` in `WAVE_HOME` (default `~/.wave`)",
-        "project": "`.wave/settings.json` in the project",
-        "local": "`.wave/settings.local.json` in the project",
+        "project": "`.wave/settings.json` in a directory of the project",
+        "local": "`.wave/settings.local.json` in a directory of the project",
         "flag": "`--settings FILE`",
     }
     return table(["layer", "from"], [[code(layer), where[layer]] for layer in LAYERS])

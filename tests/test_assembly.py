@@ -20,6 +20,7 @@ from wave_agent.hooks.definitions import HookDefinition, Layer
 from wave_agent.models.base import ModelRequest
 from wave_agent.models.scripted import ScriptedModel
 from wave_agent.permissions import PermissionMode, Rules
+from wave_agent.project import Project as Place
 from wave_agent.rules import parse_rule
 from wave_agent.runs import run
 from wave_agent.settings import Settings, merge_settings
@@ -54,7 +55,7 @@ class Project:
         project_hooks: bool = True,
     ) -> tuple[list[SettingsSource], list[str]]:
         choice = Choice(layers=layers, overlays=overlays, hooks=hooks, trust=trust, project_hooks=project_hooks)
-        gathered = gather_settings(self.home, str(self.directory), choice)
+        gathered = gather_settings(self.home, Place.at(str(self.directory)), choice)
         return [*gathered.sources], [*gathered.notices]
 
     def settings(self, **options: Any) -> Settings:

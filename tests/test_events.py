@@ -27,7 +27,7 @@ from wave_agent.events import (
 )
 from wave_agent.messages import Message, TextBlock
 from wave_agent.models.base import Usage
-from wave_agent.prompt import INSTRUCTION_FILES, INSTRUCTION_LIMIT, project_instructions, system_prompt
+from wave_agent.prompt import system_prompt
 from wave_agent.result import Result
 
 
@@ -157,24 +157,3 @@ def test_the_system_prompt_holds_the_facts_of_this_session(tmp_path: Path) -> No
     prompt = system_prompt(str(tmp_path), today=lambda: date(2031, 2, 3))
     assert f"Project directory: {tmp_path}\n" in prompt
     assert prompt.endswith("Date: 2031-02-03")
-
-
-@pytest.mark.parametrize("name", INSTRUCTION_FILES)
-def test_the_system_prompt_holds_what_the_project_says_about_itself(tmp_path: Path, name: str) -> None:
-    (tmp_path / name).write_bytes(b"Use tabs.\n\xff\n")
-    assert system_prompt(str(tmp_path)).endswith(f"Instructions of this project ({name}):\n\nUse tabs.\n\ufffd")
-
-
-def test_instructions_under_two_names_are_given_once_empty_ones_not_and_long_ones_are_cut(tmp_path: Path) -> None:
-    first, second, *_ = INSTRUCTION_FILES
-    (tmp_path / first).write_text("Use tabs.")
-    (tmp_path / second).symlink_to(tmp_path / first)
-    assert project_instructions(tmp_path) == [f"Instructions of this project ({first}):\n\nUse tabs."]
-    (tmp_path / first).write_text(" \n")
-    assert project_instructions(tmp_path) == []
-    (tmp_path / first).write_text("x" * (INSTRUCTION_LIMIT + 1))
-    (cut,) = project_instructions(tmp_path)
-    assert "[cut here" in cut
-    (tmp_path / first).unlink()
-    (tmp_path / first).mkdir()
-    assert project_instructions(tmp_path) == []

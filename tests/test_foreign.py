@@ -14,6 +14,7 @@ from wave_agent.assembly import Options, lay_foundation
 from wave_agent.foreign import as_foreign
 from wave_agent.hooks.config import parse_settings
 from wave_agent.hooks.definitions import Layer
+from wave_agent.project import Project
 from wave_agent.settings import Settings, merge_settings
 from wave_agent.sources import Choice, Gathered, gather_settings, project_settings
 from wave_agent.testing import Reply, ScriptedModel, call
@@ -41,7 +42,7 @@ class Checkout:
         return file
 
     def gather(self, **choice: Any) -> Gathered:
-        return gather_settings(self.home, str(self.project), Choice(claude_home=self.claude, **choice))
+        return gather_settings(self.home, Project.at(str(self.project)), Choice(claude_home=self.claude, **choice))
 
     def settings(self, **choice: Any) -> Settings:
         return merge_settings(self.gather(**choice).sources)
@@ -50,7 +51,7 @@ class Checkout:
         return [hook.command for hook in self.settings(**choice).hooks.hooks]
 
     def trust(self) -> None:
-        sources = project_settings(self.home, str(self.project))
+        sources = project_settings(self.home, Project.at(str(self.project)))
         found = candidates(sources, str(self.project), file_digest)
         TrustStore(self.home).trust(str(self.project), record_of(sources, str(self.project), found))
 

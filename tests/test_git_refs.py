@@ -9,6 +9,7 @@ import pytest
 
 from tests.cli.project import Project, serving
 from wave_agent import SettingsError, UntrustedHooksError
+from wave_agent.project import Project as Place
 from wave_agent.settings import merge_settings
 from wave_agent.sources import Choice, Gathered, gather_settings
 
@@ -47,7 +48,7 @@ class Repository:
         git(self.root, "commit", "-q", "-m", "a change")
 
     def gather(self, ref: str = "origin/main") -> Gathered:
-        return gather_settings(self.home, str(self.project), Choice(trust_ref=ref))
+        return gather_settings(self.home, Place.at(str(self.project)), Choice(trust_ref=ref))
 
 
 @pytest.fixture(params=["", "packages/one"], ids=["root", "subdirectory"])
@@ -129,7 +130,7 @@ def test_without_a_repository_it_says_so(tmp_path: Path) -> None:
     (tmp_path / ".wave").mkdir()
     (tmp_path / ".wave" / "settings.json").write_text(json.dumps(SETTINGS))
     with pytest.raises(SettingsError, match="not a git repository"):
-        gather_settings(tmp_path / "home", str(tmp_path), Choice(trust_ref="main"))
+        gather_settings(tmp_path / "home", Place.at(str(tmp_path)), Choice(trust_ref="main"))
 
 
 def test_broken_settings_at_the_ref_are_told_with_the_ref(repository: Repository) -> None:

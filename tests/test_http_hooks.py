@@ -13,13 +13,18 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from tests.checkouts import Checkout
 from tests.waiting import until
 from wave_agent import UntrustedHooksError
+from wave_agent.hooks.config import SettingsSource
+from wave_agent.hooks.definitions import Layer
 from wave_agent.hooks.execution import BodyFormat, HookExecutionResult, HookJob, Kind
 from wave_agent.hooks.kinds import is_listed
 from wave_agent.http_hooks import HttpRunner
+from wave_agent.settings import merge_settings
+from wave_agent.strictjson import Document
 
 HERE = Path(__file__).parent
 DENY = {"decision": "block", "reason": "the policy says no"}
@@ -447,3 +452,51 @@ async def test_the_agents_own_key_cannot_be_put_into_a_header(
     assert result.hooks[0].failure == "spawn"
     assert policy.requests == []
     assert os.environ["WAVE_API_KEY"] not in str(result.hooks)
+
+
+# ------------------------------------------------------------------------------------------------- for other agents
+
+
+@pytest.mark.parametrize("body", [b"", b"plain text", b"[1]", json.dumps(DENY).encode()])
+async def test_the_answer_to_a_hook_for_another_agent_is_its_output_as_it_is(policy: PolicyServer, body: bytes) -> None:
+    policy.answers(body)
+    async with runner(hosts=()) as http:
+        result = await http.run(job(policy.url(), is_foreign=True))
+    assert (result.exit_code, result.stdout) == (0, body.decode())
+
+
+@pytest.mark.parametrize(("body", "status"), [(b"no", 403), (b"x" * (1 << 20) + b"x", 200)])
+async def test_a_refusal_or_a_flood_is_a_failure_there_too(policy: PolicyServer, body: bytes, status: int) -> None:
+    policy.answers(body, status)
+    async with runner(hosts=()) as http:
+        assert (await http.run(job(policy.url(), is_foreign=True))).exit_code == 1
+
+
+async def test_it_names_its_own_variables_and_never_the_agents_keys(policy: PolicyServer) -> None:
+    env = {"A": "a", "B": "b", "WAVE_API_KEY": "key"}
+    headers = (("X-All", "[$A|$B|$UNSET]"),)
+    async with runner(hosts=()) as http:
+        wanted = job(policy.url(), is_foreign=True, headers=headers, header_env=("A", "UNSET"), env=env)
+        assert (await http.run(wanted)).success
+        own = replace(wanted, headers=(("X-Key", "$WAVE_API_KEY"),), header_env=("WAVE_API_KEY",))
+        assert "is never sent" in str((await http.run(own)).error)
+    assert [request[1]["x-all"] for request in policy.requests] == ["[a||]"]
+
+
+@pytest.mark.parametrize(
+    ("limit", "told"),
+    [("http_hosts", "its host is not listed in httpHooks.hosts"), ("http_env", "$A, which is not listed")],
+)
+async def test_managed_limits_hold_for_it(policy: PolicyServer, limit: str, told: str) -> None:
+    http = HttpRunner(hosts=(), variables=(), environment={}, limits={limit})
+    wanted = job(policy.url(), is_foreign=True, headers=(("X-A", "$A"),), header_env=("A",), env={"A": "a"})
+    assert told in str((await http.run(wanted)).error)
+    await http.close()
+    assert policy.requests == []
+    source = SettingsSource(Layer.USER, "theirs", Document({"hooks": {"Stop": [ENTRY]}}, {}), foreign=True)
+    managed = SettingsSource(Layer.MANAGED, "managed", Document({"httpHooks": {"hosts": [], "env": []}}, {}))
+    assert merge_settings([source]).issues == ()
+    assert len(merge_settings([source, managed]).issues) == 2
+
+
+ENTRY = {"type": "http", "url": "http://policy/", "headers": {"X-A": "$A"}, "allowedEnvVars": ["A"]}

@@ -15,6 +15,7 @@ from wave_agent.hooks.events import OnFailure
 from wave_agent.model_server import RecordingModelServer
 from wave_agent.models.base import ModelRequest
 from wave_agent.permissions import NOT_LOOSER, PermissionMode
+from wave_agent.project import Project as Place
 from wave_agent.settings import Settings, merge_settings, read_managed
 from wave_agent.sources import Choice, gather_settings
 from wave_agent.testing import Reply, ScriptedModel, call
@@ -34,7 +35,7 @@ def managed(tmp_path: Path) -> Path:
 def gather(tmp_path: Path, managed: Path, added: Path | None = None, **choice: Any) -> Settings:
     (tmp_path / "project").mkdir(exist_ok=True)
     chosen = Choice(managed_file=managed, added_managed=str(added) if added else None, **choice)
-    return merge_settings(gather_settings(tmp_path / "home", str(tmp_path / "project"), chosen).sources)
+    return merge_settings(gather_settings(tmp_path / "home", Place.at(str(tmp_path / "project")), chosen).sources)
 
 
 # ------------------------------------------------------------------------------------------------------------ the files

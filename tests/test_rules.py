@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from wave_agent.rules import PATH_FIELDS, Places, Purpose, Rule, RuleError, parse_rule
+from wave_agent.rules import PATH_FIELDS, Places, Purpose, Rule, RuleError, below, parse_rule
 
 PLACES = Places("/srv/project", "/home/me")
 BOTH = [Purpose.RESTRICT, Purpose.PERMIT]
@@ -406,3 +406,39 @@ def test_what_an_allow_rule_permits_the_same_rule_restricts_too(text: str, comma
     tool_input = dict.fromkeys(["command", *PATH_FIELDS.values()], command)
     if rule.matches(rule.tool, tool_input, PLACES, Purpose.PERMIT):
         assert rule.matches(rule.tool, tool_input, PLACES, Purpose.RESTRICT)
+
+
+# ------------------------------------------------------------------------------------ settings below the project's top
+
+
+@pytest.mark.parametrize(
+    ("rule", "also"),
+    [
+        ("Read(secret/**)", "pkg/[[]a]/secret/**"),
+        ("Read(./secret/x)", "pkg/[[]a]/secret/x"),
+        ("Read(/secret)", "pkg/[[]a]/secret"),
+        ("Read(//etc/passwd)", None),
+        ("Read(~/.ssh/**)", None),
+        ("Read", None),
+        ("Bash(rm:*)", None),
+    ],
+)
+def test_a_rule_of_an_inner_directory_holds_from_there_as_well(rule: str, also: str | None) -> None:
+    found = below(parse_rule(rule), "pkg/[a]")
+    assert found.also == also
+    assert found.spelt == (rule, *([f"Read({also})"] if also else []))
+    assert [parse_rule(text).text for text in found.spelt] == list(found.spelt)
+    assert below(parse_rule(rule), "") == parse_rule(rule)
+
+
+def test_it_matches_in_both_places() -> None:
+    rule = below(parse_rule("Read(secret/**)"), "pkg")
+    for path, expected in (("secret/x", True), ("pkg/secret/x", True), ("other/secret/x", False)):
+        assert rule.matches("Read", {"file_path": f"/srv/project/{path}"}, PLACES) is expected
+
+
+def test_a_search_without_a_path_begins_where_the_agent_was_started() -> None:
+    places = Places("/srv/project", "/home/me", "/srv/project/pkg")
+    assert parse_rule("Grep(pkg/**)").matches("Grep", {"path": "src"}, places)
+    assert parse_rule("Grep(pkg)").matches("Grep", {}, places)
+    assert not parse_rule("Grep(src)").matches("Grep", {}, places)

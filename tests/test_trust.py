@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from wave_agent import Agent, NoticeBlock, SettingsError, UntrustedHooksError
+from wave_agent.project import Project
 from wave_agent.rules import parse_rule
 from wave_agent.settings import merge_settings
 from wave_agent.sources import Choice, Gathered, gather_settings, project_settings
@@ -36,10 +37,10 @@ class Checkout:
         (self.project / ".wave" / name).write_text(json.dumps(content))
 
     def gather(self, **choice: Any) -> Gathered:
-        return gather_settings(self.home, str(self.project), Choice(**choice))
+        return gather_settings(self.home, Project.at(str(self.project)), Choice(**choice))
 
     def trust(self) -> None:
-        sources = project_settings(self.home, str(self.project))
+        sources = project_settings(self.home, Project.at(str(self.project)))
         found = candidates(sources, str(self.project), file_digest)
         TrustStore(self.home).trust(str(self.project), record_of(sources, str(self.project), found))
 
@@ -205,15 +206,15 @@ def test_a_copy_of_the_project_elsewhere_is_not_trusted(checkout: Checkout, tmp_
     shutil.copytree(checkout.project, copy)
     (copy / ".git").write_text(f"gitdir: {checkout.project}/.git/worktrees/copy\n")
     with pytest.raises(UntrustedHooksError):
-        gather_settings(checkout.home, str(copy))
+        gather_settings(checkout.home, Project.at(str(copy)))
 
 
 def test_a_link_to_the_project_is_the_project(checkout: Checkout, tmp_path: Path) -> None:
     checkout.trust()
     (tmp_path / "link").symlink_to(checkout.project)
-    from wave_agent.assembly import find_places
+    from wave_agent.assembly import locate_project
 
-    project, home = find_places(tmp_path / "link", {"WAVE_HOME": str(checkout.home)})
+    project, home = locate_project(tmp_path / "link", {"WAVE_HOME": str(checkout.home)})
     assert len(gather_settings(home, project).sources) == 1
 
 
@@ -364,7 +365,7 @@ def test_rules_allowed_for_always_count_in_that_project_alone(checkout: Checkout
     checkout.settings({})
     TrustStore(checkout.home).remember_rule(str(checkout.project), "Bash(make test)")
     assert merge_settings(checkout.gather().sources).rules.allow == (parse_rule("Bash(make test)"),)
-    assert merge_settings(gather_settings(checkout.home, str(checkout.home)).sources).rules.allow == ()
+    assert merge_settings(gather_settings(checkout.home, Project.at(str(checkout.home))).sources).rules.allow == ()
     assert not (checkout.project / ".wave" / "settings.local.json").exists()
 
 

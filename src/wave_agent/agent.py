@@ -42,6 +42,7 @@ from wave_agent.events import (
 from wave_agent.hook_runners import hook_runner_for
 from wave_agent.hooks.events import HookEvent
 from wave_agent.hooks.execution import HookRunner
+from wave_agent.instructions import instructions
 from wave_agent.leftovers import Leftovers, holder_of
 from wave_agent.loop import Status, Turn
 from wave_agent.messages import BlockAdded, Change, Message, MessageManager, NoticeBlock, ToolUpdated
@@ -98,7 +99,7 @@ class Agent:
         """What came of the last prompt."""
         self._leftovers = leftovers or Leftovers(self.home, path)
         before = resumed or Resumed()
-        self._log = SessionLog(store or FileSessionStore(path), session_id, foundation.project, before)
+        self._log = SessionLog(store or FileSessionStore(path), session_id, foundation.place, before)
         self._messages = MessageManager(before.messages, self._changed, before.compacted)
         self._tools = {tool.name: tool for tool in tools}
         self._model = model
@@ -204,7 +205,10 @@ class Agent:
         settings, environment, notices = foundation.settings, foundation.environment, [*foundation.notices]
         project, home = foundation.project, foundation.home
         changes = FileChanges()
-        system = default_system_prompt(project) if options.system_prompt is None else options.system_prompt
+        system = options.system_prompt
+        if system is None:
+            told = instructions(foundation.place, home, foundation.claude_home)
+            system = default_system_prompt(project, start=foundation.place.start, instructions=told)
         session_id = str(uuid.uuid4()) if options.resume is None else options.resume
         path = transcript_file(home, project, session_id)
         leftovers = Leftovers(home, path)
@@ -257,8 +261,13 @@ class Agent:
 
     @property
     def project(self) -> str:
-        """The directory that it works in, as a real path."""
+        """The project's directory, as a real path."""
         return self._foundation.project
+
+    @property
+    def cwd(self) -> str:
+        """Where it was started, in the project's directory or below: commands and relative paths begin there."""
+        return self._foundation.place.start
 
     @property
     def messages(self) -> list[Message]:

@@ -16,17 +16,18 @@ from wave_agent.hooks.definitions import Layer
 from wave_agent.hooks.execution import HookRunner
 from wave_agent.models.base import Model, ModelRequest
 from wave_agent.models.windows import Window
-from wave_agent.nesting import Inheritance, inherited, restricted
+from wave_agent.nesting import Inheritance, inherited, is_below, restricted
 from wave_agent.permissions import NOT_LOOSER, PermissionMode
-from wave_agent.protected import protected_paths
+from wave_agent.project import Project
+from wave_agent.protected import ProtectedPaths, protected_paths
 from wave_agent.result import Callbacks
-from wave_agent.sandbox import Sandbox
-from wave_agent.settings import MANAGED_FILE, OF_THE_PROJECT, Settings, merge_settings, settings_files
+from wave_agent.sandbox import SETTINGS_DIRECTORIES, Sandbox
+from wave_agent.settings import MANAGED_FILE, OF_THE_PROJECT, Place, Settings, project_places
 from wave_agent.snapshot import Snapshot
-from wave_agent.sources import Choice, Gathered, Overlay, Trust, gather_settings, read_overlay
+from wave_agent.sources import Choice, Gathered, Overlay, Trust, gather_settings, locate, merge_gathered, read_overlay
 from wave_agent.tools.base import Tool
 from wave_agent.transcript import transcript_file
-from wave_agent.trust import ProjectTrust, Record, rest_digest
+from wave_agent.trust import ProjectTrust, Record, TrustStore, rest_digest
 
 
 class Options(Struct, frozen=True, kw_only=True):
@@ -66,24 +67,48 @@ class Options(Struct, frozen=True, kw_only=True):
 
 def find_places(workdir: str | os.PathLike[str] | None, environment: Mapping[str, str]) -> tuple[str, Path]:
     """The project's real path, and the directory of the agent's own state."""
+    project, home = locate_project(workdir, environment)
+    return project.directory, home
+
+
+def locate_project(
+    workdir: str | os.PathLike[str] | None, environment: Mapping[str, str], choice: Choice | None = None
+) -> tuple[Project, Path]:
+    """The project around a directory (default: the current one), and the directory of the agent's own state."""
+    start, home = _start_of(workdir), _home_of(environment)
+    return locate(start, home, choice or Choice(claude_home=claude_home(environment))), home
+
+
+def locate_for(options: Options, environment: Mapping[str, str]) -> tuple[Project, Path]:
+    """The project that an agent with these options would work in, and the directory of its state."""
+    return locate_project(options.workdir, environment, _chosen(options, environment))
+
+
+def _start_of(workdir: str | os.PathLike[str] | None) -> str:
     try:
-        project = os.path.realpath(workdir or os.getcwd())
+        start = os.path.realpath(workdir or os.getcwd())
     except FileNotFoundError:
         raise SettingsError("The current directory no longer exists.") from None
-    if not os.path.isdir(project):
-        raise SettingsError(f"There is no directory {project} to work in.")
-    return project, Path(environment.get("WAVE_HOME") or Path.home() / ".wave").absolute()
+    if not os.path.isdir(start):
+        raise SettingsError(f"There is no directory {start} to work in.")
+    return start
+
+
+def _home_of(environment: Mapping[str, str]) -> Path:
+    return Path(environment.get("WAVE_HOME") or Path.home() / ".wave").absolute()
 
 
 class Foundation(Struct, frozen=True, kw_only=True):
     """What an agent stands on: where it works, the settings that count, how much it may."""
 
-    project: str
+    place: Project
     home: Path
     environment: Mapping[str, str]
     settings: Settings
     mode: PermissionMode
     max_turns: int | None
+    directories: tuple[str, ...]
+    """What counts as inside the project, as real paths."""
     handed_down: Inheritance | None = None
     """What holds for agents that its tools start."""
     above: Inheritance | None = None
@@ -92,8 +117,23 @@ class Foundation(Struct, frozen=True, kw_only=True):
     trust: ProjectTrust = ProjectTrust()
     snapshot: Snapshot = Snapshot()
     notices: tuple[str, ...] = ()
+    claude_home: Path | None = None
+    """Where the user keeps settings and instructions for other agents, if those count."""
     unused_hooks: tuple[str, ...] = ()
     """The project's hooks for other agents, if nobody has said yet whether they count."""
+
+    @property
+    def project(self) -> str:
+        """The project's directory."""
+        return self.place.directory
+
+    @property
+    def protected(self) -> ProtectedPaths:
+        """The files by which the agent could rewrite its own guards."""
+        files = self.snapshot.files
+        return protected_paths(
+            self.project, self.home, self.settings.hooks.hooks, settings=files, start=self.place.start
+        )
 
 
 def lay_foundation(options: Options, environment: Mapping[str, str]) -> Foundation:
@@ -102,30 +142,32 @@ def lay_foundation(options: Options, environment: Mapping[str, str]) -> Foundati
     if above is not None:
         above.require_complete()
         environment = {**environment, "WAVE_HOME": above.home}
-    project, home = find_places(options.workdir, environment)
-    choice, notices = _choice(options, environment, above, project)
+    start, home = _start_of(options.workdir), _home_of(environment)
+    choice, notices = _choice(options, environment, above, start)
+    project = locate(start, home, choice)
+    if above is not None:
+        choice = replace(choice, record=_inherited_record(above, project, home))
     gathered = gather_settings(home, project, choice)
-    settings = merge_settings(gathered.sources)
+    settings = merge_gathered(gathered, project)
     settings.require_usable()
     mode, told = mode_for(options.permission_mode, settings, above)
     limit = limit_for(options.max_turns)
-    by_layer = settings_files(home, project)
+    directories = real_directories(project.directory, (project.directory, *settings.additional_directories))
     base = Foundation(
-        project=project,
+        place=project,
         home=home,
         environment=environment,
         settings=settings,
         mode=mode,
         max_turns=limit if above is None else above.restricted_turns(limit),
+        directories=directories if above is None else above.restricted_directories(directories),
         # Below a sandbox everything runs in it already, and cannot make one of its own.
         sandbox=options.sandbox and not (above and above.sandbox),
         above=above,
         trust=gathered.trust,
-        snapshot=Snapshot(
-            gathered.files,
-            {str(file): _SOURCES[layer] for layer, file in by_layer.items()},
-        ),
+        snapshot=Snapshot(gathered.files, _known_as(home, project)),
         notices=(*notices, *gathered.notices, *told, *map(str, settings.issues)),
+        claude_home=choice.claude if gathered.foreign else None,
         unused_hooks=gathered.unused,
     )
     return replace(base, handed_down=_handed_down(base, choice, gathered, sandbox=bool(above and above.sandbox)))
@@ -140,11 +182,23 @@ _SOURCES: Mapping[str, str] = {
 """What hooks of ConfigChange know the files by."""
 
 
-def _choice(
-    options: Options, environment: Mapping[str, str], above: Inheritance | None, project: str
-) -> tuple[Choice, list[str]]:
-    """Which settings to use. Below another agent, what the caller says can only tighten."""
-    choice = Choice(
+def _known_as(home: Path, project: Project) -> Mapping[str, str]:
+    places = [Place(Layer.MANAGED, MANAGED_FILE), Place(Layer.USER, home / "settings.json")]
+    return {str(place.file): _SOURCES[place.layer] for place in (*places, *project_places(home, project))}
+
+
+def _inherited_record(above: Inheritance, project: Project, home: Path) -> Record | None:
+    """What the agent above has trusted in this project. It has not seen the settings of other directories of it; what
+    is trusted in those is the user's to say."""
+    if project.directory != above.project:
+        return None
+    stored = TrustStore(home).read(project.directory)
+    return above.record.laid_over(stored.only(stored.directories - set(above.inner)))
+
+
+def _chosen(options: Options, environment: Mapping[str, str]) -> Choice:
+    """What the caller says about the settings to use."""
+    return Choice(
         layers=options.setting_sources,
         overlays=[os.path.abspath(one) if not isinstance(one, Mapping) else one for one in options.overlays],
         hooks=options.hooks,
@@ -156,9 +210,16 @@ def _choice(
         plugins=[os.path.abspath(directory) for directory in options.plugins],
         claude_home=claude_home(environment),
     )
+
+
+def _choice(
+    options: Options, environment: Mapping[str, str], above: Inheritance | None, start: str
+) -> tuple[Choice, list[str]]:
+    """Which settings to use. Below another agent, what the caller says can only tighten."""
+    choice = _chosen(options, environment)
     if above is None:
         return choice, []
-    above.require_inside(project)
+    above.require_inside(start)
     kept, dropped = restricted([read_overlay(one) for one in choice.overlays])
     refused = [*dict.fromkeys(dropped)]
     refused += ["trust"] if choice.trust or choice.trust_ref else []
@@ -172,7 +233,6 @@ def _choice(
         overlays=[*above.overlays, inherited_rules, *kept],
         trust=False,
         trust_ref=None,
-        record=above.record if project == above.project else None,
         project_hooks=above.project_hooks,
         added_managed=above.added_managed or choice.added_managed,
         plugins=above.plugins,
@@ -183,17 +243,24 @@ def _choice(
 def _handed_down(base: Foundation, choice: Choice, gathered: Gathered, *, sandbox: bool) -> Inheritance:
     """`sandbox`: this agent runs in one itself."""
     settings, project = base.settings, base.project
+    innermost = os.path.normpath(
+        os.path.join(project, max((one.inner for one in gathered.sources), key=len, default=""))
+    )
     theirs = [source for source in gathered.sources if source.layer in OF_THE_PROJECT]
     in_code = any(hook.layer is Layer.CODE for hook in settings.hooks.hooks)
     return Inheritance(
         mode=base.mode,
         home=str(base.home),
         project=project,
-        directories=real_directories(project, (project, *settings.additional_directories)),
+        inner=base.place.inner,
+        # Started further out, an agent would not read the settings that hold for this one.
+        directories=tuple(
+            innermost if is_below(one, project) and is_below(innermost, one) else one for one in base.directories
+        ),
         max_turns=base.max_turns,
         overlays=tuple(choice.overlays),
-        deny=tuple(rule.text for rule in settings.rules.deny),
-        ask=tuple(rule.text for rule in settings.rules.ask),
+        deny=tuple(text for rule in settings.rules.deny for text in rule.spelt),
+        ask=tuple(text for rule in settings.rules.ask for text in rule.spelt),
         strict=settings.strict_hooks,
         project_hooks=choice.project_hooks,
         sandbox=base.sandbox or sandbox,
@@ -256,10 +323,11 @@ def real_directories(project: str, directories: Sequence[str]) -> tuple[str, ...
 def sandbox_for(foundation: Foundation, session_id: str) -> Sandbox:
     """Raises `SandboxError` where none can be had."""
     project, home, settings = foundation.project, foundation.home, foundation.settings
+    inner = [os.path.join(level, name) for level in foundation.place.levels[1:] for name in SETTINGS_DIRECTORIES]
     return Sandbox.open(
         project=project,
         directories=real_directories(project, settings.additional_directories),
-        protected=protected_paths(project, home, settings.hooks.hooks, settings=foundation.snapshot.files),
+        protected=replace(foundation.protected, directories=(*foundation.protected.directories, *inner)),
         state=home,
         outputs=transcript_file(home, project, session_id).with_suffix(""),
         network=settings.sandbox_network,

@@ -137,7 +137,7 @@ class CallRunner:
         self._now = now
         self._begun: set[str] = set()
         """Calls whose tool was started."""
-        self._places = Places(hooks.session.project_dir, hooks.session.home)
+        self._places = Places(hooks.session.project_dir, hooks.session.home, hooks.session.start)
 
     def allow(self, rule: Rule) -> None:
         """From now on, what the rule speaks of runs without a question that the mode would ask."""
@@ -170,7 +170,7 @@ class CallRunner:
             return self._refuse(call, call.problem)
         changed, later = _Changed(call.parameters, Answered.NOBODY), ()
         while True:
-            judged = await self._before(call, tool, tool.normalise(changed.tool_input, self._places.project))
+            judged = await self._before(call, tool, tool.normalise(changed.tool_input, str(self._context.cwd)))
             later = (*later, *self._apply(judged, call))
             if judged.flow in (Flow.SKIP_TOOL, Flow.END_TURN):
                 return CallEnd(later, ends_turn=judged.flow is Flow.END_TURN)
@@ -468,8 +468,8 @@ class CallRunner:
         return {"tool_name": call.name, "tool_input": tool_input, "tool_use_id": call.id}
 
     def _tool_facts(self, tool: Tool) -> ToolFacts:
-        project = self._places.project
-        return ToolFacts(nullable=tool.nullable(), normalise=lambda tool_input: tool.normalise(tool_input, project))
+        start = str(self._context.cwd)
+        return ToolFacts(nullable=tool.nullable(), normalise=lambda tool_input: tool.normalise(tool_input, start))
 
 
 def _note(event: HookEvent, hook: str, text: str) -> TextBlock:

@@ -4,6 +4,7 @@ Of such a file count its hooks, its permission rules and, once it is trusted, it
 another program's business.
 """
 
+import hashlib
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -16,10 +17,11 @@ from wave_agent.errors import SettingsError
 from wave_agent.hooks.config import SettingsSource
 from wave_agent.hooks.definitions import Layer
 from wave_agent.hooks.events import EVENTS, NEVER_HERE
+from wave_agent.project import Project
 from wave_agent.rules import RuleError, parse_rule
-from wave_agent.settings import RESTRICTIONS, read_source
+from wave_agent.settings import RESTRICTIONS, Place, project_places, read_place, read_source
 from wave_agent.strictjson import Document
-from wave_agent.strictjson import Path as Place
+from wave_agent.strictjson import Path as Where
 
 PROJECT_FILES: Mapping[str, Layer] = {
     ".claude/settings.json": Layer.PROJECT,
@@ -37,27 +39,26 @@ def claude_home(environment: Mapping[str, str]) -> Path:
     return Path(environment.get("CLAUDE_CONFIG_DIR") or Path.home() / ".claude").absolute()
 
 
-def foreign_files(project: str, user_directory: Path) -> list[tuple[Layer, Path]]:
+def foreign_files(home: Path, project: Project, user_directory: Path) -> list[Place]:
     """The user's first, so that what is the user's own is not taken for a project's."""
-    of_the_project = [(layer, Path(project) / name) for name, layer in PROJECT_FILES.items()]
-    return [(Layer.USER, user_directory / "settings.json"), *of_the_project]
+    return [Place(Layer.USER, user_directory / "settings.json"), *project_places(home, project, PROJECT_FILES)]
 
 
-def read_foreign(files: Iterable[tuple[Layer, Path]], known: Iterable[Path]) -> Iterator[SettingsSource]:
+def read_foreign(files: Iterable[Place], known: Iterable[Path]) -> Iterator[SettingsSource]:
     """What stands in these files. One that is the same as a `known` one by another name is left out.
 
     Raises `SettingsError`.
     """
     seen = {os.path.realpath(file) for file in known}
-    for layer, file in files:
-        real = os.path.realpath(file)
-        source = read_source(layer, file) if real not in seen else None
+    for place in files:
+        real = os.path.realpath(place.file)
+        source = read_place(place) if real not in seen else None
         seen.add(real)
         if source is not None:
             yield as_foreign(source)
 
 
-def look_at_foreign(files: Iterable[tuple[Layer, Path]], known: Iterable[Path]) -> Iterator[SettingsSource]:
+def look_at_foreign(files: Iterable[Place], known: Iterable[Path]) -> Iterator[SettingsSource]:
     """The same of files that do not count: what is wrong with one of them is nobody's concern."""
     known = list(known)
     for one in files:
@@ -67,8 +68,10 @@ def look_at_foreign(files: Iterable[tuple[Layer, Path]], known: Iterable[Path]) 
             continue
 
 
-def read_plugin(directory: str) -> SettingsSource | None:
-    """The hooks of a plugin; None if it has none. Raises `SettingsError`."""
+def read_plugin(directory: str, home: Path) -> SettingsSource | None:
+    """The hooks of a plugin; None if it has none. What it has to remember, it keeps below the agent's own directory.
+
+    Raises `SettingsError`."""
     if not os.path.isdir(directory):
         raise SettingsError(f"There is no plugin directory {directory}.")
     root = os.path.abspath(directory)
@@ -77,7 +80,15 @@ def read_plugin(directory: str) -> SettingsSource | None:
         return None
     taken = as_foreign(source)
     hooks = {"hooks": taken.document.value.get("hooks", {})}
-    return replace(taken, plugin_root=root, document=Document(hooks, taken.document.lines))
+    document = Document(hooks, taken.document.lines)
+    return replace(taken, plugin_root=root, plugin_data=str(_plugin_data(root, home)), document=document)
+
+
+def _plugin_data(root: str, home: Path) -> Path:
+    """Of two plugins with one name, each has its own."""
+    real = os.path.realpath(root)
+    name = re.sub(r"[^A-Za-z0-9_.-]", "-", os.path.basename(real)) or "plugin"
+    return home / "plugins" / "data" / f"{name}-{hashlib.sha256(os.fsencode(real)).hexdigest()[:8]}"
 
 
 def as_foreign(source: SettingsSource) -> SettingsSource:
@@ -98,7 +109,7 @@ def _with_hooks(document: Document) -> Document:
     if "hooks" in found or not any(key in EVENTS or key in NEVER_HERE for key in found):
         return document
     events = {key: found[key] for key in found if isinstance(found[key], list)}
-    lines: dict[Place, int] = {("hooks", *place): line for place, line in document.lines.items()}
+    lines: dict[Where, int] = {("hooks", *place): line for place, line in document.lines.items()}
     return Document({"hooks": events}, {(): 1, **lines})
 
 

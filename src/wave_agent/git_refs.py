@@ -7,35 +7,41 @@ import subprocess
 from contextlib import suppress
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from wave_agent.errors import SettingsError
 from wave_agent.foreign import PROJECT_FILES, as_foreign
 from wave_agent.hooks.config import SettingsSource, parse_settings
-from wave_agent.settings import OF_THE_PROJECT, settings_files
+from wave_agent.project import Project
+from wave_agent.settings import Place, project_places
 from wave_agent.trust import Record, candidates, digest_of, record_of
 
 _PATIENCE = 30.0
 
 
-def record_at(ref: str, project: str) -> Record:
+def record_at(ref: str, project: Project, home: Path) -> Record:
     """What the project's hooks and settings are at this ref. Raises `SettingsError`."""
-    tree = _Tree(ref, project)
+    tree = _Tree(ref, project.directory)
     sources: list[SettingsSource] = []
-    for layer, file in settings_files(Path(project), project).items():
-        content = tree.read(str(file)) if layer in OF_THE_PROJECT else None
-        if content is None:
-            continue
+    for place in project_places(home, project):
         try:
-            sources.append(parse_settings(content.decode(errors="replace"), layer, str(file)))
+            sources += _settings_at(tree, place)
         except SettingsError as error:
             raise SettingsError(f"At {ref}: {error}") from None
-    for name, layer in PROJECT_FILES.items():
-        content = tree.read(os.path.join(project, name))
+    for place in project_places(home, project, PROJECT_FILES):
         # Whether they count is not known here. One that cannot be read is not trusted, and told if it does.
         with suppress(SettingsError):
-            if content is not None:
-                text = content.decode(errors="replace")
-                sources.append(as_foreign(parse_settings(text, layer, os.path.join(project, name))))
-    return record_of(sources, project, candidates(sources, project, tree.digest))
+            sources += map(as_foreign, _settings_at(tree, place))
+    return record_of(sources, project.directory, candidates(sources, project.directory, tree.digest))
+
+
+def _settings_at(tree: "_Tree", place: Place) -> list[SettingsSource]:
+    """What the file held, if it was there."""
+    content = tree.read(str(place.file))
+    if content is None:
+        return []
+    found = parse_settings(content.decode(errors="replace"), place.layer, str(place.file))
+    return [replace(found, inner=place.inner)]
 
 
 class _Tree:

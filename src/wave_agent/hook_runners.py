@@ -29,4 +29,9 @@ def _workers(ledger: Ledger) -> HookRunner:
 def _http(settings: Settings, environment: Mapping[str, str]) -> HookRunner:
     from wave_agent.http_hooks import HttpRunner  # lazy: only for hooks that ask a service
 
-    return HttpRunner(hosts=settings.http_hosts, variables=settings.http_env, environment=environment)
+    return HttpRunner(
+        hosts=settings.http_hosts,
+        variables=settings.http_env,
+        environment=environment,
+        limits={"http_hosts", "http_env"} & settings.managed,
+    )

@@ -7,7 +7,7 @@ import asyncio
 import json
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from wave_agent.credentials import AGENT_KEYS
@@ -38,11 +38,23 @@ class _RefusedError(Exception):
 class HttpRunner:
     """Runs hooks of the kind `http`, over connections that are kept."""
 
-    def __init__(self, *, hosts: Sequence[str], variables: Sequence[str], environment: Mapping[str, str]) -> None:
-        """`hosts` may be asked, and `variables` may stand in headers. `environment` names proxies and certificates."""
+    def __init__(
+        self,
+        *,
+        hosts: Sequence[str],
+        variables: Sequence[str],
+        environment: Mapping[str, str],
+        limits: Collection[str] = (),
+    ) -> None:
+        """`hosts` may be asked, and `variables` may stand in headers. `environment` names proxies and certificates.
+
+        A hook written for another agent may ask its own host and name its own variables, unless `limits` says that
+        `http_hosts` or `http_env` hold for it too.
+        """
         self._hosts = hosts
         self._variables = variables
         self._environment = environment
+        self._limits = limits
         self._transports: dict[tuple[str, Headers], Transport] = {}
 
     async def run(self, job: HookJob) -> HookExecutionResult:
@@ -80,13 +92,16 @@ class HttpRunner:
         before, after = _AROUND[job.body_format]
         async with self._transport(job).post(before + (job.stdin or b"{}") + after, job.timeout, ends) as response:
             body = await response.body(job.timeout, _CAP + 1)
+        if job.is_foreign and 200 <= response.status < 300 and len(body) <= _CAP:
+            return body.decode(errors="replace")  # as it is at home: nothing and plain text are outputs as well
         return _output(response, body, job.body_format)
 
     def _transport(self, job: HookJob) -> Transport:
         """Made anew only if the headers have changed: the connections stay."""
-        if not is_listed(job.command, self._hosts):
+        anywhere = job.is_foreign and "http_hosts" not in self._limits
+        if not anywhere and not is_listed(job.command, self._hosts):
             raise _RefusedError(f"{job.command}: its host is not listed in httpHooks.hosts")
-        headers = tuple((name, _sendable(name, self._filled(name, value, job.env))) for name, value in job.headers)
+        headers = tuple((name, _sendable(name, self._filled(name, value, job))) for name, value in job.headers)
         found = self._transports.get((job.command, headers))
         if found is None:
             endpoint = endpoint_at(job.command)
@@ -96,20 +111,26 @@ class HttpRunner:
             self._transports[job.command, headers] = found
         return found
 
-    def _filled(self, name: str, value: str, env: Mapping[str, str]) -> str:
-        """The value of a header with its variables put in: `$NAME` or `${NAME}`, and `$$` for a dollar."""
+    def _filled(self, name: str, value: str, job: HookJob) -> str:
+        """The value of a header with its variables put in: `$NAME` or `${NAME}`, and `$$` for a dollar.
+
+        Of a hook for another agent, what it does not list or what is not set stands for nothing, as at home.
+        """
+        of_its_own = job.is_foreign and "http_env" not in self._limits
 
         def fill(match: re.Match[str]) -> str:
             if match[1]:
                 return "$"
             variable = match[2] or match[3]
-            if variable not in self._variables:
-                raise _RefusedError(f"header {name} names ${variable}, which is not listed in httpHooks.env")
             if variable in AGENT_KEYS:
                 raise _RefusedError(f"header {name} names ${variable}, which is the agent's own and is never sent")
-            if variable not in env:
+            if of_its_own:
+                return job.env.get(variable, "") if variable in (*job.header_env, *self._variables) else ""
+            if variable not in self._variables:
+                raise _RefusedError(f"header {name} names ${variable}, which is not listed in httpHooks.env")
+            if variable not in job.env:
                 raise _RefusedError(f"header {name} names ${variable}, which is not set")
-            return env[variable]
+            return job.env[variable]
 
         return HEADER_VARIABLE.sub(fill, value)
 

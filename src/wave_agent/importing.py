@@ -129,7 +129,7 @@ def _as_own(entry: Any, hook: HookDefinition) -> tuple[Any, str]:
     """The entry so that it runs as before, and what had to be changed for that."""
     command, note = hook.command, ""
     if hook.plugin_root and command != (entry if isinstance(entry, str) else entry["command"]).strip():
-        note = "the plugin's directory is written into it; CLAUDE_PLUGIN_ROOT is not set for it any more"
+        note = "the plugin's directory is written into it; CLAUDE_PLUGIN_ROOT and _DATA are not set for it any more"
     if hook.args is None and is_bare_path(command):
         command = f'"{command}"'
         note = note or "quoted, so that it gets no arguments, as before"

@@ -43,6 +43,18 @@ def hook_files(hook: HookDefinition, project: str) -> tuple[str, ...]:
     return _FILES[hook.kind](hook, project)
 
 
+def misplaced_file(hook: HookDefinition, project: str) -> str | None:
+    """Of a hook in the settings of a directory below the project's own: a file that it names by a path that leads
+    there from that directory, but not from the project's, where hooks run. Relative to that directory."""
+    if not hook.inner:
+        return None
+    own = os.path.join(project, hook.inner)
+    there = {os.path.relpath(file, own) for file in hook_files(hook, own) if os.path.isfile(file)}
+    here = {os.path.relpath(file, project) for file in hook_files(hook, project) if os.path.isfile(file)}
+    inside = (file for file in sorted(there - here) if not file.startswith("../"))
+    return next(inside, None)
+
+
 def target_file(target: str, project: str) -> str:
     """The file in `FILE:FUNCTION`."""
     return _absolute(target.rpartition(":")[0], project, project)

@@ -35,6 +35,8 @@ class Inheritance(Struct, frozen=True, kw_only=True, omit_defaults=True):
     project: str
     directories: tuple[str, ...]
     """Where it may work, real paths."""
+    inner: tuple[str, ...] = ("",)
+    """The directories of the project whose settings `record` speaks of, relative to it."""
     max_turns: int | None = None
     overlays: tuple[Any, ...] = ()
     """Settings that the user named: paths and objects."""
@@ -73,11 +75,15 @@ class Inheritance(Struct, frozen=True, kw_only=True, omit_defaults=True):
         limits = [limit for limit in (asked, self.max_turns) if limit is not None]
         return min(limits, default=None)
 
-    def require_inside(self, project: str) -> None:
-        """Raises `SettingsError` if the project lies where the agent above may not work."""
-        if not any(_is_below(project, base) for base in self.directories):
+    def restricted_directories(self, asked: Sequence[str]) -> tuple[str, ...]:
+        """The first of those that were asked for stays the first."""
+        return _common(asked, self.directories)
+
+    def require_inside(self, directory: str) -> None:
+        """Raises `SettingsError` if an agent would begin where the agent above may not work."""
+        if not any(is_below(directory, base) for base in self.directories):
             where = ", ".join(self.directories)
-            raise SettingsError(f"The agent that started this one may not work in {project}, only in {where}.")
+            raise SettingsError(f"The agent that started this one may not work in {directory}, only in {where}.")
 
     def require_complete(self) -> None:
         """Raises `SettingsError` if a guard of the agent above could not be handed down."""
@@ -124,11 +130,12 @@ def _both(outer: Inheritance, inner: Inheritance) -> Inheritance:
 def _common(some: Sequence[str], others: Sequence[str]) -> tuple[str, ...]:
     """The directories that lie in one of these and in one of those."""
     pairs = [(one, other) for one in some for other in others]
-    found = [one for one, other in pairs if _is_below(one, other)] + [b for a, b in pairs if _is_below(b, a)]
+    found = [one for one, other in pairs if is_below(one, other)] + [b for a, b in pairs if is_below(b, a)]
     return tuple(dict.fromkeys(found))
 
 
-def _is_below(path: str, base: str) -> bool:
+def is_below(path: str, base: str) -> bool:
+    """Or the same."""
     return path == base or path.startswith(base.rstrip("/") + "/")
 
 

@@ -1,15 +1,8 @@
 """The system prompt: short, and true of this session."""
 
 import platform
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import date
-from pathlib import Path
-
-from wave_agent.text import clip
-
-INSTRUCTION_FILES = ("AGENTS.md", "CLAUDE.md")
-INSTRUCTION_LIMIT = 40_000
-"""Characters of each."""
 
 _INSTRUCTIONS = """\
 You are Wave, a coding agent. You work in the user's project with the tools you are given, until the job is done.
@@ -22,20 +15,14 @@ You are Wave, a coding agent. You work in the user's project with the tools you 
 - Answer briefly. Say what you did and what the user has to know, not every step."""
 
 
-def system_prompt(project_dir: str, *, today: Callable[[], date] = date.today) -> str:
-    """Instructions, the facts of the environment, and what the project says about itself."""
-    facts = f"Project directory: {project_dir}\nSystem: {platform.system()}\nDate: {today().isoformat()}"
-    return "\n\n".join([_INSTRUCTIONS, facts, *project_instructions(Path(project_dir))])
+def system_prompt(
+    project_dir: str, *, start: str = "", instructions: Sequence[str] = (), today: Callable[[], date] = date.today
+) -> str:
+    """Instructions, the facts of the environment, and what the user and the project say.
 
-
-def project_instructions(project: Path) -> list[str]:
-    """The instruction files of a project, each once, whatever names it has."""
-    found: dict[str, str] = {}
-    for name in INSTRUCTION_FILES:
-        try:
-            text = (project / name).read_text(encoding="utf-8", errors="replace").strip()
-        except OSError:
-            continue
-        if text:
-            found.setdefault(text, f"Instructions of this project ({name}):\n\n{clip(text, INSTRUCTION_LIMIT)}")
-    return list(found.values())
+    `start` is where the agent was started, if not in the project's directory.
+    """
+    facts = [f"Project directory: {project_dir}", f"System: {platform.system()}", f"Date: {today().isoformat()}"]
+    if start not in ("", project_dir):
+        facts.insert(1, f"Working directory: {start} (commands and relative paths start here)")
+    return "\n\n".join([_INSTRUCTIONS, "\n".join(facts), *instructions])

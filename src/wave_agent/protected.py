@@ -150,12 +150,14 @@ def protected_paths(
     home: Path | None = None,
     *,
     settings: Iterable[str] = (),
+    start: str = "",
 ) -> ProtectedPaths:
     """What is protected in this project, whether it exists yet or not. `state` is the agent's own directory.
 
-    `settings` are the files that this session's settings came from.
+    `settings` are the files that this session's settings may come from; it begins in `start`, if not where the project
+    does.
     """
-    git = _git_directories(Path(project))
+    git = list(dict.fromkeys((*_git_directories(Path(project)), *_git_directories(Path(start or project)))))
     files = [os.path.join(project, name) for name in PROJECT_FILES]
     files += [str(directory / name) for directory in git for name in GIT_FILES]
     files += [str(state / name) for name in STATE_FILES]

@@ -54,8 +54,8 @@ class Judge(Struct, frozen=True, kw_only=True):
                 tool.parse(tool_input)
         except ToolInputError as error:
             return Permission(answer=Answer.DENY, by="the input does not fit the tool", for_model=str(error))
-        project = Path(self.places.project)
-        context = ToolContext(project_dir=project, environment=self.environment, outputs=project)
+        project, start = Path(self.places.project), Path(self.places.start or self.places.project)
+        context = ToolContext(project_dir=project, start=start, environment=self.environment, outputs=project)
         call = subject_of(tool, tool_input, context, self.directories, self.protected)
         return decide(call, self.mode, self.rules, hooks, self.places)
 
@@ -141,10 +141,11 @@ async def _rehearse(bench: Bench, subject: Subject, scratch: Path) -> Rehearsal:
     )
     judge = bench.judge if subject.mode is None else replace(bench.judge, mode=subject.mode)
     tool = bench.tools.get(subject.tool or "")
-    facts = normalised(subject, tool, judge.places.project)
+    start = judge.places.start or judge.places.project
+    facts = normalised(subject, tool, start)
     try:
         outcome = await manager.run(
-            subject.event, facts, permission_mode=judge.mode.value, tool=_tool_facts(tool, judge.places.project)
+            subject.event, facts, permission_mode=judge.mode.value, tool=_tool_facts(tool, start)
         )
     finally:
         await manager.close()
@@ -161,11 +162,11 @@ async def _rehearse(bench: Bench, subject: Subject, scratch: Path) -> Rehearsal:
     )
 
 
-def normalised(subject: Subject, tool: Tool | None, project: str) -> dict[str, Any]:
+def normalised(subject: Subject, tool: Tool | None, start: str) -> dict[str, Any]:
     """The facts as hooks see them: paths in a tool's input are absolute."""
     facts = dict(subject.facts)
     if tool is not None and "tool_input" in facts:
-        facts["tool_input"] = tool.normalise(facts["tool_input"], project)
+        facts["tool_input"] = tool.normalise(facts["tool_input"], start)
     return facts
 
 
@@ -173,17 +174,21 @@ def _session(places: Places, scratch: Path) -> SessionFacts:
     session_id = str(uuid.uuid4())
     transcript = scratch / f"{session_id}.jsonl"
     store = FileSessionStore(transcript)
-    Recorder(store, session_id=session_id, project_dir=places.project).start()
+    Recorder(store, session_id=session_id, project_dir=places.project, start=places.start).start()
     store.close()
     return SessionFacts(
-        session_id=session_id, transcript_path=str(transcript), project_dir=places.project, home=places.home
+        session_id=session_id,
+        transcript_path=str(transcript),
+        project_dir=places.project,
+        home=places.home,
+        start=places.start,
     )
 
 
-def _tool_facts(tool: Tool | None, project: str) -> ToolFacts | None:
+def _tool_facts(tool: Tool | None, start: str) -> ToolFacts | None:
     if tool is None:
         return None
-    return ToolFacts(nullable=tool.nullable(), normalise=lambda tool_input: tool.normalise(tool_input, project))
+    return ToolFacts(nullable=tool.nullable(), normalise=lambda tool_input: tool.normalise(tool_input, start))
 
 
 def _left_out(bench: Bench, subject: Subject, facts: Mapping[str, Any], tried: Sequence[Tried]) -> tuple[LeftOut, ...]:

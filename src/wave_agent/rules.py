@@ -8,6 +8,7 @@ from posixpath import join, normpath
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from wave_agent.shell.values import Command, Line
 from wave_agent.text import compile_strictly
@@ -41,6 +42,8 @@ class Places(Struct, frozen=True):
 
     project: str
     home: str
+    start: str = ""
+    """What relative paths in a tool's input refer to, if not the project."""
 
 
 class Rule(Struct, frozen=True):
@@ -49,6 +52,13 @@ class Rule(Struct, frozen=True):
     text: str
     tool: str
     pattern: str | None = None
+    also: str | None = None
+    """The same pattern, for the directory below the project whose settings the rule stands in."""
+
+    @property
+    def spelt(self) -> tuple[str, ...]:
+        """Rules that say the same without a directory of their own."""
+        return (self.text,) if self.also is None else (self.text, f"{self.text.partition('(')[0]}({self.also})")
 
     def matches(
         self, tool: str, tool_input: Mapping[str, Any], places: Places, purpose: Purpose = Purpose.RESTRICT
@@ -63,7 +73,8 @@ class Rule(Struct, frozen=True):
             return False
         if name == "bash":
             return _matches_command(self.pattern, str(tool_input.get("command", "")), purpose)
-        return _matches_path(self.pattern, str(tool_input.get(_PATH_FIELDS[name]) or "."), places)
+        path = str(tool_input.get(_PATH_FIELDS[name]) or ".")
+        return any(_matches_path(one, path, places) for one in (self.pattern, self.also) if one is not None)
 
 
 _SHAPE = re.compile(r"([A-Za-z_][\w-]*)(?:\((.*)\))?", re.DOTALL)
@@ -89,6 +100,15 @@ def parse_rule(text: str) -> Rule:
     if tool != "bash":
         _check_path_pattern(text, pattern)
     return Rule(text, tool, pattern)
+
+
+def below(rule: Rule, directory: str) -> Rule:
+    """A rule that restricts, from the settings of a directory below the project: whoever wrote it may have meant that
+    directory or the project, so it holds for both."""
+    if not directory or rule.pattern is None or rule.tool not in _PATH_FIELDS or rule.pattern.startswith(("//", "~/")):
+        return rule
+    escaped = re.sub(r"[*?\[]", r"[\g<0>]", directory)
+    return replace(rule, also=f"{escaped}/{rule.pattern.removeprefix('./').removeprefix('/')}")
 
 
 def _check_path_pattern(text: str, pattern: str) -> None:
@@ -188,7 +208,7 @@ def permitting(rules: Sequence[Rule], tool: str, tool_input: Mapping[str, Any], 
 
 def _matches_path(pattern: str, path: str, places: Places) -> bool:
     """gitignore-style: a pattern without a slash matches at any depth, a matched directory covers what is below it."""
-    path = normpath(join(places.project, path))
+    path = normpath(join(places.start or places.project, path))
     path = path.replace("//", "/", 1)  # POSIX lets two leading slashes stand; they must not dodge a rule
     if pattern.startswith("//"):
         base, pattern = "/", pattern[2:]

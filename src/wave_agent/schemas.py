@@ -9,7 +9,7 @@ from typing import Any
 from wave_agent.hooks.definitions import Mode, Phase
 from wave_agent.hooks.events import COMMON_STDIN, EVENTS, EventRow, HookEvent, OnFailure, StdinField
 from wave_agent.hooks.execution import BodyFormat
-from wave_agent.hooks.kinds import MAIN_KEYS, TYPES
+from wave_agent.hooks.kinds import MAIN_KEYS, SHELLS, TYPES
 from wave_agent.hooks.reader import FIELDS, SPECIFIC, Field, Home
 from wave_agent.permissions import PermissionMode, Rules
 from wave_agent.settings import KEYS, MODEL_SCHEMA, SCHEMAS, VALUES
@@ -126,6 +126,10 @@ def _hook(**more: Schema) -> Schema:
         "target": _described(_or_null({"type": "string", "pattern": r"\S.*:\S"}), "type python: FILE:FUNCTION"),
         "url": _described(_or_null({"type": "string", "pattern": "^https?://"}), "type http: the service to ask"),
         "headers": _described(_or_null({"type": "object", "additionalProperties": _TEXT}), "type http: more headers"),
+        "allowedEnvVars": _described(
+            _or_null({"type": "array", "items": _TEXT}), "type http, for other agents: variables that headers may name"
+        ),
+        "shell": _described(_or_null({"enum": list(SHELLS)}), "what the command is written for"),
         "format": _described(_or_null(_words(BodyFormat)), "type http: what the service is sent, and answers"),
         "args": _described(_or_null({"type": "array", "items": _TEXT}), "the program's arguments; no shell is used"),
         "timeout": _described(_or_null({"type": "number", "exclusiveMinimum": 0}), "seconds"),

@@ -63,14 +63,18 @@ class Recorder:
         *,
         session_id: str,
         project_dir: str,
+        start: str = "",
         last_uuid: str | None = None,
         link: Link | None = None,
         now: Clock = utc_now,
     ) -> None:
-        """`last_uuid` is that of the last line when a session is resumed, `link` the last one of its journal."""
+        """`start` is where the agent was started, if not in the project's directory.
+
+        `last_uuid` is that of the last line when a session is resumed, `link` the last one of its journal."""
         self._store = store
         self._session_id = session_id
         self._project_dir = project_dir
+        self._cwd = start or project_dir
         self._parent = last_uuid
         self._link = link or seed(session_id)
         self._now = now
@@ -82,7 +86,8 @@ class Recorder:
 
     def start(self, **facts: Any) -> None:
         """The first line."""
-        head = {"type": "session", "version": VERSION, "session_id": self._session_id, "cwd": self._project_dir}
+        head = {"type": "session", "version": VERSION, "session_id": self._session_id, "cwd": self._cwd}
+        head |= {"project": self._project_dir} if self._cwd != self._project_dir else {}
         self._append({**head, "timestamp": self._timestamp(), **facts})
         self._tell_failure()
 
@@ -139,7 +144,7 @@ class Recorder:
             "parentUuid": self._parent,
             "timestamp": self._timestamp(),
             "sessionId": self._session_id,
-            "cwd": self._project_dir,
+            "cwd": self._cwd,
         }
         line = {**record, **frame}
         if record.get("subtype") == "hook_run":

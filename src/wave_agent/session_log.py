@@ -5,6 +5,7 @@ from collections.abc import Callable
 from wave_agent.errors import SessionError
 from wave_agent.events import HookRun
 from wave_agent.messages import Change
+from wave_agent.project import Project
 from wave_agent.session import Recorder
 from wave_agent.store import FileSessionStore
 from wave_agent.transcript import Resumed
@@ -13,10 +14,15 @@ from wave_agent.transcript import Resumed
 class SessionLog:
     """The transcript of one agent. What cannot be written ends the turn, once; the store keeps it for later."""
 
-    def __init__(self, store: FileSessionStore, session_id: str, project: str, before: Resumed) -> None:
+    def __init__(self, store: FileSessionStore, session_id: str, project: Project, before: Resumed) -> None:
         self._store = store
         self._recorder = Recorder(
-            store, session_id=session_id, project_dir=project, last_uuid=before.last_uuid, link=before.link
+            store,
+            session_id=session_id,
+            project_dir=project.directory,
+            start=project.start,
+            last_uuid=before.last_uuid,
+            link=before.link,
         )
         self.failure: SessionError | None = None
         """Why something of this turn could not be written, as whoever was the first to fail has been told."""

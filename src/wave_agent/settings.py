@@ -1,29 +1,31 @@
 """The layers of settings → one `Settings`.
 
-Hooks and permission rules of all layers add up, `env` by key; of anything else the last layer that says something wins,
-and nobody overrides what is managed.
+Hooks and permission rules of all layers add up, `env` by key; otherwise the last layer that says something wins, and
+managed settings cannot be overridden. Of the directories of a project the inner one wins, but it cannot loosen.
 """
 
+import json
 import os
 import stat
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import fields, replace
 
 from wave_agent.credentials import AGENT_KEYS
 from wave_agent.errors import SettingsError
-from wave_agent.hooks.config import HookConfig, SettingsSource, load_hooks, parse_settings
-from wave_agent.hooks.definitions import LAYERS, Issue, Layer
+from wave_agent.hooks.config import HookConfig, SettingsSource, in_configuration_order, load_hooks, parse_settings
+from wave_agent.hooks.definitions import Issue, Layer
 from wave_agent.hooks.execution import Kind
 from wave_agent.hooks.kinds import header_variables, is_listed
 from wave_agent.hooks.matcher import KNOWN_TOOLS
-from wave_agent.permissions import PermissionMode, Rules
-from wave_agent.rules import Rule, RuleError, parse_rule
+from wave_agent.permissions import NOT_LOOSER, PermissionMode, Rules
+from wave_agent.project import Project
+from wave_agent.rules import Rule, RuleError, below, parse_rule
 from wave_agent.strictjson import Document, type_name
-from wave_agent.strictjson import Path as Place
+from wave_agent.strictjson import Path as Where
 from wave_agent.text import did_you_mean
 
 PRICED = ("input", "output")
@@ -62,7 +64,7 @@ class Settings(Struct, frozen=True, kw_only=True):
 
 def merge_settings(sources: Iterable[SettingsSource], *, strict: bool = False) -> Settings:
     """Never raises: what is wrong is in the issues. `strict` is `--strict-hooks`."""
-    ordered = sorted(sources, key=lambda source: LAYERS.index(source.layer))
+    ordered = in_configuration_order(sources)
     layered = _layered(ordered)
     strict = strict or layered.values.get("strict_hooks", False)
     counted = ordered
@@ -80,7 +82,7 @@ def merge_settings(sources: Iterable[SettingsSource], *, strict: bool = False) -
         rules=rules,
         issues=(
             *hooks.issues,
-            *_unlisted(hooks, values.get("http_hosts", ()), values.get("http_env", ())),
+            *_unlisted(hooks, values.get("http_hosts", ()), values.get("http_env", ()), layered.managed),
             *layered.issues,
         ),
     )
@@ -89,7 +91,7 @@ def merge_settings(sources: Iterable[SettingsSource], *, strict: bool = False) -
 def wants_foreign(sources: Iterable[SettingsSource]) -> bool | None:
     """Whether these settings have hooks of other agents read. None: they do not say."""
     stated = [source for source in sources if "compat" in source.document.value]
-    return _layered(sorted(stated, key=lambda source: LAYERS.index(source.layer))).values.get("compat_claude")
+    return _layered(in_configuration_order(stated)).values.get("compat_claude")
 
 
 def _layered(ordered: Iterable[SettingsSource]) -> "_Merge":
@@ -100,14 +102,19 @@ def _layered(ordered: Iterable[SettingsSource]) -> "_Merge":
     return layered
 
 
-def _unlisted(hooks: HookConfig, hosts: Sequence[str], variables: Sequence[str]) -> Iterator[Issue]:
-    """Each run of these hooks would fail."""
+def _unlisted(
+    hooks: HookConfig, hosts: Sequence[str], variables: Sequence[str], managed: Collection[str]
+) -> Iterator[Issue]:
+    """Each run of these hooks would fail. One for another agent says itself what it needs, unless that is managed."""
     for hook in hooks.hooks:
-        found: list[tuple[Place, str]] = []
-        if hook.kind is Kind.HTTP and not is_listed(hook.command, hosts):
+        found: list[tuple[Where, str]] = []
+        anywhere = hook.foreign and "http_hosts" not in managed
+        if hook.kind is Kind.HTTP and not anywhere and not is_listed(hook.command, hosts):
             found.append((("url",), "its host is not listed in httpHooks.hosts"))
         for header, value in hook.headers:
-            unknown = [f"${name}" for name in header_variables(value) if name not in variables or name in AGENT_KEYS]
+            named = header_variables(value)
+            known = named if hook.foreign and "http_env" not in managed else variables
+            unknown = [f"${name}" for name in named if name not in known or name in AGENT_KEYS]
             if unknown:
                 why = "is not listed in httpHooks.env, or is a key of the agent's own"
                 found.append((("headers", header), f"{unknown[0]} {why}"))
@@ -120,6 +127,8 @@ DEFAULT_SOURCES = (Layer.MANAGED, Layer.USER, Layer.PROJECT, Layer.LOCAL)
 OF_THE_PROJECT = (Layer.PROJECT, Layer.LOCAL)
 """Layers that come with a project: they count as far as it is trusted."""
 MANAGED_FILE = Path("/etc/wave/settings.json")
+OWN_FILES: Mapping[str, Layer] = {".wave/settings.json": Layer.PROJECT, ".wave/settings.local.json": Layer.LOCAL}
+"""In each directory of a project."""
 
 
 LARGEST_FILE = 4 << 20
@@ -135,6 +144,54 @@ def settings_files(home: Path, project_dir: str) -> Mapping[Layer, Path]:
         Layer.PROJECT: project / "settings.json",
         Layer.LOCAL: project / "settings.local.json",
     }
+
+
+class Place(Struct, frozen=True):
+    """A file that may hold settings of a project."""
+
+    layer: Layer
+    file: Path
+    inner: str = ""
+    """The directory that it stands for, if that lies below the project's own."""
+
+
+def project_places(home: Path, project: Project, names: Mapping[str, Layer] | None = None) -> tuple[Place, ...]:
+    """Where a project may have settings of its own, or files of these `names`; the outermost directory first.
+
+    A directory whose `.wave` is the agent's own state has no settings of a project there.
+    """
+    wanted = OWN_FILES if names is None else names
+    return tuple(
+        Place(layer, file, inner)
+        for level, inner in zip(project.levels, project.inner, strict=True)
+        for name, layer in wanted.items()
+        if not _is_state(file := Path(level) / name, home)
+    )
+
+
+def has_settings(directory: str, home: Path, names: Iterable[str]) -> bool:
+    """One of these files is there; also if one cannot be looked at, which is told when it is read."""
+    return any(not _is_state(file := Path(directory) / name, home) and _may_exist(file) for name in names)
+
+
+def _is_state(file: Path, home: Path) -> bool:
+    return os.path.realpath(file.parent) == os.path.realpath(home)
+
+
+def _may_exist(file: Path) -> bool:
+    try:
+        os.stat(file)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError:
+        return True
+    return True
+
+
+def read_place(place: Place) -> SettingsSource | None:
+    """The settings there, if there are any. Raises `SettingsError`."""
+    found = read_source(place.layer, place.file)
+    return None if found is None else replace(found, inner=place.inner)
 
 
 def read_source(layer: Layer, file: Path) -> SettingsSource | None:
@@ -226,7 +283,7 @@ def only_restrictions(source: SettingsSource, *, keep_hooks: bool = False) -> tu
 class _WrongError(Exception):
     """This value cannot be used. `inside` is where in it, if not all of it is meant."""
 
-    def __init__(self, message: str, inside: Place = ()) -> None:
+    def __init__(self, message: str, inside: Where = ()) -> None:
         super().__init__(message)
         self.inside = inside
 
@@ -293,6 +350,32 @@ def _mode(value: Any) -> PermissionMode:
 
 
 _Reader = Callable[[Any], Any]
+_Joined = Callable[[Any, Any], Any]
+"""What an outer directory of a project says, and what one below it says → what counts there."""
+
+
+def _inner_wins(_: Any, inner: Any) -> Any:
+    return inner
+
+
+def _outer_stays(outer: Any, _: Any) -> Any:
+    return outer
+
+
+def _either(outer: Any, inner: Any) -> Any:
+    return outer or inner
+
+
+def _both(outer: Any, inner: Any) -> Any:
+    return outer and inner
+
+
+def _stricter_mode(outer: PermissionMode, inner: PermissionMode) -> PermissionMode:
+    return inner if inner in NOT_LOOSER[outer] else outer
+
+
+def _all_of(outer: tuple[str, ...], inner: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys((*outer, *inner)))
 
 
 SCHEMAS: Mapping[_Reader, Mapping[str, Any]] = {
@@ -324,6 +407,8 @@ class Value(Struct, frozen=True):
     """The values of all layers count."""
     managed_only: bool = False
     """Only the managed layer can say it."""
+    below: _Joined = _inner_wins
+    """What settings of an inner directory of a project can do to it: nothing that takes a guard away."""
 
 
 VALUES = (
@@ -331,19 +416,25 @@ VALUES = (
     Value("", "baseUrl", "base_url", _text, "the endpoint; `--base-url` and `WAVE_BASE_URL` come first"),
     Value("", "maxStopBlocks", "max_stop_blocks", _count,
           "how often in a row Stop hooks can keep the agent from stopping; 0 is without limit"),
-    Value("", "strictHooks", "strict_hooks", _flag, "every failure of a hook blocks, as with `--strict-hooks`"),
+    Value("", "strictHooks", "strict_hooks", _flag, "every failure of a hook blocks, as with `--strict-hooks`",
+          below=_either),
     Value("", "allowManagedHooksOnly", "managed_hooks_only", _flag, "no hook but managed ones runs", managed_only=True),
     Value("", "cleanupPeriodDays", "cleanup_days", _count,
           "sessions that nobody has touched for so many days are forgotten; 0 keeps all"),
     Value("compat", "claude", "compat_claude", _flag,
-          "hooks and rules in `.claude/` and `.codex/` count where they stand: see [compat.md](compat.md)"),
+          "hooks and rules in `.claude/` and `.codex/` count where they stand: see [compat.md](compat.md)",
+          below=_either),
     Value("httpHooks", "hosts", "http_hosts", _texts,
-          "the hosts that `http` hooks may ask: `policy.example.com`, `localhost:8181`, `*.example.com`"),
-    Value("httpHooks", "env", "http_env", _texts, "the environment variables that headers of `http` hooks may name"),
-    Value("sandbox", "network", "sandbox_network", _flag, "with `--sandbox`: commands can reach the network"),
-    Value("permissions", "defaultMode", "default_mode", _mode, "the permission mode; `--permission-mode` comes first"),
+          "the hosts that `http` hooks may ask: `policy.example.com`, `localhost:8181`, `*.example.com`",
+          below=_all_of),
+    Value("httpHooks", "env", "http_env", _texts, "the environment variables that headers of `http` hooks may name",
+          below=_all_of),
+    Value("sandbox", "network", "sandbox_network", _flag, "with `--sandbox`: commands can reach the network",
+          below=_both),
+    Value("permissions", "defaultMode", "default_mode", _mode, "the permission mode; `--permission-mode` comes first",
+          below=_stricter_mode),
     Value("permissions", "additionalDirectories", "additional_directories", _texts,
-          "directories that count to the project", adds_up=True),
+          "directories that count to the project", adds_up=True, below=_outer_stays),
 )  # fmt: skip
 _SECTIONS = ("permissions", "compat", "httpHooks", "sandbox", "env", "models")
 _FREE = ("env", "models")
@@ -357,6 +448,14 @@ _SECTION_KEYS: Mapping[str, tuple[str, ...] | None] = {
 }
 KEYS = ("hooks", "$schema", *_SECTIONS, *(value.key for value in VALUES if not value.section))
 """Every top-level key, for messages and the schema."""
+
+
+_DEFAULTS: Mapping[str, Any] = {field.name: field.default for field in fields(Settings)}
+_NO_LOOSENING = "has no effect in a directory below the project's own, where settings can only tighten"
+
+
+def _shown(value: Any) -> str:
+    return json.dumps(value)
 
 
 class _Merge:
@@ -384,13 +483,8 @@ class _Merge:
         for value in VALUES:
             path = (value.section, value.key) if value.section else (value.key,)
             found = self.read(source, path, sections[value.section].get(value.key), value.reader)
-            if found is not None and value.adds_up:
-                self.values[value.name] = (*self.values.get(value.name, ()), *found)
-            elif found is not None and value.managed_only and source.layer is not Layer.MANAGED:
-                self.report(source, path, "only managed settings can say this", broken=False)
-            elif found is not None:
-                self.values[value.name] = found
-                self.managed |= {value.name} if source.layer is Layer.MANAGED else set()
+            if found is not None:
+                self.value(source, path, value, found)
         for key, raw in sections["env"].items():
             text = self.read(source, ("env", key), raw, _text)
             if not key or "=" in key or "\0" in f"{key}{text}":
@@ -405,8 +499,23 @@ class _Merge:
         for kind in _RULES:
             self.rules(source, kind, sections["permissions"].get(kind))
 
+    def value(self, source: SettingsSource, path: Where, value: Value, found: Any) -> None:
+        if value.managed_only and source.layer is not Layer.MANAGED:
+            self.report(source, path, "only managed settings can say this", broken=False)
+            return
+        before = self.values.get(value.name, _DEFAULTS[value.name])
+        if source.inner:
+            kept = value.below(before, found)
+            if kept == before != found:
+                self.report(source, path, f"{_NO_LOOSENING}; {_shown(before)} holds", broken=False)
+            found = kept
+        elif value.adds_up:
+            found = (*before, *found)
+        self.values[value.name] = found
+        self.managed |= {value.name} if source.layer is Layer.MANAGED else set()
+
     def tell_unknown(
-        self, source: SettingsSource, path: Place, found: Mapping[str, Any], known: tuple[str, ...] | None
+        self, source: SettingsSource, path: Where, found: Mapping[str, Any], known: tuple[str, ...] | None
     ) -> None:
         """`known` None: every key is fine."""
         for key in found:
@@ -414,7 +523,7 @@ class _Merge:
                 hint = did_you_mean(key, known)
                 self.report(source, (*path, key), f'unknown setting "{key}"{hint}', broken=False)
 
-    def read(self, source: SettingsSource, path: Place, raw: Any, reader: _Reader, *, fatal: bool = False) -> Any:
+    def read(self, source: SettingsSource, path: Where, raw: Any, reader: _Reader, *, fatal: bool = False) -> Any:
         """The value, or None if there is none or it cannot be used."""
         if raw is None:
             return None
@@ -426,14 +535,17 @@ class _Merge:
 
     def rules(self, source: SettingsSource, kind: str, raw: Any) -> None:
         """A rule that restricts and cannot be read must not be skipped."""
-        path: Place = ("permissions", kind)
+        path: Where = ("permissions", kind)
         restricts = kind != "allow"
+        if source.inner and not restricts and raw:
+            self.report(source, path, f"{_NO_LOOSENING}, so nothing is allowed by it", broken=False)
+            return
         if raw is not None and not isinstance(raw, list):
             self.report(source, path, f"must be a list of rules, not {type_name(raw)}", broken=True, fatal=restricts)
             return
         for index, text in enumerate(cast(list[Any], raw or [])):
             try:
-                rule = parse_rule(_text(text))
+                rule = below(parse_rule(_text(text)), source.inner)
                 getattr(self, kind).append(rule)
                 known = rule.tool in (tool.casefold() for tool in KNOWN_TOOLS)
                 if not known and (hint := did_you_mean(rule.tool, KNOWN_TOOLS)):
@@ -442,7 +554,7 @@ class _Merge:
             except (RuleError, _WrongError) as error:
                 self.report(source, (*path, index), str(error), broken=True, fatal=restricts)
 
-    def report(self, source: SettingsSource, path: Place, message: str, *, broken: bool, fatal: bool = False) -> None:
+    def report(self, source: SettingsSource, path: Where, message: str, *, broken: bool, fatal: bool = False) -> None:
         fatal = fatal or (broken and source.layer is Layer.MANAGED)
         line = source.document.line(path)
         self.issues.append(Issue(source=source.name, path=path, line=line, message=message, broken=broken, fatal=fatal))

@@ -4,7 +4,7 @@ named, and those in code."""
 import inspect
 import os
 import shlex
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -12,19 +12,34 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from wave_agent.errors import SettingsError, UntrustedHooksError
-from wave_agent.foreign import PLUGIN_FILE, claude_home, foreign_files, look_at_foreign, read_foreign, read_plugin
+from wave_agent.foreign import (
+    PLUGIN_FILE,
+    PROJECT_FILES,
+    claude_home,
+    foreign_files,
+    look_at_foreign,
+    read_foreign,
+    read_plugin,
+)
 from wave_agent.hooks.config import SettingsSource, hooks_in_code, load_hooks
-from wave_agent.hooks.definitions import HookDefinition, Layer
+from wave_agent.hooks.definitions import HookDefinition, Issue, Layer
+from wave_agent.named_files import misplaced_file
 from wave_agent.permissions import PermissionMode
+from wave_agent.project import Project, find_project
 from wave_agent.settings import (
     DEFAULT_SOURCES,
     MANAGED_FILE,
     OF_THE_PROJECT,
+    OWN_FILES,
+    Place,
+    Settings,
+    has_settings,
     merge_settings,
     only_restrictions,
+    project_places,
     read_managed,
+    read_place,
     read_source,
-    settings_files,
     wants_foreign,
     without_hooks,
 )
@@ -46,6 +61,8 @@ class Gathered(Struct, frozen=True):
     """Where settings may stand that count."""
     unused: tuple[str, ...] = ()
     """The project's hooks for other agents, if nobody has said yet whether they count."""
+    foreign: bool = False
+    """What stands there for other agents counts."""
 
 
 class Choice(Struct, frozen=True, kw_only=True):
@@ -71,96 +88,157 @@ class Choice(Struct, frozen=True, kw_only=True):
     claude_home: Path | None = None
     """Where the user keeps settings for other agents; None: the usual place."""
 
+    @property
+    def wanted(self) -> tuple[Layer, ...]:
+        return DEFAULT_SOURCES if self.layers is None else tuple(map(_layer, self.layers))
 
-def gather_settings(home: Path, project: str, choice: Choice | None = None) -> Gathered:
+    @property
+    def claude(self) -> Path:
+        return self.claude_home or claude_home(os.environ)
+
+
+def locate(start: str, home: Path, choice: Choice | None = None) -> Project:
+    """The project around a directory. Settings for other agents make a directory a project's if they count.
+
+    Raises `SettingsError`.
+    """
+    choice = choice or Choice()
+    user = os.path.realpath(Path.home())
+    found = find_project(start, lambda one: has_settings(one, home, OWN_FILES), user)
+
+    def has_any(directory: str) -> bool:
+        foreign = (name for name in PROJECT_FILES if (Path(directory) / name).parent != choice.claude)
+        return has_settings(directory, home, (*OWN_FILES, *foreign))
+
+    wider = find_project(start, has_any, user)
+    if wider.directory == found.directory:
+        return found
+    return wider if _wants_foreign(_named_and_own(home, wider, choice), wider, TrustStore(home), choice) else found
+
+
+def _named_and_own(home: Path, project: Project, choice: Choice) -> list[SettingsSource]:
+    """The settings of all layers, the project's as they are."""
+    own = [read_place(place) for place in project_places(home, project) if place.layer in choice.wanted]
+    user = read_source(Layer.USER, home / "settings.json") if Layer.USER in choice.wanted else None
+    return [
+        *read_managed(choice.managed_file, choice.added_managed),
+        *(source for source in (user, *own) if source is not None),
+        *map(read_overlay, choice.overlays),
+    ]
+
+
+def gather_settings(home: Path, project: Project, choice: Choice | None = None) -> Gathered:
     """Reads every layer. Raises `SettingsError`, and `UntrustedHooksError` for hooks that may not run."""
     choice = choice or Choice()
-    managed = read_managed(choice.managed_file, choice.added_managed)
-    wanted = DEFAULT_SOURCES if choice.layers is None else tuple(map(_layer, choice.layers))
-    files = settings_files(home, project)
+    wanted = choice.wanted
+    own = project_places(home, project)
+    files = [MANAGED_FILE, home / "settings.json", *(place.file for place in own)]
     store = TrustStore(home)
-    found = [read_source(layer, files[layer]) for layer in wanted if layer is not Layer.MANAGED]
-    sources = [*managed, *(source for source in found if source is not None), *map(read_overlay, choice.overlays)]
-    if Layer.USER in wanted and (allowed := store.read(project).allow):
+    sources = _named_and_own(home, project, choice)
+    managed = [source for source in sources if source.layer is Layer.MANAGED]
+    if Layer.USER in wanted and (allowed := store.read(project.directory).allow):
         document = Document({"permissions": {"allow": list(allowed)}}, {})
         sources.append(SettingsSource(Layer.USER, str(store.file), document))
-    elsewhere = [
-        one for one in foreign_files(project, choice.claude_home or claude_home(os.environ)) if one[0] in wanted
-    ]
-    foreign = wants_foreign(source for source in sources if _may_say(source, project, store, choice))
+    elsewhere = [one for one in foreign_files(home, project, choice.claude) if one.layer in wanted]
+    foreign = _wants_foreign(sources, project, store, choice)
     if foreign:
-        sources += read_foreign(elsewhere, files.values())
+        sources += read_foreign(elsewhere, files)
     theirs = [source for source in sources if source.layer in OF_THE_PROJECT]
     with_hooks = choice.project_hooks and not merge_settings(managed).managed_hooks_only
     theirs = theirs if with_hooks else [without_hooks(source) for source in theirs]
     all_read = with_hooks and set(OF_THE_PROJECT) <= set(wanted)
     judged = _judge(theirs, project, store, choice, with_hooks=all_read)
-    plugins, notices = _plugins(choice.plugins)
+    plugins, notices = _plugins(choice.plugins, home)
     sources = [source for source in sources if source.layer not in OF_THE_PROJECT]
     sources += [*judged.sources, *plugins, *([] if choice.hooks is None else [hooks_in_code(choice.hooks)])]
     named = [Path(one) for one in (*choice.overlays, choice.added_managed) if one and not isinstance(one, Mapping)]
-    more = [*named, *(file for _, file in elsewhere if foreign), *(Path(source.name) for source in plugins)]
+    more = [*named, *(place.file for place in elsewhere if foreign), *(Path(source.name) for source in plugins)]
     return Gathered(
         tuple(sources),
         (*judged.notices, *notices),
         judged.trust,
-        files=(*files.values(), *more),
-        unused=_unused(elsewhere, files.values()) if with_hooks and foreign is None else (),
+        files=(*files, *more),
+        unused=_unused(elsewhere, files) if with_hooks and foreign is None else (),
+        foreign=bool(foreign),
     )
 
 
-def _plugins(directories: Iterable[str]) -> tuple[list[SettingsSource], list[str]]:
+def merge_gathered(gathered: Gathered, project: Project) -> Settings:
+    """What these settings say together, and what is wrong with them as far as the disk tells."""
+    settings = merge_settings(gathered.sources)
+    return replace(settings, issues=(*settings.issues, *_misplaced(settings.hooks.hooks, project.directory)))
+
+
+def _misplaced(hooks: Iterable[HookDefinition], project: str) -> Iterator[Issue]:
+    """Hooks that worked while their directory was a project of its own. As guards they would be gone."""
+    for hook in hooks:
+        file = misplaced_file(hook, project) if hook.enabled else None
+        if file is not None:
+            message = (
+                f"names {file}, which is not in {project}, where the hooks of this project run; "
+                f"write {os.path.join(hook.inner, file)}"
+            )
+            yield Issue(source=hook.source, path=hook.path, line=hook.line, message=message, fatal=True)
+
+
+def _wants_foreign(
+    sources: Iterable[SettingsSource], project: Project, store: TrustStore, choice: Choice
+) -> bool | None:
+    return wants_foreign(source for source in sources if _may_say(source, project, store, choice))
+
+
+def _plugins(directories: Iterable[str], home: Path) -> tuple[list[SettingsSource], list[str]]:
     """Their hooks, and what to tell of those that have none."""
-    found = [(directory, read_plugin(directory)) for directory in directories]
+    found = [(directory, read_plugin(directory, home)) for directory in directories]
     empty = [f"{directory} has no {PLUGIN_FILE}: nothing of it is used." for directory, source in found if not source]
     return [source for _, source in found if source is not None], empty
 
 
-def _unused(elsewhere: Iterable[tuple[Layer, Path]], known: Iterable[Path]) -> tuple[str, ...]:
+def _unused(elsewhere: Iterable[Place], known: Iterable[Path]) -> tuple[str, ...]:
     """The hooks that the project has for other agents, described."""
-    found = look_at_foreign([one for one in elsewhere if one[0] in OF_THE_PROJECT], known)
+    found = look_at_foreign([one for one in elsewhere if one.layer in OF_THE_PROJECT], known)
     return tuple(reveal(describe(hook)) for hook in load_hooks(found).hooks)
 
 
-def _may_say(source: SettingsSource, project: str, store: TrustStore, choice: Choice) -> bool:
+def _may_say(source: SettingsSource, project: Project, store: TrustStore, choice: Choice) -> bool:
     """Whether this file can have hooks of other agents read: the user's can, a project's if it is trusted."""
     if source.layer not in OF_THE_PROJECT or "compat" not in source.document.value or choice.trust is not False:
         return True  # a function that decides is asked for those hooks too
-    return _record(project, store, choice).covers(source, project)
+    return _record(project, store, choice).covers(source, project.directory)
 
 
-def project_settings(home: Path, project: str) -> list[SettingsSource]:
+def project_settings(home: Path, project: Project) -> list[SettingsSource]:
     """The project's own settings as they are, trusted or not. With those for other agents, if they would count."""
-    files = settings_files(home, project)
-    own = [source for layer in OF_THE_PROJECT if (source := read_source(layer, files[layer])) is not None]
-    others = [read_source(layer, files[layer]) for layer in (Layer.MANAGED, Layer.USER)]
-    if wants_foreign([*own, *(source for source in others if source is not None)]):
-        elsewhere = [one for one in foreign_files(project, home) if one[0] in OF_THE_PROJECT]
-        own += read_foreign(elsewhere, files.values())
+    sources = _named_and_own(home, project, Choice())
+    own = [source for source in sources if source.layer in OF_THE_PROJECT]
+    if wants_foreign(sources):
+        elsewhere = project_places(home, project, PROJECT_FILES)
+        own += read_foreign(elsewhere, [place.file for place in project_places(home, project)])
     return own
 
 
 def _judge(
-    theirs: list[SettingsSource], project: str, store: TrustStore, choice: Choice, *, with_hooks: bool
+    theirs: list[SettingsSource], project: Project, store: TrustStore, choice: Choice, *, with_hooks: bool
 ) -> Gathered:
     """The project's settings, less what is not trusted. `with_hooks` False: its hooks are left out in any case."""
     _check_trust(choice.trust)
     # Looked at once: what is judged is what is pinned.
-    found = candidates(theirs, project, file_digest)
-    everything = record_of(theirs, project, found)
+    found = candidates(theirs, project.directory, file_digest)
+    everything = record_of(theirs, project.directory, found)
     record = everything if choice.trust is True else _record(project, store, choice)
     doubts = [(candidate.hook, why) for candidate in found if (why := record.why_not(candidate)) is not None]
     if doubts and callable(choice.trust) and _says_yes(choice.trust, [hook for hook, _ in doubts]):
         record, doubts = everything, []
     if doubts:
         raise UntrustedHooksError([reveal(f"{describe(hook)}: {why}") for hook, why in doubts])
-    notices = _missing(record, found, choice) if with_hooks else []
+    notices = _missing(record.only(project.inner), found, choice) if with_hooks else []
     kept: list[SettingsSource] = []
     for source in theirs:
-        counted, told = _counted(source, record, project)
+        counted, told = _counted(source, record, project.directory)
         kept.append(counted)
         notices += told
-    pinned = ProjectTrust(found, project=project, look_again=lambda: store.read(project))
+    directory = project.directory
+    pinned = ProjectTrust(found, project=directory, look_again=lambda: store.read(directory))
     return Gathered(tuple(kept), tuple(notices), pinned)
 
 
@@ -183,14 +261,14 @@ def _counted(source: SettingsSource, record: Record, project: str) -> tuple[Sett
     return counted, [told] if dropped else []
 
 
-def _record(project: str, store: TrustStore, choice: Choice) -> Record:
+def _record(project: Project, store: TrustStore, choice: Choice) -> Record:
     if choice.record is not None:
         return choice.record
     if choice.trust_ref is not None:
         from wave_agent.git_refs import record_at  # lazy: runs git
 
-        return record_at(choice.trust_ref, project)
-    return store.read(project)
+        return record_at(choice.trust_ref, project, store.file.parent)
+    return store.read(project.directory)
 
 
 def _check_trust(trust: Any) -> None:

@@ -11,8 +11,9 @@ from msgspec.structs import replace
 from wave_agent.errors import SettingsError, UntrustedHooksError
 from wave_agent.hooks.definitions import HookDefinition, Issue
 from wave_agent.hooks.plan import in_order
+from wave_agent.project import Project
 from wave_agent.settings import OF_THE_PROJECT, Settings, merge_settings
-from wave_agent.sources import Choice, Gathered, gather_settings
+from wave_agent.sources import Choice, Gathered, gather_settings, merge_gathered
 from wave_agent.strictjson import show_path
 from wave_agent.trust import TrustStore, candidates, file_digest
 
@@ -21,6 +22,8 @@ class Survey(Struct, frozen=True, kw_only=True):
     """What there is, and what of it counts."""
 
     project: str
+    start: str
+    """Where an agent would be started, in the project's directory or below."""
     hooks: tuple[HookDefinition, ...]
     """In the order in which they would run."""
     distrust: Mapping[int, str]
@@ -44,14 +47,15 @@ class Survey(Struct, frozen=True, kw_only=True):
         return tuple(issue for issue in self.issues if issue not in told)
 
 
-def survey(home: Path, project: str, choice: Choice | None = None) -> Survey:
+def survey(home: Path, project: Project, choice: Choice | None = None) -> Survey:
     """Looks at every layer. Raises `SettingsError` for a file that cannot be read at all."""
     choice = choice or Choice()
     everything = gather_settings(home, project, replace(choice, trust=True))
-    settings = merge_settings(everything.sources)
+    settings = merge_gathered(everything, project)
     counted = _counted(home, project, choice)
     return Survey(
-        project=project,
+        project=project.directory,
+        start=project.start,
         hooks=tuple(in_order(settings.hooks.hooks)),
         distrust=_distrust(home, project, everything, settings.hooks.hooks),
         issues=settings.issues,
@@ -60,7 +64,7 @@ def survey(home: Path, project: str, choice: Choice | None = None) -> Survey:
     )
 
 
-def untrusted(home: Path, project: str) -> list[tuple[HookDefinition, str]]:
+def untrusted(home: Path, project: Project) -> list[tuple[HookDefinition, str]]:
     """The project's hooks that are not trusted, and why; none if settings cannot be read."""
     try:
         found = survey(home, project)
@@ -69,17 +73,18 @@ def untrusted(home: Path, project: str) -> list[tuple[HookDefinition, str]]:
     return [(hook, found.distrust[hook.position]) for hook in found.hooks if hook.position in found.distrust]
 
 
-def _counted(home: Path, project: str, choice: Choice) -> Gathered:
+def _counted(home: Path, project: Project, choice: Choice) -> Gathered:
     try:
         return gather_settings(home, project, choice)
     except UntrustedHooksError:
         return gather_settings(home, project, replace(choice, project_hooks=False))
 
 
-def _distrust(home: Path, project: str, found: Gathered, hooks: Sequence[HookDefinition]) -> dict[int, str]:
-    record = TrustStore(home).read(project)
+def _distrust(home: Path, project: Project, found: Gathered, hooks: Sequence[HookDefinition]) -> dict[int, str]:
+    record = TrustStore(home).read(project.directory)
     theirs = [source for source in found.sources if source.layer in OF_THE_PROJECT]
-    judged = {(one.hook.source, one.hook.path): record.why_not(one) for one in candidates(theirs, project, file_digest)}
+    looked_at = candidates(theirs, project.directory, file_digest)
+    judged = {(one.hook.source, one.hook.path): record.why_not(one) for one in looked_at}
     return {hook.position: why for hook in hooks if (why := judged.get((hook.source, hook.path))) is not None}
 
 

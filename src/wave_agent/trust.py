@@ -8,7 +8,7 @@ import hashlib
 import json
 import os
 import stat
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, cast
@@ -36,6 +36,7 @@ class Candidate(Struct, frozen=True):
 
     hook: HookDefinition
     fingerprint: str
+    """Of a hook in the settings of a directory below the project's own, that directory stands before it."""
     files: Mapping[str, str | None]
     """Path, relative to the project → digest; None: not there."""
 
@@ -53,6 +54,29 @@ class Record(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Rules that the user gave as an answer for always."""
     told: bool = False
     """The user knows that the project has hooks for other agents."""
+
+    def only(self, directories: Collection[str]) -> "Record":
+        """What it says about the settings of these directories, relative to the project."""
+        return replace(
+            self,
+            hooks={key: files for key, files in self.hooks.items() if _directory(key) in directories},
+            shown={key: text for key, text in self.shown.items() if _directory(key) in directories},
+            settings={name: digest for name, digest in self.settings.items() if _level(name) in directories},
+        )
+
+    def laid_over(self, other: "Record") -> "Record":
+        """Both; where they differ, what this one says."""
+        return replace(
+            self,
+            hooks={**other.hooks, **self.hooks},
+            shown={**other.shown, **self.shown},
+            settings={**other.settings, **self.settings},
+        )
+
+    @property
+    def directories(self) -> frozenset[str]:
+        """Those that it speaks of."""
+        return frozenset((*map(_directory, self.hooks), *map(_level, self.settings)))
 
     def why_not(self, candidate: Candidate) -> str | None:
         """Why this hook is not trusted; None if it is."""
@@ -77,7 +101,7 @@ def candidates(sources: Iterable[SettingsSource], project: str, digest: Digest) 
     by_name = {source.name: source for source in sources}
     root = _root(project)
     return tuple(
-        Candidate(hook, fingerprint(hook, by_name[hook.source]), dict(_named(hook, project, root, digest)))
+        Candidate(hook, _bound(hook, by_name[hook.source]), dict(_named(hook, project, root, digest)))
         for hook in load_hooks(by_name.values()).hooks
         if hook.enabled
     )
@@ -136,6 +160,21 @@ def fingerprint(hook: HookDefinition, source: SettingsSource) -> str:
     group: Any = _at(source.document.value, hook.path[:3]) if len(hook.path) > 3 else {}
     around = {key: value for key, value in group.items() if key != "hooks"}
     return entry_digest(hook.event.value, around, entry)
+
+
+def _bound(hook: HookDefinition, source: SettingsSource) -> str:
+    """To the directory whose settings it stands in: what is trusted there is not trusted everywhere."""
+    found = fingerprint(hook, source)
+    return f"{hook.inner}:{found}" if hook.inner else found
+
+
+def _directory(fingerprint: str) -> str:
+    return fingerprint.rpartition(":")[0]
+
+
+def _level(settings: str) -> str:
+    """The directory that a settings file stands for, by its path in the project."""
+    return os.path.dirname(os.path.dirname(settings))
 
 
 def entry_digest(event: str, around: Mapping[str, Any], entry: Any) -> str:
@@ -227,11 +266,15 @@ class TrustStore:
         """What is trusted in this project. Raises `SettingsError` if the store cannot be relied on."""
         return self._load().get(project, Record())
 
-    def trust(self, project: str, record: Record) -> None:
-        """From now on exactly this; rules that the user allowed for always stay."""
+    def trust(self, project: str, record: Record, directories: Collection[str] = ("",)) -> None:
+        """From now on exactly this of what is in the settings of these `directories`, relative to the project.
+
+        What is trusted in others stays, and so do rules that the user allowed for always.
+        """
         with self._changing() as projects:
             before = projects.get(project, Record())
-            projects[project] = replace(record, allow=before.allow, told=before.told)
+            kept = before.only(before.directories - set(directories))
+            projects[project] = replace(record.laid_over(kept), allow=before.allow, told=before.told)
 
     def revoke(self, project: str) -> bool:
         """Forgets the project, its rules included. False if there was nothing to forget."""

@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from wave_agent.assembly import Foundation, WindowFinder, real_directories
+from wave_agent.assembly import Foundation, WindowFinder
 from wave_agent.calls import Approver, CallRunner
 from wave_agent.compaction import Compactor, message_tokens
 from wave_agent.credentials import without_credentials
@@ -23,7 +23,6 @@ from wave_agent.messages import EachOnce, MessageManager
 from wave_agent.models.base import Model, ToolSpec
 from wave_agent.models.conversion import Converter
 from wave_agent.models.windows import estimate_tokens
-from wave_agent.protected import protected_paths
 from wave_agent.sandbox import Sandbox
 from wave_agent.tools.base import Tool, ToolContext
 from wave_agent.tools.changes import FileChanges
@@ -64,6 +63,7 @@ def make_hooks(ground: Ground, runner: HookRunner, variables: SessionVariables, 
             transcript_path=str(ground.transcript),
             project_dir=foundation.project,
             home=os.path.expanduser("~"),
+            start=foundation.place.start,
         ),
         environment=foundation.environment,
         settings_env=settings.env,
@@ -94,13 +94,13 @@ def make_calls(
     since another model has another one."""
     foundation, settings = ground.foundation, ground.foundation.settings
     # The model is told where the whole of a long output stands, so it may read there.
-    inside = (foundation.project, *settings.additional_directories, str(ground.outputs))
     return CallRunner(
         messages=ground.messages,
         hooks=hooks,
         tools=tools,
         context=ToolContext(
             project_dir=Path(foundation.project),
+            start=Path(foundation.place.start),
             environment=variables,
             outputs=ground.outputs,
             ledger=leftovers.entry,
@@ -110,10 +110,8 @@ def make_calls(
         ),
         rules=settings.rules,
         mode=foundation.mode,
-        directories=real_directories(foundation.project, inside),
-        protected=protected_paths(
-            foundation.project, foundation.home, settings.hooks.hooks, settings=foundation.snapshot.files
-        ),
+        directories=(*foundation.directories, os.path.realpath(ground.outputs)),
+        protected=foundation.protected,
         approver=approver,
         emit=ground.emit,
         sync=sync,

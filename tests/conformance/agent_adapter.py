@@ -24,6 +24,7 @@ from wave_agent.messages import ErrorBlock, NoticeBlock
 from wave_agent.models.base import ModelRequest
 from wave_agent.models.scripted import Reply, ScriptedModel, call
 from wave_agent.permissions import Allow, Deny, Kind, PermissionMode, PermissionRequest, Rules
+from wave_agent.project import Project
 from wave_agent.result import Callbacks, Result
 from wave_agent.rules import parse_rule
 from wave_agent.settings import Settings
@@ -152,7 +153,8 @@ def _agent(
     home = Path(request["project_dir"]) / "home"
     project, mode = request["project_dir"], PermissionMode(rules.get("mode", "default"))
     foundation = Foundation(
-        project=project,
+        place=Project.at(project),
+        directories=(os.path.realpath(project),),
         home=home,
         environment=dict(os.environ),
         settings=replace(settings, rules=Rules(**parsed)),

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from wave_agent.errors import SettingsError
 from wave_agent.hooks.config import (
@@ -17,7 +18,7 @@ from wave_agent.hooks.config import (
     parse_settings,
     short_name,
 )
-from wave_agent.hooks.definitions import HookDefinition, Issue, Layer, Mode, Phase
+from wave_agent.hooks.definitions import HookDefinition, Issue, Layer, Mode, Phase, with_project
 from wave_agent.hooks.events import NEVER_HERE, HookEvent, OnFailure
 from wave_agent.rules import Places
 from wave_agent.strictjson import Document
@@ -494,6 +495,18 @@ BROKEN_ENTRIES = [
         id="a misspelt format",
     ),
     pytest.param({"command": "x", "args": "a"}, "must be a list of strings", ("args",), id="args as a string"),
+    pytest.param(
+        {"command": "x", "shell": "powershell"},
+        "'powershell' is not available: commands run in Bash",
+        ("shell",),
+        id="another shell",
+    ),
+    pytest.param(
+        {"type": "http", "url": "http://a/", "allowedEnvVars": "A"},
+        "must be a list of strings",
+        ("allowedEnvVars",),
+        id="variables as a string",
+    ),
     pytest.param({"command": "x", "args": [1]}, "must be a list of strings", ("args",), id="args with a number"),
     pytest.param(
         {"command": "x", "async": "yes"}, "must be true or false, not a string", ("async",), id="async as a string"
@@ -820,6 +833,19 @@ def test_a_condition_that_the_matcher_never_lets_through_is_told() -> None:
         ("jq -e .tool_input.command", "jq -e .tool_input.command"),
         ("echo   spaced   out", "echo spaced out"),
         ("make " + "x" * 50, "make " + "x" * 34 + "…"),
+        ("make a-long-target another-long-target a-third", "make a-long-target another-long-target…"),
+        (
+            """bash -c 'INPUT=$(cat); grep -q "/etc/" <<< "$INPUT" && exit 2'""",
+            'grep -q "/etc/" <<< "$INPUT" && exit 2',
+        ),
+        ("python3 -c 'import sys; print(1/2)' and some more", "python3 -c 'import sys; print(1/2)'…"),
+        ("jq -r '.tool_input.file_path // empty' | xargs -r npx prettier --write", "npx prettier --write"),
+        ('cd "$CLAUDE_PROJECT_DIR" && ./scripts/check.sh --fast', "check.sh"),
+        ("set -euo pipefail; npm run lint", "npm run lint"),
+        ("/bin/sh -c './hooks/x.sh'", "x.sh"),
+        ("NODE_ENV=test node -e 'console.log(1/2)'", "NODE_ENV=test node -e 'console.log(1/2)'"),
+        ("bash -c", "bash -c"),
+        ("x=1; ", "x=1;"),
         ("./" + "long" * 20, "long" * 10),
         ("python3", "python3"),
         ("./\x1b[31mred.sh", "red.sh"),
@@ -1151,3 +1177,42 @@ def test_a_condition_on_a_tool_that_is_probably_misspelt_is_told() -> None:
     [issue] = config.issues
     assert 'did you mean "Bash"' in issue.message
     assert not issue.broken
+
+
+# ------------------------------------------------------------------------------------------------- for other agents
+
+
+@pytest.mark.parametrize("more", [{"shell": "bash"}, {"shell": "sh"}, {"shell": None}, {"shell": "fish", "args": []}])
+def test_a_line_for_bash_or_for_no_shell_at_all_is_fine(more: dict[str, Any]) -> None:
+    assert one_hook({"command": "x", **more}).command == "x"
+
+
+@pytest.mark.parametrize("foreign", [True, False])
+def test_variables_of_headers_are_named_by_hooks_for_other_agents_alone(foreign: bool) -> None:
+    entry = {"type": "http", "url": "http://a/", "allowedEnvVars": ["A"]}
+    source = SettingsSource(Layer.USER, "x", Document({"hooks": {"Stop": [entry]}}, {}), foreign=foreign)
+    found = load_hooks([source])
+    assert found.hooks[0].header_env == ("A",)
+    assert [issue.message for issue in found.issues] == (
+        [] if foreign else ["has no effect here: list the variables in httpHooks.env"]
+    )
+
+
+def test_a_plugin_gets_both_of_its_directories_or_the_shell_does() -> None:
+    entry = {"command": "${CLAUDE_PLUGIN_ROOT}/x", "args": ["${CLAUDE_PLUGIN_DATA}/y", "$CLAUDE_PLUGIN_ROOT"]}
+    line = {"command": "${CLAUDE_PLUGIN_ROOT}/x ${CLAUDE_PLUGIN_DATA}/y"}
+    document = Document({"hooks": {"Stop": [entry, line]}}, {})
+    plugin = SettingsSource(Layer.FLAG, "x", document, plugin_root="/p", plugin_data="/d")
+    program, shell = load_hooks([plugin]).hooks
+    assert (program.command, program.args) == ("/p/x", ("/d/y", "$CLAUDE_PLUGIN_ROOT"))
+    assert (shell.command, shell.plugin_data) == ("/p/x /d/y", "/d")
+    _, quoted = load_hooks([replace(plugin, plugin_data="/d d")]).hooks
+    assert quoted.command == line["command"]
+    unknown, _ = load_hooks([replace(plugin, plugin_data="")]).hooks
+    assert unknown.args == ("${CLAUDE_PLUGIN_DATA}/y", "$CLAUDE_PLUGIN_ROOT")
+
+
+def test_the_project_is_put_into_what_no_shell_reads() -> None:
+    assert with_project("${CLAUDE_PROJECT_DIR}/a ${WAVE_PROJECT_DIR} $WAVE_PROJECT_DIR", r"/p\1") == (
+        r"/p\1/a /p\1 $WAVE_PROJECT_DIR"
+    )

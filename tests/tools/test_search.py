@@ -70,6 +70,7 @@ def test_grep_finds_the_same_with_and_without_rg(
             "kind": "grep",
             "path": directory,
             "project": directory,
+            "cwd": directory,
             "pattern": pattern,
             "glob": glob,
             "output_mode": mode,
@@ -101,7 +102,14 @@ def test_ignored_is_what_git_ignores(paths: set[str], rules: list[str], nested: 
         for name, lines in ignores.items():
             if (root / name).is_dir():
                 (root / name / ".gitignore").write_text("\n".join(lines))
-        request = {"kind": "glob", "path": directory, "project": directory, "pattern": "*", "head_limit": 0}
+        request = {
+            "kind": "glob",
+            "path": directory,
+            "project": directory,
+            "cwd": directory,
+            "pattern": "*",
+            "head_limit": 0,
+        }
         request |= {"characters": 30_000, "size": 120_000}
         assert search(request)["lines"] == files_of_git(directory)
 

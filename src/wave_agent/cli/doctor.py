@@ -10,14 +10,15 @@ from typing import Any, NamedTuple, cast
 
 import click
 
-from wave_agent.assembly import find_places, model_for
+from wave_agent.assembly import locate_project, model_for
 from wave_agent.credentials import without_userinfo
 from wave_agent.errors import ModelError, SettingsError, WaveError
 from wave_agent.lint.check import check
 from wave_agent.models.base import Model, ModelRequest, Text, ToolCall, ToolSpec
 from wave_agent.models.probe import Probe, advice
-from wave_agent.settings import Settings, merge_settings
-from wave_agent.sources import Choice, gather_settings
+from wave_agent.project import Project
+from wave_agent.settings import Settings
+from wave_agent.sources import Choice, gather_settings, merge_gathered
 from wave_agent.survey import untrusted
 from wave_agent.text import strip_controls
 
@@ -78,27 +79,28 @@ async def _examine(
 
 async def _findings(cwd: str | None, model: str | None, base_url: str | None) -> AsyncIterator[Finding]:
     try:
-        project, home = find_places(cwd, os.environ)
-        sources = gather_settings(home, project, Choice(trust=True)).sources
-        settings = merge_settings(sources)
+        choice = Choice(trust=True)
+        place, home = locate_project(cwd, os.environ, choice)
+        gathered = gather_settings(home, place, choice)
+        settings = merge_gathered(gathered, place)
     except SettingsError as error:
         yield Finding("settings", "failed", str(error))
-        settings, home, project = Settings(), None, ""
+        settings, home, place = Settings(), None, None
     else:
-        yield Finding("settings", "ok", f"{len(sources)} read")
+        yield Finding("settings", "ok", f"{len(gathered.sources)} read, project {place.directory}")
     for issue in settings.issues:
         yield Finding("settings", "failed" if issue.broken else "warning", str(issue))
     yield Finding("hooks", "ok", f"{len(settings.hooks.hooks)} defined")
-    if home is not None:
-        for finding in _hook_problems(home, project):
+    if home is not None and place is not None:
+        for finding in _hook_problems(home, place):
             yield finding
     async for finding in _endpoint(model, base_url, settings):
         yield finding
 
 
-def _hook_problems(home: Path, project: str) -> Iterator[Finding]:
+def _hook_problems(home: Path, project: Project) -> Iterator[Finding]:
     """What keeps hooks from starting, as far as one can tell without running them. `wave hooks lint` finds more."""
-    for one in check(project, home).findings:
+    for one in check(project.directory, home, levels=project.levels).findings:
         if one.code in _KEEPS_FROM_STARTING:
             yield Finding("hooks", "failed", f"{one.file}:{one.line}: {one.reason} ({one.code})")
     for hook, why in untrusted(home, project):

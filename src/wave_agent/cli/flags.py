@@ -5,8 +5,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from wave_agent.assembly import Options, Overlay, find_places
+from wave_agent.assembly import Options, Overlay, locate_for
 from wave_agent.events import Event
 from wave_agent.result import Callbacks
 from wave_agent.session_index import latest_session
@@ -51,11 +52,7 @@ def options(flags: Flags, on_event: Callable[[Event], None]) -> Options:
     if flags.strict_hooks:
         named["strictHooks"] = True
     overlays: list[Overlay] = [*flags.settings, named]
-    resume = flags.resume
-    if flags.go_on and resume is None:
-        project, home = find_places(flags.cwd, os.environ)
-        resume = latest_session(home, project)
-    return Options(
+    chosen = Options(
         workdir=flags.cwd,
         model=flags.model,
         base_url=flags.base_url,
@@ -69,5 +66,9 @@ def options(flags: Flags, on_event: Callable[[Event], None]) -> Options:
         sandbox=flags.sandbox,
         plugins=flags.plugins,
         max_turns=flags.max_turns,
-        resume=resume,
+        resume=flags.resume,
     )
+    if not flags.go_on or flags.resume is not None:
+        return chosen
+    place, home = locate_for(chosen, os.environ)
+    return replace(chosen, resume=latest_session(home, place.directory))

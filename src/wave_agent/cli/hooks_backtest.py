@@ -13,7 +13,7 @@ from typing import Any
 import click
 import msgspec
 
-from wave_agent.assembly import find_places
+from wave_agent.assembly import locate_project
 from wave_agent.cli.tables import cwd_option, json_option, milliseconds, one_line, since_option
 from wave_agent.nesting import inherited
 from wave_agent.replay.backtest import Backtest, UnknownHookError
@@ -105,13 +105,14 @@ def _replayed(
     environment = dict(os.environ)
     if trust and inherited(environment) is not None:
         raise click.UsageError("--trust is not for what an agent has started: its limits hold here too.")
-    project, home = find_places(cwd, environment)
+    overlays = [os.path.abspath(file) for file in settings]
+    choice = Choice(overlays=overlays, trust=trust, added_managed=environment.get("WAVE_MANAGED_SETTINGS") or None)
+    place, home = locate_project(cwd, environment, choice)
+    project = place.directory
     paths = _transcripts(home, project, session, since, folder, latest=not everything)
     if not paths:
         return None
-    overlays = [os.path.abspath(file) for file in settings]
-    choice = Choice(overlays=overlays, trust=trust, added_managed=environment.get("WAVE_MANAGED_SETTINGS") or None)
-    gathered = gather_settings(home, project, choice)
+    gathered = gather_settings(home, place, choice)
     for notice in gathered.notices:
         click.echo(f"wave: {one_line(notice)}", err=True)
     with _Progress() as progress:

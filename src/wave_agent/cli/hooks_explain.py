@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from wave_agent.assembly import find_places, mode_for, real_directories
+from wave_agent.assembly import locate_project, mode_for, real_directories
 from wave_agent.cli.hooks_options import (
     as_json,
     choice_of,
@@ -60,18 +60,19 @@ def explain(
     wave hooks explain SessionStart resume
     wave hooks explain Stop
     """
-    project, home = find_places(cwd, os.environ)
-    found = survey(home, project, choice_of(settings))
+    choice = choice_of(settings)
+    project, home = locate_project(cwd, os.environ, choice)
+    found = survey(home, project, choice)
     tools = {one.name: one for one in builtin_tools()}
     asked = _subject(event, tool, tool_input, found, tools)
     mode, _ = mode_for(permission_mode, found.counted)
-    places = Places(project, os.path.expanduser("~"))
+    places = Places(project.directory, os.path.expanduser("~"), project.start)
     judge = Judge(
         places=places,
         rules=found.counted.rules,
         mode=mode,
-        directories=real_directories(project, (project, *found.counted.additional_directories)),
-        protected=protected_paths(project, home, found.hooks),
+        directories=real_directories(project.directory, (".", *found.counted.additional_directories)),
+        protected=protected_paths(project.directory, home, found.hooks, start=project.start),
         environment=os.environ,
     )
     planned = plan(sorted(found.hooks, key=lambda hook: hook.position), asked.event, asked.facts, places)
@@ -96,7 +97,7 @@ def _subject(event: str, tool: str | None, tool_input: str | None, found: Survey
         made = subject(named, given, {row.target: tool} if tool is not None and row.target else None)
     except SubjectError as error:
         raise click.UsageError(f"{error}.") from None
-    return Subject(made.event, normalised(made, tools.get(made.tool or ""), found.project))
+    return Subject(made.event, normalised(made, tools.get(made.tool or ""), found.start))
 
 
 def _permission(asked: Subject, judge: Judge, tools: dict[str, Tool], *, stated: bool) -> Permission | None:

@@ -8,12 +8,13 @@ from pathlib import Path
 import click
 from msgspec.structs import replace
 
-from wave_agent.assembly import find_places
+from wave_agent.assembly import locate_project
 from wave_agent.lint.check import Report, check
 from wave_agent.lint.codes import Level
 from wave_agent.lint.findings import Finding, finding
 from wave_agent.lint.places import unreadable
 from wave_agent.lint.repairs import repair
+from wave_agent.project import Project
 from wave_agent.survey import untrusted
 from wave_agent.text import strip_controls
 
@@ -38,16 +39,17 @@ def lint(paths: Sequence[str], fix: bool, cwd: str | None, as_json: bool) -> int
 
     Exit status: 0 no finding or only advice, 1 findings, 2 usage.
     """
-    project, home = find_places(cwd, os.environ)
+    place, home = locate_project(cwd, os.environ)
+    project = place.directory
     if missing := unreadable(paths):
         raise click.UsageError(f"There is no {', '.join(missing)}.")
-    report = check(project, home, paths)
+    report = check(project, home, paths, levels=place.levels)
     done: list[str] = []
     if fix:
         done = repair(report.findings)
-        report = check(project, home, paths) if done else report
+        report = check(project, home, paths, levels=place.levels) if done else report
     if not paths:
-        report = replace(report, findings=(*report.findings, *_not_trusted(home, project)))
+        report = replace(report, findings=(*report.findings, *_not_trusted(home, place)))
     if as_json:
         shown = {"files": report.files, "findings": [one.to_dict() for one in report.findings], "fixed": done}
         click.echo(json.dumps(shown))
@@ -57,7 +59,7 @@ def lint(paths: Sequence[str], fix: bool, cwd: str | None, as_json: bool) -> int
     return 1 if any(one.level is not Level.ADVICE for one in report.findings) else 0
 
 
-def _not_trusted(home: Path, project: str) -> Iterator[Finding]:
+def _not_trusted(home: Path, project: Project) -> Iterator[Finding]:
     for hook, why in untrusted(home, project):
         yield finding("W117", hook.source, hook.line, f"{hook.name} on {hook.event}: {why}")
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 import click
 
-from wave_agent.assembly import find_places
+from wave_agent.assembly import locate_project
 from wave_agent.cli.hooks_options import aligned, as_json, choice_of, in_project, one_line, with_settings
 from wave_agent.hooks.definitions import HookDefinition
 from wave_agent.survey import Survey, hook_to_dict, place_of, survey
@@ -24,12 +24,13 @@ def list_hooks(cwd: str | None, settings: Sequence[str], as_json: bool) -> int:
     All layers, in the order in which the hooks would run: event by event, rewriting ones first. Nothing is run, so this
     is safe in a project that you do not trust. Exit status 1 if an entry of the settings is broken.
     """
-    project, home = find_places(cwd, os.environ)
-    found = survey(home, project, choice_of(settings))
+    choice = choice_of(settings)
+    project, home = locate_project(cwd, os.environ, choice)
+    found = survey(home, project, choice)
     if as_json:
         click.echo(
             json.dumps({
-                "project": project,
+                "project": project.directory,
                 "hooks": [hook_to_dict(hook, found) for hook in found.hooks],
                 "issues": [str(issue) for issue in found.issues],
                 "managed_hooks_only": found.counted.managed_hooks_only,

@@ -62,7 +62,8 @@ def new(
             click.echo("Nothing has changed.")
             return 1
     write(files, project)
-    click.echo(_next_steps(files))
+    # A hook of the project goes to its top, from wherever it is made.
+    click.echo(_next_steps([file.name if cwd else os.path.relpath(os.path.join(project, file.name)) for file in files]))
     return 0
 
 
@@ -100,8 +101,8 @@ def _show(files: list[NewFile]) -> None:
         click.echo()
 
 
-def _next_steps(files: list[NewFile]) -> str:
-    script, cases = files[0].name, files[1].name
+def _next_steps(files: list[str]) -> str:
+    script, cases = files[0], files[1]
     return (
         f"Written. Next, edit {script} and run:\n"
         f"  wave hooks lint             find mistakes\n"

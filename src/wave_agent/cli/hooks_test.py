@@ -9,12 +9,11 @@ from typing import Any
 import click
 from msgspec import Struct
 
-from wave_agent.assembly import Foundation, Options, lay_foundation, real_directories
+from wave_agent.assembly import Foundation, Options, lay_foundation
 from wave_agent.cases import SUFFIXES, WORDS, Case, CaseFileError, Difference, differences, read_cases, run_case
 from wave_agent.cli.hooks_options import as_json, in_project, json_object, object_in_file, with_mode, with_settings
 from wave_agent.cli.hooks_report import case_lines, difference_lines, rehearsal_lines, rehearsal_to_dict
 from wave_agent.hook_runners import hook_runner_for
-from wave_agent.protected import protected_paths
 from wave_agent.rehearsal import Bench, Judge, Rehearsal
 from wave_agent.rules import Places
 from wave_agent.subjects import Subject, SubjectError, check_tool, event_named, hooks_named, subject
@@ -122,13 +121,11 @@ def bench_of(foundation: Foundation) -> Bench:
         runner=hook_runner_for(settings, foundation.environment),
         tools={tool.name: tool for tool in builtin_tools()},
         judge=Judge(
-            places=Places(foundation.project, os.path.expanduser("~")),
+            places=Places(foundation.project, os.path.expanduser("~"), foundation.place.start),
             rules=settings.rules,
             mode=foundation.mode,
-            directories=real_directories(foundation.project, (foundation.project, *settings.additional_directories)),
-            protected=protected_paths(
-                foundation.project, foundation.home, settings.hooks.hooks, settings=foundation.snapshot.files
-            ),
+            directories=foundation.directories,
+            protected=foundation.protected,
             environment=foundation.environment,
         ),
     )

@@ -9,9 +9,10 @@ from typing import Any
 import click
 from msgspec import Struct
 
-from wave_agent.assembly import find_places
+from wave_agent.assembly import locate_project
 from wave_agent.hooks.config import SettingsSource
 from wave_agent.permissions import PermissionMode
+from wave_agent.project import Project
 from wave_agent.settings import merge_settings, only_restrictions
 from wave_agent.sources import describe, project_settings
 from wave_agent.text import reveal
@@ -72,12 +73,13 @@ def trust(yes: bool, only_list: bool, revoke: bool, cwd: str | None, as_json: bo
         raise click.UsageError("--yes, --list and --revoke exclude each other.")
     if as_json and not only_list:
         raise click.UsageError("--json goes with --list.")
-    project, home = find_places(cwd, os.environ)
+    place, home = locate_project(cwd, os.environ)
+    project = place.directory
     store = TrustStore(home)
     if revoke:
         click.echo("Nothing in this project is trusted any more." if store.revoke(project) else "Nothing was trusted.")
         return 0
-    sources = project_settings(home, project)
+    sources = project_settings(home, place)
     record = store.read(project)
     looked_at = candidates(sources, project, file_digest)
     found = [Finding(one, record.why_not(one)) for one in looked_at]
@@ -89,17 +91,17 @@ def trust(yes: bool, only_list: bool, revoke: bool, cwd: str | None, as_json: bo
     pending = any(one.why_not for one in found) or any(_others(source) for source in uncovered)
     if only_list or not pending:
         return 1 if pending else 0
-    return _decide(store, project, record_of(sources, project, looked_at), yes=yes)
+    return _decide(store, place, record_of(sources, project, looked_at), yes=yes)
 
 
-def _decide(store: TrustStore, project: str, wanted: Record, *, yes: bool) -> int:
+def _decide(store: TrustStore, project: Project, wanted: Record, *, yes: bool) -> int:
     if not yes:
         if not sys.stdin.isatty():
             raise click.UsageError("Nobody can be asked here: look at the list above, then add --yes.")
         if not click.confirm("Trust this, as it is now?"):
             click.echo("Nothing has changed.")
             return 1
-    store.trust(project, wanted)
+    store.trust(project.directory, wanted, project.inner)
     click.echo(f"Trusted. It is kept in {store.file}; wave hooks trust --revoke takes it back.")
     return 0
 

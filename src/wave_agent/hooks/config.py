@@ -18,7 +18,7 @@ from wave_agent.hooks.events import EVENTS, NEVER_HERE, EventRow, FailureBlock, 
 from wave_agent.hooks.execution import Kind
 from wave_agent.hooks.kinds import MAIN_KEYS, RUN_KEYS, BrokenError, Run, choice, read_run
 from wave_agent.hooks.matcher import EVERYTHING, KNOWN_TOOLS, Form, Matcher, MatcherError, parse_matcher
-from wave_agent.rules import Rule, RuleError, parse_rule
+from wave_agent.rules import Rule, RuleError, below, parse_rule
 from wave_agent.strictjson import Document, Path, StrictJSONError, parse_document, type_name
 from wave_agent.text import did_you_mean, nearest, strip_controls
 
@@ -36,6 +36,18 @@ class SettingsSource(Struct, frozen=True):
     """Written for another agent."""
     plugin_root: str = ""
     """The directory of the plugin that they belong to."""
+    plugin_data: str = ""
+    """Where that plugin may keep what it has to remember."""
+    inner: str = ""
+    """The directory that they stand for, if that is not the project's own but one below it: relative to it."""
+
+
+def in_configuration_order(sources: Iterable[SettingsSource]) -> list[SettingsSource]:
+    """Layer by layer; the layers of a project directory by directory, the outermost first."""
+    return sorted(sources, key=lambda one: (_RANKS[one.layer], len(one.inner), LAYERS.index(one.layer)))
+
+
+_RANKS = {layer: LAYERS.index(Layer.PROJECT if layer is Layer.LOCAL else layer) for layer in LAYERS}
 
 
 class HookConfig(Struct, frozen=True):
@@ -72,7 +84,7 @@ def load_hooks(sources: Iterable[SettingsSource], *, strict: bool = False) -> Ho
     hooks: list[HookDefinition] = []
     issues: list[Issue] = []
     groups = 0
-    for source in sorted(sources, key=lambda source: LAYERS.index(source.layer)):
+    for source in in_configuration_order(sources):
         loader = _Loader(source, strict=strict, groups_before=groups)
         hooks += loader.load()
         groups = loader.groups
@@ -80,24 +92,52 @@ def load_hooks(sources: Iterable[SettingsSource], *, strict: bool = False) -> Ho
     return HookConfig(tuple(replace(hook, position=index) for index, hook in enumerate(hooks)), tuple(issues))
 
 
-_INTERPRETERS = re.compile(r"(?:\S*/)?(?:python[\d.]*|node|bun|deno|bash|sh|zsh|ruby|perl|uv|uvx|npx|run|env|exec)")
+_SHELL = r"(?:\S*/)?(?:bash|sh|zsh|dash)"
+_SHELLS = re.compile(_SHELL)
+_INTERPRETERS = re.compile(rf"{_SHELL}|(?:\S*/)?(?:python[\d.]*|node|bun|deno|ruby|perl|uv|uvx|npx|run|env|exec)")
+_CODE_OPTION = re.compile(r"-[a-z]*[ce]")
+"""What comes next is a program, not the name of a file."""
+_QUOTED_OR_PLAIN = r"""(?:"[^"]*"|'[^']*'|[^\s;&|"'])*"""
+_PREPARATION = re.compile(
+    rf"""\s*(?:
+        (?:cd|set|export|source|\.)\s{_QUOTED_OR_PLAIN}(?:\s+{_QUOTED_OR_PLAIN})?\s*(?:;|&&|\n)  # the ground for it
+        | \w+=(?:"?\$\([^()]*\)"?|{_QUOTED_OR_PLAIN})\s*(?:;|&&|\n)    # a variable, such as the input
+        | (?:cat|jq(?:\s+(?:-\S+|'[^']*'|"[^"]*"|\.\S*))+)\s*\|\s*(?:xargs(?:\s+-\S+)*\s+)?  # a field of the input
+    )""",
+    re.VERBOSE,
+)
+_NAME_LENGTH = 40
 
 
 def short_name(command: str) -> str:
-    """A name for a hook that was given none: the script's file name, or the start of the command."""
+    """A name for a hook that was given none: the script's file name, or how what it does begins."""
+    rest = command
+    while (before := _PREPARATION.match(rest)) and rest[before.end() :].strip():
+        rest = rest[before.end() :]
     try:
-        words = shlex.split(command)
+        words = shlex.split(rest)
     except ValueError:  # a quote that is not closed
-        words = command.split()
-    for word in words:
+        words = rest.split()
+    for at, word in enumerate(words):
+        if _CODE_OPTION.fullmatch(word) and at and _INTERPRETERS.fullmatch(words[at - 1]):
+            inner = words[at + 1] if at + 1 < len(words) else ""
+            if _SHELLS.fullmatch(words[at - 1]) and inner.strip():
+                return short_name(inner)
+            break
         if _INTERPRETERS.fullmatch(word) or word.startswith("-") or re.match(r"\w+=", word):
             continue
         file = word.rstrip("/").rsplit("/", 1)[-1]
         if file != word or re.fullmatch(r"[\w-]+\.\w{1,4}", file):
-            return strip_controls(file)[:40] or "hook"
+            return strip_controls(file)[:_NAME_LENGTH] or "hook"
         break
-    short = strip_controls(" ".join(command.split())) or "hook"
-    return short if len(short) <= 40 else f"{short[:39]}…"
+    short = strip_controls(" ".join(rest.split())) or "hook"
+    return short if len(short) <= _NAME_LENGTH else f"{_whole_words(short[: _NAME_LENGTH - 1])}…"
+
+
+def _whole_words(text: str) -> str:
+    """Without the half of a word at its end, if much is left then."""
+    kept = text.rpartition(" ")[0]
+    return kept if len(kept) > _NAME_LENGTH // 2 else text
 
 
 class _Group(Struct, frozen=True):
@@ -111,7 +151,7 @@ class _Group(Struct, frozen=True):
 
 GROUP_KEYS = ("matcher", "sequential", "phase", "hooks")
 HOOK_KEYS = (*RUN_KEYS, "timeout", "async", "onFailure", "mode", "enabled", "name", "statusMessage", "if", "once")
-_PLUGIN_ROOT = re.compile(r"\$\{CLAUDE_PLUGIN_ROOT\}")
+_OF_A_PLUGIN = re.compile(r"\$\{CLAUDE_PLUGIN_(ROOT|DATA)\}")
 
 
 class _Loader:
@@ -247,6 +287,8 @@ class _Loader:
         if path != group.path:  # a group of one has been looked at as a whole
             self.warn_misspelt(entry, path, HOOK_KEYS)
         run = self.rooted(read_run(entry, path))
+        if run.header_env and not self.source.foreign:
+            self.warn((*path, "allowedEnvVars"), "has no effect here: list the variables in httpHooks.env")
         is_async = _flag(entry, "async", path, default=False)
         stated = choice(entry, "onFailure", path, OnFailure)
         self.refuse_impossible(group, path, is_async=is_async, stated=stated)
@@ -272,18 +314,27 @@ class _Loader:
             once=_flag(entry, "once", path, default=False),
             foreign=self.source.foreign,
             plugin_root=self.source.plugin_root,
+            plugin_data=self.source.plugin_data,
+            inner=self.source.inner,
         )
 
     def rooted(self, run: Run) -> Run:
-        """What a plugin runs, with its directory put in. A path that means something to a shell is left to the shell,
+        """What a plugin runs, with its directories put in. A path that means something to a shell is left to the shell,
         which has it as a variable."""
-        root = self.source.plugin_root
-        if not root:
+        found = {"ROOT": self.source.plugin_root, "DATA": self.source.plugin_data}
+        if not found["ROOT"]:
             return run
-        in_shell = run.kind is Kind.COMMAND and run.args is None and shlex.quote(root) != root
-        command = run.command if in_shell else _PLUGIN_ROOT.sub(lambda _: root, run.command)
-        args = None if run.args is None else tuple(_PLUGIN_ROOT.sub(lambda _: root, one) for one in run.args)
-        return replace(run, command=command, args=args)
+
+        def put_in(text: str) -> str:
+            return _OF_A_PLUGIN.sub(lambda name: found[name[1]] or name[0], text)
+
+        is_line = run.kind is Kind.COMMAND and run.args is None
+        in_shell = is_line and any(shlex.quote(path) != path for path in found.values() if path)
+        return replace(
+            run,
+            command=run.command if in_shell else put_in(run.command),
+            args=None if run.args is None else tuple(map(put_in, run.args)),
+        )
 
     def refuse_impossible(self, group: _Group, path: Path, *, is_async: bool, stated: OnFailure | None) -> None:
         if is_async and stated is OnFailure.BLOCK:
@@ -333,7 +384,7 @@ class _Loader:
         if not group.row.has_tool:
             raise BrokenError(path, f"needs a tool, and {group.row.event} has none")
         try:
-            rule = parse_rule(text)
+            rule = below(parse_rule(text), self.source.inner)
         except RuleError as error:
             raise BrokenError(path, str(error)) from None
         named = next((tool for tool in KNOWN_TOOLS if tool.casefold() == rule.tool), None)

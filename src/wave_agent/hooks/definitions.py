@@ -23,6 +23,14 @@ def is_bare_path(command: str) -> bool:
     return _BARE_PATH.fullmatch(command) is not None
 
 
+_PROJECT_DIR = re.compile(r"\$\{(?:CLAUDE|WAVE)_PROJECT_DIR\}")
+
+
+def with_project(text: str, project: str) -> str:
+    """What no shell will read, with the project's directory put in."""
+    return _PROJECT_DIR.sub(lambda _: project, text)
+
+
 class Layer(StrEnum):
     """Where a setting comes from, in configuration order."""
 
@@ -84,6 +92,8 @@ class HookDefinition(Struct, frozen=True, kw_only=True):
     """What runs, as its kind has it: a command, `FILE:FUNCTION`, a URL. Empty for a function."""
     args: tuple[str, ...] | None = None
     headers: tuple[tuple[str, str], ...] = ()
+    header_env: tuple[str, ...] = ()
+    """The variables that its headers may name, if it was written for another agent."""
     body_format: BodyFormat = BodyFormat.PLAIN
     function: Callable[..., Any] | None = None
     condition: Rule | None = None
@@ -99,6 +109,10 @@ class HookDefinition(Struct, frozen=True, kw_only=True):
     """Written for another agent, and read where it stands."""
     plugin_root: str = ""
     """The directory of the plugin that it belongs to."""
+    plugin_data: str = ""
+    """Where that plugin may keep what it has to remember."""
+    inner: str = ""
+    """The directory whose settings it stands in, if that lies below the project's own: relative to it."""
 
     @property
     def gets_arguments(self) -> bool:

@@ -179,7 +179,7 @@ class EventRow(Struct, frozen=True, kw_only=True):
 COMMON_STDIN = (
     StdinField("session_id", "string", "the session"),
     StdinField("transcript_path", "string", "absolute path of the transcript, complete up to this event"),
-    StdinField("cwd", "string", "the project directory"),
+    StdinField("cwd", "string", "the directory in which the agent was started"),
     StdinField("hook_event_name", "string", "the event"),
     StdinField("permission_mode", "string", "the permission mode in force"),
 )

@@ -50,6 +50,10 @@ class HookJob(Struct, frozen=True, kw_only=True):
     """Why it must not run, if that is so by now: for a runner that may have let it wait."""
     headers: tuple[tuple[str, str], ...] = ()
     """Of an HTTP request, as they are written: variables are not yet put in."""
+    header_env: tuple[str, ...] = ()
+    """The variables that these may name, beside those of the settings."""
+    is_foreign: bool = False
+    """Written for another agent: trust in the hook covers its host, and an answer need not be JSON."""
     body_format: BodyFormat = BodyFormat.PLAIN
 
 

@@ -13,7 +13,9 @@ from wave_agent.text import did_you_mean
 
 MAIN_KEYS = ("command", "function", "target", "url")
 """Each says what to run, and one hook has one of them."""
-RUN_KEYS = ("type", *MAIN_KEYS, "args", "headers", "format")
+RUN_KEYS = ("type", *MAIN_KEYS, "args", "shell", "headers", "allowedEnvVars", "format")
+SHELLS = ("bash", "sh")
+"""What `shell` can say: a line for either runs in Bash."""
 TYPES = tuple(kind.value for kind in Kind if kind is not Kind.FUNCTION)
 
 
@@ -33,6 +35,7 @@ class Run(Struct, frozen=True, kw_only=True):
     args: tuple[str, ...] | None = None
     function: Callable[..., Any] | None = None
     headers: tuple[tuple[str, str], ...] = ()
+    header_env: tuple[str, ...] = ()
     body_format: BodyFormat = BodyFormat.PLAIN
 
 
@@ -70,6 +73,9 @@ def _command(entry: Mapping[str, Any], path: Path) -> Run:
     if args is not None and not _is_texts(args):
         raise BrokenError((*path, "args"), "must be a list of strings")
     kept = None if args is None else tuple(cast(list[str], args))
+    shell = entry.get("shell")
+    if kept is None and shell is not None and shell not in SHELLS:
+        raise BrokenError((*path, "shell"), f"{shell!r} is not available: commands run in Bash")
     return Run(kind=Kind.COMMAND, command=_filled(entry, "command", path), args=kept)
 
 
@@ -109,10 +115,14 @@ def _http(entry: Mapping[str, Any], path: Path) -> Run:
     if headers is not None and not isinstance(headers, Mapping):
         raise BrokenError((*path, "headers"), f"must be an object, not {type_name(headers)}")
     given = cast(Mapping[str, object], headers or {})
+    variables = entry.get("allowedEnvVars")
+    if variables is not None and not _is_texts(variables):
+        raise BrokenError((*path, "allowedEnvVars"), "must be a list of strings")
     return Run(
         kind=Kind.HTTP,
         command=url,
         headers=tuple(_header(str(name), value, (*path, "headers", str(name))) for name, value in given.items()),
+        header_env=tuple(cast(list[str], variables or [])),
         body_format=choice(entry, "format", path, BodyFormat) or BodyFormat.PLAIN,
     )
 

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from wave_agent.credentials import without_credentials
 from wave_agent.errors import SessionError
 from wave_agent.events import Event, HookFinished, HookRun, HookStarted, Notice
-from wave_agent.hooks.definitions import HookDefinition
+from wave_agent.hooks.definitions import HookDefinition, with_project
 from wave_agent.hooks.events import EVENTS, EventRow, HookEvent
 from wave_agent.hooks.execution import HookExecutionResult, HookJob, HookRunner, Kind, close_runner
 from wave_agent.hooks.functions import call_function
@@ -59,6 +59,8 @@ class SessionFacts(Struct, frozen=True, kw_only=True):
     transcript_path: str
     project_dir: str
     home: str
+    start: str = ""
+    """Where the agent was started, if that is not the project directory."""
 
 
 class Deferred(Struct, frozen=True):
@@ -125,10 +127,10 @@ class HookManager:
         self._unwaited: set[int] = set()
         """Occasions that went on without their hooks."""
         self._max_stop_blocks = max_stop_blocks
-        self._places = Places(session.project_dir, session.home)
+        self._places = Places(session.project_dir, session.home, session.start)
         self._background: set[asyncio.Task[None]] = set()
         kept = without_credentials(environment)
-        for not_for_all in ("HOOK_EVENT", "HOOK_TOOL_NAME", FILE_VARIABLE, "CLAUDE_PLUGIN_ROOT"):
+        for not_for_all in ("HOOK_EVENT", "HOOK_TOOL_NAME", FILE_VARIABLE, "CLAUDE_PLUGIN_ROOT", "CLAUDE_PLUGIN_DATA"):
             kept.pop(not_for_all, None)
         self._environment = {
             **kept,
@@ -158,7 +160,7 @@ class HookManager:
         common = {
             "session_id": self.session.session_id,
             "transcript_path": self.session.transcript_path,
-            "cwd": self.session.project_dir,
+            "cwd": self.session.start or self.session.project_dir,
             "hook_event_name": event.value,
             "permission_mode": permission_mode,
         }
@@ -320,20 +322,30 @@ class HookManager:
             environment["HOOK_TOOL_NAME"] = str(stage.payload.get("tool_name", ""))
         if hook.plugin_root:
             environment["CLAUDE_PLUGIN_ROOT"] = hook.plugin_root
+        if hook.plugin_data:
+            environment["CLAUDE_PLUGIN_DATA"] = hook.plugin_data
+            with suppress(OSError):  # the hook itself fails then, and says why
+                make_private(Path(hook.plugin_data))
+        project = self.session.project_dir
+        command, args = hook.command, hook.args
+        if args is not None:
+            command, args = with_project(command, project), tuple(with_project(one, project) for one in args)
         if file := self._export_files.get(stage.occasion):
             environment[FILE_VARIABLE] = file
         return HookJob(
             kind=hook.kind,
-            command=hook.command,
-            args=hook.args,
+            command=command,
+            args=args,
             arguments=tuple(_argument(stage.payload, path) for path in row.arguments) if hook.gets_arguments else (),
             stdin=stage.stdin,
             env=environment,
-            cwd=self.session.project_dir,
+            cwd=project,
             timeout=stage.seconds(hook.timeout),
             is_waited_for=not hook.is_async and stage.occasion not in self._unwaited,
             look_again=partial(self._why_refused, hook),
             headers=hook.headers,
+            header_env=hook.header_env if hook.foreign else (),
+            is_foreign=hook.foreign,
             body_format=hook.body_format,
         )
 

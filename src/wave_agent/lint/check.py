@@ -47,12 +47,20 @@ class _Wiring(Struct, frozen=True):
     """Every file that its command names."""
 
 
-def check(project: str, home: Path | None, paths: Sequence[str] = (), *, which: Which = shutil.which) -> Report:
+def check(
+    project: str,
+    home: Path | None,
+    paths: Sequence[str] = (),
+    *,
+    levels: Sequence[str] = (),
+    which: Which = shutil.which,
+) -> Report:
     """Looks at a project, and at the user's settings; with `paths` at these settings files, scripts and projects.
 
-    `which` finds the programs of this machine.
+    `levels` are the directories of the project that have settings, if there are more than one. `which` finds the
+    programs of this machine.
     """
-    found = list(_gather(project, home, paths))
+    found = list(_gather(levels or (project,), home, paths))
     settings = [(place, merge_settings([place.source])) for place in found if place.source is not None]
     variables = [name for _, merged in settings for name in merged.env]
     enabled = [(place, hook) for place, merged in settings for hook in merged.hooks.hooks if hook.enabled]
@@ -72,9 +80,9 @@ def check(project: str, home: Path | None, paths: Sequence[str] = (), *, which: 
     return Report(looked_at, tuple(sorted(unique, key=lambda one: (order.get(one.file, 0), one.line, one.code))))
 
 
-def _gather(project: str, home: Path | None, paths: Sequence[str]) -> Iterator[Place]:
-    if not paths:
-        yield from places(project, home)
+def _gather(levels: Sequence[str], home: Path | None, paths: Sequence[str]) -> Iterator[Place]:
+    for level in () if paths else levels:
+        yield from places(level, home if level == levels[-1] else None)
     for path in paths:
         if os.path.isdir(path):
             yield from places(path, None)

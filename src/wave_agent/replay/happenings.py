@@ -52,6 +52,7 @@ class Recording(Struct, frozen=True):
 
     happenings: tuple[Happening, ...]
     cwd: str
+    project: str
     erased: int
     """Prompts that hooks have refused: they were not kept."""
     replaced: int
@@ -70,7 +71,7 @@ def recording(lines: Lines, only: str | None = None) -> Recording:
     """`only`: what the hook of this name said counts, and no other."""
     reader = _Reader(lines, only)
     found = tuple(reader.read())
-    return Recording(found, lines.cwd, reader.erased, reader.replaced, lines.skipped)
+    return Recording(found, lines.cwd, lines.project, reader.erased, reader.replaced, lines.skipped)
 
 
 class _Reader:

@@ -67,6 +67,12 @@ class Lines(Struct, frozen=True):
         """Where the session worked, as far as its lines say."""
         return next((cwd for line in self.lines if isinstance(cwd := line.record.get("cwd"), str)), "")
 
+    @property
+    def project(self) -> str:
+        """The project's directory, if the session was started somewhere below it."""
+        said = self.lines[0].record.get("project") if self.lines else None
+        return said if isinstance(said, str) else self.cwd
+
 
 def lines_of(path: Path) -> Lines:
     """Raises `SessionError` if there is nothing to read at all."""

@@ -139,6 +139,7 @@ class Replay:
 
     async def _session(self, path: Path, recorded: Recording) -> None:
         transcript = _GrowingTranscript(path, Path(self._plan.directory))
+        start = relocated(recorded.cwd, recorded.project, self._plan.project)
         manager = HookManager(
             self._hooks,
             runner=self._runner,
@@ -147,6 +148,7 @@ class Replay:
                 transcript_path=str(transcript.path),
                 project_dir=self._plan.project,
                 home=self._plan.user_home,
+                start=start,
             ),
             environment=os.environ,
             settings_env=self._settings.env,
@@ -156,21 +158,21 @@ class Replay:
             for happening in recorded.happenings:
                 if self._number % self._plan.divisor == self._plan.remainder:
                     transcript.grow(happening.written)
-                    self._tell(await self._event(manager, happening, recorded.cwd))
+                    self._tell(await self._event(manager, happening, recorded.project))
                 self._number += 1
         finally:
             transcript.close()
 
-    async def _event(self, manager: HookManager, happening: Happening, cwd: str) -> Answer:
-        facts = relocated(happening.facts, cwd, self._plan.project)
+    async def _event(self, manager: HookManager, happening: Happening, project: str) -> Answer:
+        facts = relocated(happening.facts, project, self._plan.project)
         journal = len(manager.journal)
         started = monotonic()
         outcome = await manager.run(
-            happening.event, {**facts, "dry_run": True}, tool=tool_facts(happening.tool, self._plan.project)
+            happening.event, {**facts, "dry_run": True}, tool=tool_facts(happening.tool, manager.session.start)
         )
         taken = (monotonic() - started) * 1000
         runs = manager.journal[journal:]
-        left = relocated(outcome.tool_input, self._plan.project, cwd)
+        left = relocated(outcome.tool_input, self._plan.project, project)
         after = self._shown(present(outcome, runs, left))
         kind = kind_of(happening.before, after)
         duration = round(taken, 3) if runs else None

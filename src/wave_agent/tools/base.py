@@ -56,6 +56,8 @@ class ToolContext(Struct, frozen=True, kw_only=True):
     """What a call may know of the session around it."""
 
     project_dir: Path
+    start: Path | None = None
+    """Where the agent was started, if that is not the project directory."""
     environment: Mapping[str, str]
     """For processes that a tool starts; without the agent's own keys."""
     outputs: Path
@@ -77,6 +79,11 @@ class ToolContext(Struct, frozen=True, kw_only=True):
     def room(self, *, asked: bool = False) -> Room:
         """How long the result of a call may be. `asked`: the call asks for more than usual."""
         return room_in(self.window(), asked=asked)
+
+    @property
+    def cwd(self) -> Path:
+        """Where commands start, and what relative paths refer to."""
+        return self.start or self.project_dir
 
 
 class Tool(ABC):
@@ -135,13 +142,13 @@ class Tool(ABC):
 
             raise ToolInputError(f"{self.name}: invalid input: {explained(str(error), self.schema())}") from None
 
-    def normalise(self, tool_input: Mapping[str, Any], project_dir: str) -> dict[str, Any]:
+    def normalise(self, tool_input: Mapping[str, Any], directory: str) -> dict[str, Any]:
         """The input with absolute paths and `~` expanded. Never fails: what cannot be a path stays as it is."""
         changed = dict(tool_input)
         for field in self.path_fields:
             value = changed.get(field)
             if isinstance(value, str) and value and "\0" not in value:
-                changed[field] = os.path.normpath(os.path.join(project_dir, os.path.expanduser(value)))
+                changed[field] = os.path.normpath(os.path.join(directory, os.path.expanduser(value)))
         return changed
 
     def paths(self, tool_input: Mapping[str, Any]) -> tuple[str, ...]:

@@ -57,7 +57,7 @@ class Bash(Tool):
         self._shells = shells
         self._shell = shell or shutil.which("bash") or "/bin/sh"
         self._directory: str | None = None
-        """Where the last command ended up. None: still the project directory."""
+        """Where the last command ended up. None: still where the agent was started."""
 
     async def run(self, arguments: Any, context: ToolContext) -> ToolResult:
         call: BashInput = arguments
@@ -146,14 +146,14 @@ class Bash(Tool):
         )
 
     def _working_directory(self, context: ToolContext) -> tuple[str, list[str]]:
-        project = str(context.project_dir)
-        directory = self._directory or project
+        start = str(context.cwd)
+        directory = self._directory or start
         if os.path.isdir(directory):
             return directory, []
         self._directory = None
-        if directory == project:
-            return project, []  # starting the command explains it
-        return project, [f"[The working directory {directory} no longer exists. This command ran in {project}]"]
+        if directory == start:
+            return start, []  # starting the command explains it
+        return start, [f"[The working directory {directory} no longer exists. This command ran in {start}]"]
 
     def _command_line(self, command: str, cwd_file: Path) -> list[str]:
         trap = _TRAP.format(file=shlex.quote(str(cwd_file)))

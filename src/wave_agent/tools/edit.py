@@ -46,7 +46,7 @@ class Edit(Tool):
         if _SURROGATE.search(call.new_string):
             raise ToolInputError("Edit: new_string has half a surrogate pair in it, which no file can hold")
         try:
-            return await uninterrupted(partial(self._edit, call, os.path.join(context.project_dir, call.file_path)))
+            return await uninterrupted(partial(self._edit, call, os.path.join(context.cwd, call.file_path)))
         except FileRefusedError as refusal:
             return refusal.result()
 

@@ -15,7 +15,7 @@ _MORE = "Narrow the search with path or glob, or raise head_limit"
 
 class GrepInput(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     pattern: Annotated[str, Meta(min_length=1)]
-    path: Annotated[str, Meta(description="File or directory; the project if left out.")] = ""
+    path: Annotated[str, Meta(description="File or directory; the working directory of the session if left out.")] = ""
     glob: Annotated[str, Meta(description="Only files such as *.py or src/**/*.{ts,tsx}; ! in front: only others.")] = (
         ""
     )

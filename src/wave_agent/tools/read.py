@@ -41,7 +41,7 @@ class Read(Tool):
 
     async def run(self, arguments: Any, context: ToolContext) -> ToolResult:
         call: ReadInput = arguments
-        path = os.path.join(context.project_dir, call.file_path)
+        path = os.path.join(context.cwd, call.file_path)
         try:
             data = await asyncio.to_thread(read_bytes, path)
             result = await _shown(call, path, data, context)

@@ -118,7 +118,7 @@ def _glob(request: dict[str, Any]) -> dict[str, Any]:
     found = sorted(path for path, _ in walk.files() if pattern.matches(path))
     for path in found:
         absolute = os.path.join(request["path"], path)
-        if not lines.add(_shown(absolute, request["project"])):
+        if not lines.add(_shown(absolute, request["cwd"])):
             break
         filenames.append(printable(absolute))
     return _answer(lines, filenames, walk, Totals(files=len(found)))
@@ -154,7 +154,7 @@ def _grep(request: dict[str, Any], few: int, alarm: Alarm | None) -> dict[str, A
             totals.matches += len(found.matching)
             if lines.cut:
                 continue
-            shown = _shown(absolute, request["project"])
+            shown = _shown(absolute, request["cwd"])
             filenames.append(printable(absolute))
             if not all(lines.add(line) for line in matcher.show(shown, found, first=not lines.shown)) and alarm:
                 alarm.start()
@@ -182,9 +182,9 @@ def _answer(lines: Lines, filenames: list[str], walk: Walk, totals: Totals) -> d
     }
 
 
-def _shown(path: str, project: str) -> str:
-    """Relative to the project, where every tool takes it."""
-    return path.removeprefix(project.rstrip("/") + "/")
+def _shown(path: str, directory: str) -> str:
+    """Relative to where the agent was started: every tool takes it so."""
+    return path.removeprefix(directory.rstrip("/") + "/")
 
 
 def _content(path: str) -> bytes | None:

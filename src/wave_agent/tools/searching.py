@@ -20,7 +20,7 @@ _BOOT = "import sys; sys.path.append(sys.argv[1]); from wave_agent.tools.search 
 
 def search_root(path: str, context: ToolContext, *, only_directory: bool = False) -> str:
     """The absolute path to search. Raises `FileRefusedError` where there is nothing to search."""
-    root = os.path.normpath(os.path.join(context.project_dir, path))
+    root = os.path.normpath(os.path.join(context.cwd, path))
     if ".git" in root.split("/"):
         raise FileRefusedError(f"{root} is inside .git, which is not searched. Use git commands by Bash.")
     if not os.path.exists(root):
@@ -41,11 +41,11 @@ async def run_search(request: dict[str, Any], context: ToolContext, *, asked: bo
         rg = None  # a search runs outside, and does without what a command may have put there
     room = context.room(asked=asked).without(NOTES)
     limits = {"characters": room.characters, "size": room.size}
-    request = {**request, **limits, "project": str(context.project_dir), "rg": rg}
+    request = {**request, **limits, "project": str(context.project_dir), "cwd": str(context.cwd), "rg": rg}
     received: dict[StreamName, bytearray] = {"stdout": bytearray(), "stderr": bytearray()}
     launch = Launch(
         argv=[sys.executable, "-I", "-S", "-X", "utf8", "-c", _BOOT, _PACKAGES, json.dumps(request)],
-        cwd=str(context.project_dir),
+        cwd=str(context.cwd),
         ledger=context.ledger,
         environment=context.environment if sandbox is None else sandbox.outside(context.environment),
         seconds=_SECONDS,

@@ -35,7 +35,7 @@ class Write(Tool):
 
     async def run(self, arguments: Any, context: ToolContext) -> ToolResult:
         try:
-            path = os.path.join(context.project_dir, arguments.file_path)
+            path = os.path.join(context.cwd, arguments.file_path)
             return await uninterrupted(partial(self._write, arguments, path))
         except FileRefusedError as refusal:
             return refusal.result()

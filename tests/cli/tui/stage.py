@@ -24,6 +24,7 @@ from wave_agent.cli.tui.entries import Entry
 from wave_agent.cli.tui.prompt import PromptBox
 from wave_agent.cli.tui.status import StatusLine
 from wave_agent.models.scripted import Script
+from wave_agent.project import Project
 from wave_agent.testing import ScriptedModel
 from wave_agent.trust import TrustStore
 
@@ -150,7 +151,7 @@ async def stage(
     client = None if "base_url" in options else model
     remember = partial(TrustStore(home).remember_rule, str(project))
     chosen: dict[str, Any] = {"trust": True, "model_client": client, **options}
-    agents = Agents(Options(workdir=project, **chosen), str(project), home)
+    agents = Agents(Options(workdir=project, **chosen), Project.at(str(project)), home)
     told = dict(os.environ) if environment is None else dict(environment)
     app = WaveApp(agents, remember=remember, environment=told, every_hook=every_hook)
     app.prepare()

@@ -10,15 +10,17 @@ from wave_agent.assembly import Options
 from wave_agent.calls import Approver
 from wave_agent.cli.tui.custom import CustomCommand, directories, load_commands, project_commands
 from wave_agent.events import Event
+from wave_agent.project import Project
 from wave_agent.result import Callbacks
 from wave_agent.sources import project_settings
 from wave_agent.trust import Record, TrustStore, candidates, file_digest, record_of
 
 
 class Agents:
-    def __init__(self, options: Options, project: str, home: Path) -> None:
+    def __init__(self, options: Options, place: Project, home: Path) -> None:
         self._options = options
-        self.project = project
+        self.place = place
+        self.project = place.directory
         self.home = home
 
     @property
@@ -39,12 +41,12 @@ class Agents:
 
     def looked_at(self) -> Record:
         """What there is to trust, as it is at this moment."""
-        sources = project_settings(self.home, self.project)
+        sources = project_settings(self.home, self.place)
         return record_of(sources, self.project, candidates(sources, self.project, file_digest))
 
     def keep(self, record: Record) -> None:
         """The user trusts what this is a record of, until it changes. Raises `SettingsError`."""
-        TrustStore(self.home).trust(self.project, record)
+        TrustStore(self.home).trust(self.project, record, self.place.inner)
 
     def distrust(self) -> None:
         """The project's own hooks are left out."""

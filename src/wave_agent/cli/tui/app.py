@@ -88,7 +88,7 @@ class WaveApp(App[int]):
         self._last_interrupt = float("-inf")
         self.custom: Mapping[str, CustomCommand] = {}
         project = transcripts(agents.home, agents.project)
-        self._box = PromptBox(History(project / "history"), Files(agents.project), self._candidates)
+        self._box = PromptBox(History(project / "history"), Files(agents.place.start), self._candidates)
         self._conversation = Conversation()
         self._activity = Activity()
         self._status = StatusLine()
@@ -155,7 +155,7 @@ class WaveApp(App[int]):
     async def _show_session(self, agent: Agent) -> None:
         self.custom = self._agents.commands()
         outputs = Path(agent.transcript_path).with_suffix("")
-        self._shell = UserShell(agent.project, {**self._environment, **agent.settings.env}, outputs)
+        self._shell = UserShell(agent.cwd, {**self._environment, **agent.settings.env}, outputs)
         self._narration = Narration(
             self._conversation,
             self._activity,
@@ -318,8 +318,8 @@ class WaveApp(App[int]):
                 used=context.used,
                 window=context.window,
                 dollars=cost(agent.usage, agent.settings.models.get(agent.model_name, {})),
-                directory=short_directory(agent.project),
-                branch=git_branch(agent.project),
+                directory=short_directory(agent.cwd),
+                branch=git_branch(agent.cwd),
                 session=agent.session_id,
             )
         )

@@ -152,7 +152,7 @@ class Desk:
 
     async def do_export(self, arguments: str) -> None:
         agent = self._front.agent
-        file = _absolute(arguments or f"wave-{agent.session_id[:8]}.md", agent.project)
+        file = _absolute(arguments or f"wave-{agent.session_id[:8]}.md", agent.cwd)
         text = as_markdown(tuple(agent.messages), f"Session {agent.session_id}")
         try:
             await asyncio.to_thread(_write_new, file, text)

@@ -8,7 +8,7 @@ from functools import partial
 
 import click
 
-from wave_agent.assembly import find_places
+from wave_agent.assembly import locate_for
 from wave_agent.cli.flags import Flags, options
 from wave_agent.cli.tui import memory
 from wave_agent.cli.tui.agents import Agents
@@ -28,9 +28,10 @@ async def _run(flags: Flags) -> int:
     for name in ("COLUMNS", "LINES"):  # exported, they tell the size of another moment, and would be believed
         os.environ.pop(name, None)
     environment = dict(os.environ)
-    project, home = find_places(flags.cwd, environment)
-    agents = Agents(options(flags, lambda _: None), project, home)
-    remember = partial(TrustStore(home).remember_rule, project)
+    chosen = options(flags, lambda _: None)
+    place, home = locate_for(chosen, environment)
+    agents = Agents(chosen, place, home)
+    remember = partial(TrustStore(home).remember_rule, place.directory)
     app = WaveApp(agents, remember=remember, environment=environment, every_hook=flags.debug_hooks, idle=memory.tidy)
     try:
         app.prepare()
