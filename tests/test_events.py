@@ -1,7 +1,6 @@
 """What front ends and programs are given: the JSON of events, hook runs and results."""
 
 import json
-from datetime import date
 from pathlib import Path
 from typing import Any, get_args
 
@@ -27,7 +26,7 @@ from wave_agent.events import (
 )
 from wave_agent.messages import Message, TextBlock
 from wave_agent.models.base import Usage
-from wave_agent.prompt import INSTRUCTION_FILES, INSTRUCTION_LIMIT, project_instructions, system_prompt
+from wave_agent.prompt import INSTRUCTION_FILES, INSTRUCTION_LIMIT, project_instructions
 from wave_agent.result import Result
 
 
@@ -151,18 +150,6 @@ def test_the_json_of_a_result_is_exactly_the_documented_one() -> None:
         "usage": {"input_tokens": 4, "output_tokens": 5},
         "duration_ms": 12,
     }
-
-
-def test_the_system_prompt_holds_the_facts_of_this_session(tmp_path: Path) -> None:
-    prompt = system_prompt(str(tmp_path), today=lambda: date(2031, 2, 3))
-    assert f"Project directory: {tmp_path}\n" in prompt
-    assert prompt.endswith("Date: 2031-02-03")
-
-
-@pytest.mark.parametrize("name", INSTRUCTION_FILES)
-def test_the_system_prompt_holds_what_the_project_says_about_itself(tmp_path: Path, name: str) -> None:
-    (tmp_path / name).write_bytes(b"Use tabs.\n\xff\n")
-    assert system_prompt(str(tmp_path)).endswith(f"Instructions of this project ({name}):\n\nUse tabs.\n\ufffd")
 
 
 def test_instructions_under_two_names_are_given_once_empty_ones_not_and_long_ones_are_cut(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from typing import Any, cast
 
 from msgspec import Struct
 
+from wave_agent.briefing import Briefing
 from wave_agent.calls import Asked, CallEnd, CallRunner
 from wave_agent.compaction import FULL, Compaction, Compactor, tokens_of
 from wave_agent.consequences import Operation, consequences, context_blocks, perform
@@ -51,7 +52,8 @@ class Parts(Struct, frozen=True, kw_only=True):
     tools: Sequence[ToolSpec]
     tools_size: int
     """About how many tokens they take."""
-    system: str
+    briefing: Briefing
+    """The system prompt, and what the model is told later on."""
     max_turns: int | None
     emit: Callable[[Event], None]
     compactor: Compactor
@@ -104,6 +106,7 @@ class Turn:
 
     async def _work(self) -> Status:
         limit = self._parts.max_turns
+        await self._parts.briefing.settle(self._parts.calls.mode)
         while limit is None or self.requests < limit:
             try:
                 if await self._make_room():
@@ -137,7 +140,7 @@ class Turn:
         window = self._parts.window()
         if window is None:
             return False
-        overhead = estimate_tokens(self._parts.system) + self._parts.tools_size
+        overhead = estimate_tokens(self._parts.briefing.text) + self._parts.tools_size
         used = max(self.used, overhead + sum(self._parts.sizes(self._parts.messages.for_model)))
         if used <= FULL * window:
             return False
@@ -172,9 +175,10 @@ class Turn:
     async def _ask_model(self) -> list[Asked]:
         """One request. What has arrived is kept, also when the stream breaks or the turn is interrupted."""
         parts = self._parts
+        parts.briefing.tell_mode(parts.calls.mode, parts.messages)
         request = ModelRequest(
             model=parts.model_name,
-            messages=parts.converter.convert(parts.messages.for_model, system=parts.system, fold=self._fold),
+            messages=parts.converter.convert(parts.messages.for_model, system=parts.briefing.text, fold=self._fold),
             tools=parts.tools,
         )
         self.requests += 1

@@ -11,7 +11,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 Role = Literal["user", "assistant"]
-Source = Literal["user", "model", "hook"]
+Source = Literal["user", "model", "hook", "harness"]
+"""Who wrote a text; `harness` is this program itself, which tells the model what has changed."""
 
 
 SUMMARY_INTRODUCTION = "This conversation was long; this is a summary of what came before."
@@ -25,7 +26,7 @@ class Origin(Struct, frozen=True):
 
 
 class TextBlock(Struct, frozen=True, tag="text", tag_field="type"):
-    """Text of the user, the model or a hook. A hook's text stands here verbatim; the model is told its origin."""
+    """Text of anybody's. A hook's text stands here verbatim; the model is told its origin."""
 
     content: str
     source: Source

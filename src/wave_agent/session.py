@@ -202,6 +202,8 @@ def _user_line(blocks: tuple[Block, ...]) -> Record:
         "message": {"role": "user", "content": texts[0].content if len(texts) == 1 else content},
         "source": texts[0].source if texts else "user",
     }
+    if line["source"] == "harness":
+        line["isMeta"] = True  # how readers of this dialect know that no person said it
     if any(block.origin for block in texts):
         line["origins"] = [msgspec.to_builtins(block.origin) for block in texts]
     return line

@@ -131,6 +131,8 @@ def as_markdown(messages: tuple[Message, ...], title: str) -> str:
                     parts.append(f"## You\n\n{content}")
                 case TextBlock(content=content, source="model"):
                     parts.append(f"## Wave\n\n{content}")
+                case TextBlock(content=content, source="harness"):
+                    parts.append(f"> {_quoted(content)}")
                 case TextBlock(content=content, origin=origin):
                     name = f"{origin.hook} on {origin.event}" if origin else "hook"
                     parts.append(f"**Hook {name}:**\n\n{_fenced(content)}")

@@ -2,13 +2,15 @@
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from wave_agent.assembly import Foundation, WindowFinder, real_directories
+from wave_agent.assembly import Foundation, Options, WindowFinder, real_directories
+from wave_agent.briefing import Briefing
 from wave_agent.calls import Approver, CallRunner
 from wave_agent.compaction import Compactor, message_tokens
 from wave_agent.credentials import without_credentials
@@ -23,9 +25,13 @@ from wave_agent.messages import EachOnce, MessageManager
 from wave_agent.models.base import Model, ToolSpec
 from wave_agent.models.conversion import Converter
 from wave_agent.models.windows import estimate_tokens
+from wave_agent.permissions import PermissionMode
+from wave_agent.prompt import Session, mode_words, project_instructions, system_prompt
 from wave_agent.protected import protected_paths
 from wave_agent.sandbox import Sandbox
+from wave_agent.surroundings import Surroundings, look_around
 from wave_agent.tools.base import Tool, ToolContext
+from wave_agent.tools.bash import default_shell
 from wave_agent.transcript import Resumed
 
 
@@ -76,6 +82,30 @@ def make_hooks(ground: Ground, runner: HookRunner, variables: SessionVariables, 
     )
 
 
+def make_briefing(foundation: Foundation, options: Options, sandbox: Sandbox | None) -> Briefing:
+    """A system prompt of the caller's own takes the place of ours. Plan mode and the sandbox are told in any case."""
+    session = Session(
+        project_dir=foundation.project,
+        shell=default_shell(),
+        interactive=options.interactive,
+        asks=options.can_use_tool is not None,
+    )
+    own = options.system_prompt
+    ours = [] if own is not None else project_instructions(Path(foundation.project))
+
+    def compose(mode: PermissionMode, around: Surroundings) -> str:
+        first = system_prompt(session, mode, around) if own is None else own
+        plan = mode_words(session, mode) if own is not None and mode is PermissionMode.PLAN else ""
+        parts = (first, *ours, options.append_system_prompt, plan, sandbox.description if sandbox else "")
+        return "\n\n".join(filter(None, parts))
+
+    return Briefing(
+        compose,
+        news=partial(mode_words, session, changed=True),
+        look=partial(look_around, foundation.project, foundation.environment) if own is None else None,
+    )
+
+
 def make_calls(
     ground: Ground,
     hooks: HookManager,
@@ -123,7 +153,7 @@ def make_parts(
     *,
     model_name: str,
     tools: Sequence[Tool],
-    system: str,
+    briefing: Briefing,
 ) -> Parts:
     specs = [ToolSpec(tool.name, tool.description, tool.schema()) for tool in tools]
     return Parts(
@@ -133,7 +163,7 @@ def make_parts(
         model=ground.model,
         tools=specs,
         tools_size=sum(estimate_tokens(f"{tool.description}{tool.schema}") for tool in specs),
-        system=system,
+        briefing=briefing,
         max_turns=ground.foundation.max_turns,
         emit=ground.emit,
         converter=Converter(),

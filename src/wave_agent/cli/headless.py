@@ -11,6 +11,7 @@ from contextlib import suppress
 from typing import Any, TextIO
 
 import click
+from msgspec.structs import replace
 
 from wave_agent.agent import Agent
 from wave_agent.cli.flags import Flags, options
@@ -56,7 +57,7 @@ async def _run(flags: Flags, screen: "Screen") -> int:
     prompt, notice = read_prompt(flags.prompt, sys.stdin)
     if notice:
         screen.tell(notice)
-    agent = Agent.from_options(options(flags, screen.show))
+    agent = Agent.from_options(replace(options(flags, screen.show), interactive=False))
     if told := unused_hooks(agent):
         screen.tell(told)
     interruption = Interruption(agent)

@@ -36,7 +36,7 @@ from wave_agent.cli.tui.prompt import PromptBox
 from wave_agent.cli.tui.replay import entries_of
 from wave_agent.cli.tui.search import HistorySearch
 from wave_agent.cli.tui.shell import UserShell
-from wave_agent.cli.tui.status import Facts, StatusLine, git_branch, short_directory
+from wave_agent.cli.tui.status import Facts, StatusLine, short_directory
 from wave_agent.cli.tui.theme import DARK, LIGHT, THEMES, VARIABLES, Preference
 from wave_agent.cli.tui.trust import KEEP, TRUST, WITHOUT, TrustQuestion
 from wave_agent.cli.unused_hooks import unused_hooks
@@ -44,6 +44,7 @@ from wave_agent.errors import SettingsError, UntrustedHooksError, WaveError
 from wave_agent.events import Event, HookRun
 from wave_agent.permissions import Allow, Deny, PermissionMode, PermissionRequest
 from wave_agent.session import transcripts
+from wave_agent.surroundings import git_branch
 
 MODES = (PermissionMode.DEFAULT, PermissionMode.ACCEPT_EDITS, PermissionMode.PLAN)
 """What Shift-Tab goes through."""

@@ -28,6 +28,8 @@ def _makers(block: Block, by_call: dict[str, list[HookRun]], project: str) -> It
             yield partial(UserPrompt, content)
         case TextBlock(content=content, source="model"):
             yield from (partial(Answer, piece) for piece in pieces_of(content))
+        case TextBlock(content=content, source="harness"):
+            yield partial(Info, content)
         case TextBlock(content=content, origin=origin):
             name = f"+ {origin.hook} on {origin.event} told the model: " if origin else "+ a hook told the model: "
             yield partial(HookText, content, name)
