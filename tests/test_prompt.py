@@ -80,7 +80,7 @@ def test_a_plan_is_for_whoever_can_accept_it() -> None:
     assert then(None) == ""
 
 
-# ----------------------------------------------------------------------------------------------------- through the agent
+# ---------------------------------------------------------------------------------------------------- through the agent
 
 
 async def system_of(project: Path, **options: object) -> str | None:
