@@ -10,9 +10,6 @@ from wave_agent.prompt import mode_in
 from wave_agent.surroundings import Surroundings
 from wave_agent.threads import Delivery, Mailbox, start_in_thread
 
-_PATIENCE = 0.15
-"""Seconds that a first request waits for a look at the project."""
-
 
 class Briefing:
     """The system prompt stays as it was first sent, so that a prompt cache can serve it: changes are messages."""
@@ -23,7 +20,7 @@ class Briefing:
         news: Callable[[PermissionMode], str],
         look: Callable[[], Surroundings] | None = None,
     ) -> None:
-        """`look` blocks, and is called in a thread; `news` says that the mode has changed."""
+        """`look` is called in a thread, and the first request waits for it; `news` says that the mode has changed."""
         self._compose = compose
         self._news = news
         self._look = look
@@ -44,9 +41,10 @@ class Briefing:
         """Looks at the project beside other work."""
         if self._looking is not None or self._look is None:
             return
-        self._looking = Delivery(asyncio.get_running_loop(), Mailbox())
+        looking = Delivery[Surroundings](asyncio.get_running_loop(), Mailbox())
         with suppress(RuntimeError):  # no thread is left: then nobody looks
-            start_in_thread(_delivering(self._look, self._looking))
+            start_in_thread(_delivering(self._look, looking))
+            self._looking = looking
 
     async def settle(self, mode: PermissionMode) -> None:
         """Fixes the system prompt, with the mode as it is now. From the second time on it does nothing."""
@@ -55,8 +53,7 @@ class Briefing:
         self.begin()
         around = Surroundings()
         if self._looking is not None:
-            with suppress(TimeoutError):
-                around = await asyncio.wait_for(self._looking.wait(), _PATIENCE)
+            around = await self._looking.wait()
         self._first_mode = mode
         self._text = self._compose(mode, around)
 
@@ -81,9 +78,8 @@ class Briefing:
 def _delivering(look: Callable[[], Surroundings], delivery: Delivery[Surroundings]) -> Callable[[], None]:
     def work() -> None:
         found = Surroundings()
-        try:
+        with suppress(Exception):  # nothing of it is worth a failure, and whoever waits must hear something
             found = look()
-        finally:  # whoever waits must hear something
-            delivery.send(found)
+        delivery.send(found)
 
     return work
