@@ -288,7 +288,7 @@ class WaveApp(App[int]):
         """For the agent: what the user says to a call."""
         diff = await asyncio.to_thread(change_of, request.tool_name, request.tool_input)
         await self.all_told()
-        answer = await self.ask(PermissionDialog(request, diff))
+        answer = await self.ask(PermissionDialog(request, diff, self.agent.project))
         if answer is None:
             self.agent.interrupt()
             await asyncio.get_running_loop().create_future()  # the interruption ends this wait
