@@ -2,6 +2,7 @@
 
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,14 +13,15 @@ from wave_agent.surroundings import Surroundings
 from wave_agent.testing import ScriptedModel
 
 SESSION = Session(project_dir="/work/shop", shell="/usr/bin/bash")
+NOWHERE = Surroundings()
 
 
-def prompt(session: Session = SESSION, mode: PermissionMode = PermissionMode.DEFAULT, **around: object) -> str:
-    return system_prompt(session, mode, Surroundings(**around), today=lambda: date(2031, 2, 3))  # pyright: ignore[reportArgumentType]
+def prompt(session: Session = SESSION, around: Surroundings = NOWHERE) -> str:
+    return system_prompt(session, PermissionMode.DEFAULT, around, today=lambda: date(2031, 2, 3))
 
 
-def facts(**around: object) -> list[str]:
-    return prompt(**around).split("\n\n")[2].splitlines()
+def facts(**around: Any) -> list[str]:
+    return prompt(around=Surroundings(**around)).split("\n\n")[2].splitlines()
 
 
 def test_the_facts_are_those_of_this_session() -> None:
@@ -83,9 +85,9 @@ def test_a_plan_is_for_whoever_can_accept_it() -> None:
 # ---------------------------------------------------------------------------------------------------- through the agent
 
 
-async def system_of(project: Path, **options: object) -> str | None:
+async def system_of(project: Path, **options: Any) -> str | None:
     model = ScriptedModel(["Hello."])
-    async with await Agent.create(workdir=project, model_client=model, setting_sources=[], **options) as agent:  # pyright: ignore[reportArgumentType]
+    async with await Agent.create(workdir=project, model_client=model, setting_sources=[], **options) as agent:
         await agent.send_message("Hi.")
     first = model.requests[0].messages[0]
     return first["content"] if first["role"] == "system" else None
