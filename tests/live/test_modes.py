@@ -33,7 +33,7 @@ def test_a_session_that_goes_on_in_another_mode_is_not_taken_for_one_in_the_old(
         project.wave("-c", "-p", "Do it.", "--permission-mode", "acceptEdits", server=server)
     system = server.requests[1].body["messages"][0]["content"]
     assert "Permission mode: acceptEdits. " in system
-    assert "plan" not in system
+    assert "Permission mode: plan" not in system
     assert (project.directory / "note.txt").exists()
 
 
