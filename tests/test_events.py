@@ -1,8 +1,6 @@
 """What front ends and programs are given: the JSON of events, hook runs and results."""
 
 import json
-from datetime import date
-from pathlib import Path
 from typing import Any, get_args
 
 import pytest
@@ -27,7 +25,6 @@ from wave_agent.events import (
 )
 from wave_agent.messages import Message, TextBlock
 from wave_agent.models.base import Usage
-from wave_agent.prompt import system_prompt
 from wave_agent.result import Result
 
 
@@ -151,9 +148,3 @@ def test_the_json_of_a_result_is_exactly_the_documented_one() -> None:
         "usage": {"input_tokens": 4, "output_tokens": 5},
         "duration_ms": 12,
     }
-
-
-def test_the_system_prompt_holds_the_facts_of_this_session(tmp_path: Path) -> None:
-    prompt = system_prompt(str(tmp_path), today=lambda: date(2031, 2, 3))
-    assert f"Project directory: {tmp_path}\n" in prompt
-    assert prompt.endswith("Date: 2031-02-03")

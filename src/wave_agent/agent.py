@@ -24,6 +24,7 @@ from wave_agent.assembly import (
     model_name_for,
     sandbox_for,
 )
+from wave_agent.briefing import Briefing
 from wave_agent.calls import Approver
 from wave_agent.compaction import tokens_of
 from wave_agent.consequences import consequences, perform
@@ -42,14 +43,12 @@ from wave_agent.events import (
 from wave_agent.hook_runners import hook_runner_for
 from wave_agent.hooks.events import HookEvent
 from wave_agent.hooks.execution import HookRunner
-from wave_agent.instructions import instructions
 from wave_agent.leftovers import Leftovers, holder_of
 from wave_agent.loop import Status, Turn
 from wave_agent.messages import BlockAdded, Change, Message, MessageManager, NoticeBlock, ToolUpdated
 from wave_agent.models.base import Model, Usage
 from wave_agent.permissions import Rules
 from wave_agent.private import keep_private
-from wave_agent.prompt import system_prompt as default_system_prompt
 from wave_agent.result import Callbacks, Context, Result
 from wave_agent.rules import RuleError, parse_rule
 from wave_agent.sandbox import Sandbox
@@ -62,7 +61,7 @@ from wave_agent.tools.files import uninterrupted
 from wave_agent.tools.registry import builtin_tools
 from wave_agent.tools.shells import earlier_shells
 from wave_agent.transcript import Resumed, transcript_file
-from wave_agent.wiring import Ground, make_calls, make_hooks, make_parts, make_variables, with_model
+from wave_agent.wiring import Ground, make_briefing, make_calls, make_hooks, make_parts, make_variables, with_model
 
 
 class Agent:
@@ -75,7 +74,7 @@ class Agent:
         model: Model,
         model_name: str,
         tools: Sequence[Tool],
-        system_prompt: str,
+        briefing: Briefing,
         can_use_tool: Approver | None,
         callbacks: Callbacks,
         session_id: str,
@@ -130,7 +129,7 @@ class Agent:
             changes=self._changes,
         )
         self._parts = make_parts(
-            self._ground, self._hooks, calls, self._window, model_name=model_name, tools=tools, system=system_prompt
+            self._ground, self._hooks, calls, self._window, model_name=model_name, tools=tools, briefing=briefing
         )
         self._blank = before.blank
         self._source: str | None = "resume" if resumed else source
@@ -205,10 +204,6 @@ class Agent:
         settings, environment, notices = foundation.settings, foundation.environment, [*foundation.notices]
         project, home = foundation.project, foundation.home
         changes = FileChanges()
-        system = options.system_prompt
-        if system is None:
-            told = instructions(foundation.place, home, foundation.claude_home)
-            system = default_system_prompt(project, start=foundation.place.start, instructions=told)
         session_id = str(uuid.uuid4()) if options.resume is None else options.resume
         path = transcript_file(home, project, session_id)
         leftovers = Leftovers(home, path)
@@ -222,7 +217,6 @@ class Agent:
         except SandboxError:
             kept.close()
             raise
-        parts = (system, options.append_system_prompt, sandbox.description if sandbox else "")
         if resumed is not None and resumed.skipped:
             notices.insert(0, f"{resumed.skipped} lines of the transcript could not be read and are left out.")
         agent = cls(
@@ -230,7 +224,7 @@ class Agent:
             model=model,
             model_name=model_name_for(options.model, settings, environment),
             tools=list({tool.name: tool for tool in tools}.values()),
-            system_prompt="\n\n".join(filter(None, parts)),
+            briefing=make_briefing(foundation, options, sandbox),
             can_use_tool=options.can_use_tool,
             callbacks=options.callbacks,
             session_id=session_id,
@@ -291,7 +285,7 @@ class Agent:
 
     @property
     def permission_mode(self) -> str:
-        """What runs unasked. A new one counts from the next call on, also within a turn."""
+        """What runs unasked. A new one counts from the next call on; the model learns of it with the next request."""
         return self._parts.calls.mode.value
 
     @permission_mode.setter
@@ -348,6 +342,7 @@ class Agent:
         """
         async with self._turn_lock:
             self._require_open()
+            await self._parts.briefing.settle(self._parts.calls.mode)
             size = tokens_of(self._messages.for_model)
             compactor = self._parts.compactor
             work = asyncio.create_task(compactor.compact(min(self._window.known or size, size), "manual", instructions))
@@ -485,6 +480,7 @@ class Agent:
         await self._tell_changed_settings()
         self._log.require_written()
         self._emit(TurnStarted(prompt=text))
+        self._parts.briefing.begin()
         work = asyncio.create_task(turn.run(text, session_source=source))
         prepare: Callable[[], Coroutine[Any, Any, None]] | None = getattr(self._model, "prepare", None)
         # After the turn has begun: connecting goes on while its first hooks run.

@@ -57,6 +57,8 @@ class Options(Struct, frozen=True, kw_only=True):
     managed_file: Path = MANAGED_FILE
     sandbox: bool = False
     """Commands are confined. `SandboxError` where that cannot be had."""
+    interactive: bool | None = None
+    """Whether a user follows the session and can answer. None: not known; the model is told nothing about it."""
     max_turns: int | None = None
     resume: str | None = None
     source: str = "startup"

@@ -10,6 +10,7 @@ from typing import Any, cast
 from msgspec import Struct
 from msgspec.structs import replace
 
+from wave_agent.briefing import Briefing
 from wave_agent.calls import Asked, CallEnd, CallRunner
 from wave_agent.compaction import FULL, Compaction, Compactor, tokens_of
 from wave_agent.consequences import Operation, TellModel, consequences, context_blocks, perform
@@ -18,7 +19,7 @@ from wave_agent.events import Event, Notice, ReasoningDelta, TextDelta
 from wave_agent.hooks.events import Flow, HookEvent
 from wave_agent.hooks.manager import HookManager
 from wave_agent.hooks.verdicts import Blocks, Outcome
-from wave_agent.messages import HARNESS, Block, EachOnce, MessageManager, ReasoningBlock, TextBlock, ToolBlock
+from wave_agent.messages import Block, EachOnce, MessageManager, ReasoningBlock, TextBlock, ToolBlock
 from wave_agent.models.base import Model, ModelRequest, Reasoning, Retry, Text, ToolCall, ToolSpec, Usage
 from wave_agent.models.conversion import Converter, has_images
 from wave_agent.models.refusals import refuses_images
@@ -53,7 +54,8 @@ class Parts(Struct, frozen=True, kw_only=True):
     tools: Sequence[ToolSpec]
     tools_size: int
     """About how many tokens they take."""
-    system: str
+    briefing: Briefing
+    """The system prompt, and what the model is told later on."""
     max_turns: int | None
     emit: Callable[[Event], None]
     compactor: Compactor
@@ -115,6 +117,7 @@ class Turn:
 
     async def _work(self) -> Status:
         limit = self._parts.max_turns
+        await self._parts.briefing.settle(self._parts.calls.mode)
         while limit is None or self.requests < limit:
             if waiting := self._waiting_context():
                 perform([TellModel(waiting)], self._parts.messages)
@@ -146,7 +149,7 @@ class Turn:
 
     def _tell_reports(self) -> None:
         if reports := self._parts.reports():
-            self._parts.messages.add_user_message(*(TextBlock(text, "hook", HARNESS) for text in reports))
+            self._parts.messages.tell_model(*reports)
 
     # ------------------------------------------------------------------------------------------------------------ room
 
@@ -155,7 +158,7 @@ class Turn:
         window = self._parts.window()
         if window is None:
             return False
-        overhead = estimate_tokens(self._parts.system) + self._parts.tools_size
+        overhead = estimate_tokens(self._parts.briefing.text) + self._parts.tools_size
         used = max(self.used, overhead + sum(self._parts.sizes(self._parts.messages.for_model)))
         if used <= FULL * window:
             return False
@@ -202,11 +205,14 @@ class Turn:
     async def _ask_model(self) -> list[Asked]:
         """One request. What has arrived is kept, also when the stream breaks or the turn is interrupted."""
         parts = self._parts
+        parts.briefing.tell_mode(parts.calls.mode, parts.messages)
         messages = parts.messages.for_model
         self._sent_images = has_images(messages) and await parts.takes_images()
         request = ModelRequest(
             model=parts.model_name,
-            messages=parts.converter.convert(messages, system=parts.system, fold=self._fold, images=self._sent_images),
+            messages=parts.converter.convert(
+                messages, system=parts.briefing.text, fold=self._fold, images=self._sent_images
+            ),
             tools=parts.tools,
         )
         self.requests += 1

@@ -265,6 +265,10 @@ class MessageManager:
 
     # -------------------------------------------------------------------------------------------------------- messages
 
+    def tell_model(self, *texts: str) -> None:
+        """Words of the agent itself, in the user's role: that a command has ended, that the mode has changed."""
+        self.add_user_message(*(TextBlock(text, "hook", HARNESS) for text in texts))
+
     def add_user_message(self, *texts: TextBlock) -> None:
         """A message in the user's role, whoever wrote it."""
         self._add(Message("user", texts))

@@ -20,6 +20,7 @@ from wave_agent.erasure import ErasedPrompt, without
 from wave_agent.errors import SessionError
 from wave_agent.events import HookRun
 from wave_agent.messages import (
+    HARNESS,
     Block,
     BlockAdded,
     Change,
@@ -208,6 +209,8 @@ def _user_line(blocks: tuple[Block, ...]) -> Record:
         "message": {"role": "user", "content": texts[0].content if len(texts) == 1 else content},
         "source": texts[0].source if texts else "user",
     }
+    if any(block.origin == HARNESS for block in texts):
+        line["isMeta"] = True  # how readers of this dialect know that no person said it
     if any(block.origin for block in texts):
         line["origins"] = [msgspec.to_builtins(block.origin) for block in texts]
     return line

@@ -2,13 +2,15 @@
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from wave_agent.assembly import Foundation, WindowFinder
+from wave_agent.assembly import Foundation, Options, WindowFinder
+from wave_agent.briefing import Briefing
 from wave_agent.calls import Approver, CallRunner
 from wave_agent.compaction import Compactor, message_tokens
 from wave_agent.credentials import without_credentials
@@ -17,14 +19,19 @@ from wave_agent.hooks.execution import HookRunner
 from wave_agent.hooks.manager import Deferred, HookManager, SessionFacts
 from wave_agent.hooks.variables import SessionVariables
 from wave_agent.hooks.verdicts import Said
+from wave_agent.instructions import instructions
 from wave_agent.leftovers import Leftovers
 from wave_agent.loop import Parts
 from wave_agent.messages import EachOnce, MessageManager
 from wave_agent.models.base import Model, ToolSpec
 from wave_agent.models.conversion import Converter
 from wave_agent.models.windows import estimate_tokens
+from wave_agent.permissions import PermissionMode
+from wave_agent.prompt import Session, mode_words, system_prompt
 from wave_agent.sandbox import Sandbox
+from wave_agent.surroundings import Surroundings, look_around
 from wave_agent.tools.base import Tool, ToolContext
+from wave_agent.tools.bash import default_shell
 from wave_agent.tools.changes import FileChanges
 from wave_agent.transcript import Resumed
 
@@ -74,6 +81,33 @@ def make_hooks(ground: Ground, runner: HookRunner, variables: SessionVariables, 
         variables=variables,
         journal=before.hooks,
         deferred=[Deferred(event, Said(hook, text)) for event, hook, text in before.deferred],
+    )
+
+
+def make_briefing(foundation: Foundation, options: Options, sandbox: Sandbox | None) -> Briefing:
+    """A system prompt of the caller's own takes the place of ours. Plan mode and the sandbox are told in any case."""
+    start = foundation.place.start
+    session = Session(
+        project_dir=foundation.project,
+        working_dir="" if start == foundation.project else f"{start} (commands and relative paths start here)",
+        shell=default_shell(),
+        interactive=options.interactive,
+        asks=options.can_use_tool is not None,
+    )
+    own = options.system_prompt
+    place, home = foundation.place, foundation.home
+    ours = [] if own is not None else instructions(place, home, foundation.claude_home)
+
+    def compose(mode: PermissionMode, around: Surroundings) -> str:
+        first = system_prompt(session, mode, around) if own is None else own
+        plan = mode_words(session, mode) if own is not None and mode is PermissionMode.PLAN else ""
+        parts = (first, *ours, options.append_system_prompt, plan, sandbox.description if sandbox else "")
+        return "\n\n".join(filter(None, parts))
+
+    return Briefing(
+        compose,
+        news=partial(mode_words, session, changed=True),
+        look=partial(look_around, foundation.project, foundation.environment) if own is None else None,
     )
 
 
@@ -128,7 +162,7 @@ def make_parts(
     *,
     model_name: str,
     tools: Sequence[Tool],
-    system: str,
+    briefing: Briefing,
 ) -> Parts:
     specs = [ToolSpec(tool.name, tool.description, tool.schema()) for tool in tools]
     return Parts(
@@ -138,7 +172,7 @@ def make_parts(
         model=ground.model,
         tools=specs,
         tools_size=sum(estimate_tokens(f"{tool.description}{tool.schema}") for tool in specs),
-        system=system,
+        briefing=briefing,
         max_turns=ground.foundation.max_turns,
         emit=ground.emit,
         converter=Converter(),

@@ -300,3 +300,30 @@ def test_a_result_of_2_mb_is_capped_for_the_model_and_kept_whole(project: Projec
     assert len(content) < 40_000
     [whole] = [file for file in project.home.rglob("*.txt") if str(file) in content]
     assert whole.read_text() == "x" * 2_000_000
+
+
+def test_an_endless_stdin_is_cut_with_a_notice(project: Project):
+    with serving("fine", "fine") as server:
+        for arguments in (["-p", "Look"], ["-p"]):
+            endless = subprocess.Popen(["yes", "größer"], stdout=subprocess.PIPE)
+            process = project.command(*arguments, server=server, stdin=endless.stdout)
+            assert endless.stdout is not None
+            endless.stdout.close()
+            out, err = process.communicate(timeout=60)
+            assert (process.returncode, out) == (0, "fine\n")
+            assert "wave: Standard input was cut after 10 MB; the rest was not read." in err
+            endless.wait(timeout=20)
+    after, alone = [request.body["messages"][-1]["content"] for request in server.requests]
+    assert after == f"Look\n\n{alone}"
+    read, _, note = alone.rpartition("\n")
+    assert note == "[Standard input was cut here, after 10 MB.]"
+    assert len(read.encode()) in (9_999_999, 10_000_000)
+    assert "\ufffd" not in read
+
+
+def test_a_stdin_that_is_no_text_is_read_nevertheless(project: Project):
+    with serving("fine") as server:
+        process = project.command("-p", "Look", server=server, stdin=subprocess.PIPE, errors="surrogateescape")
+        _, err = process.communicate("a\r\n\udcffb", timeout=60)
+    assert (process.returncode, err) == (0, "")
+    assert server.requests[0].body["messages"][-1]["content"] == "Look\n\na\n\ufffdb"

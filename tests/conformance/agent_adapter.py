@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from tests.conformance.wave_adapter import KINDS, load
 from wave_agent.agent import Agent
 from wave_agent.assembly import Foundation
+from wave_agent.briefing import Briefing
 from wave_agent.errors import ModelError, SettingsError
 from wave_agent.events import Event, Notice
 from wave_agent.hooks.events import EVENTS, ContextPlace, Decision, Flow, HookEvent
@@ -167,7 +168,7 @@ def _agent(
         model=model,
         model_name="scripted",
         tools=[tool],
-        system_prompt="",
+        briefing=Briefing(lambda _mode, _around: "", str),
         can_use_tool=approver,
         callbacks=Callbacks(on_event=hear),
         session_id="conformance",

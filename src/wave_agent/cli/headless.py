@@ -6,11 +6,13 @@ import os
 import select
 import signal
 import sys
+from codecs import getincrementaldecoder
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, TextIO
 
 import click
+from msgspec.structs import replace
 
 from wave_agent.agent import Agent
 from wave_agent.cli.flags import Flags, options
@@ -34,8 +36,11 @@ EXIT: Mapping[str, int] = {
 }
 TERMINATED = 143
 HUNG_UP = 129
+FROM_STDIN = "-"
 PATIENCE = 1.0
 """Seconds to wait for something on a stdin that may never have anything."""
+STDIN_LIMIT = 10_000_000
+"""Bytes of it that are read."""
 
 
 def run_prompt(flags: Flags) -> int:
@@ -56,7 +61,7 @@ async def _run(flags: Flags, screen: "Screen") -> int:
     prompt, notice = read_prompt(flags.prompt, sys.stdin)
     if notice:
         screen.tell(notice)
-    agent = Agent.from_options(options(flags, screen.show))
+    agent = Agent.from_options(replace(options(flags, screen.show), interactive=False))
     if told := unused_hooks(agent):
         screen.tell(told)
     interruption = Interruption(agent)
@@ -70,11 +75,11 @@ async def _run(flags: Flags, screen: "Screen") -> int:
 
 def read_prompt(given: str, stdin: TextIO | None) -> tuple[str, str]:
     """The prompt with what was piped in, and what to tell the user about that."""
-    if given in ("", "-"):
-        text = "" if stdin is None else stdin.read()
+    if given in ("", FROM_STDIN):
+        text, notice = ("", "") if stdin is None else _read(stdin)
         if not text.strip():
             raise click.UsageError("There is no prompt: give one after -p, or on standard input.")
-        return text, ""
+        return text, notice
     if stdin is None or stdin.closed or stdin.isatty():
         return given, ""
     try:
@@ -83,8 +88,21 @@ def read_prompt(given: str, stdin: TextIO | None) -> tuple[str, str]:
         return given, ""
     if not ready:
         return given, f"Nothing came on standard input within {PATIENCE:g} s; going on without it."
-    piped = stdin.read()
-    return (f"{given}\n\n{piped}", "") if piped.strip() else (given, "")
+    piped, notice = _read(stdin)
+    return (f"{given}\n\n{piped}", notice) if piped.strip() else (given, notice)
+
+
+def _read(stdin: TextIO) -> tuple[str, str]:
+    """What is on standard input, up to a limit: some programs never stop writing. And what to tell the user."""
+    data = stdin.buffer.read(STDIN_LIMIT + 1)
+    is_cut = len(data) > STDIN_LIMIT
+    decoder = getincrementaldecoder(stdin.encoding or "utf-8")("replace")
+    text = decoder.decode(data[:STDIN_LIMIT], final=not is_cut)  # a character that the cut goes through is left out
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    if not is_cut:
+        return text, ""
+    where = f"after {STDIN_LIMIT // 1_000_000} MB"
+    return f"{text}\n[Standard input was cut here, {where}.]", f"Standard input was cut {where}; the rest was not read."
 
 
 def failed(error: str) -> dict[str, Any]:

@@ -33,6 +33,11 @@ _SCRIPT = """trap {trap} EXIT; _wave_command=$1; shift; eval "$_wave_command" ""
 _TRAP = "{{ command pwd >|{file}; }} 2>/dev/null || :"
 
 
+def default_shell() -> str:
+    """What commands are run by."""
+    return shutil.which("bash") or "/bin/sh"
+
+
 class BashInput(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     command: Annotated[str, Meta(min_length=1)]
     timeout: Annotated[int, Meta(gt=0, description="Milliseconds, at most 600000.")] = _DEFAULT_TIMEOUT
@@ -55,7 +60,7 @@ class Bash(Tool):
 
     def __init__(self, shells: Shells, *, shell: str | None = None) -> None:
         self._shells = shells
-        self._shell = shell or shutil.which("bash") or "/bin/sh"
+        self._shell = shell or default_shell()
         self._directory: str | None = None
         """Where the last command ended up. None: still where the agent was started."""
 

@@ -29,20 +29,34 @@ class Walk:
         pending = [(self._root, self._above)]
         while pending:
             directory, layers = pending.pop()
-            entries = self._entries(directory)
-            names = {entry.name for entry in entries}
-            if ".git" in names:
-                layers = []
-            if ".gitignore" in names:
-                layers = [*layers, *_read(directory)]
+            entries, layers = self._left(directory, layers)
             for entry in entries:
-                is_directory = entry.is_dir(follow_symlinks=False)
-                if entry.name == ".git" or _is_ignored(entry.path, layers, is_directory=is_directory):
-                    continue
-                if is_directory:
+                if entry.is_dir(follow_symlinks=False):
                     pending.append((entry.path, layers))
                 elif entry.is_symlink() or entry.is_file():
                     yield entry.path[len(self._root.rstrip("/")) + 1 :], entry.is_symlink()
+
+    def top_level(self) -> Iterator[tuple[str, bool]]:
+        """Names in the root itself, in no order, and whether it is a directory."""
+        entries, _ = self._left(self._root, self._above)
+        for entry in entries:
+            yield entry.name, entry.is_dir(follow_symlinks=False)
+
+    def _left(self, directory: str, layers: list[_Layer]) -> tuple[Iterator[os.DirEntry[str]], list[_Layer]]:
+        """The entries of a directory that are not ignored, and the ignore files for what is below it."""
+        entries = self._entries(directory)
+        names = {entry.name for entry in entries}
+        if ".git" in names:
+            layers = []
+        if ".gitignore" in names:
+            layers = [*layers, *_read(directory)]
+        left = (
+            entry
+            for entry in entries
+            if entry.name != ".git"
+            and not _is_ignored(entry.path, layers, is_directory=entry.is_dir(follow_symlinks=False))
+        )
+        return left, layers
 
     def _entries(self, directory: str) -> list[os.DirEntry[str]]:
         try:

@@ -11,6 +11,7 @@ from tests.waiting import until
 from wave_agent import ModelError
 from wave_agent.cli.tui.answer import Answer
 from wave_agent.cli.tui.entries import Error, HookLine, Info, Reasoning, UserPrompt, Warning_
+from wave_agent.cli.tui.todo_card import TodoCard
 from wave_agent.cli.tui.tool_card import State, ToolCard
 from wave_agent.hooks import allow, deny
 from wave_agent.model_server import RecordingModelServer
@@ -117,6 +118,72 @@ async def test_a_rule_that_denies_shows_as_blocked(project: Path):
         await on.say("Try.")
         assert on.entry(ToolCard).state is State.BLOCKED
         assert "Not run: denied by the permission rule Bash(rm:*)" in on.screen
+
+
+async def test_the_reason_why_a_prompt_was_refused_is_shown_once_and_feedback_too(project: Path):
+    guards = {
+        **hooks("UserPromptSubmit", lambda event: deny("not on a Sunday") if "now" in event.prompt else None),
+        **hooks("PostToolUse", lambda _: deny("please say please")),
+    }
+    replies = [Reply(tool_calls=[call("Bash", command="true")]), "done"]
+    async with stage(project, replies, hooks=guards, permission_mode="bypassPermissions") as on:
+        await on.say("Do it now.")
+        assert on.screen.count("not on a Sunday") == 1
+        await on.say("Do it.")
+        assert on.screen.count("please say please") == 1
+        session = on.agent.session_id
+    async with stage(project, hooks=guards, resume=session) as on:
+        assert on.screen.count("not on a Sunday") == 1
+        assert on.screen.count("please say please") == 1
+
+
+def todos(*statuses: str) -> Reply:
+    names = zip(("Read", "Fix", "Test"), statuses, strict=True)
+    listed = [{"content": f"{name} it", "status": status, "activeForm": f"{name}ing it"} for name, status in names]
+    return Reply(tool_calls=[call("TodoWrite", todos=listed)])
+
+
+async def test_a_list_of_things_to_do_is_shown_as_one_and_only_the_latest_whole(project: Path):
+    gate = asyncio.Event()
+    waiting = Reply("Fixed.", gate=gate)
+    replies = [todos("in_progress", "pending", "pending"), todos("completed", "in_progress", "pending"), waiting]
+    async with (
+        RecordingModelServer(replies) as server,
+        stage(project, base_url=server.base_url, model="any") as on,
+    ):
+        await on.send("Fix it.")
+        await on.sees("TodoWrite 1 of 3 done")
+        await on.sees("Fixing it")
+        first, latest = [entry for entry in on.entries if isinstance(entry, TodoCard)]
+        whole = "● TodoWrite 1 of 3 done\n  ✓ Read it\n  ▸ Fix it\n  ○ Test it"
+        assert (str(first.visual), str(latest.visual)) == ("● TodoWrite 0 of 3 done", whole)
+        first.toggle()
+        assert str(first.visual) == "● TodoWrite 0 of 3 done\n  ▸ Read it\n  ○ Fix it\n  ○ Test it"
+        gate.set()
+        await on.idle()
+        session = on.agent.session_id
+    async with stage(project, resume=session) as on:
+        assert on.said(TodoCard) == ["● TodoWrite 0 of 3 done", whole]
+
+
+async def test_a_list_that_was_refused_leaves_the_one_before_in_its_place(project: Path):
+    two = todos("in_progress", "in_progress", "pending")
+    async with stage(project, [todos("in_progress", "pending", "pending"), two, "done"]) as on:
+        await on.say("Fix it.")
+        first, refused = on.said(TodoCard)
+        assert "▸ Read it" in first
+        assert "more than one item is in_progress" in refused
+        assert "▸" not in refused
+
+
+async def test_a_command_says_what_it_is_for(project: Path):
+    command = call("Bash", command="true", description="Check \x1b[31mnothing")
+    async with stage(project, [Reply(tool_calls=[command]), "done"]) as on:
+        await on.send("Run it.")
+        await on.sees("The model says: Check nothing")
+        await on.press("y")
+        await on.idle()
+        assert "● Bash true  Check nothing · 1 line" in on.screen
 
 
 async def test_thoughts_are_folded(project: Path):

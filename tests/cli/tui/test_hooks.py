@@ -65,12 +65,14 @@ async def test_each_verdict_that_mattered_has_a_line_that_opens_to_the_whole_sto
         found = {entry.run_.name: entry for entry in on.entries if isinstance(entry, HookLine)}
         assert sorted(" ".join(line.split()[:2]) for line in lines) == ["! crash", "+ <lambda>", "~ tidy", "⊘ guard"]
         added, denied, rewrote = found["<lambda>"], found["guard"], found["tidy"]
-        assert "denied: too dangerous" in str(denied.visual)
+        assert str(denied.visual).startswith("⊘ guard on PreToolUse denied")
+        assert on.screen.count("too dangerous") == 1  # on the card of the call
         assert "rewrote the input" in str(rewrote.visual)
         for entry in (added, denied, rewrote):
             entry.toggle()
         assert "it is Sunday" in str(added.visual)
         assert "command  python:guard" in str(denied.visual)
+        assert "too dangerous" in str(denied.visual)
         assert '+  "command": "touch made1 made2"' in str(rewrote.visual)
     assert (project / "made2").exists()
 

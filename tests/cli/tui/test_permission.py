@@ -98,8 +98,9 @@ async def test_an_edit_is_asked_for_with_its_change(project: Path):
     async with stage(project, replies) as on:
         await on.send("Change it.")
         shown = await question(on)
-        assert "-old" in shown
-        assert "+new" in shown
+        assert "May Write a.txt run?" in shown
+        assert "1 -old" in shown
+        assert "1 +new" in shown
         await on.press("y")
         await on.idle()
     assert (project / "a.txt").read_text() == "new\n"

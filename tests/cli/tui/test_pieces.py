@@ -11,13 +11,15 @@ from wave_agent.cli.tui.attachments import Attachment, attach, split
 from wave_agent.cli.tui.completion import Candidate, Files, complete
 from wave_agent.cli.tui.cost import cost, shown, tokens
 from wave_agent.cli.tui.custom import directories, load_commands
-from wave_agent.cli.tui.diff import change_of, counts, diff_in
+from wave_agent.cli.tui.diff import change_of, counts, diff_in, numbered
 from wave_agent.cli.tui.history import History
 from wave_agent.cli.tui.keys import KEYS, Where, actions
 from wave_agent.cli.tui.pastes import Pastes
 from wave_agent.cli.tui.permission import meaning_of, rule_in
 from wave_agent.cli.tui.plain import elapsed, one_line, plain
 from wave_agent.cli.tui.segments import Segmenter
+from wave_agent.cli.tui.todo_card import TodoCard
+from wave_agent.messages import ToolBlock
 from wave_agent.models.base import Usage
 from wave_agent.permissions import Allow, Deny
 
@@ -179,12 +181,54 @@ def test_the_change_that_a_call_would_make_is_known_before_it_runs(tmp_path: Pat
     (tmp_path / "a").write_text("one\n")
     assert "-one" in change_of("Write", {"file_path": str(tmp_path / "a"), "content": "two\n"})
     assert "+two" in change_of("Write", {"file_path": str(tmp_path / "b"), "content": "two\n"})
-    assert change_of("Edit", {"old_string": "a", "new_string": "b"}).count("\n-a") == 1
+    assert change_of("Edit", {"old_string": "a", "new_string": "b"}) == "-a\n+b"
     assert change_of("Bash", {"command": "ls"}) == ""
     diff = "@@ -1 +1 @@\n-a\n+b\n+c"
     assert diff_in(f"Edited x.\n{diff}") == diff
     assert diff_in("no diff\nhere") == ""
     assert counts(diff) == "+2 -1"
+
+
+def test_an_edit_that_is_asked_for_has_its_place_and_the_lines_around_it(tmp_path: Path):
+    file = tmp_path / "a"
+    file.write_bytes(b"".join(b"line %d\r\n" % number for number in range(1, 21)))
+    edit = {"file_path": str(file), "old_string": "line 10\nline 11\n", "new_string": "ten\n"}
+    change = change_of("Edit", edit)
+    assert change.startswith("@@ -7,8 +7,7 @@\n line 7\n")
+    assert [line.rstrip() for line in str(numbered(change)).split("\n")] == [
+        "      @@ -7,8 +7,7 @@",
+        "    7  line 7",
+        "    8  line 8",
+        "    9  line 9",
+        "   10 -line 10",
+        "   11 -line 11",
+        "   10 +ten",
+        "   11  line 12",
+        "   12  line 13",
+        "   13  line 14",
+    ]
+    every = change_of("Edit", {**edit, "old_string": "line 2", "new_string": "two", "replace_all": True})
+    assert every.count("\n-line 2") == 2
+
+
+def test_an_edit_that_does_not_fit_the_file_says_so_and_claims_no_place(tmp_path: Path):
+    file = tmp_path / "a"
+    file.write_text("one\none\n")
+    edit = {"file_path": str(file), "old_string": "one", "new_string": "two"}
+    assert change_of("Edit", edit) == "[old_string occurs more than once in the file as it is now]\n-one\n+two"
+    assert change_of("Edit", {**edit, "old_string": "three"}).startswith("[old_string does not occur in the file")
+    file.write_bytes(b"\0\1\2")
+    assert change_of("Edit", edit) == "-one\n+two"
+    assert change_of("Write", {"file_path": str(file), "content": "x"}).startswith("[cannot be compared with what")
+    assert change_of("Write", {"file_path": str(tmp_path / "b"), "content": "x"}).startswith("[new file]\n@@ ")
+    assert change_of("Write", {"file_path": "\0", "content": "x"}).startswith("[new file]\n@@ ")
+
+
+@pytest.mark.parametrize("todos", [None, "x", 5, ["x", {}], [{"content": 5, "status": [], "activeForm": None}]])
+def test_a_list_that_is_none_is_shown_nevertheless(todos: object):
+    card = TodoCard(ToolBlock("1", "TodoWrite", {"todos": todos}, "done", True), "/work")
+    assert str(card.closed_content()).startswith("● TodoWrite ")
+    assert card.doing == ""
 
 
 def test_what_an_answer_means_to_the_agent():

@@ -44,6 +44,11 @@ class Activity(Static):
         self._since, self._what = self._clock(), what
         self._draw()
 
+    def tell(self, what: str) -> None:
+        """The work that goes on has another name now."""
+        self._what = what
+        self._draw()
+
     def end(self) -> None:
         self._since = None
         self._draw()
@@ -82,11 +87,8 @@ class Activity(Static):
             return []
         glyph = SPINNER[self._ticks % len(SPINNER)]
         time = elapsed(self._clock() - self._since)
-        return [
-            Content.assemble(
-                plain(f"{glyph} {self._what} ", "$text-accent"), plain(f"{time} · Esc interrupts", "$muted")
-            )
-        ]
+        what = plain(f"{glyph} {one_line(self._what, 60)} ", "$text-accent")
+        return [Content.assemble(what, plain(f"{time} · Esc interrupts", "$muted"))]
 
     def _hook(self, running: _Running) -> Content:
         hook = running.hook

@@ -66,6 +66,7 @@ class Agents:
             self._options,
             callbacks=Callbacks(on_event=on_event),
             can_use_tool=can_use_tool,
+            interactive=True,
             resume=resume,
             source=source,
         )

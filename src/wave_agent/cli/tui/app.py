@@ -36,7 +36,7 @@ from wave_agent.cli.tui.prompt import PromptBox
 from wave_agent.cli.tui.replay import entries_of
 from wave_agent.cli.tui.search import HistorySearch
 from wave_agent.cli.tui.shell import UserShell
-from wave_agent.cli.tui.status import Facts, StatusLine, git_branch, short_directory
+from wave_agent.cli.tui.status import Facts, StatusLine, short_directory
 from wave_agent.cli.tui.theme import DARK, LIGHT, THEMES, VARIABLES, Preference
 from wave_agent.cli.tui.trust import KEEP, TRUST, WITHOUT, TrustQuestion
 from wave_agent.cli.unused_hooks import unused_hooks
@@ -44,6 +44,7 @@ from wave_agent.errors import SettingsError, UntrustedHooksError, WaveError
 from wave_agent.events import Event, HookRun
 from wave_agent.permissions import Allow, Deny, PermissionMode, PermissionRequest
 from wave_agent.session import transcripts
+from wave_agent.surroundings import git_branch
 
 MODES = (PermissionMode.DEFAULT, PermissionMode.ACCEPT_EDITS, PermissionMode.PLAN)
 """What Shift-Tab goes through."""
@@ -287,7 +288,7 @@ class WaveApp(App[int]):
         """For the agent: what the user says to a call."""
         diff = await asyncio.to_thread(change_of, request.tool_name, request.tool_input)
         await self.all_told()
-        answer = await self.ask(PermissionDialog(request, diff))
+        answer = await self.ask(PermissionDialog(request, diff, self.agent.project))
         if answer is None:
             self.agent.interrupt()
             await asyncio.get_running_loop().create_future()  # the interruption ends this wait

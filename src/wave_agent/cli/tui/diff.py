@@ -1,6 +1,8 @@
-"""Changes of files in colour, and the change that a call would make."""
+"""Changes of files in colour, with their place, and the change that a call would make."""
 
-from collections.abc import Callable, Mapping
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -8,15 +10,38 @@ from textual.content import Content
 
 from wave_agent.cli.tui.plain import plain
 from wave_agent.tools.diff import unified_diff
+from wave_agent.tools.encoding import decode, printable
 
-READ_LIMIT = 1 << 20
+READ_LIMIT = 8 << 20
 """Bytes of a file that is compared with what a call would write."""
 STYLES: Mapping[str, str] = {"+": "$text-success", "-": "$text-error", "@": "$text-accent"}
+_HUNK = re.compile(r"@@ -(\d+)\S* \+(\d+)")
+_GUTTER = 5
 
 
 def coloured(diff: str) -> Content:
     """A unified diff; without colour the signs still tell."""
     return Content("\n").join(plain(line, STYLES.get(line[:1], "$muted")) for line in diff.split("\n"))
+
+
+def numbered(diff: str) -> Content:
+    """The same of a file, each line with its number: that of the old file where it goes, else that of the new one."""
+    return Content("\n").join(
+        Content.assemble(plain(f"{number:>{_GUTTER}} ", "$muted"), plain(line, STYLES.get(line[:1], "$muted")))
+        for number, line in _places(diff)
+    )
+
+
+def _places(diff: str) -> Iterator[tuple[int | str, str]]:
+    old = new = 0
+    for line in diff.split("\n"):
+        if hunk := _HUNK.match(line):
+            old, new = int(hunk[1]), int(hunk[2])
+        if not old + new or line[:1] not in ("+", "-", " "):
+            yield "", line
+            continue
+        yield old if line[0] == "-" else new, line
+        old, new = old + (line[0] != "+"), new + (line[0] != "-")
 
 
 def looks_like_diff(text: str) -> bool:
@@ -30,18 +55,46 @@ def diff_in(result: str) -> str:
 
 
 def _edit(tool_input: Mapping[str, Any]) -> str:
-    # What is replaced is a part of a file: that it does not end in a newline means nothing.
-    old, new = (str(tool_input.get(field, "")).removesuffix("\n") + "\n" for field in ("old_string", "new_string"))
-    return unified_diff(old, new)
+    """With its place and the lines around it, if the passage is in the file as Edit demands."""
+    old, new = (_unix(str(tool_input.get(field, ""))) for field in ("old_string", "new_string"))
+    before = _content(str(tool_input.get("file_path", "")))
+    times = before.count(old) if before and old else 0
+    if before is not None and times and (times == 1 or tool_input.get("replace_all")):
+        return unified_diff(before, before.replace(old, new))
+    why = "old_string occurs more than once" if times else "old_string does not occur"
+    known = [] if before is None else [f"[{why} in the file as it is now]"]
+    # What is replaced is a part of a file: that it does not end in a newline means nothing, and line 1 would be wrong.
+    change = unified_diff(*(text.removesuffix("\n") + "\n" for text in (old, new)))
+    return "\n".join([*known, *(line for line in change.split("\n") if not line.startswith("@@ "))])
 
 
 def _write(tool_input: Mapping[str, Any]) -> str:
+    path = str(tool_input.get("file_path", ""))
+    before = _content(path)
+    change = unified_diff(before or "", str(tool_input.get("content", "")))
+    if before is not None:
+        return change
+    return f"[{'cannot be compared with what is there' if _exists(path) else 'new file'}]\n{change}"
+
+
+def _exists(path: str) -> bool:
+    return "\0" not in path and os.path.lexists(path)
+
+
+def _content(path: str) -> str | None:
+    """None: not there, not text, or too large."""
     try:
-        with Path(str(tool_input.get("file_path", ""))).open("rb") as file:
-            before = file.read(READ_LIMIT).decode(errors="replace")
+        with Path(path).open("rb") as file:
+            data = file.read(READ_LIMIT + 1)
     except (OSError, ValueError):
-        before = ""
-    return unified_diff(before, str(tool_input.get("content", "")))
+        return None
+    text = decode(data) if len(data) <= READ_LIMIT else None
+    return None if text is None else _unix(printable(text.content))
+
+
+def _unix(text: str) -> str:
+    """Edit takes either kind of newline for the other."""
+    return text.replace("\r\n", "\n")
 
 
 _CHANGES: Mapping[str, Callable[[Mapping[str, Any]], str]] = {"Edit": _edit, "Write": _write}

@@ -11,7 +11,7 @@ from textual.widgets import Static
 from wave_agent.cli.tui.attachments import split
 from wave_agent.cli.tui.keys import Where, bindings
 from wave_agent.cli.tui.plain import clean, folded, plain, size_of
-from wave_agent.cli.tui.verdicts import headline, story
+from wave_agent.cli.tui.verdicts import headline, is_told, story
 from wave_agent.events import HookRun
 
 FOLD_AT = 12
@@ -190,12 +190,12 @@ class HookLine(Entry):
         self._find_context = find_context
 
     def closed_content(self) -> Content:
-        return headline(self.run_)
+        return headline(self.run_, reason=not is_told(self.run_))
 
     def open_content(self) -> Content:
         told = self._find_context(self.run_)[:1] if self.run_.outcome == "context" else []
         said = [plain(f"\n  it told the model\n{text}") for text in told]
-        return Content.assemble(headline(self.run_), "\n", story(self.run_), *said)
+        return Content.assemble(headline(self.run_, reason=False), "\n", story(self.run_), *said)
 
     def again(self) -> Self:
         return type(self)(self.run_, self._find_context)

@@ -10,15 +10,18 @@ from textual.worker import Worker, WorkerError
 from wave_agent.agent import Agent
 from wave_agent.cli.tui.activity import Activity
 from wave_agent.cli.tui.attachments import Attachment, attach
+from wave_agent.cli.tui.choice import Question
 from wave_agent.cli.tui.commands import BY_NAME, Line, parse, unknown
 from wave_agent.cli.tui.custom import CustomCommand
 from wave_agent.cli.tui.desk import Desk
 from wave_agent.cli.tui.entries import Entry, Error, Warning_
+from wave_agent.cli.tui.plan import GO_ON, PlanQuestion, mode_in
 from wave_agent.cli.tui.prompt import PromptBox
 from wave_agent.cli.tui.shell import UserShell
 from wave_agent.cli.tui.tool_card import ToolCard
 from wave_agent.errors import WaveError
 from wave_agent.messages import TextBlock, ToolBlock
+from wave_agent.permissions import PermissionMode
 
 Work = Coroutine[Any, Any, None]
 
@@ -34,6 +37,7 @@ class Front(Protocol):
     def shell(self) -> UserShell: ...
 
     async def say(self, entry: Entry) -> None: ...
+    async def ask(self, question: Question) -> str | None: ...
     async def all_told(self) -> None: ...
     def erase_prompt(self) -> None: ...
     def tell_status(self) -> None: ...
@@ -116,8 +120,12 @@ class Errands:
             await self._front.say(Error(f"This should not have happened: {type(error).__name__}: {error}"))
 
     async def _prompt(self, text: str, *, remember: str) -> None:
-        """`remember` is for the history, once hooks have accepted the prompt: before, it must not reach the disk."""
+        """`remember` is for the history, once hooks have accepted the prompt: before, it must not reach the disk.
+
+        Empty: the user has not typed it.
+        """
         agent, before = self._front.agent, len(self._front.agent.messages)
+        planning = agent.permission_mode == PermissionMode.PLAN
         along, self.along = self.along, []
         self._activity.begin("Working")
         self._front.tell_status()
@@ -125,12 +133,28 @@ class Errands:
         await self._front.all_told()
         blocks = [block for message in agent.messages[before:] for block in message.blocks]
         if any(isinstance(block, TextBlock) and block.source == "user" for block in blocks):
-            self._box.history.write(remember)
+            if remember:
+                self._box.history.write(remember)
         else:
             self._front.erase_prompt()
             self.along = along + self.along
         if result.status == "interrupted":
             self._box.take_back()
+        if planning and result.status == "completed" and result.text:
+            await self._offer_plan()
+
+    async def _offer_plan(self) -> None:
+        """The agent has ended a turn with a plan. What the user has queued meanwhile comes first."""
+        agent = self._front.agent
+        if agent.permission_mode != PermissionMode.PLAN or self._box.queued:
+            return
+        self._activity.end()
+        mode = mode_in(await self._front.ask(PlanQuestion()))
+        if mode is None:
+            return
+        agent.permission_mode = mode
+        if agent.permission_mode == mode:  # or else whoever may say so has said no, and the user was told
+            await self._prompt(GO_ON, remember="")
 
     async def _command(self, line: Line) -> None:
         written = f"/{line.name} {line.arguments}".rstrip()

@@ -8,7 +8,8 @@ from wave_agent.cli.tui.activity import Activity
 from wave_agent.cli.tui.answer import AnswerStream
 from wave_agent.cli.tui.conversation import Conversation
 from wave_agent.cli.tui.entries import Entry, Error, HookLine, Info, Reasoning, UserPrompt, Warning_
-from wave_agent.cli.tui.tool_card import ToolCard
+from wave_agent.cli.tui.todo_card import TodoCard, card_of
+from wave_agent.cli.tui.tool_card import State, ToolCard
 from wave_agent.cli.tui.verdicts import mattered
 from wave_agent.events import Error as ErrorEvent
 from wave_agent.events import (
@@ -52,6 +53,7 @@ class Narration:
         self._answer: AnswerStream | None = None
         self._reasoning: Reasoning | None = None
         self._cards: dict[str, ToolCard] = {}
+        self._todos: TodoCard | None = None
         self._began = monotonic()
         self.prompt: UserPrompt | None = None
         """The prompt that is being worked on."""
@@ -99,7 +101,7 @@ class Narration:
         self._reasoning.feed(event.text)
 
     async def _tool_started(self, event: ToolStarted) -> None:
-        card = self._cards[event.id] = ToolCard(ToolBlock(event.id, event.name, event.parameters), self._project)
+        card = self._cards[event.id] = card_of(ToolBlock(event.id, event.name, event.parameters), self._project)
         await self.add(card)
 
     async def _tool_output(self, event: ToolOutput) -> None:
@@ -112,9 +114,18 @@ class Narration:
         if block is None:
             return
         if card is None:  # a call that never began, since a hook had ended the turn
-            await self.add(ToolCard(block, self._project))
-        else:
-            card.finish(block)
+            await self.add(card_of(block, self._project))
+            return
+        card.finish(block)
+        if isinstance(card, TodoCard) and card.state is State.DONE:
+            self._show_list(card)
+
+    def _show_list(self, card: TodoCard) -> None:
+        """The latest list takes the place of the one before, and says what the agent is at."""
+        if self._todos is not None:
+            self._todos.replace()
+        self._todos = card
+        self._activity.tell(card.doing or "Working")
 
     async def _hook_started(self, event: HookStarted) -> None:
         self._activity.hook_started(event)

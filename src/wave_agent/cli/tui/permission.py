@@ -7,8 +7,9 @@ from textual.content import Content
 from textual.widgets import Input, OptionList
 
 from wave_agent.cli.tui.choice import Choice, Question
-from wave_agent.cli.tui.diff import coloured
+from wave_agent.cli.tui.diff import numbered
 from wave_agent.cli.tui.plain import plain
+from wave_agent.cli.tui.tool_card import description_of
 from wave_agent.permissions import Allow, Deny, PermissionRequest
 
 ASK_INSTEAD = "Do without it, or ask what they want instead."
@@ -18,9 +19,11 @@ YES, NO, TELL, ALWAYS = "yes", "no", "tell", "always:"
 def body(request: PermissionRequest, diff: str) -> Content:
     """What the call would do, then what asks and why."""
     if diff:
-        shown = coloured(diff)
+        shown = numbered(diff)
     elif isinstance(command := request.tool_input.get("command"), str):
-        shown = plain(f"$ {command}")
+        purpose = description_of(request.tool_input)
+        said = plain(f"\nThe model says: {purpose}" if purpose else "", "$muted")
+        shown = Content.assemble(plain(f"$ {command}"), said)
     else:
         shown = plain(json.dumps(request.tool_input, indent=2, ensure_ascii=False, default=str))
     asks = [plain(f"\n\nAsked by {request.by}" if request.by else "\n\nAsked", "$muted")]
@@ -57,9 +60,11 @@ def meaning_of(answer: str | None) -> Allow | Deny:
 class PermissionDialog(Question):
     """Answers `yes`, `always:RULE`, `no` or `tell:WORDS`; None interrupts."""
 
-    def __init__(self, request: PermissionRequest, diff: str) -> None:
+    def __init__(self, request: PermissionRequest, diff: str, project: str) -> None:
+        """A path outside of the project is shown whole."""
         path = request.tool_input.get("file_path")
-        what = f"{request.tool_name} {path}" if isinstance(path, str) else request.tool_name
+        shown = path.removeprefix(f"{project}/") if isinstance(path, str) else ""
+        what = f"{request.tool_name} {shown}" if shown else request.tool_name
         super().__init__(f"May {what} run?", body(request, diff), choices(request))
 
     def compose(self) -> ComposeResult:

@@ -1,6 +1,5 @@
 """The line at the bottom: model, mode, window, cost, place, session. Where it is narrow, the least important goes."""
 
-import os
 from pathlib import Path
 from typing import NamedTuple
 
@@ -93,20 +92,3 @@ def short_directory(path: str, limit: int = 40) -> str:
     home = str(Path.home())
     shown = f"~{path[len(home) :]}" if path == home or path.startswith(f"{home}/") else path
     return shown if len(shown) <= limit else f"…{shown[1 - limit :]}"
-
-
-def git_branch(project: str) -> str:
-    """The branch that is checked out, read from git's own files; "" outside of a repository."""
-    directory = Path(project)
-    for place in (directory, *directory.parents):
-        git = place / ".git"
-        if not os.path.lexists(git):
-            continue
-        try:
-            if git.is_file():  # a worktree or a submodule: the file says where
-                git = place / git.read_text().partition("gitdir:")[2].strip()
-            head = (git / "HEAD").read_text().strip()
-        except (OSError, UnicodeDecodeError):
-            return ""
-        return head.removeprefix("ref: refs/heads/") if head.startswith("ref:") else head[:8]
-    return ""

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Self
 
 from textual.content import Content
 
-from wave_agent.cli.tui.diff import change_of, coloured, counts, diff_in
+from wave_agent.cli.tui.diff import change_of, counts, diff_in, numbered
 from wave_agent.cli.tui.entries import OPEN_LIMIT, Entry
 from wave_agent.cli.tui.plain import clean, elapsed, folded, one_line, plain, size_of
 from wave_agent.consequences import STOPPED
@@ -50,6 +50,12 @@ def subject(parameters: Mapping[str, Any], project: str) -> str:
     if named is None:
         named = json.dumps(parameters, ensure_ascii=False, default=str) if parameters else ""
     return one_line(str(named).removeprefix(f"{project}/"), 120)
+
+
+def description_of(parameters: Mapping[str, Any]) -> str:
+    """What a command is for, in the model's own words."""
+    said = parameters.get("description")
+    return one_line(said, 100) if isinstance(said, str) and "command" in parameters else ""
 
 
 class ToolCard(Entry):
@@ -109,13 +115,18 @@ class ToolCard(Entry):
 
     def _header(self) -> Content:
         look = self.state.value
-        notes = " · ".join(note for note in (look.word, self._summary(), self._time()) if note)
+        purpose = description_of(self.block.parameters)
+        notes = " · ".join(note for note in (purpose, look.word, self._summary(), self._time()) if note)
+        about = self._subject()
         return Content.assemble(
             plain(f"{look.glyph} ", look.style),
             plain(self.block.name, "bold"),
-            plain(f" {subject(self.block.parameters, self._project)}"),
+            plain(f" {about}" if about else ""),
             plain(f"  {notes}" if notes else "", "$muted"),
         )
+
+    def _subject(self) -> str:
+        return subject(self.block.parameters, self._project)
 
     def _summary(self) -> str:
         result = self.block.result or ""
@@ -135,7 +146,7 @@ class ToolCard(Entry):
         # Once a file is written, there is nothing left to compare it with: all of a new one is new.
         written = unified_diff("", str(parameters["content"])) if "content" in parameters else ""
         if diff := written if self.state is State.DONE else change_of(self.block.name, parameters):
-            return [coloured(diff)]
+            return [numbered(diff)]
         if isinstance(command := parameters.get("command"), str):
             return [plain(f"$ {command}", "$text-primary")]
         return [plain(json.dumps(parameters, indent=2, ensure_ascii=False, default=str), "$text-primary")]
@@ -143,7 +154,7 @@ class ToolCard(Entry):
     def _result(self) -> list[Content]:
         result = clean(self.block.result if self.block.result is not None else self._tail).strip("\n")
         if diff := diff_in(result):
-            return [plain(result.split("\n", 1)[0], "$muted"), coloured(diff)]
+            return [plain(result.split("\n", 1)[0], "$muted"), numbered(diff)]
         text, more = folded(result, OPEN_LIMIT)
         rest = [plain(f"… {more:,} more lines, in the transcript", "$muted")] if more else []
         by = self.block.origin

@@ -9,6 +9,7 @@ from textual.content import Content
 from wave_agent.cli.tui.diff import coloured
 from wave_agent.cli.tui.plain import one_line, plain
 from wave_agent.events import HookRun
+from wave_agent.hooks.events import EVENTS, Decision, Flow, HookEvent
 from wave_agent.tools.diff import unified_diff
 
 
@@ -45,12 +46,28 @@ def mattered(run: HookRun) -> bool:
     return look_of(run).matters
 
 
-def headline(run: HookRun) -> Content:
-    """One line: who did what."""
+_SHOWN_BY_ITSELF = frozenset({Flow.SKIP_TOOL, Flow.REFUSE_CALL, Flow.ERASE_PROMPT})
+"""Where a block ends in a result or an error that gives its reason."""
+
+
+def is_told(run: HookRun) -> bool:
+    """The conversation gives the reason of this run already: on the card of the call, or as the error of the prompt."""
+    blocks = run.outcome in ("deny", "block") or (run.outcome == "failure" and not run.let_through)
+    known = run.event in HookEvent.__members__.values()
+    return (
+        blocks
+        and known
+        and run.mode != "shadow"
+        and EVENTS[HookEvent(run.event)].flow[Decision.BLOCK] in _SHOWN_BY_ITSELF
+    )
+
+
+def headline(run: HookRun, *, reason: bool = True) -> Content:
+    """One line: who did what, and why."""
     look = look_of(run)
     shadow = "would have " if run.mode == "shadow" else ""
     through = ", and was let through" if run.let_through else ""
-    said = one_line(run.reason, 160)
+    said = one_line(run.reason, 160) if reason else ""
     return Content.assemble(
         plain(f"{look.glyph} ", look.style),
         plain(one_line(run.name, 60), "bold"),

@@ -1,0 +1,109 @@
+"""What the model is told before anything else."""
+
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from wave_agent import Agent
+from wave_agent.permissions import PermissionMode
+from wave_agent.prompt import INSTRUCTION_FILES, Session, mode_in, mode_words, session_words, system_prompt
+from wave_agent.surroundings import Surroundings
+from wave_agent.testing import ScriptedModel
+
+SESSION = Session(project_dir="/work/shop", shell="/usr/bin/bash")
+NOWHERE = Surroundings()
+
+
+def prompt(session: Session = SESSION, around: Surroundings = NOWHERE) -> str:
+    return system_prompt(session, PermissionMode.DEFAULT, around, today=lambda: date(2031, 2, 3))
+
+
+def facts(**around: Any) -> list[str]:
+    return prompt(around=Surroundings(**around)).split("\n\n")[2].splitlines()
+
+
+def test_the_facts_are_those_of_this_session() -> None:
+    around = {"branch": "main", "changed": 3, "names": ("src/", "README.md"), "more": "12 more"}
+    assert facts(**around) == [
+        "Project directory: /work/shop",
+        "Git branch: main, 3 changed files",
+        "Top level: src/, README.md, and 12 more",
+        "System: Linux, shell bash",
+        "Date: 2031-02-03",
+    ]
+
+
+def test_what_is_not_known_is_left_out() -> None:
+    assert [fact.split(":")[0] for fact in facts()] == ["Project directory", "System", "Date"]
+    assert "Git branch: main" in facts(branch="main")
+    assert "Git branch: main, no changes" in facts(branch="main", changed=0)
+    assert "Git branch: main, 1 changed file" in facts(branch="main", changed=1)
+
+
+def test_another_working_directory_is_named() -> None:
+    session = Session(project_dir="/work/shop", working_dir="/work/shop/api", shell="/bin/sh")
+    assert "Working directory: /work/shop/api\nSystem: Linux, shell sh" in prompt(session)
+
+
+def test_no_mark_of_hooks_is_shown_that_a_model_could_imitate() -> None:
+    assert "<" not in prompt()
+
+
+@pytest.mark.parametrize("mode", PermissionMode)
+@pytest.mark.parametrize("interactive", [True, False, None])
+@pytest.mark.parametrize("asks", [True, False])
+def test_every_mode_is_explained_and_a_change_can_be_read_again(
+    mode: PermissionMode, interactive: bool | None, asks: bool
+) -> None:
+    session = Session(project_dir="/work", shell="sh", interactive=interactive, asks=asks)
+    told = session_words(session, mode)
+    assert f"Permission mode: {mode}. " in told
+    assert ("not interactive" in told, "is interactive" in told) == (interactive is False, interactive is True)
+    changed = mode_words(session, mode, changed=True)
+    assert changed.startswith(f"The permission mode is now {mode}. ")
+    assert "{" not in changed
+    assert mode_in(changed) is mode
+
+
+def test_only_a_change_of_mode_is_read_as_one() -> None:
+    assert mode_in(mode_words(SESSION, PermissionMode.PLAN)) is None
+    assert mode_in("The permission mode is now yolo. Anything goes.") is None
+
+
+def test_a_plan_is_for_whoever_can_accept_it() -> None:
+    def then(interactive: bool | None) -> str:
+        session = Session(project_dir="/work", shell="sh", interactive=interactive)
+        return mode_words(session, PermissionMode.PLAN).rpartition("check it.")[2].strip()
+
+    assert then(True) == "The user may accept it; you then carry it out."
+    assert then(False) == "The plan is the result of this run."
+    assert then(None) == ""
+
+
+# ---------------------------------------------------------------------------------------------------- through the agent
+
+
+async def system_of(project: Path, **options: Any) -> str | None:
+    model = ScriptedModel(["Hello."])
+    async with await Agent.create(workdir=project, model_client=model, setting_sources=[], **options) as agent:
+        await agent.send_message("Hi.")
+    first = model.requests[0].messages[0]
+    return first["content"] if first["role"] == "system" else None
+
+
+@pytest.mark.parametrize("name", INSTRUCTION_FILES)
+async def test_what_the_project_says_about_itself_follows(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_bytes(b"Use tabs.\n\xff\n")
+    system = await system_of(tmp_path)
+    assert system is not None
+    assert system.endswith(f"Instructions of this project ({name}):\n\nUse tabs.\n\ufffd")
+
+
+async def test_a_system_prompt_of_the_callers_own_takes_the_place_of_ours_but_plan_mode_is_told(tmp_path: Path) -> None:
+    assert await system_of(tmp_path, system_prompt="Be brief.") == "Be brief."
+    assert await system_of(tmp_path, system_prompt="") is None
+    planning = await system_of(tmp_path, system_prompt="Be brief.", permission_mode="plan")
+    assert planning is not None
+    assert planning.startswith("Be brief.\n\nPermission mode: plan. Only what reads")
