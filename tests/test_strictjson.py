@@ -12,6 +12,8 @@ from wave_agent.strictjson import (
     MAX_DEPTH,
     Document,
     StrictJSONError,
+    Twice,
+    holds_twice,
     out_of_range,
     parse_document,
     parse_object,
@@ -279,3 +281,18 @@ def test_other_mistakes_with_commas_are_not_called_trailing(text: str) -> None:
     with pytest.raises(StrictJSONError) as refused:
         parse_object(text)
     assert "trailing" not in str(refused.value)
+
+
+def test_duplicate_keys_can_be_kept_for_a_reader_who_knows_which_value_is_safe():
+    found = parse_object('{"a": 1, "a": {"b": "\\ud800"}, "c": {"d": [], "d": 2, "d": 3}}', twice=True)
+    assert found == {"a": Twice((1, {"b": "\ufffd"})), "c": {"d": Twice(([], 2, 3))}}
+    assert isinstance(found["a"], Twice)
+    assert holds_twice([{"x": found["c"]}])
+    assert not holds_twice([{"x": 1}, "y"])
+    assert out_of_range(parse_object('{"a": 1, "a": 1e999}', twice=True))
+    deep = '{"a": ' * 40 + "1" + "}" * 40
+    assert parse_object(f'{{"a": {deep}, "a": {deep}}}', twice=True)
+    with pytest.raises(StrictJSONError, match="nested deeper"):
+        parse_object('{"x": 1, "x": ' + '{"a": ' * 70 + "1" + "}" * 71, twice=True)
+    with pytest.raises(StrictJSONError, match="stands twice"):
+        parse_object('{"a": 1, "a": 2}')

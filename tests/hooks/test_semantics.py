@@ -10,7 +10,19 @@ from hypothesis import strategies as st
 
 from wave_agent.hooks.events import EVENTS, Audience, Decision, Flow, HookEvent, OnFailure
 from wave_agent.hooks.execution import HookExecutionResult
-from wave_agent.hooks.semantics import RULES, ExitClass, Stdout, kinds_of, limited, merge, read, rewrite, withholds
+from wave_agent.hooks.semantics import (
+    RULES,
+    ExitClass,
+    Stdout,
+    changed,
+    changes,
+    kinds_of,
+    limited,
+    merge,
+    read,
+    rewrite,
+    withholds,
+)
 from wave_agent.hooks.verdicts import (
     AddContext,
     Allow,
@@ -693,6 +705,22 @@ def test_text_that_does_not_end_in_a_decision_stays_text(stdout: str):
     assert verdict(PRE, ran(0, stdout)).effects == ()
 
 
+def test_the_search_for_a_decision_behind_text_has_an_end():
+    far = "x" + json.dumps({"decision": "block", "more": [{}] * 2000})
+    assert verdict(PRE, ran(0, far)).effects == ()
+    near = "x" + json.dumps({"decision": "block", "reason": "no", "more": [{}] * 900})
+    assert verdict(PRE, ran(0, near)).decision is Decision.BLOCK
+
+
+def test_changes_are_what_differs_as_json_and_compose():
+    before = {"a": 1, "b": [1], "c": True}
+    after = {"b": [1], "c": 1, "d": None}
+    found = changes(before, after)
+    assert set(found) == {"a", "c", "d"}
+    assert changed({"a": 0, "e": 5}, found) == {"c": 1, "d": None, "e": 5}
+    assert changes(before, dict(reversed(before.items()))) == {}
+
+
 def test_a_decision_at_the_end_of_a_flood_is_found():
     flood = ran(0, "x" * 100, stdout_dropped=9, stdout_end='xxx\n{"decision": "block", "reason": "no"}')
     assert verdict(PRE, flood).decision is Decision.BLOCK
@@ -713,7 +741,8 @@ def test_a_decision_at_the_end_of_a_flood_is_found():
         ('{"decision": "approve", "decision": "Deny"}', Decision.ASK),
         ('{"continue": true, "continue": false}', Decision.STOP),
         ('{"hookSpecificOutput": {"permissionDecision": "deny", "permissionDecision": "allow"}}', Decision.BLOCK),
-        ('{"hookSpecificOutput": {"permissionDecision": "ask"}, "hookSpecificOutput": {}}', Decision.ASK),
+        ('{"hookSpecificOutput": {"permissionDecision": "ask"}, "hookSpecificOutput": {"additionalContext": "c"}}',
+         Decision.ASK),
         ('{"hookSpecificOutput": {"permissionDecision": "allow"}, "hookSpecificOutput": {}}', Decision.NONE),
         ('{"hookSpecificOutput": 5, "hookSpecificOutput": {"permissionDecision": "deny", "permissionDecision": "ask"}}',
          Decision.BLOCK),

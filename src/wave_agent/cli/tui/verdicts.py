@@ -94,7 +94,7 @@ def story(run: HookRun) -> Content:
     if run.reason:
         lines += [plain("    reason", "$muted"), plain(run.reason)]
     for text in run.deferred:
-        lines += [plain("   context for the next prompt", "$muted"), plain(text)]
+        lines += [plain("   context given later", "$muted"), plain(text)]
     if run.before is not None and run.after is not None:
         lines += [plain("   rewrote", "$muted"), coloured(unified_diff(_json(run.before), _json(run.after)))]
     if run.original_sha256:
