@@ -345,7 +345,7 @@ class Agent:
             return shorter
 
     async def undo(self) -> TakenBack:
-        """Takes back what Write and Edit did in the latest turn that changed files, and what hooks changed after them."""
+        """Takes back what Write, Edit and the hooks after them did in the latest turn that changed files."""
         async with self._turn_lock:
             return await uninterrupted(self._changes.take_back)
 

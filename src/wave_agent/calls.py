@@ -248,7 +248,9 @@ class CallRunner:
             if (field in before, before.get(field)) != (field in after, after.get(field)):
                 fields.setdefault(hook, []).append(field)
         return tuple(
-            _note(judged.event, hook, f"Hook {hook} changed the input of this call: {', '.join(changed)}.")
+            _note(
+                judged.event, hook, strip_controls(f"Hook {hook} changed the input of this call: {', '.join(changed)}.")
+            )
             for hook, changed in fields.items()
         )
 
@@ -330,9 +332,9 @@ class CallRunner:
         context = replace(self._context, hold=True) if hidden else replace(self._context, emit=stream)
         if tool.kind is not Kind.READS:
             self._sync()
-        self._begun.add(call.id)
         try:
             await asyncio.sleep(0)  # an interrupt that a callback asked for comes through before anything is done
+            self._begun.add(call.id)
             return await tool.run(arguments, context)
         except ToolInputError as error:
             return ToolResult(content=str(error), success=False, ran=False)
@@ -453,7 +455,7 @@ class CallRunner:
 
 
 def _note(event: HookEvent, hook: str, text: str) -> TextBlock:
-    return TextBlock(strip_controls(text), "hook", Origin(event, hook))
+    return TextBlock(text, "hook", Origin(event, hook))
 
 
 def subject_of(
