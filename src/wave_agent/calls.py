@@ -5,7 +5,7 @@ import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from enum import IntEnum
 from time import monotonic
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -39,8 +39,10 @@ from wave_agent.text import strip_controls
 from wave_agent.tools.base import Tool, ToolContext, ToolInputError, ToolResult
 from wave_agent.tools.changes import FileChanges
 from wave_agent.tools.files import uninterrupted
-from wave_agent.tools.hook_edits import Watched, describe, look, settle
 from wave_agent.tools.registry import find_tool
+
+if TYPE_CHECKING:
+    from wave_agent.tools.hook_edits import Watched
 
 INTERRUPTED = "Interrupted before it was done."
 NOT_BEGUN = f"{NOT_RUN}the turn was interrupted before this call began."
@@ -130,7 +132,7 @@ class CallRunner:
         self._sync = sync
         self._border = border
         self._changes = changes or FileChanges()
-        self._watched: Mapping[str, Watched] = {}
+        self._watched: Mapping[str, "Watched"] = {}
         self._now = now
         self._begun: set[str] = set()
         """Calls whose tool was started."""
@@ -380,6 +382,8 @@ class CallRunner:
         mode, changes = self.mode.value, self._changes
         if not self._hooks.waits(event, facts["tool_name"]):
             return await self._hooks.run(event, facts, permission_mode=mode), ()
+        from wave_agent.tools.hook_edits import describe, look, settle  # lazy: most sessions have no such hooks
+
         before = await asyncio.to_thread(look, changes, self._watched) if changes.has_files else {}
         self._watched = before
         earlier = len(self._hooks.journal)
