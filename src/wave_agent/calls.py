@@ -132,7 +132,7 @@ class CallRunner:
         self._sync = sync
         self._border = border
         self._changes = changes or FileChanges()
-        self._watched: Mapping[str, "Watched"] = {}
+        self._watched: Mapping[str, Watched] = {}
         self._now = now
         self._begun: set[str] = set()
         """Calls whose tool was started."""
