@@ -39,5 +39,5 @@ asyncio.run(main())
 # asked: ls / (Bash needs your consent)
 # model saw: one
 # model saw: 2
-# model saw: Only echo may be run.
+# model saw: Not run: Only echo may be run.
 # Done, as far as I was allowed to.

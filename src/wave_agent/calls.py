@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from enum import IntEnum
 from time import monotonic
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -41,9 +41,11 @@ from wave_agent.text import strip_controls
 from wave_agent.tools.base import Tool, ToolContext, ToolInputError, ToolInterrupted, ToolResult
 from wave_agent.tools.changes import FileChanges
 from wave_agent.tools.files import uninterrupted
-from wave_agent.tools.hook_edits import Watched, describe, look, settle
 from wave_agent.tools.output import fitted
 from wave_agent.tools.registry import find_tool
+
+if TYPE_CHECKING:
+    from wave_agent.tools.hook_edits import Watched
 
 INTERRUPTED = "Interrupted by the user before it was done."
 NOT_BEGUN = f"{NOT_RUN}the turn was interrupted before this call began."
@@ -251,7 +253,9 @@ class CallRunner:
             if (field in before, before.get(field)) != (field in after, after.get(field)):
                 fields.setdefault(hook, []).append(field)
         return tuple(
-            _note(judged.event, hook, f"Hook {hook} changed the input of this call: {', '.join(changed)}.")
+            _note(
+                judged.event, hook, strip_controls(f"Hook {hook} changed the input of this call: {', '.join(changed)}.")
+            )
             for hook, changed in fields.items()
         )
 
@@ -334,9 +338,9 @@ class CallRunner:
         context = replace(self._context, hold=True) if hidden else replace(self._context, emit=stream)
         if tool.kind is not Kind.READS:
             self._sync()
-        self._begun.add(call.id)
         try:
             await asyncio.sleep(0)  # an interrupt that a callback asked for comes through before anything is done
+            self._begun.add(call.id)
             return await tool.run(arguments, context)
         except ToolInputError as error:
             return ToolResult(content=str(error), success=False, ran=False)
@@ -383,6 +387,8 @@ class CallRunner:
         mode, changes = self.mode.value, self._changes
         if not self._hooks.waits(event, facts["tool_name"]):
             return await self._hooks.run(event, facts, permission_mode=mode), ()
+        from wave_agent.tools.hook_edits import describe, look, settle  # lazy: most sessions have no such hooks
+
         before = await asyncio.to_thread(look, changes, self._watched) if changes.has_files else {}
         self._watched = before
         earlier = len(self._hooks.journal)
@@ -473,7 +479,7 @@ class CallRunner:
 
 
 def _note(event: HookEvent, hook: str, text: str) -> TextBlock:
-    return TextBlock(strip_controls(text), "hook", Origin(event, hook))
+    return TextBlock(text, "hook", Origin(event, hook))
 
 
 def subject_of(

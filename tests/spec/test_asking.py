@@ -178,8 +178,25 @@ async def test_a_rule_that_denies_judges_the_input_that_hooks_have_made(world: W
 
     await world.run(work())
 
-    assert "Not run: denied by the permission rule" in world.request(1)[2]["content"]
+    assert world.request(1)[2]["content"] == (
+        "Not run: denied by the permission rule Bash(touch other*). Do without it, or tell the user."
+        "\n\nHook guard changed the input of this call: command."
+    )
     assert not world.exists("other.txt")
+
+
+async def test_a_path_that_a_hook_has_put_in_is_not_told_to_the_model(world: World) -> None:
+    rewrite = {"hookSpecificOutput": {"updatedInput": {"file_path": "/var/vault-7/key"}}}
+    world.settings({"PreToolUse": [world.says("guard", rewrite)]})
+
+    agent, _ = await world.run(work(call("Read", file_path="a.txt")), permission_mode="default")
+
+    assert world.request(1)[2]["content"] == (
+        f"Not run: a path of this call is outside the project, so Read needs confirmation, and {NOBODY}"
+        "\n\nHook guard changed the input of this call: file_path."
+    )
+    assert not world.model_saw("vault-7")
+    assert tools(agent)[0].success is False
 
 
 async def test_a_rule_that_asks_is_not_answered_by_a_hook_that_allows(world: World) -> None:
