@@ -11,7 +11,6 @@ from pathlib import Path
 
 from wave_agent.private import make_private, open_private
 from wave_agent.tools.process import StreamName
-from wave_agent.tools.terminal import Lines
 
 MODEL_LIMIT = 30_000
 """Characters of one output that the model is given."""
@@ -118,6 +117,8 @@ class Output:
     """
 
     def __init__(self, file: PrivateFile, *, always_in_file: bool = False) -> None:
+        from wave_agent.tools.terminal import Lines  # lazy: a session may never run a command
+
         self.file = file
         self._in_file = always_in_file
         self._lock = threading.Lock()
