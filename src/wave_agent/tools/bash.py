@@ -19,9 +19,8 @@ from wave_agent.shell.values import Reach, Write
 from wave_agent.text import strip_controls
 from wave_agent.tools.base import Tool, ToolContext, ToolInterrupted, ToolResult
 from wave_agent.tools.files import uninterrupted
-from wave_agent.tools.orphans import named
 from wave_agent.tools.output import HeldFile, Output, PrivateFile, Relay, printed_limit
-from wave_agent.tools.process import Ending, Launch, Process, StreamName
+from wave_agent.tools.process import Ending, Launch, Process, StreamName, named
 from wave_agent.tools.shells import Shells, started
 
 _DEFAULT_TIMEOUT = 120_000
@@ -83,7 +82,7 @@ class Bash(Tool):
             relay.send(output.finish())
 
         seconds, begun = min(call.timeout, _LONGEST_TIMEOUT) / 1000, monotonic()
-        watch = self._shells.orphans.watch()
+        watch = self._shells.watch()
         launch = Launch(
             argv=self._command_line(call.command, cwd_file),
             cwd=directory,
@@ -122,10 +121,10 @@ class Bash(Tool):
     async def close(self) -> str | None:
         """End what runs in the background, and what commands have left running."""
         await self._shells.close()
-        return await uninterrupted(self._shells.orphans.close)
+        return await uninterrupted(self._shells.end_orphans)
 
     def _start(self, call: BashInput, directory: str, notes: list[str], context: ToolContext) -> ToolResult:
-        watch = self._shells.orphans.watch()
+        watch = self._shells.watch()
         launch = Launch(
             argv=[self._shell, "-c", call.command],
             cwd=directory,

@@ -15,10 +15,9 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from msgspec import Struct
-
 from wave_agent.leftovers import LiveProcess, environment_of, live_processes
 from wave_agent.text import strip_controls
+from wave_agent.tools.process import Orphan, named
 
 MARK = "WAVE_COMMAND_ID"
 
@@ -30,8 +29,6 @@ _DEATH = 1.0
 """Seconds for dying of SIGKILL."""
 _GLANCE = 0.01
 """Seconds between two looks."""
-_NAMED = 3
-"""How many are named; the rest is a number."""
 _WIDTH = 100
 """Characters of a command line that are shown."""
 
@@ -47,21 +44,6 @@ _USERS_OWN = re.compile(
     re.DOTALL,
 )
 """Command lines of programs that serve more than one session: they are left running, and the user is told."""
-
-
-class Orphan(Struct, frozen=True):
-    pid: int
-    born: int
-    command: str
-
-    def __str__(self) -> str:
-        return f"{self.pid} ({self.command})"
-
-
-def named(orphans: Sequence[Orphan]) -> str:
-    """At most a few of them, for a reader."""
-    more = len(orphans) - _NAMED
-    return ", ".join(map(str, orphans[:_NAMED])) + (f" and {more} more" if more > 0 else "")
 
 
 class Orphans:
@@ -121,7 +103,7 @@ class Orphans:
 
 
 class Watch:
-    """Finds what one command leaves behind."""
+    """Finds what one command leaves behind: the `Watch` of `process`."""
 
     def __init__(self, orphans: Orphans, number: str) -> None:
         self._orphans = orphans
@@ -130,7 +112,6 @@ class Watch:
         """For the command."""
 
     def look(self, group: int, note: Callable[[int], object]) -> tuple[Orphan, ...]:
-        """What runs on though the command has ended. `note` is told each group that is not the command's own."""
         end = time.monotonic() + _LINGER
         found = self._find(group)
         while found and time.monotonic() < end:
@@ -147,7 +128,6 @@ class Watch:
         return orphans
 
     def end_all(self) -> tuple[Orphan, ...]:
-        """Ends what has left the group, of a command that was cut short. Returns what could not be ended."""
         ended, _ = _end(lambda process: _command_of(process.pid) == self.number)
         return tuple(orphan for orphan in ended if _lives(orphan))
 

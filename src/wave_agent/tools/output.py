@@ -13,7 +13,6 @@ from wave_agent.private import make_private, open_private
 from wave_agent.tools.base import ToolContext, ToolResult
 from wave_agent.tools.process import StreamName
 from wave_agent.tools.room import NOTES, USUAL, missing
-from wave_agent.tools.terminal import Lines
 
 MODEL_LIMIT = USUAL
 """Characters of one output that the model is given."""
@@ -149,6 +148,8 @@ class Output:
 
     def __init__(self, file: PrivateFile, *, limit: int = MODEL_LIMIT, always_in_file: bool = False) -> None:
         """`limit`: characters that are given at once."""
+        from wave_agent.tools.terminal import Lines  # lazy: a session may never run a command
+
         self.file = file
         self._limit = limit
         self._in_file = always_in_file

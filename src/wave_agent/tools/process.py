@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import ExitStack
 from functools import partial
-from typing import Literal
+from typing import Literal, Protocol
 
 from msgspec import Struct
 
@@ -26,9 +26,55 @@ from wave_agent.processes import (
     spawn,
 )
 from wave_agent.threads import start_in_thread
-from wave_agent.tools.orphans import Orphan, Watch
 
-__all__ = ["Ending", "Launch", "Process", "Receive", "StreamName"]  # The last two come from below, for the tools.
+__all__ = [
+    "Ending",
+    "Launch",
+    "Orphan",
+    "Process",
+    "Receive",
+    "StreamName",
+    "Watch",
+    "named",
+]  # Some come from below, for the tools.
+
+
+_NAMED = 3
+"""How many orphans are named; the rest is a number."""
+
+
+class Orphan(Struct, frozen=True):
+    """A process that a command has left behind."""
+
+    pid: int
+    born: int
+    """Ticks since boot."""
+    command: str
+
+    def __str__(self) -> str:
+        return f"{self.pid} ({self.command})"
+
+
+def named(orphans: Sequence[Orphan]) -> str:
+    """At most a few of them, for a reader."""
+    more = len(orphans) - _NAMED
+    return ", ".join(map(str, orphans[:_NAMED])) + (f" and {more} more" if more > 0 else "")
+
+
+class Watch(Protocol):
+    """Finds what one command leaves behind: see `orphans`."""
+
+    def look(self, group: int, note: Callable[[int], object]) -> tuple[Orphan, ...]:
+        """What runs on though the command has ended. `note` is told each group that is not the command's own."""
+        ...
+
+    def end_all(self) -> tuple[Orphan, ...]:
+        """Ends what has left the group, of a command that was cut short. Returns what could not be ended."""
+        ...
+
+    def release_later(self, release: Callable[[], None]) -> None:
+        """Has it called when the orphans have been ended."""
+        ...
 
 
 class Launch(Struct, frozen=True, kw_only=True):

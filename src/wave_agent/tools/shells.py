@@ -5,15 +5,18 @@ import re
 import threading
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from wave_agent.messages import HARNESS, Message, TextBlock, ToolBlock
 from wave_agent.text import did_you_mean, strip_controls
 from wave_agent.tools.base import ToolContext, ToolInputError
-from wave_agent.tools.orphans import Orphans, named
 from wave_agent.tools.output import Output, PrivateFile, printed_limit
-from wave_agent.tools.process import Launch, Process, StreamName
+from wave_agent.tools.process import Launch, Process, StreamName, named
+
+if TYPE_CHECKING:
+    from wave_agent.tools.orphans import Orphans, Watch
 
 _AT_ONCE = 32
 """Each takes a thread and a handful of descriptors."""
@@ -129,7 +132,7 @@ class Shells:
     """What Bash starts, BashOutput reads and KillShell ends."""
 
     def __init__(self, earlier: Sequence[EarlierShell] = ()) -> None:
-        self.orphans = Orphans()
+        self._orphans: Orphans | None = None
         self._shells: dict[str, Shell] = {}
         self._earlier = {shell.name: shell for shell in earlier}
         self._untold = [shell for shell in earlier if not shell.end_is_known]
@@ -175,6 +178,18 @@ class Shells:
                 news = "Read what it printed with BashOutput" if shell.output.has_news else "It printed nothing new"
                 reports.append(f"The background command {shell.name} ({_short(shell.command)}) {shell.state}. {news}.")
         return reports
+
+    def watch(self) -> "Watch":
+        """For one command, waited for or not: finds what it leaves running."""
+        if self._orphans is None:
+            from wave_agent.tools.orphans import Orphans  # lazy: a session may never run a command
+
+            self._orphans = Orphans()
+        return self._orphans.watch()
+
+    def end_orphans(self) -> str:
+        """Ends what commands have left running. Returns what the user should know, or nothing."""
+        return self._orphans.close() if self._orphans is not None else ""
 
     async def close(self) -> None:
         """End them all, and wait until they are dead."""
