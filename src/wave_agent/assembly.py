@@ -9,15 +9,15 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from wave_agent.calls import Approver
 from wave_agent.errors import ModelError, SettingsError
 from wave_agent.foreign import claude_home
 from wave_agent.hooks.definitions import Layer
+from wave_agent.hooks.events import HookEventName
 from wave_agent.hooks.execution import HookRunner
 from wave_agent.models.base import Model, ModelRequest
 from wave_agent.models.windows import Window
 from wave_agent.nesting import Inheritance, inherited, restricted
-from wave_agent.permissions import NOT_LOOSER, PermissionMode
+from wave_agent.permissions import NOT_LOOSER, Approver, PermissionMode
 from wave_agent.protected import protected_paths
 from wave_agent.result import Callbacks
 from wave_agent.sandbox import Sandbox
@@ -36,7 +36,7 @@ class Options(Struct, frozen=True, kw_only=True):
     model: str | None = None
     base_url: str | None = None
     api_key: str | None = None
-    hooks: Mapping[str, Any] | None = None
+    hooks: Mapping[str, Any] | Mapping[HookEventName, Any] | None = None
     tools: Sequence[Tool] = ()
     system_prompt: str | None = None
     append_system_prompt: str = ""

@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import IntEnum
 from time import monotonic
 from typing import Any
@@ -21,6 +21,7 @@ from wave_agent.moments import Clock, stamp, utc_now
 from wave_agent.permissions import (
     Allow,
     Answer,
+    Approver,
     Call,
     Deny,
     Kind,
@@ -39,8 +40,6 @@ from wave_agent.tools.base import Tool, ToolContext, ToolInputError, ToolResult
 from wave_agent.tools.registry import find_tool
 
 INTERRUPTED = "Interrupted before it was done."
-
-Approver = Callable[[PermissionRequest], Allow | Deny | Awaitable[Allow | Deny]]
 
 
 class Asked(Struct, frozen=True):
@@ -265,16 +264,9 @@ class CallRunner:
             tool_use_id=call.id,
             by=question.by,
         )
-        try:
-            answer: Any = self._approver(request)
-            if not isinstance(answer, Allow | Deny):
-                answer = await answer
-            if isinstance(answer, Allow | Deny):
-                return answer
-            raise TypeError(f"it returned {type(answer).__name__}, not Allow or Deny")
-        except Exception as error:  # whoever decides must not fail open, whatever their code raises
-            self._messages.add_error_block(f"can_use_tool failed: {type(error).__name__}: {error}")
-            return Deny("The permission to run this could not be obtained.")
+        from wave_agent.approval import answer_of  # lazy: only where there is somebody to ask
+
+        return await answer_of(self._approver, request, self._messages.add_error_block, self._context.door)
 
     # ------------------------------------------------------------------------------------------------- running the tool
 
@@ -300,7 +292,8 @@ class CallRunner:
             self._sync()
         try:
             await asyncio.sleep(0)  # an interrupt that a callback asked for comes through before anything is done
-            return await tool.run(arguments, context)
+            with context.door():
+                return await tool.run(arguments, context)
         except ToolInputError as error:
             return ToolResult(content=str(error), success=False, ran=False)
         except (Exception, SystemExit) as error:  # a tool's bug is the call's result, not the end of the agent

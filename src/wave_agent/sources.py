@@ -15,6 +15,7 @@ from wave_agent.errors import SettingsError, UntrustedHooksError
 from wave_agent.foreign import PLUGIN_FILE, claude_home, foreign_files, look_at_foreign, read_foreign, read_plugin
 from wave_agent.hooks.config import SettingsSource, hooks_in_code, load_hooks
 from wave_agent.hooks.definitions import HookDefinition, Layer
+from wave_agent.hooks.events import HookEventName
 from wave_agent.permissions import PermissionMode
 from wave_agent.settings import (
     DEFAULT_SOURCES,
@@ -55,7 +56,7 @@ class Choice(Struct, frozen=True, kw_only=True):
     """Which to read; managed ones are read in any case."""
     overlays: Sequence[Overlay] = ()
     """Files and objects that the user named."""
-    hooks: Mapping[str, Any] | None = None
+    hooks: Mapping[str, Any] | Mapping[HookEventName, Any] | None = None
     trust: Trust = False
     trust_ref: str | None = None
     """Trust exactly what this git ref holds."""

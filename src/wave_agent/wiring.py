@@ -9,7 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from wave_agent.assembly import Foundation, WindowFinder, real_directories
-from wave_agent.calls import Approver, CallRunner
+from wave_agent.calls import CallRunner
 from wave_agent.compaction import Compactor, message_tokens
 from wave_agent.credentials import without_credentials
 from wave_agent.events import Event
@@ -17,12 +17,14 @@ from wave_agent.hooks.execution import HookRunner
 from wave_agent.hooks.manager import Deferred, HookManager, SessionFacts
 from wave_agent.hooks.variables import SessionVariables
 from wave_agent.hooks.verdicts import Said
+from wave_agent.inside import Door, no_door
 from wave_agent.leftovers import Leftovers
 from wave_agent.loop import Parts
 from wave_agent.messages import EachOnce, MessageManager
 from wave_agent.models.base import Model, ToolSpec
 from wave_agent.models.conversion import Converter
 from wave_agent.models.windows import estimate_tokens
+from wave_agent.permissions import Approver
 from wave_agent.protected import protected_paths
 from wave_agent.sandbox import Sandbox
 from wave_agent.tools.base import Tool, ToolContext
@@ -38,6 +40,8 @@ class Ground(Struct, frozen=True, kw_only=True):
     messages: MessageManager
     model: Model
     emit: Callable[[Event], None]
+    door: Door = no_door
+    """Opened around code of the program."""
 
     @property
     def outputs(self) -> Path:
@@ -73,6 +77,7 @@ def make_hooks(ground: Ground, runner: HookRunner, variables: SessionVariables, 
         variables=variables,
         journal=before.hooks,
         deferred=[Deferred(event, Said(hook, text)) for event, hook, text in before.deferred],
+        door=ground.door,
     )
 
 
@@ -101,6 +106,7 @@ def make_calls(
             outputs=ground.outputs,
             ledger=leftovers.entry,
             sandbox=sandbox,
+            door=ground.door,
         ),
         rules=settings.rules,
         mode=foundation.mode,

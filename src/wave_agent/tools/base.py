@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import msgspec
 from msgspec import Struct
 
+from wave_agent.inside import Door, no_door
 from wave_agent.permissions import Kind
 from wave_agent.processes import Ledger, no_ledger
 from wave_agent.sandbox import Sandbox
@@ -49,6 +50,8 @@ class ToolContext(Struct, frozen=True, kw_only=True):
     """For whoever starts a process."""
     sandbox: Sandbox | None = None
     """What commands are confined by, if anything."""
+    door: Door = no_door
+    """Opened around code of the program, in whatever thread it runs."""
 
 
 class Tool(ABC):
