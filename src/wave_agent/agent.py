@@ -274,6 +274,11 @@ class Agent:
         return self._foundation.unused_hooks
 
     @property
+    def no_hooks(self) -> bool:
+        """The user has switched off all hooks but managed ones, for this run: `--no-hooks`."""
+        return self._foundation.no_hooks
+
+    @property
     def hook_runs(self) -> list[HookRun]:
         """The journal: every run of a hook in this session."""
         return list(self._hooks.journal)

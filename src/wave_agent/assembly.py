@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from wave_agent.errors import ModelError, SettingsError
 from wave_agent.foreign import claude_home
-from wave_agent.hooks.definitions import Layer
+from wave_agent.hooks.definitions import HookDefinition, Layer
 from wave_agent.hooks.events import HookEventName
 from wave_agent.hooks.execution import HookRunner
 from wave_agent.models.base import Model, ModelRequest
@@ -51,6 +51,8 @@ class Options(Struct, frozen=True, kw_only=True):
     """Trust exactly what this git ref holds."""
     project_hooks: bool = True
     """False: the project's own hooks are left out, whether trusted or not."""
+    no_hooks: bool = False
+    """All but managed ones are left out: `--no-hooks`, for a person at a terminal. Refused to anybody else."""
     plugins: Sequence[str | os.PathLike[str]] = ()
     """Directories of plugins whose hooks run as well."""
     managed_file: Path = MANAGED_FILE
@@ -94,6 +96,15 @@ class Foundation(Struct, frozen=True, kw_only=True):
     notices: tuple[str, ...] = ()
     unused_hooks: tuple[str, ...] = ()
     """The project's hooks for other agents, if nobody has said yet whether they count."""
+    no_hooks: bool = False
+    """The user has switched off all hooks but managed ones, for this run."""
+    silenced: tuple[HookDefinition, ...] = ()
+    """The hooks that do not run because of that."""
+
+    @property
+    def guards(self) -> tuple[HookDefinition, ...]:
+        """Hooks whose files are protected: also those that are switched off for this run are there for the next."""
+        return (*self.settings.hooks.hooks, *self.silenced)
 
 
 def lay_foundation(options: Options, environment: Mapping[str, str]) -> Foundation:
@@ -102,6 +113,10 @@ def lay_foundation(options: Options, environment: Mapping[str, str]) -> Foundati
     if above is not None:
         above.require_complete()
         environment = {**environment, "WAVE_HOME": above.home}
+    if options.no_hooks:
+        from wave_agent.way_out import require_person  # lazy: for the day somebody is locked out
+
+        require_person(environment, below_agent=above is not None)
     project, home = find_places(options.workdir, environment)
     choice, notices = _choice(options, environment, above, project)
     gathered = gather_settings(home, project, choice)
@@ -127,6 +142,8 @@ def lay_foundation(options: Options, environment: Mapping[str, str]) -> Foundati
         ),
         notices=(*notices, *gathered.notices, *told, *map(str, settings.issues)),
         unused_hooks=gathered.unused,
+        no_hooks=options.no_hooks,
+        silenced=gathered.silenced,
     )
     return replace(base, handed_down=_handed_down(base, choice, gathered, sandbox=bool(above and above.sandbox)))
 
@@ -151,6 +168,7 @@ def _choice(
         trust=options.trust,
         trust_ref=options.trust_ref,
         project_hooks=options.project_hooks,
+        no_hooks=options.no_hooks,
         managed_file=options.managed_file,
         added_managed=environment.get("WAVE_MANAGED_SETTINGS") or None,
         plugins=[os.path.abspath(directory) for directory in options.plugins],
@@ -259,7 +277,7 @@ def sandbox_for(foundation: Foundation, session_id: str) -> Sandbox:
     return Sandbox.open(
         project=project,
         directories=real_directories(project, settings.additional_directories),
-        protected=protected_paths(project, home, settings.hooks.hooks, settings=foundation.snapshot.files),
+        protected=protected_paths(project, home, foundation.guards, settings=foundation.snapshot.files),
         state=home,
         outputs=transcript_file(home, project, session_id).with_suffix(""),
         network=settings.sandbox_network,

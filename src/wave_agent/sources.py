@@ -47,6 +47,8 @@ class Gathered(Struct, frozen=True):
     """Where settings may stand that count."""
     unused: tuple[str, ...] = ()
     """The project's hooks for other agents, if nobody has said yet whether they count."""
+    silenced: tuple[HookDefinition, ...] = ()
+    """Hooks that do not run because the user has switched off all but managed ones."""
 
 
 class Choice(Struct, frozen=True, kw_only=True):
@@ -64,6 +66,8 @@ class Choice(Struct, frozen=True, kw_only=True):
     """Trust exactly this, whatever the store says."""
     project_hooks: bool = True
     """False: the project's own hooks are left out, whether trusted or not."""
+    no_hooks: bool = False
+    """All hooks but managed ones are left out."""
     managed_file: Path = MANAGED_FILE
     added_managed: str | None = None
     """One more managed file."""
@@ -92,11 +96,18 @@ def gather_settings(home: Path, project: str, choice: Choice | None = None) -> G
     if foreign:
         sources += read_foreign(elsewhere, files.values())
     theirs = [source for source in sources if source.layer in OF_THE_PROJECT]
-    with_hooks = choice.project_hooks and not merge_settings(managed).managed_hooks_only
+    plugins, notices = _plugins(choice.plugins)
+    silenced: tuple[HookDefinition, ...] = ()
+    if choice.no_hooks:
+        from wave_agent.way_out import notice_of, silence  # lazy: for the day somebody is locked out
+
+        everything, silenced = silence([*sources, *plugins])
+        sources, plugins = everything[: len(sources)], everything[len(sources) :]
+        notices = [notice_of(silenced), *notices]
+    with_hooks = choice.project_hooks and not choice.no_hooks and not merge_settings(managed).managed_hooks_only
     theirs = theirs if with_hooks else [without_hooks(source) for source in theirs]
     all_read = with_hooks and set(OF_THE_PROJECT) <= set(wanted)
     judged = _judge(theirs, project, store, choice, with_hooks=all_read)
-    plugins, notices = _plugins(choice.plugins)
     sources = [source for source in sources if source.layer not in OF_THE_PROJECT]
     sources += [*judged.sources, *plugins, *([] if choice.hooks is None else [hooks_in_code(choice.hooks)])]
     named = [Path(one) for one in (*choice.overlays, choice.added_managed) if one and not isinstance(one, Mapping)]
@@ -107,6 +118,7 @@ def gather_settings(home: Path, project: str, choice: Choice | None = None) -> G
         judged.trust,
         files=(*files.values(), *more),
         unused=_unused(elsewhere, files.values()) if with_hooks and foreign is None else (),
+        silenced=silenced,
     )
 
 

@@ -112,7 +112,7 @@ def make_calls(
         mode=foundation.mode,
         directories=real_directories(foundation.project, inside),
         protected=protected_paths(
-            foundation.project, foundation.home, settings.hooks.hooks, settings=foundation.snapshot.files
+            foundation.project, foundation.home, foundation.guards, settings=foundation.snapshot.files
         ),
         approver=approver,
         emit=ground.emit,

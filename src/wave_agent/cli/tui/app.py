@@ -321,6 +321,7 @@ class WaveApp(App[int]):
                 directory=short_directory(agent.project),
                 branch=git_branch(agent.project),
                 session=agent.session_id,
+                no_hooks=agent.no_hooks,
             )
         )
 
