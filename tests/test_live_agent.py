@@ -53,7 +53,7 @@ async def test_a_new_mode_counts_from_the_next_call_on_and_hooks_are_told(projec
 async def test_a_mode_that_does_not_exist_is_refused(project: Path):
     async with await agent(project, []) as wave:
         with pytest.raises(SettingsError, match="not a permission mode"):
-            wave.permission_mode = "wild"
+            wave.permission_mode = "wild"  # pyright: ignore[reportAttributeAccessIssue]
         assert wave.permission_mode == "default"
 
 

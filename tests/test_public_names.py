@@ -2,6 +2,7 @@
 
 import ast
 import importlib
+import importlib.metadata
 import os
 import subprocess
 import sys
@@ -64,6 +65,27 @@ def test_a_star_import_gives_exactly_the_public_names(package: ModuleType) -> No
     namespace: dict[str, object] = {}
     exec(f"from {package.__name__} import *", namespace)
     assert sorted(namespace.keys() - {"__builtins__"}) == package.__all__
+
+
+def test_the_names_are_listed_before_they_are_loaded() -> None:
+    code = "import wave_agent; print(*dir(wave_agent))"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    assert {*wave_agent.__all__, "__version__", "__all__", "__name__"} <= set(ran.stdout.split())
+
+
+def test_the_version_is_that_of_the_installed_package() -> None:
+    assert wave_agent.__version__ == importlib.metadata.version("wave-agent")
+
+
+def test_the_package_can_be_run_as_the_command() -> None:
+    ran = subprocess.run(
+        [sys.executable, "-m", "wave_agent", "--version"], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert ran.stdout == f"wave {wave_agent.__version__}\n"
+    wrong = subprocess.run(
+        [sys.executable, "-m", "wave_agent", "hokks"], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (wrong.returncode, "Usage: wave " in wrong.stderr) == (2, True)
 
 
 def modules_after(statement: str) -> set[str]:

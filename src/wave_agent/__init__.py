@@ -5,6 +5,8 @@ if TYPE_CHECKING:
     from wave_agent.agent import Agent
     from wave_agent.errors import (
         AgentClosedError,
+        ArgumentError,
+        InsideTurnError,
         ModelError,
         SessionError,
         SettingsError,
@@ -30,16 +32,21 @@ if TYPE_CHECKING:
     from wave_agent.tools.base import Tool, ToolContext, ToolInputError, ToolResult
     from wave_agent.tools.custom import tool
 
+__version__: str
+"""Of the installed package; looked up when it is asked for."""
+
 _HOME = {
     "Agent": "agent",
     "AgentClosedError": "errors",
     "Allow": "permissions",
+    "ArgumentError": "errors",
     "Callbacks": "result",
     "Deny": "permissions",
     "ErrorBlock": "messages",
     "HookEvent": "hooks.events",
     "HookExecutionResult": "hooks.execution",
     "HookManager": "hooks.manager",
+    "InsideTurnError": "errors",
     "Message": "messages",
     "MessageManager": "messages",
     "ModelError": "errors",
@@ -66,12 +73,14 @@ __all__ = [
     "Agent",
     "AgentClosedError",
     "Allow",
+    "ArgumentError",
     "Callbacks",
     "Deny",
     "ErrorBlock",
     "HookEvent",
     "HookExecutionResult",
     "HookManager",
+    "InsideTurnError",
     "Message",
     "MessageManager",
     "ModelError",
@@ -95,8 +104,17 @@ __all__ = [
 ]
 
 
+def __dir__() -> list[str]:
+    """With the names that are not loaded yet."""
+    return sorted({*globals(), *__all__, "__version__"})
+
+
 def __getattr__(name: str) -> object:
     """Loaded when first used: `import wave_agent` alone costs next to nothing."""
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("wave-agent")
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module

@@ -25,7 +25,6 @@ from wave_agent.assembly import (
     sandbox_for,
 )
 from wave_agent.briefing import Briefing
-from wave_agent.calls import Approver
 from wave_agent.compaction import tokens_of
 from wave_agent.consequences import consequences, perform
 from wave_agent.errors import AgentClosedError, SandboxError, SessionError, SettingsError
@@ -41,20 +40,22 @@ from wave_agent.events import (
     TurnStarted,
 )
 from wave_agent.hook_runners import hook_runner_for
-from wave_agent.hooks.events import HookEvent
+from wave_agent.hooks.events import HookEvent, HookEventName
 from wave_agent.hooks.execution import HookRunner
+from wave_agent.inside import Inside
 from wave_agent.leftovers import Leftovers, holder_of
 from wave_agent.loop import Status, Turn
 from wave_agent.messages import BlockAdded, Change, Message, MessageManager, NoticeBlock, ToolUpdated
 from wave_agent.models.base import Model, Usage
-from wave_agent.permissions import Rules
+from wave_agent.permissions import Approver, ModeName, PermissionMode, Rules
 from wave_agent.private import keep_private
 from wave_agent.result import Callbacks, Context, Result
 from wave_agent.rules import RuleError, parse_rule
 from wave_agent.sandbox import Sandbox
 from wave_agent.session_log import SessionLog
-from wave_agent.settings import Settings
+from wave_agent.settings import Settings, SourceName
 from wave_agent.store import FileSessionStore
+from wave_agent.threads import is_running_here
 from wave_agent.tools.base import Tool
 from wave_agent.tools.changes import FileChanges, TakenBack
 from wave_agent.tools.files import uninterrupted
@@ -103,6 +104,7 @@ class Agent:
         self._tools = {tool.name: tool for tool in tools}
         self._model = model
         self._sandbox = sandbox
+        self._inside = Inside()
         self._ground = Ground(
             foundation=foundation,
             session_id=session_id,
@@ -110,6 +112,7 @@ class Agent:
             messages=self._messages,
             model=model,
             emit=self._emit,
+            door=self._inside.entered,
         )
         self._variables = make_variables(self._ground)
         self._hooks = make_hooks(self._ground, hook_runner, self._variables, before)
@@ -152,14 +155,14 @@ class Agent:
         model: str | None = None,
         base_url: str | None = None,
         api_key: str | None = None,
-        hooks: Mapping[str, Any] | None = None,
+        hooks: Mapping[str, Any] | Mapping[HookEventName, Any] | None = None,
         tools: Sequence[Tool] = (),
         system_prompt: str | None = None,
-        permission_mode: str | None = None,
+        permission_mode: ModeName | PermissionMode | None = None,
         can_use_tool: Approver | None = None,
-        callbacks: Callbacks | Mapping[str, Callable[..., None]] | None = None,
+        callbacks: Callbacks | Mapping[str, Callable[..., object]] | None = None,
         settings: str | os.PathLike[str] | Mapping[str, Any] | None = None,
-        setting_sources: Sequence[str] | None = None,
+        setting_sources: Sequence[SourceName] | None = None,
         trust: Trust = False,
         max_turns: int | None = None,
         resume: str | None = None,
@@ -171,10 +174,13 @@ class Agent:
         `hooks` takes the settings' shape, with Python functions as hooks too. `settings` is a file or an object that
         is laid over the others. `setting_sources` names the layers to read: `managed`, `user`, `project`, `local`.
         `trust` says whether the project's own hooks may run: False raises `UntrustedHooksError` if there are any.
-        `tools` are added to the built-in ones. `model_client` is anything with the methods of `Model`, `hook_runner`
-        anything with that of `HookRunner`; `wave_agent.testing` has some of both.
+        `tools` are added to the built-in ones; one of the same name takes the place of a built-in one. `model_client`
+        is anything with the methods of `Model`, `hook_runner` anything with that of `HookRunner`; `wave_agent.testing`
+        has some of both. Raises `ArgumentError` for what cannot be such an argument, and `SettingsError`.
         """
-        heard = callbacks if isinstance(callbacks, Callbacks) else Callbacks(**(callbacks or {}))
+        from wave_agent.arguments import callbacks_from, require_usable  # lazy: the command line does without
+
+        require_usable(locals())
         return cls.from_options(
             Options(
                 workdir=workdir,
@@ -186,7 +192,7 @@ class Agent:
                 system_prompt=system_prompt,
                 permission_mode=permission_mode,
                 can_use_tool=can_use_tool,
-                callbacks=heard,
+                callbacks=callbacks_from(callbacks),
                 overlays=() if settings is None else (settings,),
                 setting_sources=setting_sources,
                 trust=trust,
@@ -274,6 +280,11 @@ class Agent:
         return self._foundation.unused_hooks
 
     @property
+    def no_hooks(self) -> bool:
+        """The user has switched off all hooks but managed ones, for this run: `--no-hooks`."""
+        return self._foundation.no_hooks
+
+    @property
     def hook_runs(self) -> list[HookRun]:
         """The journal: every run of a hook in this session."""
         return list(self._hooks.journal)
@@ -284,12 +295,12 @@ class Agent:
         return self._running is not None
 
     @property
-    def permission_mode(self) -> str:
+    def permission_mode(self) -> ModeName:
         """What runs unasked. A new one counts from the next call on; the model learns of it with the next request."""
         return self._parts.calls.mode.value
 
     @permission_mode.setter
-    def permission_mode(self, mode: str) -> None:
+    def permission_mode(self, mode: ModeName | PermissionMode) -> None:
         found, told = mode_for(mode, self.settings, self._foundation.above)
         self._parts.calls.mode = found
         if self._foundation.handed_down is not None:
@@ -335,11 +346,16 @@ class Agent:
         used = self._used if self._turn is None else self._turn.used or self._used
         return Context(used=used or None, window=self._window.known)
 
-    async def compact(self, instructions: str = "") -> bool:
+    def compact(self, instructions: str = "") -> Coroutine[Any, Any, bool]:
         """Has the older part of the conversation summarised now; `instructions` say what matters in it.
 
-        False if there is nothing to summarise, a hook was against it, or it was interrupted. Raises `ModelError`.
+        False if there is nothing to summarise, a hook was against it, or it was interrupted. Raises `ModelError`, and
+        `InsideTurnError` from the agent's own tools and hooks.
         """
+        self._inside.require_outside("compact")
+        return self._compact(instructions)
+
+    async def _compact(self, instructions: str) -> bool:
         async with self._turn_lock:
             self._require_open()
             await self._parts.briefing.settle(self._parts.calls.mode)
@@ -351,16 +367,26 @@ class Agent:
             self._used = 0 if shorter else self._used
             return shorter
 
-    async def undo(self) -> TakenBack:
-        """Takes back what Write, Edit and the hooks after them did in the latest turn that changed files."""
+    def undo(self) -> Coroutine[Any, Any, TakenBack]:
+        """Takes back what Write, Edit and the hooks after them did in the latest turn that changed files.
+
+        Raises `InsideTurnError` from the agent's own tools and hooks.
+        """
+        self._inside.require_outside("undo")
+        return self._undo()
+
+    async def _undo(self) -> TakenBack:
         async with self._turn_lock:
             return await uninterrupted(self._changes.take_back)
 
-    async def send_message(self, text: str) -> Result:
-        """Runs one prompt to its end. While another one runs, waits for its turn."""
-        if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise TypeError(f"a prompt is a string, not {type(text).__name__}")
-        return await self._send(text, None)
+    def send_message(self, text: str) -> Coroutine[Any, Any, Result]:
+        """Runs one prompt to its end. While another one runs, waits for its turn.
+
+        The agent's own tools and hooks cannot wait for that: there it raises `InsideTurnError`, when it is called and
+        not only when it is awaited.
+        """
+        self._require_prompt(text, "send_message")
+        return self._send(text, None)
 
     async def _send(self, text: str, listener: asyncio.Queue[Event | None] | None) -> Result:
         async with self._turn_lock:
@@ -391,8 +417,12 @@ class Agent:
             )
             return self.last_result
 
-    async def stream(self, text: str) -> AsyncIterator[Event]:
+    def stream(self, text: str) -> AsyncIterator[Event]:
         """Like `send_message`, as events. Leaving the loop early interrupts the turn. See also `last_result`."""
+        self._require_prompt(text, "stream")
+        return self._stream(text)
+
+    async def _stream(self, text: str) -> AsyncIterator[Event]:
         queue: asyncio.Queue[Event | None] = asyncio.Queue()
         work = asyncio.create_task(self._send(text, queue))
         work.add_done_callback(lambda _: queue.put_nowait(None))
@@ -406,9 +436,20 @@ class Agent:
                 await asyncio.wait({work})
 
     def interrupt(self) -> None:
-        """Ends the turn that runs: the model's answer, hooks and tools. Its result has the status `interrupted`."""
-        if self._running is not None:
-            self._running.cancel()
+        """Ends the turn that runs: the model's answer, hooks and tools. Its result has the status `interrupted`.
+
+        May be called from anywhere: a task, the agent's own tools and callbacks, another thread, a signal handler.
+        """
+        running = self._running
+        if running is None:
+            return
+        loop = running.get_loop()
+        here = is_running_here(loop)
+        if here:
+            running.cancel()
+        with suppress(RuntimeError):  # the loop is closed, so nothing runs any more
+            # A loop that waits is woken also for what a signal handler has cancelled in its own thread.
+            loop.call_soon_threadsafe(_nothing if here else running.cancel)
 
     async def notify(self, notification_type: str, message: str, title: str = "") -> None:
         """Lets the hooks of Notification know that the user is wanted: `idle_prompt`, say. Nobody waits for them."""
@@ -419,8 +460,10 @@ class Agent:
     async def close(self, reason: str = "other") -> None:
         """Interrupts what runs, gives async hooks a last moment, and lets go of everything.
 
-        `reason` is for the hooks of SessionEnd: `clear`, `resume`, `logout`, `prompt_input_exit` or `other`.
+        `reason` is for the hooks of SessionEnd: `clear`, `resume`, `logout`, `prompt_input_exit` or `other`. Raises
+        `InsideTurnError` from the agent's own tools and hooks.
         """
+        self._inside.require_outside("close")
         if self._closed:
             return
         self._closed = True
@@ -504,16 +547,11 @@ class Agent:
             self._notices.append(f"{what} that an agent had left running when it was killed: ended.")
 
     async def _attend(self, work: asyncio.Task[Any]) -> None:
-        """Waits for the end of the work. A caller who gives up ends it, and waits nevertheless."""
+        """Waits for the end of the work, which an interrupt can end."""
         self._running = work
         try:
-            await asyncio.wait({work})
-        except asyncio.CancelledError:
-            work.cancel()
-            while not work.done():
-                with suppress(asyncio.CancelledError):  # a second time too
-                    await asyncio.wait({work})
-            raise
+            with self._inside.entered(work):
+                await _end_of(work)
         finally:
             self._running = None
 
@@ -555,21 +593,24 @@ class Agent:
                 why = self._parts.calls.interrupted(block.id)
                 self._messages.update_tool_block(block.id, result=why, success=False, error=why)
 
+    def _require_prompt(self, text: object, what: str) -> None:
+        self._inside.require_outside(what)
+        if not isinstance(text, str):
+            raise TypeError(f"a prompt is a string, not {type(text).__name__}")
+
     def _require_open(self) -> None:
         if self._closed:
             raise AgentClosedError("This agent is closed.")
 
     def _loading(self, loading: bool) -> None:
-        if self._callbacks.on_loading_change:
-            self._callbacks.on_loading_change(loading)
+        self._call_back("on_loading_change", loading)
 
     def _emit(self, event: Event) -> None:
         if isinstance(event, HookFinished):
             self._log.hook_run(event.run)
         if self._listener is not None:
             self._listener.put_nowait(event)
-        if self._callbacks.on_event:
-            self._callbacks.on_event(event)
+        self._call_back("on_event", event)
 
     def _changed(self, change: Change) -> None:
         """The transcript first: what anybody sees is on disk."""
@@ -582,4 +623,32 @@ class Agent:
             is_notice = isinstance(shown, NoticeBlock)
             self._emit(Notice(content=shown.content, level=shown.level) if is_notice else Error(content=shown.content))
         if self._callbacks.on_messages_change:
-            self._callbacks.on_messages_change(self.messages)
+            self._call_back("on_messages_change", self.messages)
+
+    def _call_back(self, name: str, what: object) -> None:
+        callback: Callable[[Any], object] | None = getattr(self._callbacks, name)
+        if callback is None:
+            return
+        with self._inside.left():
+            returned = callback(what)
+        if asyncio.iscoroutine(returned):
+            from wave_agent.arguments import returned_coroutine  # lazy: a mistake that few make
+
+            returned.close()
+            raise returned_coroutine(name)
+
+
+def _nothing() -> None:
+    pass
+
+
+async def _end_of(work: asyncio.Task[Any]) -> None:
+    """A caller who gives up ends the work, and waits nevertheless."""
+    try:
+        await asyncio.wait({work})
+    except asyncio.CancelledError:
+        work.cancel()
+        while not work.done():
+            with suppress(asyncio.CancelledError):  # a second time too
+                await asyncio.wait({work})
+        raise

@@ -9,15 +9,15 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from wave_agent.calls import Approver
 from wave_agent.errors import ModelError, SettingsError
 from wave_agent.foreign import claude_home
-from wave_agent.hooks.definitions import Layer
+from wave_agent.hooks.definitions import HookDefinition, Layer
+from wave_agent.hooks.events import HookEventName
 from wave_agent.hooks.execution import HookRunner
 from wave_agent.models.base import Model, ModelRequest
 from wave_agent.models.windows import Window
 from wave_agent.nesting import Inheritance, inherited, is_below, restricted
-from wave_agent.permissions import NOT_LOOSER, PermissionMode
+from wave_agent.permissions import NOT_LOOSER, Approver, PermissionMode
 from wave_agent.project import Project
 from wave_agent.protected import ProtectedPaths, protected_paths
 from wave_agent.result import Callbacks
@@ -37,7 +37,7 @@ class Options(Struct, frozen=True, kw_only=True):
     model: str | None = None
     base_url: str | None = None
     api_key: str | None = None
-    hooks: Mapping[str, Any] | None = None
+    hooks: Mapping[str, Any] | Mapping[HookEventName, Any] | None = None
     tools: Sequence[Tool] = ()
     system_prompt: str | None = None
     append_system_prompt: str = ""
@@ -52,6 +52,8 @@ class Options(Struct, frozen=True, kw_only=True):
     """Trust exactly what this git ref holds."""
     project_hooks: bool = True
     """False: the project's own hooks are left out, whether trusted or not."""
+    no_hooks: bool = False
+    """All but managed ones are left out: `--no-hooks`, for a person at a terminal. Refused to anybody else."""
     plugins: Sequence[str | os.PathLike[str]] = ()
     """Directories of plugins whose hooks run as well."""
     managed_file: Path = MANAGED_FILE
@@ -123,6 +125,15 @@ class Foundation(Struct, frozen=True, kw_only=True):
     """Where the user keeps settings and instructions for other agents, if those count."""
     unused_hooks: tuple[str, ...] = ()
     """The project's hooks for other agents, if nobody has said yet whether they count."""
+    no_hooks: bool = False
+    """The user has switched off all hooks but managed ones, for this run."""
+    silenced: tuple[HookDefinition, ...] = ()
+    """The hooks that do not run because of that."""
+
+    @property
+    def guards(self) -> tuple[HookDefinition, ...]:
+        """Hooks whose files are protected: also those that are switched off for this run are there for the next."""
+        return (*self.settings.hooks.hooks, *self.silenced)
 
     @property
     def project(self) -> str:
@@ -133,9 +144,7 @@ class Foundation(Struct, frozen=True, kw_only=True):
     def protected(self) -> ProtectedPaths:
         """The files by which the agent could rewrite its own guards."""
         files = self.snapshot.files
-        return protected_paths(
-            self.project, self.home, self.settings.hooks.hooks, settings=files, start=self.place.start
-        )
+        return protected_paths(self.project, self.home, self.guards, settings=files, start=self.place.start)
 
 
 def lay_foundation(options: Options, environment: Mapping[str, str]) -> Foundation:
@@ -144,6 +153,10 @@ def lay_foundation(options: Options, environment: Mapping[str, str]) -> Foundati
     if above is not None:
         above.require_complete()
         environment = {**environment, "WAVE_HOME": above.home}
+    if options.no_hooks:
+        from wave_agent.way_out import require_person  # lazy: for the day somebody is locked out
+
+        require_person(environment, below_agent=above is not None)
     start, home = _start_of(options.workdir), _home_of(environment)
     choice, notices = _choice(options, environment, above, start)
     project = locate(start, home, choice)
@@ -171,6 +184,8 @@ def lay_foundation(options: Options, environment: Mapping[str, str]) -> Foundati
         notices=(*notices, *gathered.notices, *told, *map(str, settings.issues)),
         claude_home=choice.claude if gathered.foreign else None,
         unused_hooks=gathered.unused,
+        no_hooks=options.no_hooks,
+        silenced=gathered.silenced,
     )
     return replace(base, handed_down=_handed_down(base, choice, gathered, sandbox=bool(above and above.sandbox)))
 
@@ -207,6 +222,7 @@ def _chosen(options: Options, environment: Mapping[str, str]) -> Choice:
         trust=options.trust,
         trust_ref=options.trust_ref,
         project_hooks=options.project_hooks,
+        no_hooks=options.no_hooks,
         managed_file=options.managed_file,
         added_managed=environment.get("WAVE_MANAGED_SETTINGS") or None,
         plugins=[os.path.abspath(directory) for directory in options.plugins],

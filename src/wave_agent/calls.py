@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from enum import IntEnum
 from time import monotonic
@@ -24,6 +24,7 @@ from wave_agent.permissions import (
     INSTEAD,
     Allow,
     Answer,
+    Approver,
     Call,
     Deny,
     Kind,
@@ -49,8 +50,6 @@ if TYPE_CHECKING:
 
 INTERRUPTED = "Interrupted by the user before it was done."
 NOT_BEGUN = f"{NOT_RUN}the turn was interrupted before this call began."
-
-Approver = Callable[[PermissionRequest], Allow | Deny | Awaitable[Allow | Deny]]
 
 
 class Asked(Struct, frozen=True):
@@ -304,16 +303,9 @@ class CallRunner:
             tool_use_id=call.id,
             by=question.by,
         )
-        try:
-            answer: Any = self._approver(request)
-            if not isinstance(answer, Allow | Deny):
-                answer = await answer
-            if isinstance(answer, Allow | Deny):
-                return answer
-            raise TypeError(f"it returned {type(answer).__name__}, not Allow or Deny")
-        except Exception as error:  # whoever decides must not fail open, whatever their code raises
-            self._messages.add_error_block(f"can_use_tool failed: {type(error).__name__}: {error}")
-            return Deny(f"the permission to run this could not be obtained. {INSTEAD}")
+        from wave_agent.approval import answer_of  # lazy: only where there is somebody to ask
+
+        return await answer_of(self._approver, request, self._messages.add_error_block, self._context.door)
 
     # ------------------------------------------------------------------------------------------------- running the tool
 
@@ -341,7 +333,8 @@ class CallRunner:
         try:
             await asyncio.sleep(0)  # an interrupt that a callback asked for comes through before anything is done
             self._begun.add(call.id)
-            return await tool.run(arguments, context)
+            with context.door():
+                return await tool.run(arguments, context)
         except ToolInputError as error:
             return ToolResult(content=str(error), success=False, ran=False)
         except (Exception, SystemExit) as error:  # a tool's bug is the call's result, not the end of the agent

@@ -6,6 +6,8 @@ WaveError                   anything that a message can explain; the command lin
 ├── ModelError              the model did not answer, with the server's own message
 ├── SandboxError            `--sandbox` was asked for, and cannot be had here
 ├── SessionError            a session cannot be found, read or written
+├── ArgumentError           an argument of `Agent.create` that cannot be used; also a `TypeError`
+├── InsideTurnError         an agent's own tool or hook asked that agent for something that waits for the turn's end
 └── AgentClosedError        the agent was used after `close()`
 """
 
@@ -76,3 +78,17 @@ class SandboxError(WaveError):
 
 class AgentClosedError(WaveError):
     """The agent was used after `close()`."""
+
+
+class ArgumentError(WaveError, TypeError):
+    """An argument cannot be used. The text names it and says what it should be."""
+
+
+class InsideTurnError(WaveError):
+    """An agent's own tool, hook, approver or model wanted what has to wait until the turn it works for is over."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(
+            f"{what} was called by code that this agent runs in its turn (a tool, a hook, can_use_tool or a model "
+            "client). It would wait for that turn, which waits for this code. Return first, or use another agent."
+        )

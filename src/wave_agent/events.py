@@ -1,10 +1,14 @@
 """What a front end sees while the agent works. Plain frozen values; a front end may keep them."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import msgspec
 from msgspec import Struct
+
+StatusName: TypeAlias = Literal["completed", "blocked", "stopped", "stop_limit", "max_turns", "error", "interrupted"]
+"""How a turn ended."""
+LevelName: TypeAlias = Literal["info", "warning"]
 
 
 class HookRun(Struct, frozen=True, kw_only=True):
@@ -121,7 +125,7 @@ class Error(Struct, frozen=True, kw_only=True, tag="error"):
 
 
 class TurnEnded(Struct, frozen=True, kw_only=True, tag="turn_ended"):
-    status: str
+    status: StatusName
 
 
 Event = (

@@ -6,9 +6,9 @@ A hook can tighten, and can answer the question that would be asked. It cannot l
 mode, or a protected path.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from enum import StrEnum
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from msgspec import Struct
 
@@ -20,6 +20,10 @@ from wave_agent.rules import Places, Rule, permitting
 
 NOBODY_TO_ASK = "nobody can confirm it in this run"
 INSTEAD = "Do without it, or tell the user."
+
+
+ModeName: TypeAlias = Literal["default", "acceptEdits", "plan", "dontAsk", "bypassPermissions"]
+"""A `PermissionMode` as people write it."""
 
 
 class PermissionMode(StrEnum):
@@ -124,6 +128,10 @@ class Deny(Struct, frozen=True):
     """Do not run it. The model is told why."""
 
     message: str = ""
+
+
+Approver: TypeAlias = Callable[[PermissionRequest], Allow | Deny | Awaitable[Allow | Deny]]
+"""Whoever answers for the program."""
 
 
 def suggestions(call: Call) -> tuple[str, ...]:

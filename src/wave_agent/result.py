@@ -5,7 +5,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from wave_agent.events import Event, HookRun
+from wave_agent.events import Event, HookRun, StatusName
 from wave_agent.messages import Message
 from wave_agent.models.base import Usage
 
@@ -13,9 +13,9 @@ from wave_agent.models.base import Usage
 class Callbacks(Struct, frozen=True, kw_only=True):
     """What a program wants to hear of. Called on the agent's event loop; must not block."""
 
-    on_messages_change: Callable[[list[Message]], None] | None = None
-    on_loading_change: Callable[[bool], None] | None = None
-    on_event: Callable[[Event], None] | None = None
+    on_messages_change: Callable[[list[Message]], object] | None = None
+    on_loading_change: Callable[[bool], object] | None = None
+    on_event: Callable[[Event], object] | None = None
 
 
 class Context(Struct, frozen=True, kw_only=True):
@@ -28,8 +28,7 @@ class Context(Struct, frozen=True, kw_only=True):
 class Result(Struct, frozen=True, kw_only=True):
     """What came of one prompt."""
 
-    status: str
-    """`completed`, `blocked`, `stopped`, `stop_limit`, `max_turns`, `error` or `interrupted`."""
+    status: StatusName
     text: str | None
     """The last text of the model for this prompt."""
     error: str | None

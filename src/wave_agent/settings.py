@@ -9,7 +9,7 @@ import os
 import stat
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Literal, TypeAlias, cast
 
 from msgspec import Struct
 from msgspec.structs import fields, replace
@@ -123,6 +123,8 @@ def _unlisted(
             yield Issue(source=hook.source, path=(*hook.path, *inside), line=hook.line, message=message, broken=False)
 
 
+SourceName: TypeAlias = Literal["managed", "user", "project", "local"]
+"""One of `DEFAULT_SOURCES`, as people write it."""
 DEFAULT_SOURCES = (Layer.MANAGED, Layer.USER, Layer.PROJECT, Layer.LOCAL)
 OF_THE_PROJECT = (Layer.PROJECT, Layer.LOCAL)
 """Layers that come with a project: they count as far as it is trusted."""

@@ -23,6 +23,7 @@ from wave_agent.foreign import (
 )
 from wave_agent.hooks.config import SettingsSource, hooks_in_code, load_hooks
 from wave_agent.hooks.definitions import HookDefinition, Issue, Layer
+from wave_agent.hooks.events import HookEventName
 from wave_agent.named_files import misplaced_file
 from wave_agent.permissions import PermissionMode
 from wave_agent.project import Project, find_project
@@ -63,6 +64,8 @@ class Gathered(Struct, frozen=True):
     """The project's hooks for other agents, if nobody has said yet whether they count."""
     foreign: bool = False
     """What stands there for other agents counts."""
+    silenced: tuple[HookDefinition, ...] = ()
+    """Hooks that do not run because the user has switched off all but managed ones."""
 
 
 class Choice(Struct, frozen=True, kw_only=True):
@@ -72,7 +75,7 @@ class Choice(Struct, frozen=True, kw_only=True):
     """Which to read; managed ones are read in any case."""
     overlays: Sequence[Overlay] = ()
     """Files and objects that the user named."""
-    hooks: Mapping[str, Any] | None = None
+    hooks: Mapping[str, Any] | Mapping[HookEventName, Any] | None = None
     trust: Trust = False
     trust_ref: str | None = None
     """Trust exactly what this git ref holds."""
@@ -80,6 +83,8 @@ class Choice(Struct, frozen=True, kw_only=True):
     """Trust exactly this, whatever the store says."""
     project_hooks: bool = True
     """False: the project's own hooks are left out, whether trusted or not."""
+    no_hooks: bool = False
+    """All hooks but managed ones are left out."""
     managed_file: Path = MANAGED_FILE
     added_managed: str | None = None
     """One more managed file."""
@@ -144,11 +149,18 @@ def gather_settings(home: Path, project: Project, choice: Choice | None = None) 
     if foreign:
         sources += read_foreign(elsewhere, files)
     theirs = [source for source in sources if source.layer in OF_THE_PROJECT]
-    with_hooks = choice.project_hooks and not merge_settings(managed).managed_hooks_only
+    plugins, notices = _plugins(choice.plugins, home)
+    silenced: tuple[HookDefinition, ...] = ()
+    if choice.no_hooks:
+        from wave_agent.way_out import notice_of, silence  # lazy: for the day somebody is locked out
+
+        everything, silenced = silence([*sources, *plugins])
+        sources, plugins = everything[: len(sources)], everything[len(sources) :]
+        notices = [notice_of(silenced), *notices]
+    with_hooks = choice.project_hooks and not choice.no_hooks and not merge_settings(managed).managed_hooks_only
     theirs = theirs if with_hooks else [without_hooks(source) for source in theirs]
     all_read = with_hooks and set(OF_THE_PROJECT) <= set(wanted)
     judged = _judge(theirs, project, store, choice, with_hooks=all_read)
-    plugins, notices = _plugins(choice.plugins, home)
     sources = [source for source in sources if source.layer not in OF_THE_PROJECT]
     sources += [*judged.sources, *plugins, *([] if choice.hooks is None else [hooks_in_code(choice.hooks)])]
     named = [Path(one) for one in (*choice.overlays, choice.added_managed) if one and not isinstance(one, Mapping)]
@@ -160,6 +172,7 @@ def gather_settings(home: Path, project: Project, choice: Choice | None = None) 
         files=(*files, *more),
         unused=_unused(elsewhere, files) if with_hooks and foreign is None else (),
         foreign=bool(foreign),
+        silenced=silenced,
     )
 
 

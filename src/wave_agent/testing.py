@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from wave_agent.hooks.authoring import HookCall
 from wave_agent.hooks.config import hooks_in_code, load_hooks
-from wave_agent.hooks.events import Decision
+from wave_agent.hooks.events import Decision, HookEvent, HookEventName
 from wave_agent.hooks.execution import HookExecutionResult, HookJob
 from wave_agent.model_server import RecordingModelServer
 from wave_agent.models.scripted import Reply, ScriptedModel, call
@@ -72,7 +72,7 @@ class HookResult(Struct, frozen=True, kw_only=True):
 def run_hook(
     hook: Callable[[HookCall], Any] | str | os.PathLike[str],
     *,
-    event: str | None = None,
+    event: HookEventName | HookEvent | None = None,
     tool: str | None = None,
     input: Mapping[str, Any] | None = None,
     response: Mapping[str, Any] | None = None,

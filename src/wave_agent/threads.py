@@ -71,6 +71,14 @@ def start_in_thread(work: Work) -> None:
     _SHARED.start(work)
 
 
+def is_running_here(loop: asyncio.AbstractEventLoop) -> bool:
+    """This thread is the one that runs the event loop."""
+    try:
+        return asyncio.get_running_loop() is loop
+    except RuntimeError:
+        return False
+
+
 class Mailbox:
     """What threads have for one event loop. It is woken once for all that has come by then: with fifty of them, waking
     it takes more of everybody's time than what it is woken for."""

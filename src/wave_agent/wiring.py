@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from wave_agent.assembly import Foundation, Options, WindowFinder
 from wave_agent.briefing import Briefing
-from wave_agent.calls import Approver, CallRunner
+from wave_agent.calls import CallRunner
 from wave_agent.compaction import Compactor, message_tokens
 from wave_agent.credentials import without_credentials
 from wave_agent.events import Event
@@ -19,6 +19,7 @@ from wave_agent.hooks.execution import HookRunner
 from wave_agent.hooks.manager import Deferred, HookManager, SessionFacts
 from wave_agent.hooks.variables import SessionVariables
 from wave_agent.hooks.verdicts import Said
+from wave_agent.inside import Door, no_door
 from wave_agent.instructions import instructions
 from wave_agent.leftovers import Leftovers
 from wave_agent.loop import Parts
@@ -26,7 +27,7 @@ from wave_agent.messages import EachOnce, MessageManager
 from wave_agent.models.base import Model, ToolSpec
 from wave_agent.models.conversion import Converter
 from wave_agent.models.windows import estimate_tokens
-from wave_agent.permissions import PermissionMode
+from wave_agent.permissions import Approver, PermissionMode
 from wave_agent.prompt import Session, mode_words, system_prompt
 from wave_agent.sandbox import Sandbox
 from wave_agent.surroundings import Surroundings, look_around
@@ -45,6 +46,8 @@ class Ground(Struct, frozen=True, kw_only=True):
     messages: MessageManager
     model: Model
     emit: Callable[[Event], None]
+    door: Door = no_door
+    """Opened around code of the program."""
 
     @property
     def outputs(self) -> Path:
@@ -81,6 +84,7 @@ def make_hooks(ground: Ground, runner: HookRunner, variables: SessionVariables, 
         variables=variables,
         journal=before.hooks,
         deferred=[Deferred(event, Said(hook, text)) for event, hook, text in before.deferred],
+        door=ground.door,
     )
 
 
@@ -139,6 +143,7 @@ def make_calls(
             outputs=ground.outputs,
             ledger=leftovers.entry,
             sandbox=sandbox,
+            door=ground.door,
             window=lambda: window().known,
             takes_images=lambda: window().takes_images(),
         ),

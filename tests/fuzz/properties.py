@@ -25,6 +25,7 @@ from wave_agent.hooks.execution import HookExecutionResult
 from wave_agent.hooks.matcher import MatcherError, parse_matcher
 from wave_agent.hooks.semantics import merge, read
 from wave_agent.hooks.verdicts import Failure, Reading, Verdict
+from wave_agent.masking import masked, patterns
 from wave_agent.messages import Message, MessageManager, TextBlock, ToolBlock
 from wave_agent.models.chat_stream import AnswerReader
 from wave_agent.models.repair import calls_in_text, repair_arguments
@@ -321,6 +322,30 @@ def _texts() -> tuple[tuple[bytes, str], ...]:
     return tuple(said)
 
 
+def _check_masking(value: Any) -> None:
+    """No secret comes through, nothing else changes its shape, and masking again changes nothing."""
+    found = masked(value)
+    assert masked(found) == found
+    assert json.loads(json.dumps(found)) == found
+    assert _shape(found) == _shape(value)
+    for text in _strings(found):
+        assert not any(pattern.search(text) for pattern in patterns().values())
+
+
+def _shape(value: Any) -> Any:
+    if isinstance(value, dict):
+        return [_shape(inner) for inner in value.values()]
+    return [_shape(inner) for inner in value] if isinstance(value, list) else type(value)
+
+
+def _strings(value: Any) -> list[str]:
+    if isinstance(value, dict):
+        return [text for inner in value.values() for text in _strings(inner)]
+    if isinstance(value, list):
+        return [text for inner in value for text in _strings(inner)]
+    return [value] if isinstance(value, str) else []
+
+
 PROPERTIES = (
     Property("reader", st.tuples(st.sampled_from(HookEvent), _runs, st.sampled_from(OnFailure)), _check_reader),
     Property("settings", st.tuples(make.settings_texts, make.settings_texts, st.booleans()), _check_settings),
@@ -332,4 +357,5 @@ PROPERTIES = (
     Property("almost JSON", make.almost_calls | make.hook_stdout, _check_repair),
     Property("model stream", st.tuples(make.streams, st.lists(st.integers(0, 10_000), max_size=4)), _check_stream),
     Property("transcript", make.damage, _check_transcript),
+    Property("masking", make.with_secrets, _check_masking),
 )

@@ -223,3 +223,26 @@ damage = st.lists(
     ),
     max_size=5,
 )
+
+
+_secret_pieces = st.one_of(
+    st.sampled_from([
+        "AKIA", "ASIA", "ABCDEFGHIJ234567", "ghp_", "github_pat_", "a1B2" * 9, "xoxb-", "1234567890-", "sk-", "x9" * 16,
+        "-----BEGIN RSA PRIVATE KEY-----", "-----END RSA PRIVATE KEY-----", "MIIE+/=", "password", "api_key", "token",
+        "Secret", "=", ": ", "'", '"', "\\", "\n", " ", "hunter2hunter2", "<", "[masked: a password]", "é",
+    ]),
+    st.text(max_size=4),
+    st.builds("AKIA{}".format, st.text("ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789", min_size=15, max_size=17)),
+    st.builds("gho_{}".format, st.text("abcXYZ019", min_size=35, max_size=38)),
+    st.builds("password='{}'".format, st.text("abcdefgh1<$", min_size=7, max_size=10)),
+)  # fmt: skip
+secret_texts = st.lists(_secret_pieces, max_size=8).map("".join)
+with_secrets = st.recursive(
+    secret_texts | st.none() | st.integers(-9, 9),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from(["password", "api_key", "text", "token", "a b"]), inner, max_size=3)
+    ),
+    max_leaves=5,
+)
+"""Values with texts that are full of secrets, and of what nearly is one."""

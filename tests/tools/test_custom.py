@@ -16,7 +16,7 @@ from wave_agent.agent import Agent
 from wave_agent.messages import ToolBlock
 from wave_agent.models.base import ModelRequest
 from wave_agent.models.scripted import Reply, ScriptedModel, call
-from wave_agent.permissions import Kind
+from wave_agent.permissions import Kind, ModeName
 from wave_agent.tools.base import ToolInputError
 
 
@@ -270,7 +270,7 @@ def workdir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "project"
 
 
-async def called(workdir: Path, made: Tool, mode: str = "bypassPermissions", **arguments: Any) -> Called:
+async def called(workdir: Path, made: Tool, mode: ModeName = "bypassPermissions", **arguments: Any) -> Called:
     model = ScriptedModel([Reply(tool_calls=[call(made.name, **arguments)]), "done"])
     async with await Agent.create(
         workdir=workdir, tools=[made], model_client=model, permission_mode=mode, setting_sources=[]

@@ -31,6 +31,7 @@ class Flags(Struct, frozen=True, kw_only=True):
     trust: bool = False
     trust_ref: str | None = None
     no_project_hooks: bool = False
+    no_hooks: bool = False
     strict_hooks: bool = False
     sandbox: bool = False
     plugins: Sequence[str] = ()
@@ -63,6 +64,7 @@ def options(flags: Flags, on_event: Callable[[Event], None]) -> Options:
         trust=flags.trust,
         trust_ref=flags.trust_ref,
         project_hooks=not flags.no_project_hooks,
+        no_hooks=flags.no_hooks,
         sandbox=flags.sandbox,
         plugins=flags.plugins,
         max_turns=flags.max_turns,

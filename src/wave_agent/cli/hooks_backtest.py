@@ -14,7 +14,8 @@ import click
 import msgspec
 
 from wave_agent.assembly import locate_project
-from wave_agent.cli.tables import cwd_option, json_option, milliseconds, one_line, since_option
+from wave_agent.cli.tables import cwd_option, json_option, milliseconds, one_line, secrets_option, since_option
+from wave_agent.masking import masked
 from wave_agent.nesting import inherited
 from wave_agent.replay.backtest import Backtest, UnknownHookError
 from wave_agent.replay.backtest import backtest as replay
@@ -47,9 +48,10 @@ def _read_shard(_context: click.Context, _parameter: click.Parameter, value: str
 @click.option("--shard", default="1/1", callback=_read_shard, metavar="I/N", help="Only this part of the events.")
 @click.option("--merge", is_flag=True, help="Add the reports of parts (--json) up, given as FILES.")
 @click.argument("files", nargs=-1)
+@secrets_option
 @cwd_option
 @json_option
-def backtest(merge: bool, files: tuple[str, ...], as_json: bool, **asked: Any) -> int:
+def backtest(merge: bool, files: tuple[str, ...], show_secrets: bool, as_json: bool, **asked: Any) -> int:
     """Replay recorded sessions against hooks as they are now
 
     Without --session, --all, --since or --from: the latest session of this project. Hooks run in a copy of the
@@ -66,7 +68,8 @@ def backtest(merge: bool, files: tuple[str, ...], as_json: bool, **asked: Any) -
     """
     if merge != bool(files):
         raise click.UsageError("--merge wants the files of reports." if merge else "Files are for --merge.")
-    report = _merged(files) if merge else _replayed(**asked)
+    report = _merged(files) if merge else _replayed(show_secrets=show_secrets, **asked)
+    report = report if show_secrets else masked(report)
     if as_json:
         click.echo(json.dumps(None if report is None else report.to_dict()))
     else:
@@ -99,6 +102,7 @@ def _replayed(
     jobs: int | None,
     shard: tuple[int, int],
     cwd: str | None,
+    show_secrets: bool,
 ) -> Report | None:
     if (session is not None) + everything + (folder is not None) > 1 or (session and since):
         raise click.UsageError("--session, --all and --from exclude each other; --since goes with --all and --from.")
@@ -124,6 +128,7 @@ def _replayed(
             jobs=jobs or os.cpu_count() or 1,
             shard=shard,
             environment=environment,
+            show_secrets=show_secrets,
             on_start=progress.start,
             on_event=progress.step,
         )

@@ -8,7 +8,8 @@ from pathlib import Path
 import click
 
 from wave_agent.assembly import find_places
-from wave_agent.cli.tables import cwd_option, json_option, milliseconds, since_option, table
+from wave_agent.cli.tables import cwd_option, json_option, milliseconds, secrets_option, since_option, table
+from wave_agent.masking import masked
 from wave_agent.replay.choosing import all_sessions, sessions_of
 from wave_agent.replay.figures import HookFigures, figures
 from wave_agent.replay.lines import lines_of
@@ -21,9 +22,12 @@ _HEAD = ("hook", "event", "runs", "blocks", "failed", "let through", "p50", "p95
 @click.option("--all", "everywhere", is_flag=True, help="The sessions of all projects.")
 @since_option
 @click.option("--check", is_flag=True, help="Exit status 1 if a hook is slow, flaky or failing.")
+@secrets_option
 @cwd_option
 @json_option
-def stats(everywhere: bool, since: timedelta | None, check: bool, cwd: str | None, as_json: bool) -> int:
+def stats(
+    *, everywhere: bool, since: timedelta | None, check: bool, show_secrets: bool, cwd: str | None, as_json: bool
+) -> int:
     """Tell what each hook has cost and done
 
     \b
@@ -34,6 +38,7 @@ def stats(everywhere: bool, since: timedelta | None, check: bool, cwd: str | Non
     project, home = find_places(cwd, os.environ)
     paths = all_sessions(home, since) if everywhere else sessions_of(home, project, since)
     rows = figures(timeline(path.stem, lines_of(path)) for path in paths)
+    rows = rows if show_secrets else masked(rows)  # a hook without a name is called by its command
     if as_json:
         click.echo(json.dumps({"sessions": len(paths), "hooks": [row.to_dict() for row in rows]}))
     else:

@@ -9,7 +9,8 @@ import click
 import msgspec
 
 from wave_agent.assembly import find_places
-from wave_agent.cli.tables import cwd_option, json_option
+from wave_agent.cli.tables import cwd_option, json_option, secrets_option
+from wave_agent.masking import masked
 from wave_agent.private import open_private
 from wave_agent.replay.choosing import sessions_of
 from wave_agent.replay.drawing import draw
@@ -21,9 +22,10 @@ from wave_agent.session_index import find_session
 @click.command()
 @click.argument("session", required=False)
 @click.option("--html", metavar="FILE", help="Write a page to look at in a browser. It needs no network.")
+@secrets_option
 @cwd_option
 @json_option
-def trace(session: str | None, html: str | None, cwd: str | None, as_json: bool) -> int:
+def trace(session: str | None, html: str | None, show_secrets: bool, cwd: str | None, as_json: bool) -> int:
     """Show the life of a session on a time line
 
     Prompts, requests to the model, hooks and tools, how each ended, and who read it. Without SESSION: the latest one
@@ -35,6 +37,7 @@ def trace(session: str | None, html: str | None, cwd: str | None, as_json: bool)
         click.echo("null" if as_json else "There are no sessions in this project yet.")
         return 0
     found = timeline(paths[0].stem, lines_of(paths[0]))
+    found = found if show_secrets else masked(found)
     if html is not None:
         from wave_agent.replay.page import page  # lazy: most want to look here
 

@@ -131,6 +131,7 @@ def load(source: CommandSource) -> click.Command:
 @click.option("--trust", is_flag=True, help="Trust the project's hooks for this run. Nothing is stored.")
 @click.option("--trust-ref", metavar="REF", help="Trust exactly what this git ref holds, such as origin/main.")
 @click.option("--no-project-hooks", is_flag=True, help="Leave the project's own hooks out.")
+@click.option("--no-hooks", is_flag=True, help="Run no hooks but managed ones. For a person at a terminal only.")
 @click.option(
     "--plugin-dir", "plugins", multiple=True, metavar="DIR", help="Run the hooks of this plugin (hooks/hooks.json) too."
 )

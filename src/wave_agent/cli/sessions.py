@@ -11,19 +11,24 @@ from msgspec.structs import replace
 
 from wave_agent.assembly import find_places
 from wave_agent.chain import Finding, Report, check
+from wave_agent.masking import mask, masked
 from wave_agent.session_index import as_markdown, delete_session, find_session, latest_session, list_sessions
 from wave_agent.text import clip, strip_controls
 from wave_agent.transcript import load_session, read_lines
 
 in_project = click.option("--cwd", metavar="DIR", help="The project, instead of the current directory.")
+secrets_option = click.option(
+    "--show-secrets", is_flag=True, help="Do not mask what looks like a key, a token or a password."
+)
 as_json = click.option("--json", "as_json", is_flag=True, help="For programs.")
 
 
 @click.group(invoke_without_command=True)
 @in_project
+@secrets_option
 @as_json
 @click.pass_context
-def sessions(ctx: click.Context, cwd: str | None, as_json: bool) -> int:
+def sessions(ctx: click.Context, cwd: str | None, show_secrets: bool, as_json: bool) -> int:
     """List, show, verify, export and delete sessions
 
     Without a command: the sessions of this project, the latest first. An id may be cut short as long as it is the only
@@ -34,6 +39,7 @@ def sessions(ctx: click.Context, cwd: str | None, as_json: bool) -> int:
         return 0
     project, home = find_places(cwd, os.environ)
     found = list_sessions(home, project)
+    found = found if show_secrets else [replace(one, first_prompt=mask(one.first_prompt)) for one in found]
     if as_json:
         click.echo(json.dumps([session.to_dict() for session in found]))
     elif not found:
@@ -46,16 +52,18 @@ def sessions(ctx: click.Context, cwd: str | None, as_json: bool) -> int:
 
 @sessions.command()
 @click.argument("session_id", metavar="ID")
+@secrets_option
 @as_json
 @click.pass_obj
-def show(cwd: str | None, session_id: str, as_json: bool) -> int:
+def show(cwd: str | None, session_id: str, show_secrets: bool, as_json: bool) -> int:
     """Print the conversation."""
     path = _find(cwd, session_id)
     resumed = load_session(path)
+    messages = resumed.messages if show_secrets else masked(resumed.messages)
     if as_json:
-        click.echo(json.dumps([message.to_dict() for message in resumed.messages]))
+        click.echo(json.dumps([message.to_dict() for message in messages]))
     else:
-        click.echo(strip_controls(as_markdown(resumed.messages, f"Session {path.stem}")), nl=False)
+        click.echo(strip_controls(as_markdown(messages, f"Session {path.stem}")), nl=False)
     if resumed.skipped:
         click.echo(f"wave: {resumed.skipped} lines of the transcript could not be read", err=True)
     return 0
@@ -64,11 +72,13 @@ def show(cwd: str | None, session_id: str, as_json: bool) -> int:
 @sessions.command()
 @click.argument("session_id", metavar="ID")
 @click.option("-o", "--output", metavar="FILE", help="Write here instead of standard output.")
+@secrets_option
 @click.pass_obj
-def export(cwd: str | None, session_id: str, output: str | None) -> int:
+def export(cwd: str | None, session_id: str, output: str | None, show_secrets: bool) -> int:
     """Write the conversation as Markdown."""
     path = _find(cwd, session_id)
-    text = strip_controls(as_markdown(load_session(path).messages, f"Session {path.stem}"))
+    messages = load_session(path).messages
+    text = strip_controls(as_markdown(messages if show_secrets else masked(messages), f"Session {path.stem}"))
     if output is None:
         click.echo(text, nl=False)
         return 0

@@ -20,6 +20,9 @@ since_option = click.option(
     "--since", metavar="SPAN", callback=_read_since, help="Only sessions of this span of time: 90m, 12h, 7d, 4w."
 )
 cwd_option = click.option("--cwd", metavar="DIR", help="The project, instead of the current directory.")
+secrets_option = click.option(
+    "--show-secrets", is_flag=True, help="Do not mask what looks like a key, a token or a password."
+)
 json_option = click.option("--json", "as_json", is_flag=True, help="For programs.")
 
 

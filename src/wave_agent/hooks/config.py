@@ -14,7 +14,7 @@ from msgspec.structs import asdict, replace
 
 from wave_agent.errors import SettingsError
 from wave_agent.hooks.definitions import LAYERS, HookDefinition, Issue, Layer, Mode, Phase
-from wave_agent.hooks.events import EVENTS, NEVER_HERE, EventRow, FailureBlock, HookEvent, OnFailure
+from wave_agent.hooks.events import EVENTS, NEVER_HERE, EventRow, FailureBlock, HookEvent, HookEventName, OnFailure
 from wave_agent.hooks.execution import Kind
 from wave_agent.hooks.kinds import MAIN_KEYS, RUN_KEYS, BrokenError, Run, choice, read_run
 from wave_agent.hooks.matcher import EVERYTHING, KNOWN_TOOLS, Form, Matcher, MatcherError, parse_matcher
@@ -74,7 +74,7 @@ def parse_settings(text: str, layer: Layer, name: str) -> SettingsSource:
     return SettingsSource(layer, name, document)
 
 
-def hooks_in_code(hooks: Mapping[str, Any], name: str = "hooks") -> SettingsSource:
+def hooks_in_code(hooks: Mapping[str, Any] | Mapping[HookEventName, Any], name: str = "hooks") -> SettingsSource:
     """The `hooks` argument of the SDK: the settings' shape, and Python functions in place of hooks."""
     return SettingsSource(Layer.CODE, name, Document({"hooks": hooks}, {}))
 

@@ -6,10 +6,17 @@ Whatever differs from event to event is a column here. Code that wants to ask `i
 from collections.abc import Mapping
 from enum import IntEnum, StrEnum
 from types import MappingProxyType
+from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
 from wave_agent.errors import FAILURE_KINDS
+
+HookEventName: TypeAlias = Literal[
+    "UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop", "SessionStart", "PreCompact", "PostCompact",
+    "PermissionRequest", "PostToolUseFailure", "Notification", "StopFailure", "ConfigChange", "SessionEnd",
+]  # fmt: skip
+"""A `HookEvent` as people write it."""
 
 
 class HookEvent(StrEnum):

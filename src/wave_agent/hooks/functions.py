@@ -12,19 +12,22 @@ from typing import Any
 from wave_agent.hooks.authoring import HookCall
 from wave_agent.hooks.execution import HookExecutionResult
 from wave_agent.hooks.script import encoded
+from wave_agent.inside import Door, no_door
 
 FAILED = 1
 """The exit code that an exception amounts to: a failure, never a block of its own."""
 
 
-async def call_function(function: Callable[..., Any], stdin: bytes, seconds: float) -> HookExecutionResult:
+async def call_function(
+    function: Callable[..., Any], stdin: bytes, seconds: float, door: Door = no_door
+) -> HookExecutionResult:
     """One call. An async function is cancelled at the timeout; a sync one runs in a thread that is abandoned then.
 
-    Raises nothing but `asyncio.CancelledError`.
+    The function runs behind `door`. Raises nothing but `asyncio.CancelledError`.
     """
     started = monotonic()
     call = HookCall(json.loads(stdin))  # a copy of its own: no hook can change what another one sees
-    work = asyncio.ensure_future(_answer(function, call))
+    work = asyncio.ensure_future(_answer(function, call, door))
     try:
         await asyncio.wait({work}, timeout=seconds)
     except asyncio.CancelledError:
@@ -41,14 +44,14 @@ async def call_function(function: Callable[..., Any], stdin: bytes, seconds: flo
     return _result(work.result(), duration)
 
 
-async def _answer(function: Callable[..., Any], call: HookCall) -> Any:
+async def _answer(function: Callable[..., Any], call: HookCall, door: Door) -> Any:
     """What the function returns. Whatever it raises comes out as an ordinary exception.
 
     `SystemExit` and `KeyboardInterrupt` would end the event loop, and with it the agent; `StopIteration` is lost in a
     future.
     """
     try:
-        return await _called(function, call)
+        return await _called(function, call, door)
     except asyncio.CancelledError:
         raise
     except BaseException as error:
@@ -59,17 +62,15 @@ class _FunctionError(Exception):
     """Carries the description of what a function raised."""
 
 
-async def _called(function: Callable[..., Any], call: HookCall) -> Any:
-    if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None)):  # noqa: B004
-        answer = await function(call)
-    else:
-        answer = await _in_thread(function, call)
-        if inspect.isawaitable(answer):
-            answer = await answer
-    return answer
+async def _called(function: Callable[..., Any], call: HookCall, door: Door) -> Any:
+    with door():
+        if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None)):  # noqa: B004
+            return await function(call)
+        answer = await _in_thread(function, call, door)
+        return await answer if inspect.isawaitable(answer) else answer
 
 
-def _in_thread(function: Callable[..., Any], call: HookCall) -> Awaitable[Any]:
+def _in_thread(function: Callable[..., Any], call: HookCall, door: Door) -> Awaitable[Any]:
     """A daemon thread of its own: a pool would wait for an abandoned one when the interpreter exits."""
     loop = asyncio.get_running_loop()
     future: asyncio.Future[Any] = loop.create_future()
@@ -85,7 +86,8 @@ def _in_thread(function: Callable[..., Any], call: HookCall) -> Awaitable[Any]:
     def work() -> None:
         answer, error = None, None
         try:
-            answer = function(call)
+            with door():
+                answer = function(call)
         except BaseException as raised:  # SystemExit too: it must not end the thread unheard
             error = _FunctionError(_describe(raised))
         with suppress(RuntimeError):  # abandoned, and the loop is closed by now

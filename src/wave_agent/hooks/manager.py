@@ -41,6 +41,7 @@ from wave_agent.hooks.verdicts import (
     ToUser,
     Verdict,
 )
+from wave_agent.inside import Door, no_door
 from wave_agent.moments import Clock, stamp, utc_now
 from wave_agent.private import make_private, open_private
 from wave_agent.rules import Places
@@ -92,6 +93,7 @@ class HookManager:
         journal: Sequence[HookRun] = (),
         deferred: Sequence[Deferred] = (),
         now: Clock = utc_now,
+        door: Door = no_door,
     ) -> None:
         """`environment` is the agent's own; `outputs` is where texts too long to show are kept whole.
 
@@ -101,7 +103,8 @@ class HookManager:
         `variables` takes what hooks export for the commands of the session.
         `on_run` gets every run with what it printed, which the journal does not keep.
 
-        `journal` and `deferred` are those of a session that goes on.
+        `journal` and `deferred` are those of a session that goes on. `door` is opened around each function that is a
+        hook and that somebody waits for.
         """
         self.hooks = tuple(hooks)
         self.session = session
@@ -115,6 +118,7 @@ class HookManager:
         self._async_grace = async_grace
         self._on_run = on_run
         self._now = now
+        self._door = door
         self._occasions = max((run.occasion for run in journal), default=0)
         self._ran_before = {(run.event, run.layer, run.name, run.command) for run in journal}
         self._ran: dict[int, int] = {}
@@ -297,7 +301,9 @@ class HookManager:
             elif stage.seconds(hook.timeout) == 0:  # those before it have used up the time of all
                 result = HookExecutionResult(timed_out=True)
             elif hook.function is not None:
-                result = await call_function(hook.function, stage.stdin, stage.seconds(hook.timeout))
+                unwaited = hook.is_async or stage.occasion in self._unwaited
+                door = no_door if unwaited else self._door
+                result = await call_function(hook.function, stage.stdin, stage.seconds(hook.timeout), door)
             else:
                 result = await self._runner.run(self._job(hook, row, stage))
         except asyncio.CancelledError:

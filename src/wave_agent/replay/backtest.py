@@ -61,6 +61,8 @@ class Backtest(Struct, frozen=True, kw_only=True):
     jobs: int = 1
     shard: tuple[int, int] = (1, 1)
     environment: Mapping[str, str]
+    show_secrets: bool = False
+    """Texts are not masked before they are shortened."""
     on_start: Callable[[int], None] = lambda _: None
     """Is told the number of events."""
     on_event: Callable[[], None] = lambda: None
@@ -98,6 +100,7 @@ def backtest(asked: Backtest) -> Report:
             hook=asked.hook,
             transcripts=survey.transcripts,
             directory=str(root),
+            show_secrets=asked.show_secrets,
         )
         answers = _run(plan, asked, isolation, root, mine)
     finally:

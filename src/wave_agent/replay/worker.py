@@ -23,6 +23,7 @@ from wave_agent.hooks.config import SettingsSource
 from wave_agent.hooks.definitions import HookDefinition, Layer, Mode
 from wave_agent.hooks.execution import close_runner
 from wave_agent.hooks.manager import HookManager, SessionFacts
+from wave_agent.masking import masked
 from wave_agent.replay.comparison import UNCHANGED, Finding, Judgement, kind_of, present
 from wave_agent.replay.happenings import Happening, Recording, recording, tool_facts
 from wave_agent.replay.lines import lines_of
@@ -56,6 +57,7 @@ class Plan(Struct, frozen=True, kw_only=True):
     remainder: int = 0
     divisor: int = 1
     """Of all events in their order those whose number leaves this remainder."""
+    show_secrets: bool = False
 
 
 class Answer(Struct, frozen=True):
@@ -178,7 +180,9 @@ class Replay:
         duration = round(taken, 3) if runs else None
         if kind == UNCHANGED:
             return Answer(kind, duration)
-        return Answer(kind, duration, _finding(kind, self._number, manager.session.session_id, happening, after))
+        finding = _finding(kind, self._number, manager.session.session_id, happening, after)
+        finding = finding if self._plan.show_secrets else masked(finding)
+        return Answer(kind, duration, replace(finding, call=clip(finding.call, 1000)))
 
     def _shown(self, after: Judgement) -> Judgement:
         """Texts name the project, not the copy of it."""
@@ -199,7 +203,7 @@ def _finding(kind: str, number: int, session_id: str, happening: Happening, afte
         line=happening.line,
         event=happening.event.value,
         tool=happening.tool,
-        call=clip(happening.call, 1000),
+        call=happening.call,
         tool_input=happening.facts.get("tool_input"),
         before=before.decision.name.lower(),
         after=after.decision.name.lower(),

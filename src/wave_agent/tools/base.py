@@ -10,6 +10,7 @@ from typing import Any, ClassVar, cast
 import msgspec
 from msgspec import Struct
 
+from wave_agent.inside import Door, no_door
 from wave_agent.messages import Image
 from wave_agent.permissions import Kind
 from wave_agent.processes import Ledger, no_ledger
@@ -75,6 +76,9 @@ class ToolContext(Struct, frozen=True, kw_only=True):
 
     takes_images: Callable[[], Awaitable[bool]] = _takes_none
     """Whether the model takes images: what the settings say, or its server."""
+
+    door: Door = no_door
+    """Opened around code of the program, in whatever thread it runs."""
 
     def room(self, *, asked: bool = False) -> Room:
         """How long the result of a call may be. `asked`: the call asks for more than usual."""

@@ -7,6 +7,7 @@ from typing import Any, get_type_hints, overload
 
 import msgspec
 
+from wave_agent.inside import Door
 from wave_agent.permissions import Kind
 from wave_agent.text import strip_controls
 from wave_agent.tools.base import Tool, ToolContext, ToolResult
@@ -30,16 +31,17 @@ class FunctionTool(Tool):
             except SystemExit as error:  # would end the event loop
                 raise RuntimeError(f"SystemExit: {error}") from error
         else:
-            answer = await asyncio.to_thread(_called, self.function, values)
+            answer = await asyncio.to_thread(_called, self.function, values, context.door)
         if isinstance(answer, ToolResult):
             return msgspec.structs.replace(answer, content=strip_controls(answer.content))
         text = "" if answer is None else answer if isinstance(answer, str) else msgspec.json.encode(answer).decode()
         return ToolResult(content=strip_controls(text))
 
 
-def _called(function: Callable[..., Any], values: dict[str, Any]) -> Any:
+def _called(function: Callable[..., Any], values: dict[str, Any], door: Door) -> Any:
     try:
-        return function(**values)
+        with door():
+            return function(**values)
     except (StopIteration, SystemExit) as error:  # a future cannot carry the one, and the other ends the event loop
         raise RuntimeError(f"{type(error).__name__}: {error}") from error
 

@@ -132,3 +132,24 @@ def test_what_is_wrong_is_told_in_the_plain_terminal(
     terminal.sees("status 1")
     assert f"wave: {message}" in terminal.screen
     assert "Traceback" not in terminal.screen
+
+
+def test_that_hooks_are_off_is_on_the_screen_all_the_time(terminal: Terminal, project: Path, home: Path) -> None:
+    guard = {"type": "command", "command": "exit 2", "name": "guard"}
+    project_settings(project, {"hooks": {"UserPromptSubmit": [{"hooks": [guard]}]}})
+    with RecordingModelServer.in_thread(["The answer is forty-two."]) as server:
+        environment = {"WAVE_HOME": str(home), "WAVE_BASE_URL": server.base_url, "WAVE_MODEL": "any"}
+        terminal.start(f"{shlex.quote(str(WAVE))} --no-hooks", project, {**environment, "PATH": os.environ["PATH"]})
+        terminal.sees("NO HOOKS · any")
+        terminal.type("What is it?")
+        terminal.keys("Enter")
+        terminal.sees("The answer is forty-two.")
+        terminal.sees("--no-hooks: hooks do not run in this session")
+        terminal.tmux("resize-window", "-x", "20", "-y", "24")
+        terminal.sees("NO HOOKS")
+        terminal.tmux("resize-window", "-x", "100", "-y", "30")
+        terminal.type("/clear")
+        terminal.keys("Enter")
+        terminal.sees("NO HOOKS · any")
+        terminal.keys("C-d")
+        terminal.sees("status 0")

@@ -7,9 +7,9 @@ from msgspec.structs import replace
 
 from wave_agent.agent import Agent
 from wave_agent.assembly import Options
-from wave_agent.calls import Approver
 from wave_agent.cli.tui.custom import CustomCommand, directories, load_commands, project_commands
 from wave_agent.events import Event
+from wave_agent.permissions import Approver
 from wave_agent.project import Project
 from wave_agent.result import Callbacks
 from wave_agent.sources import project_settings

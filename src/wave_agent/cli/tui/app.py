@@ -322,6 +322,7 @@ class WaveApp(App[int]):
                 directory=short_directory(agent.cwd),
                 branch=git_branch(agent.cwd),
                 session=agent.session_id,
+                no_hooks=agent.no_hooks,
             )
         )
 

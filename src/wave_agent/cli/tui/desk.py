@@ -18,6 +18,7 @@ from wave_agent.cli.tui.plain import one_line, plain
 from wave_agent.cli.tui.theme import THEMES, Preference
 from wave_agent.errors import WaveError
 from wave_agent.events import HookRun
+from wave_agent.masking import masked
 from wave_agent.rules import Rule
 from wave_agent.session_index import SessionSummary, as_markdown, find_session, list_sessions
 
@@ -153,7 +154,7 @@ class Desk:
     async def do_export(self, arguments: str) -> None:
         agent = self._front.agent
         file = _absolute(arguments or f"wave-{agent.session_id[:8]}.md", agent.cwd)
-        text = as_markdown(tuple(agent.messages), f"Session {agent.session_id}")
+        text = as_markdown(masked(tuple(agent.messages)), f"Session {agent.session_id}")
         try:
             await asyncio.to_thread(_write_new, file, text)
         except FileExistsError:

@@ -32,6 +32,7 @@ class Facts(Struct, frozen=True, kw_only=True):
     directory: str = ""
     branch: str = ""
     session: str = ""
+    no_hooks: bool = False
 
 
 class _Part(NamedTuple):
@@ -44,6 +45,7 @@ class _Part(NamedTuple):
 def _parts(facts: Facts) -> list[_Part]:
     place = f"{facts.directory} ({facts.branch})" if facts.branch else facts.directory
     parts = [
+        _Part("NO HOOKS" if facts.no_hooks else "", "bold $text-error", 7),
         _Part(one_line(facts.model, 40) or "no model", "bold", 5),
         _Part(facts.mode, MODE_STYLES[PermissionMode(facts.mode)], 6),
         _Part(_window(facts), "$muted", 4),

@@ -1,0 +1,108 @@
+"""What looks like a secret does not leave the private transcript."""
+
+import json
+import re
+from typing import Any
+
+import pytest
+from msgspec import Struct
+
+from wave_agent.masking import mask, masked, patterns, table
+from wave_agent.recipes import load_recipe
+
+AWS = "AKIA" + "ABCDEFGHIJ234567"
+GITHUB = "ghp_" + "a1B2" * 9
+SLACK = "xoxb-" + "1234567890-abc"
+API = "sk-" + "proj-" + "x9" * 16
+PASSWORD = "hunter2hunter2"
+KEY = "-----BEGIN RSA PRIVATE KEY-----\nMIIEow/+=\nAAAA\n-----END RSA PRIVATE KEY-----"
+"""Put together here, so that no scanner takes this file for a leak."""
+
+EXAMPLES = {
+    "an AWS key": AWS,
+    "a GitHub token": GITHUB,
+    "a Slack token": SLACK,
+    "a key of an API": API,
+    "a private key": KEY,
+    "a password": f'password = "{PASSWORD}"',
+}
+
+
+def test_there_is_an_example_of_each_kind_that_the_recipe_knows() -> None:
+    assert set(EXAMPLES) == set(patterns())
+
+
+def test_the_two_scripts_of_the_recipe_know_the_same_kinds() -> None:
+    (listed,) = re.findall(r"const SECRETS = \{\n(.*?)\n\};", load_recipe("secret-scan").scripts["node"], re.DOTALL)
+    in_node = re.findall(r'^  "(.*?)": /(.*)/i?,$', listed, re.MULTILINE)
+    in_python = {what: pattern.removeprefix("(?i)") for what, pattern in table().items()}
+    assert {what: pattern.replace("\\/", "/") for what, pattern in in_node} == {
+        what: pattern.replace('\\"', '"') for what, pattern in in_python.items()
+    }
+
+
+@pytest.mark.parametrize("what", EXAMPLES)
+def test_each_kind_is_masked_in_the_middle_of_a_text(what: str) -> None:
+    found = mask(f"before {EXAMPLES[what]} after")
+    assert f"[masked: {what}]" in found
+    assert found.startswith("before ")
+    assert found.endswith(" after")
+    secret = PASSWORD if what == "a password" else EXAMPLES[what]
+    assert secret not in found
+    assert mask(found) == found
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        (f"export API_KEY='{PASSWORD}'", "export API_KEY='[masked: a password]'"),
+        (f'{{"db_password": "{PASSWORD}"}}', '{"db_password": "[masked: a password]"}'),
+        (f'{{"out": "password = \\"{PASSWORD}\\"!"}}', '{"out": "password = \\"[masked: a password]\\"!"}'),
+        ("secret='" + "\\" * 9 + "'", "secret='[masked: a password]'"),
+        (f'token: "abc-{AWS}-def"', 'token: "[masked: a password]"'),
+        (f"{AWS}\n{GITHUB}", "[masked: an AWS key]\n[masked: a GitHub token]"),
+        (f"{AWS}{SLACK}", f"{AWS}{SLACK}"),
+        (KEY.replace("\n", "\\n"), "[masked: a private key]"),
+        (KEY[:44] + ", cut", "[masked: a private key], cut"),
+        ("password = '<your password>'", "password = '<your password>'"),
+        ("no secret here", "no secret here"),
+        ("", ""),
+    ],
+)
+def test_only_the_secret_is_masked(text: str, shown: str) -> None:
+    assert mask(text) == shown
+
+
+class Inner(Struct, frozen=True):
+    text: str
+    number: int = 3
+
+
+class Outer(Struct, frozen=True):
+    inner: tuple[Inner, ...]
+    facts: dict[str, Any]
+    password: str = ""
+
+
+def test_every_text_of_a_value_is_masked_and_the_rest_is_as_it_was() -> None:
+    value = Outer((Inner(f"x {AWS}"),), {"list": [GITHUB, 5, None, True], AWS: "key"}, password=PASSWORD)
+
+    assert masked(value) == Outer(
+        (Inner("x [masked: an AWS key]"),),
+        {"list": ["[masked: a GitHub token]", 5, None, True], "[masked: an AWS key]": "key"},
+        password="[masked: a password]",
+    )
+
+
+@pytest.mark.parametrize("key", ["password", "api_key", "apikey", "API_KEY", "db_password", "access_token", "secret"])
+def test_a_value_is_judged_by_its_key(key: str) -> None:
+    assert masked({key: PASSWORD}) == {key: "[masked: a password]"}
+    assert masked({f"{key}_file": PASSWORD}) == {f"{key}_file": PASSWORD}
+    assert masked({key: "short"}) == {key: "short"}
+
+
+def test_what_is_masked_is_still_json() -> None:
+    value = {"command": f'curl -H "token: \\"{API}\\"" {KEY}', "password": f'{PASSWORD}\\"'}
+    found = json.loads(json.dumps(masked(value)))
+    assert API not in json.dumps(found)
+    assert set(found) == set(value)
