@@ -32,7 +32,7 @@ asyncio.run(main())
 
 # Output:
 # guard.sh on PreToolUse: exit 2, deny
-# <hook event="PreToolUse" name="guard.sh">
+# Not run: <hook event="PreToolUse" name="guard.sh">
 # rm -rf is not allowed here
 # </hook>
 # I left build alone.

@@ -876,12 +876,12 @@ async def test_context_that_came_while_its_prompt_was_judged_is_not_given_again_
 async def test_an_agent_resumes_what_it_wrote(tmp_path: Path, home: Path) -> None:
     options: dict[str, Any] = {
         "workdir": tmp_path / "project",
-        "hooks": {"Stop": [{"hooks": [{"command": """echo '{"additionalContext": "the build is red"}'"""}]}]},
+        "hooks": {"Stop": [{"command": """echo '{"additionalContext": "the build is red"}'""", "async": True}]},
     }
     async with await Agent.create(**options, model_client=ScriptedModel([Reply("hi", reasoning="hm")])) as agent:
         await agent.send_message("good morning")
         before, session_id = agent.messages, agent.session_id
-        runs_before = agent.hook_runs
+    runs_before = agent.hook_runs
     model = ScriptedModel(["again"])
     async with await Agent.create(**options, model_client=model, resume=session_id) as agent:
         assert agent.messages == before
