@@ -18,8 +18,13 @@ def entries_of(messages: Iterable[Message], runs: Iterable[HookRun], project: st
     for run in runs:
         if run.tool_use_id and mattered(run):
             by_call.setdefault(run.tool_use_id, []).append(run)
-    blocks = (block for message in messages for block in message.blocks)
+    blocks = (block for message in messages if not _between_us(message) for block in message.blocks)
     return [maker for block in blocks for maker in _makers(block, by_call, project)]
+
+
+def _between_us(message: Message) -> bool:
+    """What the agent itself told the model, in the user's role: a notice told the user."""
+    return message.role == "user" and all(isinstance(b, TextBlock) and b.source == "model" for b in message.blocks)
 
 
 def _makers(block: Block, by_call: dict[str, list[HookRun]], project: str) -> Iterator[Maker]:
