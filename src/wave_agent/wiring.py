@@ -3,14 +3,13 @@
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from wave_agent.assembly import Foundation, WindowFinder, real_directories
 from wave_agent.calls import Approver, CallRunner
-from wave_agent.compaction import Compactor, message_tokens
+from wave_agent.compaction import Compactor
 from wave_agent.credentials import without_credentials
 from wave_agent.events import Event
 from wave_agent.hooks.execution import HookRunner
@@ -19,10 +18,10 @@ from wave_agent.hooks.variables import SessionVariables
 from wave_agent.hooks.verdicts import Said
 from wave_agent.leftovers import Leftovers
 from wave_agent.loop import Parts
-from wave_agent.messages import EachOnce, MessageManager
+from wave_agent.messages import MessageManager
 from wave_agent.models.base import Model, ToolSpec
-from wave_agent.models.conversion import Converter
-from wave_agent.models.windows import estimate_tokens
+from wave_agent.outgoing import Draft, Form
+from wave_agent.permissions import Kind
 from wave_agent.protected import protected_paths
 from wave_agent.sandbox import Sandbox
 from wave_agent.tools.base import Tool, ToolContext
@@ -126,37 +125,39 @@ def make_parts(
     system: str,
 ) -> Parts:
     specs = [ToolSpec(tool.name, tool.description, tool.schema()) for tool in tools]
+    draft = _draft(ground, model_name, system, specs)
     return Parts(
         messages=ground.messages,
         hooks=hooks,
         calls=calls,
         model=ground.model,
+        model_name=model_name,
         tools=specs,
-        tools_size=sum(estimate_tokens(f"{tool.description}{tool.schema}") for tool in specs),
-        system=system,
         max_turns=ground.foundation.max_turns,
         emit=ground.emit,
-        converter=Converter(),
-        sizes=EachOnce(lambda message: (message_tokens(message),)),
-        **_of_model(ground, hooks, calls, window, model_name),
+        draft=draft,
+        compactor=Compactor(
+            messages=ground.messages,
+            hooks=hooks,
+            model=ground.model,
+            draft=draft,
+            window=window,
+            edits=[tool.name for tool in tools if tool.kind is Kind.EDITS],
+            permission_mode=lambda: calls.mode.value,
+        ),
+        window=window,
     )
 
 
 def with_model(ground: Ground, parts: Parts, window: WindowFinder, model_name: str) -> Parts:
     """The same parts, for another model."""
-    return replace(parts, **_of_model(ground, parts.hooks, parts.calls, window, model_name))
+    form = parts.draft.form
+    draft = _draft(ground, model_name, form.system, form.tools)
+    return replace(
+        parts, model_name=model_name, window=window, draft=draft, compactor=parts.compactor.with_draft(draft, window)
+    )
 
 
-def _of_model(ground: Ground, hooks: HookManager, calls: CallRunner, window: WindowFinder, name: str) -> dict[str, Any]:
-    return {
-        "model_name": name,
-        "window": window,
-        "fold_user_messages": bool(ground.foundation.settings.models.get(name, {}).get("foldUserMessages")),
-        "compactor": Compactor(
-            messages=ground.messages,
-            hooks=hooks,
-            model=ground.model,
-            model_name=name,
-            permission_mode=lambda: calls.mode.value,
-        ),
-    }
+def _draft(ground: Ground, model: str, system: str, tools: Sequence[ToolSpec]) -> Draft:
+    fold = bool(ground.foundation.settings.models.get(model, {}).get("foldUserMessages"))
+    return Draft(Form(model=model, system=system, tools=tools, fold=fold), lambda: ground.messages.for_model)

@@ -59,6 +59,8 @@ class Tool(ABC):
     kind: ClassVar[Kind] = Kind.ACTS
     path_fields: ClassVar[tuple[str, ...]] = ()
     """Input fields with a path: made absolute before any hook sees them."""
+    polls: ClassVar[bool] = False
+    """It looks how something else gets on: the same call again and again, with the same result, is fine."""
     Input: ClassVar[type[Struct]]
 
     @abstractmethod

@@ -18,6 +18,7 @@ class BashOutput(Tool):
     name: ClassVar[str] = "BashOutput"
     description: ClassVar[str] = "What a background command has printed since the last look, and whether it still runs."
     kind: ClassVar[Kind] = Kind.READS
+    polls: ClassVar[bool] = True
     Input: ClassVar[type[Struct]] = BashOutputInput
 
     def __init__(self, shells: Shells) -> None:
