@@ -144,6 +144,16 @@ async def test_an_overlong_summary_request_is_shortened_as_often_as_needed(tmp_p
     assert sizes == sorted(set(sizes), reverse=True)
 
 
+async def test_a_server_that_breaks_off_for_the_length_again_and_again_is_given_up(tmp_path: Path):
+    broken = Reply("and so on " * 40, error=ModelError("Context size has been exceeded.", status=500))
+    model = ScriptedModel(repeat(broken))
+    async with await Agent.create(workdir=tmp_path, model_client=model) as wave:
+        result = await wave.send_message("Go.")
+    assert result.status == "error"
+    assert "Context size" in (result.error or "")
+    assert len(model.requests) < 10
+
+
 async def test_where_a_hook_is_against_a_summary_old_messages_are_left_out(tmp_path: Path):
     def answer(request: ModelRequest) -> Any:
         if len(json.dumps(request.messages[1:])) > 3000:

@@ -79,6 +79,8 @@ class Turn:
         """Tokens of the window that the last answer says are taken."""
         self._cuts = parts.draft.cuts
         self._cuts_told = False
+        self._smallest: int | None = None
+        """The size of the last request that was made again because the one before was too long."""
         self._useless = 0
         """Answers in a row that had nothing in them."""
         self._continued = 0
@@ -178,10 +180,12 @@ class Turn:
             compaction = Compaction()
         if compaction.ends_turn:
             return compaction
-        shrinks = draft.shrinks(size, goal)
+        # An answer that breaks off again and again adds to the conversation: only what is smaller than ever counts.
+        smaller = draft.shrinks(size, goal) and (self._smallest is None or draft.size() < self._smallest)
+        self._smallest = draft.size()
         self._tell_cuts()
         self.used = 0
-        return Compaction(done=shrinks)
+        return Compaction(done=smaller)
 
     def _tell_cuts(self) -> None:
         """Once a turn is enough."""
@@ -221,6 +225,7 @@ class Turn:
             answer.calls.clear()  # an answer that broke off asks for nothing
             self._keep(answer)
             raise
+        self._smallest = None
         answer.read_calls(parts.tools, parts.messages)
         self._keep(answer)
         return answer
