@@ -459,7 +459,8 @@ def test_beside_a_summary_stand_the_users_words_and_facts() -> None:
     assert "they said one" in summary.text
     assert "todo" in summary.text
     assert manager.for_model[0] is summary
-    assert MessageManager(manager.messages, compacted=changes[0]).for_model == manager.for_model
+    resumed = MessageManager(manager.messages, compacted=Compacted("they said one", 2, "one", "todo"))
+    assert resumed.for_model == manager.for_model
 
 
 def test_a_word_of_the_agent_itself_is_no_prompt() -> None:

@@ -65,6 +65,10 @@ def words_of(messages: Sequence[Message], first: int, upto: int, window: int) ->
     return "\n\n".join(parts)
 
 
+def _is_kept_anyway(message: Message) -> bool:
+    return message.is_prompt and len(message.text) <= PROMPT_LIMIT
+
+
 def facts_of(messages: Sequence[Message], edits: Collection[str]) -> str:
     """The todo list as it stands, and the files that calls have read or changed. `edits` are the tools that change."""
     calls = [
@@ -135,10 +139,9 @@ class Compactor:
         """Does nothing if there is nothing to summarise or a hook is against it. Raises `ModelError`."""
         first = self._messages.compacted_upto
         upto = cut_at(self._messages.messages, window, first)
-        if all(
-            message.is_prompt and len(message.text) <= PROMPT_LIMIT for message in self._messages.messages[first:upto]
-        ):
-            return Compaction()  # there is nothing but what is kept anyway
+        older = self._messages.messages[first:upto]
+        if not older or (trigger == "auto" and all(map(_is_kept_anyway, older))):
+            return Compaction()
         before = await self._fire(HookEvent.PRE_COMPACT, trigger=trigger, custom_instructions=instructions)
         if before.flow in (Flow.SKIP_COMPACTION, Flow.END_TURN):
             return Compaction(ends_turn=before.flow is Flow.END_TURN)
