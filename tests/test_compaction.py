@@ -1,6 +1,7 @@
 """Long conversations go on: older turns are summarised, the user keeps everything."""
 
 import json
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
@@ -9,11 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wave_agent import Agent
-from wave_agent.compaction import KEPT, cut_at, tokens_of
+from wave_agent.compaction import KEPT, PROMPT_LIMIT, cut_at, facts_of, words_of
 from wave_agent.errors import ModelError
 from wave_agent.messages import Message, TextBlock, ToolBlock
 from wave_agent.models.base import ModelRequest
 from wave_agent.models.conversion import convert_messages_for_api
+from wave_agent.outgoing import tokens_of
 from wave_agent.session import load_session
 from wave_agent.testing import Reply, ScriptedModel, call
 
@@ -107,13 +109,118 @@ async def test_a_server_that_finds_the_conversation_too_long_gets_a_shorter_one_
         assert (await wave.send_message("second")).status == "error"
 
 
-async def test_a_long_result_does_not_fill_the_request_for_the_summary(tmp_path: Path):
+async def test_a_long_conversation_does_not_fill_the_request_for_the_summary(tmp_path: Path):
+    model = ScriptedModel([LONG * 5, "SUMMARY", "done"])
+    async with await Agent.create(workdir=tmp_path, model="large", model_client=model, settings=WINDOW) as wave:
+        await wave.send_message("first")
+        wave.model_name = "small"
+        result = await wave.send_message("second")
+    assert result.status == "completed"
+    asked = json.dumps(model.requests[1].messages[1:])  # without the system prompt
+    assert asks_for_summary(model.requests[1])
+    assert len(asked) < 8000
+    assert "characters left out here" in asked
+
+
+async def test_prompts_alone_are_not_summarised(tmp_path: Path):
     (tmp_path / "log").write_text("line\n" * 4000)
-    model = ScriptedModel([Reply(tool_calls=[call("Read", file_path="log")]), "SUMMARY", "done"])
+    model = ScriptedModel([Reply(tool_calls=[call("Read", file_path="log")]), "done"])
     async with await agent(tmp_path, model) as wave:
         result = await wave.send_message("Read the log.")
-    assert result.status == "completed"
-    assert len(json.dumps(model.requests[1].messages)) < 6000
+    assert (result.status, result.turns) == ("completed", 2)
+    assert model.requests[1].messages[1]["content"] == "Read the log."
+    assert "characters left out here" in model.requests[1].messages[-1]["content"]
+
+
+async def test_an_overlong_summary_request_is_shortened_as_often_as_needed(tmp_path: Path):
+    too_long = ModelError("The request exceeds the available context size.", status=400)
+    model = ScriptedModel(["old " + LONG, too_long, too_long, too_long, "SUMMARY", "went well"])
+    async with await Agent.create(workdir=tmp_path, model_client=model) as wave:
+        await wave.send_message("first")
+        result = await wave.send_message("second")
+    assert (result.status, result.text, result.turns) == ("completed", "went well", 1)
+    assert [asks_for_summary(request) for request in model.requests] == [False, False, True, True, True, False]
+    sizes = [len(json.dumps(request.messages)) for request in model.requests[2:5]]
+    assert sizes == sorted(set(sizes), reverse=True)
+
+
+async def test_a_server_that_breaks_off_for_the_length_again_and_again_is_given_up(tmp_path: Path):
+    broken = Reply("and so on " * 40, error=ModelError("Context size has been exceeded.", status=500))
+    model = ScriptedModel(repeat(broken))
+    async with await Agent.create(workdir=tmp_path, model_client=model) as wave:
+        result = await wave.send_message("Go.")
+    assert result.status == "error"
+    assert "Context size" in (result.error or "")
+    assert len(model.requests) < 10
+
+
+async def test_where_a_hook_is_against_a_summary_old_messages_are_left_out(tmp_path: Path):
+    def answer(request: ModelRequest) -> Any:
+        if len(json.dumps(request.messages[1:])) > 3000:
+            return ModelError("prompt is too long", status=400)
+        return "short answer " * 10
+
+    model = ScriptedModel(repeat(answer))
+    hooks = {"PreCompact": ["exit 2"]}
+    async with await Agent.create(workdir=tmp_path, model_client=model, hooks=hooks) as wave:
+        for number in range(20):
+            result = await wave.send_message(f"prompt {number}")
+            assert result.status == "completed"
+    sent = [message["content"] for message in model.requests[-1].messages]
+    assert not any(map(asks_for_summary, model.requests))
+    assert [text for text in sent if text.startswith("prompt ")] == [f"prompt {number}" for number in range(20)]
+    assert sum("Older messages were left out" in text for text in sent) == 1
+    assert len(wave.messages) > 39
+
+
+async def test_a_prompt_that_runs_through_several_summaries_stays_verbatim(tmp_path: Path):
+    prompt = "Do it like this: " + "abc " * 1200 + "and stop."
+    steps = iter([*(Reply(f"step {n} " + LONG, [call("Glob", pattern=f"{n}")]) for n in range(8)), "done"])
+    model = ScriptedModel(repeat(lambda request: "SUMMARY" if asks_for_summary(request) else next(steps)))
+    async with await Agent.create(
+        workdir=tmp_path, model="small", model_client=model, settings={"models": {"small": {"contextWindow": 12000}}}
+    ) as wave:
+        result = await wave.send_message(prompt)
+    assert result.text == "done"
+    assert [asks_for_summary(request) for request in model.requests].count(True) > 1
+    last = model.requests[-1].messages[1]["content"]
+    assert "SUMMARY" in last
+    assert prompt in last
+
+
+def prompt(text: str) -> Message:
+    return Message("user", (TextBlock(text, "user"),))
+
+
+def test_long_prompts_are_cut_in_the_middle_and_the_latest_never_is():
+    long = "begin " + "x" * 3 * PROMPT_LIMIT + " end"
+    conversation = [prompt(long), prompt("short"), Message("assistant", (TextBlock("a", "model"),)), prompt(long + "!")]
+    words = words_of(conversation, 0, 4, 100_000)
+    assert long not in words.replace(long + "!", "")
+    assert words.startswith("What the user said, word for word:\n\nbegin ")
+    assert " end\n\nshort\n\n" in words
+    assert words.endswith(long + "!")
+    assert len(words_of(conversation * 20, 0, 79, 1000)) < 40 * 500
+    assert "latest" not in words_of(conversation, 0, 3, 1000)
+    assert words_of([], 0, 0, 1000) == ""
+
+
+def test_facts_are_the_last_todo_list_and_each_file_once():
+    def tool(name: str, result: str, success: bool = True, **parameters: Any) -> Message:
+        return Message("assistant", (ToolBlock("x", name, parameters, result, success),))
+
+    done = [
+        tool("TodoWrite", "[ ] old"),
+        tool("Read", "", file_path="a"),
+        tool("Read", "", file_path="b"),
+        tool("Edit", "", file_path="b"),
+        tool("Read", "", file_path="gone", success=False),
+        tool("TodoWrite", "[x] new"),
+        tool("Glob", "", pattern="*"),
+    ]
+    told = facts_of(done, {"Edit", "Write"})
+    assert told == "Your todo list:\n[x] new\n\nFiles that you changed:\nb\n\nFiles that you read:\na"
+    assert facts_of([], {"Edit"}) == ""
 
 
 texts = st.text(min_size=1, max_size=200)

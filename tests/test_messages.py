@@ -441,3 +441,42 @@ def test_each_once_does_not_work_again_on_what_it_has_seen() -> None:
     each(messages)
     each([*messages, Message("user", (TextBlock("new", "user"),))])
     assert seen == ["0", "1", "2", "3", "4", "new"]
+
+
+# ------------------------------------------------------------------------------------------------------- for the model
+
+
+def test_beside_a_summary_stand_the_users_words_and_facts() -> None:
+    manager, changes = watched(user("one"), Message("assistant", (TextBlock("a", "model"),)), user("two"))
+    manager.compact("they said one", 2, words="one", facts="todo")
+    assert changes == [Compacted("they said one", 2, "one", "todo")]
+    summary, last = manager.for_model
+    assert last == user("two")
+    assert summary.is_prompt
+    assert [block.content for block in summary.blocks if isinstance(block, TextBlock) and block.source == "user"] == [
+        "one"
+    ]
+    assert "they said one" in summary.text
+    assert "todo" in summary.text
+    assert manager.for_model[0] is summary
+    resumed = MessageManager(manager.messages, compacted=Compacted("they said one", 2, "one", "todo"))
+    assert resumed.for_model == manager.for_model
+
+
+def test_a_word_of_the_agent_itself_is_no_prompt() -> None:
+    manager, changes = watched()
+    manager.tell_model("Go on.")
+    assert changes == [MessageAdded(Message("user", (TextBlock("Go on.", "model"),)))]
+    assert not manager.messages[0].is_prompt
+
+
+def test_the_result_of_a_call_is_found() -> None:
+    manager, _ = watched()
+    manager.add_assistant_message(call("one"), call("two"))
+    manager.update_tool_block("two", result="done", success=True)
+    assert [manager.result_of(name) for name in ("one", "two", "three")] == ["", "done", ""]
+
+
+def test_the_field_of_reasoning_is_no_part_of_the_public_shape() -> None:
+    shape = Message("assistant", (ReasoningBlock("hm", "reasoning_content"),)).to_dict()
+    assert list(shape["blocks"]) == [{"type": "reasoning", "content": "hm"}]

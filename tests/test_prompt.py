@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from wave_agent import Agent
+from wave_agent.instructions import NAMES
 from wave_agent.permissions import PermissionMode
-from wave_agent.prompt import INSTRUCTION_FILES, Session, mode_in, mode_words, session_words, system_prompt
+from wave_agent.prompt import Session, mode_in, mode_words, session_words, system_prompt
 from wave_agent.surroundings import Surroundings
 from wave_agent.testing import ScriptedModel
 
@@ -93,7 +94,7 @@ async def system_of(project: Path, **options: Any) -> str | None:
     return first["content"] if first["role"] == "system" else None
 
 
-@pytest.mark.parametrize("name", INSTRUCTION_FILES)
+@pytest.mark.parametrize("name", NAMES)
 async def test_what_the_project_says_about_itself_follows(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_bytes(b"Use tabs.\n\xff\n")
     system = await system_of(tmp_path)

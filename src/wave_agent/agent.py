@@ -25,7 +25,6 @@ from wave_agent.assembly import (
     sandbox_for,
 )
 from wave_agent.briefing import Briefing
-from wave_agent.compaction import tokens_of
 from wave_agent.consequences import consequences, perform
 from wave_agent.errors import AgentClosedError, SandboxError, SessionError, SettingsError
 from wave_agent.events import (
@@ -47,6 +46,7 @@ from wave_agent.leftovers import Leftovers, holder_of
 from wave_agent.loop import Status, Turn
 from wave_agent.messages import BlockAdded, Change, Message, MessageManager, NoticeBlock, ToolUpdated
 from wave_agent.models.base import Model, Usage
+from wave_agent.outgoing import tokens_of
 from wave_agent.permissions import Approver, ModeName, PermissionMode, Rules
 from wave_agent.private import keep_private
 from wave_agent.result import Callbacks, Context, Result

@@ -153,6 +153,16 @@ class CallRunner:
         tool = self._tools.get(call.name)
         return tool is not None and tool.kind is Kind.READS and call.parameters is not None
 
+    def polls(self, call: Asked) -> bool:
+        """It only looks how something else gets on."""
+        tool = self._tools.get(call.name)
+        return tool is not None and tool.polls
+
+    def refuse(self, call: Asked, problem: str) -> CallEnd:
+        """Answers a call that is not even looked at: no hook hears of it."""
+        self._emit(ToolStarted(id=call.id, name=call.name, parameters=call.parameters or {}))
+        return self._refuse(call, problem)
+
     def skip(self, call: Asked) -> None:
         """A call of a batch that a hook has ended."""
         self._finish(call, ToolResult(content=STOPPED, success=False), error=STOPPED)

@@ -1,41 +1,39 @@
-"""Long conversations: when the window nears its end, older turns are summarised and the conversation goes on."""
+"""Long conversations: when the window nears its end, older turns are summarised and the conversation goes on.
 
-from collections.abc import Callable, Sequence
+The model writes the summary. What must not depend on its memory stands beside it: the user's own words, the todo list,
+and the files that were read or changed.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 from msgspec import Struct
 
 from wave_agent.consequences import consequences, perform
+from wave_agent.errors import ModelError
 from wave_agent.hooks.events import Flow, HookEvent
 from wave_agent.hooks.manager import HookManager
 from wave_agent.hooks.verdicts import Outcome
 from wave_agent.messages import Message, MessageManager, ToolBlock
 from wave_agent.models.base import Model, ModelRequest, Text, Usage
-from wave_agent.models.conversion import convert_messages_for_api
-from wave_agent.models.windows import estimate_tokens
+from wave_agent.outgoing import Draft, message_tokens
+from wave_agent.shortening import cut_text
 
 FULL = 0.8
 """The share of the window from which on older turns are summarised."""
 KEPT = 0.3
 """The share that the latest messages may take after it."""
-RESULT_LIMIT = 2000
-"""Characters of one tool result that the summary is made from."""
+PROMPT_LIMIT = 4000
+"""Characters of an earlier prompt that are kept verbatim."""
+_PROMPTS_SHARE = 0.2
+"""The share of the window that earlier prompts may take together, at four characters a token."""
+_SHORTEST = 200
+_MOST_FILES = 50
 
 INSTRUCTIONS = """\
 Summarise the conversation so far for yourself: you will go on with the work from your summary alone. Keep what the
-user wants, in their words where they matter; decisions and their reasons; files that were read or changed, with paths;
-commands and what came of them; what is still to be done. Leave out what no longer matters. Write only the summary."""
-
-
-def tokens_of(messages: Sequence[Message], overhead: int = 0) -> int:
-    """About how much of the window these messages take."""
-    return overhead + sum(map(message_tokens, messages))
-
-
-def message_tokens(message: Message) -> int:
-    calls = [block for block in message.blocks if isinstance(block, ToolBlock)]
-    texts = [str(block.parameters) + (block.result or "") for block in calls]
-    images = sum(image.tokens for block in calls for image in block.images)
-    return 4 + images + sum(map(estimate_tokens, (message.text, *texts)))
+user wants; decisions and their reasons; what you found in files, with paths; commands and what came of them; what is
+still to be done. The user's own words, the todo list and the paths of files are kept beside your summary: do not repeat
+them. Leave out what no longer matters. Write only the summary, and call no tools."""
 
 
 def cut_at(messages: Sequence[Message], window: int, first: int) -> int:
@@ -48,6 +46,49 @@ def cut_at(messages: Sequence[Message], window: int, first: int) -> int:
         at -= 1
         left -= message_tokens(messages[at])
     return at
+
+
+def words_of(messages: Sequence[Message], first: int, upto: int, window: int) -> str:
+    """The user's prompts from message `first` up to `upto`, and the latest one wherever it stands before that.
+
+    Long ones are cut in the middle; the latest, which the agent is working on, never is.
+    """
+    prompts = [at for at, message in enumerate(messages) if message.is_prompt]
+    latest = prompts[-1] if prompts else -1
+    earlier = [messages[at].text for at in prompts if first <= at < upto and at != latest]
+    limit = PROMPT_LIMIT
+    while limit > _SHORTEST and sum(min(len(text), limit) for text in earlier) > 4 * _PROMPTS_SHARE * window:
+        limit //= 2
+    parts = ["What the user said, word for word:", *(cut_text(text, limit) for text in earlier)] if earlier else []
+    if 0 <= latest < upto:
+        parts += ["The user's latest prompt, word for word, which you are working on:", messages[latest].text]
+    return "\n\n".join(parts)
+
+
+def _is_kept_anyway(message: Message) -> bool:
+    return message.is_prompt and len(message.text) <= PROMPT_LIMIT
+
+
+def facts_of(messages: Sequence[Message], edits: Collection[str]) -> str:
+    """The todo list as it stands, and the files that calls have read or changed. `edits` are the tools that change."""
+    calls = [
+        block for message in messages for block in message.blocks if isinstance(block, ToolBlock) and block.success
+    ]
+    todo = next((block.result for block in reversed(calls) if block.name == "TodoWrite"), None)
+    changed = _paths(block for block in calls if block.name in edits)
+    read = [path for path in _paths(block for block in calls if block.name not in edits) if path not in changed]
+    parts = [
+        f"Your todo list:\n{todo}" if todo else "",
+        "Files that you changed:\n" + "\n".join(changed[-_MOST_FILES:]) if changed else "",
+        "Files that you read:\n" + "\n".join(read[-_MOST_FILES:]) if read else "",
+    ]
+    return "\n\n".join(filter(None, parts))
+
+
+def _paths(calls: Iterable[ToolBlock]) -> list[str]:
+    """Each once, where it was touched last."""
+    paths = [str(block.parameters["file_path"]) for block in calls if block.parameters.get("file_path")]
+    return list(reversed(dict.fromkeys(reversed(paths))))
 
 
 class Compaction(Struct, frozen=True):
@@ -67,20 +108,39 @@ class Compactor:
         messages: MessageManager,
         hooks: HookManager,
         model: Model,
-        model_name: str,
+        draft: Draft,
+        window: Callable[[], int | None],
+        edits: Collection[str],
         permission_mode: Callable[[], str],
     ) -> None:
+        """`draft` is the conversation as it is sent, `edits` are the names of the tools that change files."""
         self._messages = messages
         self._hooks = hooks
         self._model = model
-        self._model_name = model_name
+        self._draft = draft
+        self._window = window
+        self._edits = edits
         self._permission_mode = permission_mode
         self.usage = Usage()
 
+    def with_draft(self, draft: Draft, window: Callable[[], int | None]) -> "Compactor":
+        """The same, for another model."""
+        return Compactor(
+            messages=self._messages,
+            hooks=self._hooks,
+            model=self._model,
+            draft=draft,
+            window=window,
+            edits=self._edits,
+            permission_mode=self._permission_mode,
+        )
+
     async def compact(self, window: int, trigger: str = "auto", instructions: str = "") -> Compaction:
         """Does nothing if there is nothing to summarise or a hook is against it. Raises `ModelError`."""
-        upto = cut_at(self._messages.messages, window, self._messages.compacted_upto)
-        if upto <= self._messages.compacted_upto:
+        first = self._messages.compacted_upto
+        upto = cut_at(self._messages.messages, window, first)
+        older = self._messages.messages[first:upto]
+        if not older or (trigger == "auto" and all(map(_is_kept_anyway, older))):
             return Compaction()
         before = await self._fire(HookEvent.PRE_COMPACT, trigger=trigger, custom_instructions=instructions)
         if before.flow in (Flow.SKIP_COMPACTION, Flow.END_TURN):
@@ -89,13 +149,15 @@ class Compactor:
         summary = await self._summary(upto, "\n\n".join(wish for wish in wishes if wish))
         if not summary:
             return Compaction()
-        self._messages.compact(summary, upto)
+        messages = self._messages.messages
+        words, facts = words_of(messages, first, upto, window), facts_of(messages[:upto], self._edits)
+        self._messages.compact(summary, upto, words=words, facts=facts)
         self._messages.add_notice_block(
             "The conversation was long; its older part was summarised for the model.", "info"
         )
         told = await self._fire(HookEvent.POST_COMPACT, trigger=trigger, compact_summary=summary)
         # What hooks told the model when the session began may be among what was left out.
-        begun = await self._fire(HookEvent.SESSION_START, source="compact", model=self._model_name)
+        begun = await self._fire(HookEvent.SESSION_START, source="compact", model=self._draft.form.model)
         return Compaction(done=True, ends_turn=Flow.END_TURN in (told.flow, begun.flow))
 
     async def _fire(self, event: HookEvent, **facts: str) -> Outcome:
@@ -104,11 +166,28 @@ class Compactor:
         return outcome
 
     async def _summary(self, upto: int, wishes: str) -> str:
+        """Empty if the model gives none. The request begins as all others do, so that a prompt cache serves it."""
         kept = len(self._messages.messages) - upto
         older = self._messages.for_model[:-kept] if kept else self._messages.for_model
-        asked = convert_messages_for_api([_shortened(message) for message in older])
-        question = f"{INSTRUCTIONS}\n\n{wishes}" if wishes else INSTRUCTIONS
-        request = ModelRequest(model=self._model_name, messages=[*asked, {"role": "user", "content": question}])
+        draft = self._draft.part(older, f"{INSTRUCTIONS}\n\n{wishes}" if wishes else INSTRUCTIONS)
+        draft.make_fit(self._window())
+        # Some models answer a request that has tools with a call, whatever they are told.
+        return await self._ask(draft) or await self._ask(draft, tools=False)
+
+    async def _ask(self, draft: Draft, *, tools: bool = True) -> str:
+        while True:
+            size = draft.size()
+            try:
+                return await self._text(await draft.request(tools=tools))
+            except ModelError as error:
+                if draft.too_long(error):
+                    if not draft.shrinks(size, draft.goal(size, error)):
+                        return ""
+                elif not draft.form.adapts_to(error):
+                    raise
+
+    async def _text(self, request: ModelRequest) -> str:
+        """The text of the answer. Calls in it are nobody's wish."""
         text = ""
         async for delta in self._model.stream(request):
             if isinstance(delta, Text):
@@ -116,18 +195,3 @@ class Compactor:
             elif isinstance(delta, Usage):
                 self.usage += delta
         return text.strip()
-
-
-def _shortened(message: Message) -> Message:
-    """The message with long results cut: the summary needs to know what came of them, not every line."""
-    blocks = [
-        _with_result(block, block.result[:RESULT_LIMIT] + " […]")
-        if isinstance(block, ToolBlock) and block.result and len(block.result) > RESULT_LIMIT
-        else block
-        for block in message.blocks
-    ]
-    return Message(message.role, tuple(blocks))
-
-
-def _with_result(block: ToolBlock, result: str) -> ToolBlock:
-    return ToolBlock(block.id, block.name, block.parameters, result, block.success, block.error, block.origin)

@@ -1,34 +1,35 @@
 """The turn: prompt → hooks → model → tools → hooks → … → stop."""
 
-import json
-import re
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from enum import StrEnum
 from itertools import groupby
-from typing import Any, cast
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from wave_agent.answers import EMPTY, GO_ON, Answer, joined
 from wave_agent.briefing import Briefing
 from wave_agent.calls import Asked, CallEnd, CallRunner
-from wave_agent.compaction import FULL, Compaction, Compactor, tokens_of
+from wave_agent.compaction import FULL, Compaction, Compactor
 from wave_agent.consequences import Operation, TellModel, consequences, context_blocks, perform
 from wave_agent.errors import ModelError
 from wave_agent.events import Event, Notice, ReasoningDelta, TextDelta
 from wave_agent.hooks.events import Flow, HookEvent
 from wave_agent.hooks.manager import HookManager
 from wave_agent.hooks.verdicts import Blocks, Outcome
-from wave_agent.messages import Block, EachOnce, MessageManager, ReasoningBlock, TextBlock, ToolBlock
-from wave_agent.models.base import Model, ModelRequest, Reasoning, Retry, Text, ToolCall, ToolSpec, Usage
-from wave_agent.models.conversion import Converter, has_images
-from wave_agent.models.refusals import refuses_images
-from wave_agent.models.windows import estimate_tokens
-from wave_agent.strictjson import out_of_range
+from wave_agent.messages import MessageManager, TextBlock
+from wave_agent.models.base import Model, Reasoning, Retry, Text, ToolSpec, Usage
+from wave_agent.outgoing import Draft
+from wave_agent.repeats import GIVEN_UP, HINTED, NOT_RUN, Repeats, hint, refusal
 from wave_agent.waiting import together_or_none
 
-_ALTERNATE = re.compile(r"roles? must alternate|alternate user/assistant", re.IGNORECASE)
-_TOO_LONG = re.compile(r"context.{0,20}(length|window|size)|too (long|many tokens)|maximum.{0,20}tokens", re.IGNORECASE)
+CONTINUATIONS = 3
+"""How often in a row a text that reached the output limit may go on."""
+_SHORTENED = (
+    "The conversation was too long for the model: some long texts were shortened in what it gets. The transcript has "
+    "them whole."
+)
 
 
 class Status(StrEnum):
@@ -52,22 +53,15 @@ class Parts(Struct, frozen=True, kw_only=True):
     model: Model
     model_name: str
     tools: Sequence[ToolSpec]
-    tools_size: int
-    """About how many tokens they take."""
     briefing: Briefing
     """The system prompt, and what the model is told later on."""
     max_turns: int | None
     emit: Callable[[Event], None]
+    draft: Draft
+    """The conversation as the model gets it."""
     compactor: Compactor
-    converter: Converter
-    sizes: EachOnce[int]
-    """About how many tokens each message takes."""
-    fold_user_messages: bool = False
     window: Callable[[], int | None]
     """How many tokens the model can take in, if anybody knows."""
-    takes_images: Callable[[], Awaitable[bool]]
-    refuse_images: Callable[[], None]
-    """To be called when the server has refused one: from then on they are left out."""
     reports: Callable[[], Sequence[str]] = tuple
     """What tools have to tell the model, though no call asked for it."""
 
@@ -89,9 +83,18 @@ class Turn:
         self._kept_working = False
         self.used = 0
         """Tokens of the window that the last answer says are taken."""
-        self._overflowed = False
-        self._fold = parts.fold_user_messages
-        self._sent_images = False
+        self._cuts = parts.draft.cuts
+        self._cuts_told = False
+        self._smallest: int | None = None
+        """The size of the last request that was made again because the one before was too long."""
+        self._useless = 0
+        """Answers in a row that had nothing in them."""
+        self._continued = 0
+        self._unfinished = ""
+        """The text so far that the model was asked to go on with."""
+        self._repeats = Repeats()
+        self._not_run: set[str] = set()
+        """Calls that were not run because they repeat themselves."""
 
     async def run(self, prompt: str, *, session_source: str | None = None) -> Status:
         """`session_source` is given with the first prompt of a session: how the session began."""
@@ -119,153 +122,162 @@ class Turn:
         limit = self._parts.max_turns
         await self._parts.briefing.settle(self._parts.calls.mode)
         while limit is None or self.requests < limit:
-            if waiting := self._waiting_context():
-                perform([TellModel(waiting)], self._parts.messages)
             try:
-                self._tell_reports()
-                if await self._make_room():
-                    return Status.STOPPED
-                calls = await self._ask_model()
+                ended = await self._step()
             except ModelError as error:
-                if self._folds_after(error) or self._drops_images_after(error):
-                    continue
-                room = await self._make_room_after(error)
-                if room.ends_turn:
-                    return Status.STOPPED
-                if room.done:
-                    continue
-                self.error = str(error)
-                self._parts.messages.add_error_block(self.error)
-                await self._fire(HookEvent.STOP_FAILURE, error=error.kind, error_details=self.error)
-                return Status.ERROR
-            if calls:
-                if await self._run_batch(calls):
-                    return Status.STOPPED
-            elif (ended := await self._try_to_stop()) is not None:
+                ended = await self._recover(error)
+            if ended is not None:
                 return ended
         requests = "1 request" if limit == 1 else f"{limit} requests"
         self._parts.messages.add_notice_block(f"Stopped after {requests} to the model, the most that are allowed.")
         return Status.MAX_TURNS
 
-    def _tell_reports(self) -> None:
-        if reports := self._parts.reports():
-            self._parts.messages.tell_model(*reports)
+    async def _step(self) -> Status | None:
+        """One request, and what follows from its answer. None: there is more to do."""
+        self._tell_news()
+        if await self._make_room():
+            return Status.STOPPED
+        answer = await self._ask_model()
+        if self._goes_on_after(answer):
+            return None
+        if answer.asked:
+            return Status.STOPPED if await self._run_batch(answer.asked) else None
+        return await self._try_to_stop()
+
+    def _tell_news(self) -> None:
+        """What has happened since the last request that the model should know."""
+        parts = self._parts
+        if waiting := self._waiting_context():
+            perform([TellModel(waiting)], parts.messages)
+        if reports := parts.reports():
+            parts.messages.tell_model(*reports)
+        parts.briefing.tell_mode(parts.calls.mode, parts.messages)
+
+    async def _recover(self, error: ModelError) -> Status | None:
+        """None: the same is asked again, in a way that the server may take."""
+        if self._parts.draft.form.adapts_to(error):
+            self.requests -= 1
+            return None
+        room = await self._make_room_after(error)
+        if room.done and not room.ends_turn:
+            self.requests -= 1  # the request that was too long is made again
+            return None
+        if room.ends_turn:
+            return Status.STOPPED
+        self.error = str(error)
+        self._parts.messages.add_error_block(self.error)
+        await self._fire(HookEvent.STOP_FAILURE, error=error.kind, error_details=self.error)
+        return Status.ERROR
 
     # ------------------------------------------------------------------------------------------------------------ room
 
     async def _make_room(self) -> bool:
         """Has older turns summarised when the window is nearly full. True: a hook ended the turn."""
-        window = self._parts.window()
-        if window is None:
+        draft, window = self._parts.draft, self._parts.window()
+        room = draft.room(window)
+        if room is None:
             return False
-        overhead = estimate_tokens(self._parts.briefing.text) + self._parts.tools_size
-        used = max(self.used, overhead + sum(self._parts.sizes(self._parts.messages.for_model)))
-        if used <= FULL * window:
-            return False
-        room = await self._parts.compactor.compact(window)
-        if room.done:
-            self.used = 0
-        return room.ends_turn
-
-    def _folds_after(self, error: ModelError) -> bool:
-        """A template that wants user and assistant to take turns gets user messages folded, from now on."""
-        if self._fold or not _ALTERNATE.search(str(error)):
-            return False
-        self._fold = True
-        self.requests -= 1
-        return True
-
-    def _drops_images_after(self, error: ModelError) -> bool:
-        """A server that refuses images gets the conversation without them, from now on."""
-        too_long = _TOO_LONG.search(str(error)) and error.status != 413
-        if not self._sent_images or too_long or not refuses_images(error):
-            return False
-        self._parts.refuse_images()
-        self._parts.messages.add_notice_block(
-            f"The server refused a request with images, so they are left out from now on. {error}"
-        )
-        self.requests -= 1
-        return True
+        if max(self.used, draft.size()) > FULL * room:
+            compaction = await self._parts.compactor.compact(room)
+            if compaction.done:
+                self.used = 0
+            if compaction.ends_turn:
+                return True
+        draft.make_fit(window)
+        self._tell_cuts()
+        return False
 
     async def _make_room_after(self, error: ModelError) -> Compaction:
-        """A server that says that the conversation is too long gets a shorter one, once."""
-        if self._overflowed or not _TOO_LONG.search(str(error)):
+        """A server that finds the conversation too long gets a shorter one, as long as it can get any shorter."""
+        draft = self._parts.draft
+        if not draft.too_long(error):
             return Compaction()
-        self._overflowed = True
-        size = tokens_of(self._parts.messages.for_model)
+        size = draft.size()
+        goal = draft.goal(size, error)
         try:
-            room = await self._parts.compactor.compact(min(self._parts.window() or size, size))
+            compaction = await self._parts.compactor.compact(goal)
         except ModelError:
-            return Compaction()
-        self.requests -= room.done  # the request that was too long is made again
-        return room
+            compaction = Compaction()
+        if compaction.ends_turn:
+            return compaction
+        # An answer that breaks off again and again adds to the conversation: only what is smaller than ever counts.
+        smaller = draft.shrinks(size, goal) and (self._smallest is None or draft.size() < self._smallest)
+        self._smallest = draft.size()
+        self._tell_cuts()
+        self.used = 0
+        return Compaction(done=smaller)
+
+    def _tell_cuts(self) -> None:
+        """Once a turn is enough."""
+        if self._cuts == self._parts.draft.cuts:
+            return
+        self._cuts, self.used = self._parts.draft.cuts, 0
+        if not self._cuts_told:
+            self._cuts_told = True
+            self._parts.messages.add_notice_block(_SHORTENED, "info")
 
     # ----------------------------------------------------------------------------------------------------------- model
 
-    async def _ask_model(self) -> list[Asked]:
+    async def _ask_model(self) -> Answer:
         """One request. What has arrived is kept, also when the stream breaks or the turn is interrupted."""
         parts = self._parts
-        parts.briefing.tell_mode(parts.calls.mode, parts.messages)
-        messages = parts.messages.for_model
-        self._sent_images = has_images(messages) and await parts.takes_images()
-        request = ModelRequest(
-            model=parts.model_name,
-            messages=parts.converter.convert(
-                messages, system=parts.briefing.text, fold=self._fold, images=self._sent_images
-            ),
-            tools=parts.tools,
-        )
+        request = await parts.draft.request()
         self.requests += 1
-        answer = _Answer()
+        answer = Answer()
         try:
             async for delta in parts.model.stream(request):
                 match delta:
-                    case Text(text=text):
-                        answer.texts.append(text)
-                        parts.emit(TextDelta(text=text))
-                    case Reasoning(text=text):
-                        answer.thoughts.append(text)
-                        parts.emit(ReasoningDelta(text=text))
-                    case ToolCall():
-                        answer.calls.append(delta)
                     case Usage():
                         self.usage += delta
                         self.used = delta.input_tokens + delta.output_tokens
+                        continue
                     case Retry(reason=reason, seconds=seconds):
                         parts.emit(Notice(content=f"{reason}; trying again in {seconds:.1f} s", level="info"))
+                        continue
+                    case Text(text=text):
+                        parts.emit(TextDelta(text=text))
+                    case Reasoning(text=text):
+                        parts.emit(ReasoningDelta(text=text))
+                    case _:
+                        pass
+                answer.take(delta)
         except BaseException:
             answer.calls.clear()  # an answer that broke off asks for nothing
-            self._keep(answer, [])
+            self._keep(answer)
             raise
-        if not answer.calls:
-            self._find_calls(answer)
-        asked = [_asked(call) for call in _distinct(answer.calls, parts.messages)]
-        self._keep(answer, asked)
-        return asked
+        self._smallest = None
+        answer.read_calls(parts.tools, parts.messages)
+        self._keep(answer)
+        return answer
 
-    def _find_calls(self, answer: "_Answer") -> None:
-        """Small models sometimes write their calls into the text."""
-        known = [tool.name for tool in self._parts.tools]
-        text = answer.text
-        if not any(name in text for name in known):
-            return
-        from wave_agent.models.repair import calls_in_text  # lazy: large, and most answers do without
-
-        required = {tool.name: tool.schema.get("required", ()) for tool in self._parts.tools}
-        rest, found = calls_in_text(text, known, required, seen=self._parts.messages.results())
-        answer.texts = [rest]
-        answer.calls += [ToolCall("", name, json.dumps(arguments)) for name, arguments in found]
-
-    def _keep(self, answer: "_Answer", asked: Sequence[Asked]) -> None:
-        blocks: list[Block] = []
-        if reasoning := "".join(answer.thoughts):
-            blocks.append(ReasoningBlock(reasoning))
-        if text := answer.text:
-            blocks.append(TextBlock(text, "model"))
-            self.text = text
-        blocks += [ToolBlock(call.id, call.name, call.parameters or {}) for call in asked]
-        if blocks:
+    def _keep(self, answer: Answer) -> None:
+        if blocks := answer.blocks():
             self._parts.messages.add_assistant_message(*blocks)
+        if text := answer.text:
+            self.text = joined(self._unfinished, text) if self._unfinished else text
+
+    def _goes_on_after(self, answer: Answer) -> bool:
+        """The answer is no end yet: the model was told what is wrong with it, or to go on. Raises `ModelError`."""
+        messages = self._parts.messages
+        if notice := answer.notice():
+            messages.add_notice_block(notice)
+        if problem := answer.problem(self._parts.tools):
+            self._useless += 1
+            if answer.is_filtered:
+                raise ModelError("The server's content filter withheld the answer.")
+            if self._useless > 1:
+                what = "was empty" if problem == EMPTY else "had nothing that could be used"
+                raise ModelError(f"The model's answer {what}, twice in a row.")
+            messages.tell_model(problem)
+            return True
+        self._useless, self._unfinished = 0, ""
+        if answer.asked or not answer.is_limited or self._continued == CONTINUATIONS:
+            self._continued = 0
+            return False
+        self._continued += 1
+        self._unfinished = self.text or ""
+        messages.tell_model(GO_ON)
+        return True
 
     # ----------------------------------------------------------------------------------------------------------- tools
 
@@ -280,10 +292,37 @@ class Turn:
                 for call in together:
                     runner.skip(call)
                 continue
-            ends += await together_or_none([runner.run(call) for call in together])
+            ends += await together_or_none([self._run(call) for call in together])
         later: list[Operation] = [operation for end in ends for operation in end.later]
         perform(later, self._parts.messages)
-        return any(end.ends_turn for end in ends)
+        if any(end.ends_turn for end in ends):
+            return True
+        self._note_repeats(calls)
+        return False
+
+    async def _run(self, call: Asked) -> CallEnd:
+        runner = self._parts.calls
+        if call.parameters is None:
+            return runner.refuse(call, call.problem)
+        times = 0 if runner.polls(call) else self._repeats.before(call.name, call.parameters)
+        if times < NOT_RUN - 1:
+            return await runner.run(call)
+        self._not_run.add(call.id)
+        return runner.refuse(call, refusal(times))
+
+    def _note_repeats(self, calls: Sequence[Asked]) -> None:
+        """Tells the model when it goes round in circles. Raises `ModelError` when that does not help."""
+        messages = self._parts.messages
+        for call in calls:
+            if call.id in self._not_run:
+                self._repeats.note_refused(call.name, call.parameters)
+            elif not self._parts.calls.polls(call):
+                self._repeats.note(call.name, call.parameters, messages.result_of(call.id))
+        times = self._repeats.times()
+        if times >= GIVEN_UP:
+            raise ModelError(f"The model made the same call {times} times in a row, with the same result each time.")
+        if HINTED <= times < NOT_RUN:
+            messages.tell_model(hint(times))
 
     # ------------------------------------------------------------------------------------------------------------ stop
 
@@ -323,49 +362,3 @@ class Turn:
         outcome = await self._hooks(event, blocks=blocks, **facts)
         self._apply(outcome)
         return outcome
-
-
-class _Answer:
-    """What has come of an answer so far."""
-
-    def __init__(self) -> None:
-        self.texts: list[str] = []
-        self.thoughts: list[str] = []
-        self.calls: list[ToolCall] = []
-
-    @property
-    def text(self) -> str:
-        return "".join(self.texts)
-
-
-def _distinct(calls: Sequence[ToolCall], messages: MessageManager) -> list[ToolCall]:
-    """Some servers give every call the same id, or none; a result must find its own call."""
-    distinct: dict[str, ToolCall] = {}
-    for call in calls:
-        name, number = call.id or "call", max(1, messages.number_of_calls)  # or long sessions would count up each time
-        while name in distinct or messages.has_call(name):
-            number += 1
-            name = f"{call.id or 'call'}-{number}"
-        distinct[name] = ToolCall(name, call.name, call.arguments)
-    return list(distinct.values())
-
-
-def _refuse(constant: str) -> float:
-    raise ValueError(f"{constant} is not JSON")
-
-
-def _asked(call: ToolCall) -> Asked:
-    try:
-        parameters: object = json.loads(call.arguments or "{}", parse_constant=_refuse)
-    except (ValueError, RecursionError) as error:
-        from wave_agent.models.repair import repair_arguments  # lazy: most arguments are JSON
-
-        parameters = repair_arguments(call.arguments)
-        if parameters is None:
-            return Asked(call.id, call.name, None, f"The arguments of {call.name} are not valid JSON: {error}")
-    if not isinstance(parameters, Mapping):
-        return Asked(call.id, call.name, None, f"The arguments of {call.name} must be a JSON object.")
-    found = cast(Mapping[str, Any], parameters)
-    if out_of_range(found):  # it reads as infinity, and hooks would be shown null
-        return Asked(call.id, call.name, None, f"The arguments of {call.name} hold a number that is out of range.")
-    return Asked(call.id, call.name, found)

@@ -88,9 +88,11 @@ class NoticeBlock(Struct, frozen=True, tag="notice", tag_field="type"):
 
 
 class ReasoningBlock(Struct, frozen=True, tag="reasoning", tag_field="type"):
-    """What the model thought aloud. Shown, not sent back."""
+    """What the model thought aloud. Sent back while the turn lasts, where the server takes it."""
 
     content: str
+    field: str = ""
+    """The field of a message in which the server sent it. Empty: it is never sent back."""
 
 
 Block = TextBlock | ToolBlock | ErrorBlock | NoticeBlock | ReasoningBlock
@@ -105,12 +107,18 @@ class Message(Struct, frozen=True):
         """The texts for the model, without those of tools."""
         return "\n".join(block.content for block in self.blocks if isinstance(block, TextBlock))
 
+    @property
+    def is_prompt(self) -> bool:
+        """It has words of the user: a turn begins with it."""
+        return any(isinstance(block, TextBlock) and block.source == "user" for block in self.blocks)
+
     def to_dict(self) -> dict[str, Any]:
         """The JSON shape of the command line's `messages`."""
         found: dict[str, Any] = msgspec.to_builtins(self)
         for block in found["blocks"]:
             block.pop("origin", None)
             block.pop("images", None)
+            block.pop("field", None)
         return found
 
 
@@ -187,11 +195,15 @@ class ToolUpdated(Struct, frozen=True):
     ran: Ran | None = None
 
 
-class Compacted(Struct, frozen=True):
+class Compacted(Struct, frozen=True, omit_defaults=True):
     """For the model, a summary stands in place of the first `upto` messages. The user keeps them all."""
 
     summary: str
     upto: int
+    words: str = ""
+    """What the user said in these messages, verbatim."""
+    facts: str = ""
+    """What else must not get lost: the todo list, files."""
 
 
 Change = PromptAdded | PromptAccepted | PromptRemoved | MessageAdded | BlockAdded | ToolUpdated | Compacted
@@ -210,6 +222,7 @@ class MessageManager:
         self._on_change = on_change
         self._prompt: int | None = None
         self._compacted = compacted or Compacted("", 0)
+        self._summary = _summary_message(self._compacted)
         calls = [block for message in messages for block in message.blocks if isinstance(block, ToolBlock)]
         self._call_ids = {block.id for block in calls}
         self._open_ids = {block.id for block in calls if block.result is None}
@@ -222,18 +235,17 @@ class MessageManager:
     @property
     def for_model(self) -> list[Message]:
         """What the model still has to read: all messages, or a summary and those that follow it."""
-        summary, upto = self._compacted.summary, self._compacted.upto
-        if not upto:
-            return self.messages
-        return [Message("user", (TextBlock(f"{SUMMARY_INTRODUCTION}\n\n{summary}", "model"),)), *self._messages[upto:]]
+        upto = self._compacted.upto
+        return [self._summary, *self._messages[upto:]] if upto else self.messages
 
     @property
     def compacted_upto(self) -> int:
         return self._compacted.upto
 
-    def compact(self, summary: str, upto: int) -> None:
+    def compact(self, summary: str, upto: int, *, words: str = "", facts: str = "") -> None:
         """Puts a summary in place of the first `upto` messages, for the model."""
-        self._compacted = Compacted(summary, upto)
+        self._compacted = Compacted(summary, upto, words, facts)
+        self._summary = _summary_message(self._compacted)
         self._on_change(self._compacted)
 
     # ---------------------------------------------------------------------------------------------------------- prompt
@@ -331,6 +343,12 @@ class MessageManager:
         blocks = [block for message in self._messages for block in message.blocks]
         return [block.result for block in blocks if isinstance(block, ToolBlock) and block.result]
 
+    def result_of(self, tool_id: str) -> str:
+        """What a call has given back; empty if nothing yet."""
+        blocks = (block for message in reversed(self._messages) for block in message.blocks)
+        found = (block.result for block in blocks if isinstance(block, ToolBlock) and block.id == tool_id)
+        return next(found, None) or ""
+
     @property
     def number_of_calls(self) -> int:
         return len(self._call_ids)
@@ -344,3 +362,10 @@ class MessageManager:
             return []
         blocks = [block for message in self._messages for block in message.blocks]
         return [block for block in blocks if isinstance(block, ToolBlock) and block.result is None]
+
+
+def _summary_message(compacted: Compacted) -> Message:
+    summary = TextBlock(f"{SUMMARY_INTRODUCTION}\n\n{compacted.summary}", "model")
+    words = (TextBlock(compacted.words, "user"),) if compacted.words else ()
+    facts = (TextBlock(compacted.facts, "model"),) if compacted.facts else ()
+    return Message("user", (summary, *facts, *words))

@@ -15,7 +15,8 @@ In one that is not, or that starts `wave` as a process:
 Each request takes the next of the replies:
 
     "text"                    that answer, streamed word by word
-    Reply(...)                reasoning, text, calls in fragments, usage; its `gate` holds it, its `error` cuts it
+    Reply(...)                reasoning, text, calls in fragments, usage; its `gate` holds it, its `error` breaks it,
+                              its `cut` says why it ends early: "length" or "content_filter"
     Status(429, "slow down")  that status, body and headers
     Events([...])             a stream made by hand, see there: fragments, nonsense, pauses, a cut
     Whole("text")             one JSON body, also to a request that asked for a stream

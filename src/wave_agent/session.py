@@ -126,8 +126,8 @@ class Recorder:
                 self._write({"type": "system", "subtype": _SUBTYPES[type(block)], **_plain(block)})
             case ToolUpdated(block=block, ran=ran):
                 self._write(_result_line(block) | ({} if ran is None else msgspec.to_builtins(ran)))
-            case Compacted(summary=summary, upto=upto):
-                self._write({"type": "system", "subtype": "compact", "summary": summary, "upto": upto})
+            case Compacted():
+                self._write({"type": "system", "subtype": "compact", **msgspec.to_builtins(change)})
 
     def _release(self) -> list[Record]:
         waited, self._waiting = self._waiting or [], None
@@ -222,7 +222,8 @@ def _assistant_line(blocks: tuple[Block, ...]) -> Record:
         if isinstance(block, TextBlock):
             content.append({"type": "text", "text": block.content})
         elif isinstance(block, ReasoningBlock):
-            content.append({"type": "thinking", "thinking": block.content})
+            field = {"field": block.field} if block.field else {}
+            content.append({"type": "thinking", "thinking": block.content, **field})
         elif isinstance(block, ToolBlock):
             content.append({"type": "tool_use", "id": block.id, "name": block.name, "input": dict(block.parameters)})
     return {"type": "assistant", "message": {"role": "assistant", "content": content}}

@@ -127,6 +127,8 @@ def as_markdown(messages: tuple[Message, ...], title: str) -> str:
     for message in messages:
         for block in message.blocks:
             match block:
+                case TextBlock(source="model") if message.role == "user":
+                    pass  # the agent's own word to the model: a notice told the user
                 case TextBlock(content=content, source="user"):
                     parts.append(f"## You\n\n{content}")
                 case TextBlock(content=content, source="model"):

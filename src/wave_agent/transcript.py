@@ -181,8 +181,9 @@ class _Loader:
         elif subtype == "prompt_blocked":
             self.void.add(record.get("occasion"))
         elif subtype == "compact":
-            found = _sound(Compacted(record["summary"], record["upto"]))
-            self.compacted = Compacted(found.summary, max(0, min(found.upto, len(self.manager.messages))))
+            kept = (record.get("words", ""), record.get("facts", ""))
+            found = _sound(Compacted(record["summary"], record["upto"], *kept))
+            self.compacted = replace(found, upto=max(0, min(found.upto, len(self.manager.messages))))
 
     def result(self, link: Link | None, *, blank: bool) -> Resumed:
         # The order of the configuration, not that in which the hooks ended.
@@ -232,6 +233,6 @@ def _assistant_blocks(content: Any) -> Iterator[Block]:
         if part["type"] == "text":
             yield TextBlock(part["text"], "model")
         elif part["type"] == "thinking":
-            yield ReasoningBlock(part["thinking"])
+            yield ReasoningBlock(part["thinking"], part.get("field", ""))
         elif part["type"] == "tool_use":
             yield ToolBlock(part["id"], part["name"], part["input"])

@@ -4,7 +4,6 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -12,8 +11,9 @@ from msgspec.structs import replace
 from wave_agent.assembly import Foundation, Options, WindowFinder
 from wave_agent.briefing import Briefing
 from wave_agent.calls import CallRunner
-from wave_agent.compaction import Compactor, message_tokens
+from wave_agent.compaction import Compactor
 from wave_agent.credentials import without_credentials
+from wave_agent.errors import ModelError
 from wave_agent.events import Event
 from wave_agent.hooks.execution import HookRunner
 from wave_agent.hooks.manager import Deferred, HookManager, SessionFacts
@@ -23,11 +23,10 @@ from wave_agent.inside import Door, no_door
 from wave_agent.instructions import instructions
 from wave_agent.leftovers import Leftovers
 from wave_agent.loop import Parts
-from wave_agent.messages import EachOnce, MessageManager
+from wave_agent.messages import MessageManager
 from wave_agent.models.base import Model, ToolSpec
-from wave_agent.models.conversion import Converter
-from wave_agent.models.windows import estimate_tokens
-from wave_agent.permissions import Approver, PermissionMode
+from wave_agent.outgoing import Draft, Form, Images
+from wave_agent.permissions import Approver, Kind, PermissionMode
 from wave_agent.prompt import Session, mode_words, system_prompt
 from wave_agent.sandbox import Sandbox
 from wave_agent.surroundings import Surroundings, look_around
@@ -170,40 +169,54 @@ def make_parts(
     briefing: Briefing,
 ) -> Parts:
     specs = [ToolSpec(tool.name, tool.description, tool.schema()) for tool in tools]
+    draft = _draft(ground, model_name, lambda: briefing.text, specs, window)
     return Parts(
         messages=ground.messages,
         hooks=hooks,
         calls=calls,
         model=ground.model,
+        model_name=model_name,
         tools=specs,
-        tools_size=sum(estimate_tokens(f"{tool.description}{tool.schema}") for tool in specs),
         briefing=briefing,
         max_turns=ground.foundation.max_turns,
         emit=ground.emit,
-        converter=Converter(),
-        sizes=EachOnce(lambda message: (message_tokens(message),)),
         reports=lambda: [report for tool in tools for report in tool.reports()],
-        **_of_model(ground, hooks, calls, window, model_name),
+        draft=draft,
+        compactor=Compactor(
+            messages=ground.messages,
+            hooks=hooks,
+            model=ground.model,
+            draft=draft,
+            window=window,
+            edits=[tool.name for tool in tools if tool.kind is Kind.EDITS],
+            permission_mode=lambda: calls.mode.value,
+        ),
+        window=window,
     )
 
 
 def with_model(ground: Ground, parts: Parts, window: WindowFinder, model_name: str) -> Parts:
     """The same parts, for another model."""
-    return replace(parts, **_of_model(ground, parts.hooks, parts.calls, window, model_name))
+    form = parts.draft.form
+    draft = _draft(ground, model_name, form.system, form.tools, window)
+    return replace(
+        parts, model_name=model_name, window=window, draft=draft, compactor=parts.compactor.with_draft(draft, window)
+    )
 
 
-def _of_model(ground: Ground, hooks: HookManager, calls: CallRunner, window: WindowFinder, name: str) -> dict[str, Any]:
-    return {
-        "model_name": name,
-        "window": window,
-        "takes_images": window.takes_images,
-        "refuse_images": window.refuse_images,
-        "fold_user_messages": bool(ground.foundation.settings.models.get(name, {}).get("foldUserMessages")),
-        "compactor": Compactor(
-            messages=ground.messages,
-            hooks=hooks,
-            model=ground.model,
-            model_name=name,
-            permission_mode=lambda: calls.mode.value,
-        ),
-    }
+def _draft(
+    ground: Ground, model: str, system: Callable[[], str], tools: Sequence[ToolSpec], window: WindowFinder
+) -> Draft:
+    def refuse_images(error: ModelError) -> None:
+        window.refuse_images()
+        told = f"The server refused a request with images, so they are left out from now on. {error}"
+        ground.messages.add_notice_block(told)
+
+    form = Form(
+        model=model,
+        system=system,
+        tools=tools,
+        fold=bool(ground.foundation.settings.models.get(model, {}).get("foldUserMessages")),
+        images=Images(window.takes_images, refuse_images),
+    )
+    return Draft(form, lambda: ground.messages.for_model)

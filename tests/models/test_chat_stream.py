@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wave_agent.errors import ModelError
-from wave_agent.models.base import Delta, Reasoning, Text, ToolCall, Usage
+from wave_agent.models.base import CutShort, Delta, Reasoning, Text, ToolCall, Usage
 from wave_agent.models.chat_stream import AnswerReader
-from wave_agent.models.refusals import read_refusal, refuses_images, says_no_images
+from wave_agent.models.refusals import is_too_long, read_refusal, refuses_images, says_no_images, shorter
 from wave_agent.models.retries import Backoff, asked_wait
 from wave_agent.models.sse import MAX_EVENT, EventReader
 
@@ -91,14 +91,118 @@ def test_arguments_that_are_no_text(written: Any, expected: str) -> None:
         ({"content": "a"}, [Text("a")]),
         ({"content": None, "refusal": "I will not"}, [Text("I will not")]),
         ({"content": [{"type": "text", "text": "a"}, {"type": "thinking", "thinking": [{"text": "b"}]}]}, None),
-        ({"reasoning_content": "a", "reasoning": "a"}, [Reasoning("a")]),
-        ({"reasoning": "a"}, [Reasoning("a")]),
+        ({"reasoning_content": "a", "reasoning": "a"}, [Reasoning("a", "reasoning_content")]),
+        ({"reasoning": "a"}, [Reasoning("a", "reasoning")]),
         ({"reasoning": {"effort": 1}, "content": 7, "tool_calls": ["x", 1]}, []),
         ({"content": [{"type": "thinking", "thinking": "b"}, "x", {"type": "image"}]}, [Reasoning("b")]),
     ],
 )
 def test_where_text_and_reasoning_stand(delta: dict[str, Any], expected: list[Delta] | None) -> None:
     assert read(delta) == (expected if expected is not None else [Text("a"), Reasoning("b")])
+
+
+def ended(*chunks: dict[str, Any]) -> list[Delta]:
+    reader = AnswerReader()
+    shown = [delta for chunk in chunks for delta in reader.read(json.dumps(chunk))]
+    assert reader.finished
+    return [*shown, *reader.end()]
+
+
+@pytest.mark.parametrize(
+    ("word", "reason"),
+    [("length", "length"), ("MAX_TOKENS", "length"), ("model_length", "length"), ("content_filter", "content_filter")],
+)
+def test_an_answer_that_was_cut_says_why_after_everything_else(word: str, reason: Any) -> None:
+    assert ended({"choices": [{"delta": {"content": "a"}, "finish_reason": word}]}) == [Text("a"), CutShort(reason)]
+    counted = {"choices": [], "usage": {"prompt_tokens": 1, "completion_tokens": 2}}
+    whole = {"choices": [{"message": {"content": "a"}, "finish_reason": word}]}
+    assert ended(whole, counted) == [Text("a"), Usage(1, 2), CutShort(reason)]
+
+
+@pytest.mark.parametrize("word", ["stop", "tool_calls", "eos", "whatever"])
+def test_any_other_end_is_the_models_own(word: str) -> None:
+    assert ended({"choices": [{"delta": {"content": "a"}, "finish_reason": word}]}) == [Text("a")]
+
+
+def test_a_call_whose_arguments_may_be_missing_gets_none() -> None:
+    call = {"index": 0, "id": "a", "function": {"name": "Bash", "arguments": ""}}
+    chunk = {"choices": [{"delta": {"tool_calls": [call]}, "finish_reason": "length"}]}
+    assert ended(chunk) == [ToolCall("a", "Bash", ""), CutShort("length")]
+
+
+@pytest.mark.parametrize("word", ["error", "network_error", "insufficient_system_resource"])
+def test_an_end_that_is_the_servers_failure_is_an_error(word: str) -> None:
+    reader = AnswerReader()
+    reader.read(json.dumps({"choices": [{"delta": {}, "finish_reason": word}]}))
+    assert word in reader.error
+
+
+TOO_LONG = [
+    "This model's maximum context length is 8192 tokens. However, your messages resulted in 9000 tokens.",
+    "Your input exceeds the context window of this model. Please adjust your input and try again.",
+    "This model's maximum context length is 8192 tokens. However, you requested 9000 tokens (8000 in the messages,",
+    "The decoder prompt (length 9000) is longer than the maximum model length of 8192.",
+    "max_tokens must be at least 1, got -344.",
+    "the request exceeds the available context size. try increasing the context size or enable context shift",
+    "request (9000 tokens) exceeds the available context size (8192 tokens), try increasing it",
+    "Context size has been exceeded.",
+    "Requested tokens (9000) exceed context window of 8192",
+    "Trying to keep the first 9000 tokens when context the overflows. However, the model is loaded with context length",
+    "Reached context length of 8192 tokens with model (arch: gpt-oss) that does not currently support mid-generation",
+    "The number of tokens to keep from the initial prompt is greater than the context length",
+    "the input length exceeds the context length",
+    "prompt too long; exceeded max context length by 31 tokens",
+    "This endpoint's maximum context length is 8192 tokens. However, you requested about 9000 tokens",
+    "prompt is too long: 9000 tokens > 8192 maximum",
+    "input length and `max_tokens` exceed context limit: 9000 + 20000 > 8192",
+    "The input token count (9000) exceeds the maximum number of tokens allowed (8192).",
+    "Please reduce the length of the messages or completion.",
+    "Prompt contains 9000 tokens and 0 draft tokens, too large for model with 8192 maximum context length",
+    "This model's maximum prompt length is 8192 but the request contains 9000 tokens.",
+    "Invalid request: Your request exceeded model token limit: 8192 (requested: 9000)",
+    "invalid params, context window exceeds limit (2013)",
+    "The input (9000 tokens) is longer than the model's context length (8192 tokens).",
+    "context_length_exceeded",
+]
+
+
+@pytest.mark.parametrize("message", TOO_LONG)
+def test_what_servers_say_of_a_request_that_is_too_long(message: str) -> None:
+    assert is_too_long(message, 400)
+    assert not is_too_long(message, 401)
+    assert 1000 < shorter(10_000, 1000, message) < 10_000
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "max_tokens is too large: 100000. This model supports at most 16384 completion tokens.",
+        "Rate limit reached for gpt-4 on tokens per min (TPM): Limit 10000, Used 9000.",
+        "Conversation roles must alternate user/assistant/user/assistant/...",
+        "'messages.2' : property 'reasoning_content' is unsupported",
+        "Incorrect API key provided.",
+    ],
+)
+def test_other_refusals_are_not_taken_for_that(message: str) -> None:
+    assert not is_too_long(message, 400)
+
+
+def test_a_body_that_is_too_large_is_too_long_whatever_it_says() -> None:
+    assert is_too_long("", 413)
+
+
+@pytest.mark.parametrize(
+    ("message", "goal"),
+    [
+        ("no numbers", 10 + 0.6 * 990),
+        ("maximum context length is 500 tokens, you requested 1,000 tokens", 450),
+        ("maximum context length is 999 tokens, you requested 1000 tokens", 10 + 0.8 * 990),
+        ("the context length is only 300 tokens", 270),
+        ("context window exceeds limit (20)", 10 + 0.1 * 990),
+    ],
+)
+def test_the_numbers_of_a_refusal_say_how_much_shorter_it_has_to_get(message: str, goal: float) -> None:
+    assert shorter(1000, 10, message) == int(goal)
 
 
 def test_usage_is_told_once_and_tolerates_holes() -> None:

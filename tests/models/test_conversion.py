@@ -22,7 +22,14 @@ from wave_agent.messages import (
     TextBlock,
     ToolBlock,
 )
-from wave_agent.models.conversion import IMAGE_LEFT_OUT, NO_RESULT, convert_messages_for_api, has_images
+from wave_agent.models.conversion import (
+    IMAGE_LEFT_OUT,
+    NO_RESULT,
+    Converter,
+    Replay,
+    convert_messages_for_api,
+    has_images,
+)
 
 # Marks that random text never contains, so that finding one proves where it came from.
 USER_ONLY = "\u2620user-only\u2620"
@@ -360,3 +367,46 @@ def test_a_hooks_text_of_which_nobody_knows_the_hook_is_still_rid_of_controls() 
 
 def test_the_public_name_is_this_function() -> None:
     assert exported is convert_messages_for_api
+
+
+# ------------------------------------------------------------------------------------------------------------ reasoning
+
+
+def thought(text: str, *more: Block, field: str = "reasoning_content") -> Message:
+    return Message("assistant", (ReasoningBlock(text, field), *more))
+
+
+THINKING = [
+    Message("user", (TextBlock("one", "user"),)),
+    thought("old", TextBlock("done", "model")),
+    Message("user", (TextBlock("two", "user"),)),
+    thought("plan", ToolBlock("a", "Read", {}, "text", True)),
+    Message("user", (TextBlock("a hook's", "hook"),)),
+    Message("assistant", (TextBlock("no thought", "model"),)),
+    thought("only a thought"),
+    thought("not sent", TextBlock("x", "model"), field=""),
+]
+
+
+@pytest.mark.parametrize(
+    ("replay", "sent"),
+    [
+        (Replay.TURN, [None, "plan", None, None]),
+        (Replay.ALWAYS, ["old", "plan", "", ""]),
+        (Replay.NEVER, [None, None, None, None]),
+    ],
+)
+def test_reasoning_is_sent_back_as_far_as_the_server_wants_it(replay: Replay, sent: list[str | None]) -> None:
+    converted = Converter().convert(THINKING, replay=replay)
+    assert [one.get("reasoning_content") for one in converted if one["role"] == "assistant"] == sent
+    assert not any("reasoning_content" in one for one in converted if one["role"] != "assistant")
+
+
+def test_where_no_reasoning_came_none_is_sent() -> None:
+    converted = Converter().convert([Message("assistant", (TextBlock("x", "model"),))], replay=Replay.ALWAYS)
+    assert converted == [{"role": "assistant", "content": "x"}]
+
+
+def test_reasoning_goes_back_under_the_name_it_came_with() -> None:
+    converted = convert_messages_for_api([thought("hm <hook>", TextBlock("x", "model"), field="reasoning")])
+    assert converted == [{"role": "assistant", "content": "x", "reasoning": "hm &lt;hook>"}]

@@ -107,7 +107,12 @@ async def test_a_finished_answer_survives_a_broken_end() -> None:
 async def test_a_server_that_does_not_stream_is_understood() -> None:
     reply = Reply("Hi there", [call("Read")], "Hm", Usage(1, 2))
     async with RecordingModelServer([Whole(reply)]) as server, client(server.base_url) as model:
-        assert await answer(model) == [Reasoning("Hm"), Text("Hi there"), *reply.tool_calls, Usage(1, 2)]
+        assert await answer(model) == [
+            Reasoning("Hm", "reasoning_content"),
+            Text("Hi there"),
+            *reply.tool_calls,
+            Usage(1, 2),
+        ]
 
 
 async def test_what_the_server_refuses_is_left_out_from_then_on() -> None:

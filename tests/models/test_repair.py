@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from wave_agent.models.repair import calls_in_text, repair_arguments
+from wave_agent.models.repair import calls_in_text, is_call_attempt, repair_arguments
 
 CORPUS = json.loads(Path(__file__).with_name("repair_corpus.json").read_text(encoding="utf-8"))
 REQUIRED = {"Bash": ["command"], "Read": ["file_path"], "Write": ["file_path", "content"], "Todo": []}
@@ -50,6 +50,45 @@ def test_no_call_of_the_corpus_survives_as_a_quotation(case: dict[str, Any]) -> 
     assert calls_in_text(text, REQUIRED, REQUIRED, seen=[f"before\n{text}\nafter"]) == (text, [])
 
 
+NO_ATTEMPT = re.compile(
+    r"example|prose|contains|printed|repeated|quotation|code|backticks|reasoning|warning|intention|doctest"
+)
+ATTEMPT = re.compile(r"too many|cut off$|names in the tag|tools? (is|that is) not known|invented|without JSON")
+
+
+@pytest.mark.parametrize("case", [case for case in cases("calls") if not case.values[0]["calls"]])
+def test_an_answer_that_meant_to_call_is_told_from_one_that_speaks_of_calls(case: dict[str, Any]) -> None:
+    if "seen_texts" in case or case["name"] in {"JSON in front of prose", "a file's text that is cut off"}:
+        return
+    if NO_ATTEMPT.search(case["name"]) and "mark of reasoning" not in case["name"]:
+        assert not is_call_attempt(case["text"], REQUIRED)
+    if ATTEMPT.search(case["name"]):
+        assert is_call_attempt(case["text"], REQUIRED)
+
+
+@pytest.mark.parametrize(
+    ("text", "cut", "attempt"),
+    [
+        ('{"name": "Bash", "arguments": {"command": "ls" "timeout": 3}}', False, True),
+        ('```json\n{"name": "Bash", "arguments": {"command": ls}}\n```', False, True),
+        ('{"name": "Bash", "arguments": {}}', False, False),
+        ('{"name": "Bash", "arguments": {}}', True, True),
+        ('{"name": "Bash", "version": 5', False, False),
+        ('{"name": "Shell", "arguments": {', False, False),
+        ('Listing now.\n<tool_call>{"name": "Bash", "argum', True, True),
+        ('Listing now.\n<tool_call>{"name": "Bash", "argum', False, False),
+        ("Action: none is needed", False, False),
+        ("<function=Bash>\n<parameter=command>ls", False, True),
+        ("", False, False),
+        ("<think>Hm.</think>", False, False),
+        ("{" * 100_000 + '"Bash" "arguments"', False, False),
+        ('{"name": "Bash", "arguments": ' + "[" * 100_000, False, True),
+    ],
+)
+def test_what_looks_like_a_call(text: str, cut: bool, attempt: bool) -> None:
+    assert is_call_attempt(text, REQUIRED, cut=cut) is attempt
+
+
 PIECES = [piece for case in CORPUS["calls"] for piece in re.findall(r"\w+|\s+|[^\w\s]+", case["text"])]
 MODEL_TEXT = st.text() | st.lists(st.sampled_from(sorted(set(PIECES))), max_size=40).map("".join)
 JSON_VALUES = st.recursive(
@@ -73,6 +112,7 @@ JSON_OBJECTS = st.dictionaries(st.text(), JSON_VALUES, max_size=5)
 @example("``````")
 @example("Bash(")
 def test_no_text_raises(text: str) -> None:
+    is_call_attempt(text, REQUIRED)
     read = repair_arguments(text)
     assert read is None or isinstance(read, dict)
     prose, calls = calls_in_text(text, REQUIRED, REQUIRED)

@@ -1,7 +1,7 @@
 """The seam between the agent and whatever answers it."""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from msgspec import Struct
 
@@ -33,6 +33,8 @@ class Reasoning(Struct, frozen=True):
     """A piece of what the model thinks aloud."""
 
     text: str
+    field: str = ""
+    """The field of a message in which the server sent it, and takes it back. Empty: it is not sent back."""
 
 
 class ToolCall(Struct, frozen=True):
@@ -41,6 +43,13 @@ class ToolCall(Struct, frozen=True):
     id: str
     name: str
     arguments: str
+
+
+class CutShort(Struct, frozen=True):
+    """The answer ended before the model was done. Comes after everything else of it."""
+
+    reason: Literal["length", "content_filter"]
+    """It reached the output limit, or the server's content filter stopped it."""
 
 
 class Usage(Struct, frozen=True):
@@ -58,7 +67,7 @@ class Retry(Struct, frozen=True):
     seconds: float
 
 
-Delta = Text | Reasoning | ToolCall | Usage | Retry
+Delta = Text | Reasoning | ToolCall | CutShort | Usage | Retry
 
 
 class Model(Protocol):

@@ -26,7 +26,7 @@ def _calls(calls: Sequence[ToolCall]) -> list[dict[str, Any]]:
 
 
 def _finish(reply: Reply) -> str:
-    return "tool_calls" if reply.tool_calls else "stop"
+    return reply.cut or ("tool_calls" if reply.tool_calls else "stop")
 
 
 def _usage(usage: Usage) -> dict[str, int]:

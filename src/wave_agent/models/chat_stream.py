@@ -2,24 +2,43 @@
 
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal, cast
 
 import msgspec
 
-from wave_agent.models.base import Delta, Reasoning, Text, ToolCall, Usage
+from wave_agent.models.base import CutShort, Delta, Reasoning, Text, ToolCall, Usage
+
+_ENDS: Mapping[str, Literal["length", "content_filter"]] = {
+    "length": "length",
+    "max_tokens": "length",
+    "max_output_tokens": "length",
+    "model_length": "length",
+    "model_context_window_exceeded": "length",
+    "content_filter": "content_filter",
+    "safety": "content_filter",
+    "sensitive": "content_filter",
+    "recitation": "content_filter",
+    "prohibited_content": "content_filter",
+}
+"""Reasons for the end of an answer, in lower case, that mean that some of it is missing. Any other is its own end."""
+_BROKEN = frozenset({"error", "abort", "network_error", "insufficient_system_resource"})
+"""Reasons that mean that the server failed while it answered."""
+_REASONING = ("reasoning_content", "reasoning")
 
 
 class AnswerReader:
     """Reads one answer, piece by piece.
 
     Text and reasoning are given as they come. Calls come in fragments and are given whole, by `end()`. A call without
-    an id gets one; one without arguments gets an empty object; broken arguments stay what they are.
+    an id gets one; one without arguments gets an empty object, unless they may be missing because the answer was cut;
+    broken arguments stay what they are.
     """
 
     def __init__(self) -> None:
         self.finished = False
-        """The model said why it stopped: nothing of the answer is missing."""
+        """The model said why it stopped: nothing more will come."""
+        self._cut: CutShort | None = None
         self.pieces = 0
         """How many pieces could be read."""
         self.unreadable = ""
@@ -77,26 +96,33 @@ class AnswerReader:
         return [delta for choice in choices if not choice.get("index") for delta in self._choice(choice)]
 
     def end(self) -> list[Delta]:
-        """The calls, and what the answer cost."""
+        """The calls, what the answer cost, and whether it was cut short."""
         calls: list[Delta] = []
         seen: set[str] = set()
         for call in self._calls:
             identity = call.id if call.id and call.id not in seen else f"call_{os.urandom(9).hex()}"
             seen.add(identity)
-            calls.append(ToolCall(identity, call.name, "".join(call.arguments) or "{}"))
-        return calls if self._usage is None else [*calls, self._usage]
+            calls.append(ToolCall(identity, call.name, "".join(call.arguments) or ("" if self._cut else "{}")))
+        return [*calls, *(one for one in (self._usage, self._cut) if one is not None)]
 
     def _choice(self, choice: dict[str, Any]) -> Iterable[Delta]:
         message = _object(choice.get("delta")) or _object(choice.get("message"))
-        self.finished = self.finished or bool(choice.get("finish_reason"))
         self.error = self.error or choice.get("error")
-        reasoning = message.get("reasoning_content") or message.get("reasoning")
-        if reasoning and isinstance(reasoning, str):
-            yield Reasoning(reasoning)
+        self._end_with(_text(choice.get("finish_reason")))
+        field = next((field for field in _REASONING if _text(message.get(field))), None)
+        if field is not None:
+            yield Reasoning(message[field], field)
         yield from _content(message.get("content"))
         yield from _content(message.get("refusal"))
         for fragment in _objects(message.get("tool_calls")):
             self._fragment(fragment)
+
+    def _end_with(self, reason: str) -> None:
+        self.finished = self.finished or bool(reason)
+        if reason.lower() in _BROKEN:
+            self.error = self.error or f'it ended the answer with the reason "{reason}"'
+        elif (why := _ENDS.get(reason.lower())) is not None:
+            self._cut = CutShort(why)
 
     def _fragment(self, fragment: dict[str, Any]) -> None:
         function = _object(fragment.get("function"))

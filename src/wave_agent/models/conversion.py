@@ -2,13 +2,26 @@
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from enum import Enum
 from itertools import chain
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
-from wave_agent.messages import BLOCKED, DENIED, HARNESS, NOT_RUN, EachOnce, Message, Origin, TextBlock, ToolBlock
+from wave_agent.messages import (
+    BLOCKED,
+    DENIED,
+    HARNESS,
+    NOT_RUN,
+    EachOnce,
+    Message,
+    Origin,
+    ReasoningBlock,
+    TextBlock,
+    ToolBlock,
+)
 from wave_agent.text import strip_controls
 
 # Possessive: whoever writes a tag with a thousand blanks in it must not make us try them all again and again.
@@ -21,14 +34,32 @@ IMAGE_LEFT_OUT = "[An image that a tool has read is left out here. Read it again
 NO_RESULT = "This call was interrupted and has no result."
 
 
+class Replay(Enum):
+    """Which of the model's reasoning is sent back to it."""
+
+    TURN = "that of the turn that runs"
+    ALWAYS = "all of it, and an empty one where there is none"
+    NEVER = "none"
+
+
+class _Sent(Struct, frozen=True):
+    """One message of a request."""
+
+    body: dict[str, Any]
+    begins: bool = False
+    """A turn begins with it."""
+    reasoning: Mapping[str, str] = {}
+    """Under the name of its field."""
+
+
 def convert_messages_for_api(
     messages: Iterable[Message], *, system: str | None = None, fold: bool = False, images: bool = False
 ) -> list[dict[str, Any]]:
     """The conversation in the chat format. `fold` joins user messages in a row, for templates that want turns.
     `images`: the model takes them; otherwise it is told where one was.
 
-    Each call is followed by its result, in call order; error, notice and reasoning blocks are left out, and messages
-    that are left empty with them.
+    Each call is followed by its result, in call order; error and notice blocks and reasoning of earlier turns are left
+    out, and messages that are left empty with them.
     """
     return _whole(list(chain.from_iterable(map(_converted, messages))), system, fold=fold, images=images)
 
@@ -40,35 +71,63 @@ class Converter:
         self._each = EachOnce(_converted)
 
     def convert(
-        self, messages: Sequence[Message], *, system: str | None = None, fold: bool = False, images: bool = False
+        self,
+        messages: Sequence[Message],
+        *,
+        system: str | None = None,
+        fold: bool = False,
+        images: bool = False,
+        replay: Replay = Replay.TURN,
     ) -> list[dict[str, Any]]:
-        return _whole(self._each(messages), system, fold=fold, images=images)
+        return _whole(self._each(messages), system, fold=fold, images=images, replay=replay)
 
 
 def has_images(messages: Iterable[Message]) -> bool:
     return any(isinstance(block, ToolBlock) and block.images for message in messages for block in message.blocks)
 
 
-def _whole(converted: list[dict[str, Any]], system: str | None, *, fold: bool, images: bool) -> list[dict[str, Any]]:
+def _whole(
+    sent: list[_Sent], system: str | None, *, fold: bool, images: bool, replay: Replay = Replay.TURN
+) -> list[dict[str, Any]]:
+    converted = _with_reasoning(sent, replay)
     if not images:
         converted = [_without_images(message) for message in converted]
     if system:
         converted.insert(0, {"role": "system", "content": system})
-    return _folded(converted) if fold else converted
+    return folded(converted) if fold else converted
 
 
-def _converted(message: Message) -> list[dict[str, Any]]:
-    return _assistant(message) if message.role == "assistant" else _user(message)
+def _with_reasoning(sent: Sequence[_Sent], replay: Replay) -> list[dict[str, Any]]:
+    fields = [field for one in sent for field in one.reasoning]
+    if replay is Replay.NEVER or not fields:
+        return [one.body for one in sent]
+    if replay is Replay.ALWAYS:
+        absent = {fields[-1]: ""}
+        return [
+            {**one.body, **(one.reasoning or absent)} if one.body["role"] == "assistant" else one.body for one in sent
+        ]
+    start = max((at for at, one in enumerate(sent) if one.begins), default=0)
+    return [{**one.body, **one.reasoning} if at >= start else one.body for at, one in enumerate(sent)]
 
 
-def _folded(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    folded: list[dict[str, Any]] = []
+def _converted(message: Message) -> list[_Sent]:
+    if message.role == "user":
+        return [_Sent(body, message.is_prompt) for body in _user(message)]
+    thoughts = [block for block in message.blocks if isinstance(block, ReasoningBlock) and block.field]
+    reasoning = {block.field: _for_model(block.content, None) for block in thoughts}
+    first, *results = _assistant(message) or [None]
+    return [] if first is None else [_Sent(first, reasoning=reasoning), *map(_Sent, filter(None, results))]
+
+
+def folded(messages: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """With user messages in a row joined."""
+    found: list[dict[str, Any]] = []
     for message in messages:
-        if folded and message["role"] == "user" == folded[-1]["role"]:
-            folded[-1] = {"role": "user", "content": _joined(folded[-1]["content"], message["content"])}
+        if found and message["role"] == "user" == found[-1]["role"]:
+            found[-1] = {"role": "user", "content": _joined(found[-1]["content"], message["content"])}
         else:
-            folded.append(message)
-    return folded
+            found.append(message)
+    return found
 
 
 def _joined(first: str | list[Any], second: str | list[Any]) -> str | list[Any]:

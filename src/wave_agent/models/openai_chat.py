@@ -13,7 +13,16 @@ from wave_agent.errors import ModelError
 from wave_agent.models.base import Delta, ModelRequest, Retry, Text
 from wave_agent.models.chat_stream import AnswerReader
 from wave_agent.models.probe import Probe
-from wave_agent.models.refusals import Refusal, advice, hiding, one_line, read_refusal, refusal_in, says_no_images
+from wave_agent.models.refusals import (
+    Refusal,
+    advice,
+    hiding,
+    is_too_long,
+    one_line,
+    read_refusal,
+    refusal_in,
+    says_no_images,
+)
 from wave_agent.models.retries import RETRIED_STATUSES, Backoff, Failure, asked_wait
 from wave_agent.models.routes import chat_endpoint, proxy_for
 from wave_agent.models.sse import EventReader
@@ -229,17 +238,19 @@ class OpenAIChatModel:
     def _error_in_stream(self, error: Any) -> Failure:
         refusal = refusal_in({"error": error})
         status = int(refusal.code) if refusal.code.isdigit() else None
-        again = status is None or status in RETRIED_STATUSES
-        return Failure(f"{self._endpoint.shown} reported an error: {_clause(refusal)}", again=again, status=status)
+        clause = _clause(refusal)
+        again = (status is None or status in RETRIED_STATUSES) and not is_too_long(clause, status)
+        return Failure(f"{self._endpoint.shown} reported an error: {clause}", again=again, status=status)
 
     def _refused(self, response: "Response", refusal: Refusal, model: str) -> Failure:
         status = response.status
-        reason = f"{self._endpoint.shown} answered {status}: {_clause(refusal)}"
+        clause = _clause(refusal)
+        reason = f"{self._endpoint.shown} answered {status}: {clause}"
         if 300 <= status < 400:
             target = one_line(response.headers.get("location", "elsewhere"))
             return Failure(f"{reason} (it points to {target})", again=False, advice="Check the base URL.")
         final = refusal.code == "insufficient_quota" or says_no_images(refusal.message)  # llama.cpp: with status 500
-        again = status in RETRIED_STATUSES and not final
+        again = status in RETRIED_STATUSES and not final and not is_too_long(clause, status)
         hint = advice(status, model, has_key=bool(self._key))
         wait = asked_wait(response.headers, self._now())
         return Failure(reason, again=again, advice=hint, status=status, wait=wait)
@@ -261,7 +272,10 @@ class OpenAIChatModel:
 
 
 def _clause(refusal: Refusal) -> str:
-    return refusal.message.rstrip(" .") or "no reason given"
+    clause = refusal.message.rstrip(" .") or "no reason given"
+    # Some say it in the code alone.
+    coded = is_too_long(refusal.code) and not is_too_long(clause)
+    return f"{clause} ({refusal.code})" if coded else clause
 
 
 def _body(request: ModelRequest, dialect: _Dialect) -> bytes:

@@ -12,6 +12,62 @@ from wave_agent.text import strip_controls
 _MAX_MESSAGE = 500
 _SHORTEST_SECRET = 8
 """Shorter keys are words like `EMPTY` and `ollama`, which local servers are given: hiding those would hide text."""
+_OVERLONG_STATUSES = frozenset({None, 400, 413, 422, 500})
+"""LM Studio reports it with status 200, in the stream; llama.cpp also with 500."""
+_OVERLONG = re.compile(
+    r"context[_ ](length|window|size|limit).{0,40}(exceed|overflow|is only|too small)"
+    r"|(exceed|longer than|greater than|larger than|overflow|reached).{0,60}context"
+    r"|(maximum|max|model.s|available) (context|prompt|input|model|sequence)[_ ](length|window|size)"
+    r"|exceed_context_size|context_length_exceeded|max_prompt_tokens_exceeded|n_keep.{0,20}n_ctx"
+    r"|context the overflows|context overflow"
+    r"|(prompt|input|request|conversation|messages?) (is |are |was )?too (long|large)"
+    r"|(prompt|input)( token count)?.{0,30}exceeds? (the )?(max|limit)"
+    r"|exceeded model token limit|too many (input )?tokens|too large for model"
+    r"|reduce (the length|your (prompt|message|input))|provide a shorter input"
+    r"|request entity too large|range of input length|input tokens exceed"
+    r"|tokens in the prompt cannot exceed|must have less than \d+ tokens|max_tokens must be at least 1, got -",
+    re.IGNORECASE,
+)
+"""What OpenAI, vLLM, llama.cpp, Ollama, LM Studio, OpenRouter and their like say of a request that is too long."""
+_NUMBER = r"(\d[\d,_.]*\d)"
+_LIMIT = re.compile(
+    r"(?:length|window|size|limit|maximum|n_ctx|allowed)(?: is| of| to)?(?: only)?[ :(=]{1,3}"
+    + _NUMBER
+    + r"|> ?"
+    + _NUMBER
+    + r" maximum",
+    re.IGNORECASE,
+)
+_ASKED = re.compile(
+    r"(?:requested(?: about)?|resulted in|passed|keep the first|too long:|contains|request|count(?: of)?|input) ?\(?"
+    + _NUMBER,
+    re.IGNORECASE,
+)
+
+
+def is_too_long(message: str, status: int | None = None) -> bool:
+    """The server refuses the request for its length: a shorter one may do."""
+    if status == 413:
+        return True
+    return status in _OVERLONG_STATUSES and _OVERLONG.search(message) is not None
+
+
+def shorter(size: int, fixed: int, message: str) -> int:
+    """To what size a request of `size` should shrink, by what the server says of it. `fixed` of it cannot shrink.
+
+    Always to less, and never to less than a tenth of the rest at once: the numbers may be of something else.
+    """
+    limit, asked = _number(_LIMIT.search(message)), _number(_ASKED.search(message))
+    rest = size - fixed
+    goal = fixed + 0.6 * rest
+    if limit:
+        goal = min(fixed + 0.8 * rest, size * 0.9 * limit / asked) if limit < asked else min(goal, 0.9 * limit)
+    return int(max(goal, fixed + 0.1 * rest))
+
+
+def _number(found: "re.Match[str] | None") -> int:
+    digits = re.sub(r"\D", "", next(filter(None, found.groups()), "")) if found else ""
+    return int(digits) if digits else 0
 
 
 _NO_IMAGES = re.compile(

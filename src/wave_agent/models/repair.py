@@ -5,6 +5,7 @@ run a command, or write a file, that nobody asked for. So a string that is cut o
 are never sorted out, and a call in an answer counts only where the answer ends with it.
 """
 
+import json
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
@@ -55,6 +56,31 @@ def calls_in_text(
             return text, []
         calls.append((name, arguments))
     return prose.strip(), calls
+
+
+def is_call_attempt(text: str, known: Collection[str], *, cut: bool = False) -> bool:
+    """The answer is a call, or announces one and ends with it, in a form that could not be read.
+
+    `cut`: the answer is not complete, and no call in it was read.
+    """
+    whole = unfenced(_after_reasoning(text).strip())
+    opens = _OPENS.search(whole)
+    if opens is not None:
+        before, after = whole[: opens.end()], whole[opens.end() :]
+        line = _last_line(before)
+        meant = not before.strip() or ((cut or _INTENDS.search(line) is not None) and not _is_quoting(line))
+        return meant and (_UNMISTAKABLE.match(after) is not None or any(name in after[:200] for name in known))
+    if not whole.startswith(("{", "[")) or not any(f'"{name}"' in whole[:200] for name in known):
+        return False
+    return any(f'"{key}"' in whole for key in _ARGUMENTS) and (cut or not _is_json(whole))
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 def _flat(text: str) -> str:
@@ -113,6 +139,9 @@ _OPENS = re.compile(
 )
 """Where calls may begin. Tags and words begin a line or a sentence; a model's own tokens stand anywhere."""
 _BETWEEN = re.compile(rf"(?:\s|{_FRAME}|</(?:\w+:)?\w+_?calls?>|</s>|<\|(?:im_end|eo[tm]_id|end|call|stop|start)\|>)*")
+
+_UNMISTAKABLE = re.compile(r"<\|?(?:\w+:)?(?:tool_?call|function_?call)|\[TOOL_CALLS\]|<｜tool|```(?:tool_|function_)")  # noqa: RUF001
+"""Openings that stand for nothing else, whatever follows."""
 
 _HARMONY = "<|channel|>analysis<|message|>"
 _REASONING = (("<think>", "</think>"), ("<thinking>", "</thinking>"), ("[THINK]", "[/THINK]"), (_HARMONY, "<|end|>"))

@@ -5,11 +5,11 @@ import json
 import os
 import re
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from msgspec import Struct
 
-from wave_agent.models.base import Delta, ModelRequest, Reasoning, Text, ToolCall, Usage
+from wave_agent.models.base import CutShort, Delta, ModelRequest, Reasoning, Text, ToolCall, Usage
 
 
 class Reply(Struct, frozen=True):
@@ -23,6 +23,8 @@ class Reply(Struct, frozen=True):
     """Nothing is streamed before this is set: a test can look at the agent while it waits."""
     error: Exception | None = None
     """Raised after all of the above: a stream that breaks after it has begun."""
+    cut: Literal["length", "content_filter"] | None = None
+    """The answer ends here, though the model was not done: it reached the output limit, say."""
 
 
 Answer = Reply | str | Exception
@@ -96,4 +98,5 @@ def _deltas(reply: Reply) -> list[Delta]:
     shown: list[Delta] = [Reasoning(piece) for piece in pieces(reply.reasoning)]
     shown += [Text(piece) for piece in pieces(reply.text)]
     shown += reply.tool_calls
-    return shown if reply.usage is None else [*shown, reply.usage]
+    shown += [] if reply.usage is None else [reply.usage]
+    return shown if reply.cut is None else [*shown, CutShort(reply.cut)]

@@ -100,6 +100,8 @@ class Tool(ABC):
     """It touches only what this session has started, so it runs without consent in every mode."""
     path_fields: ClassVar[tuple[str, ...]] = ()
     """Input fields with a path: made absolute before any hook sees them."""
+    polls: ClassVar[bool] = False
+    """It looks how something else gets on: the same call again and again, with the same result, is fine."""
     Input: ClassVar[type[Struct]]
 
     @abstractmethod

@@ -24,6 +24,7 @@ class BashOutput(Tool):
     description: ClassVar[str] = "What a background command has printed since the last look, and whether it still runs."
     kind: ClassVar[Kind] = Kind.READS
     own: ClassVar[bool] = True
+    polls: ClassVar[bool] = True
     Input: ClassVar[type[Struct]] = BashOutputInput
 
     def __init__(self, shells: Shells) -> None:

@@ -1,0 +1,22 @@
+"""Answers that were cut and went on."""
+
+import pytest
+
+from wave_agent.answers import joined
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "whole"),
+    [
+        ("The answer is for", "ty-two.", "The answer is forty-two."),
+        ("One. ", "Two.", "One. Two."),
+        ("One.", "Two.", "One. Two."),
+        ("One", " two", "One two"),
+        ("def f(x):", "\n    return x", "def f(x):\n    return x"),
+        ("The quick brown fox", "quick brown fox jumps.", "The quick brown fox jumps."),
+        ("a, b", "b, c", "a, bb, c"),
+        ("All.", "", "All."),
+    ],
+)
+def test_what_the_model_went_on_with_is_joined(before: str, after: str, whole: str) -> None:
+    assert joined(before, after) == whole

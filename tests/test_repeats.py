@@ -1,0 +1,41 @@
+"""When a model goes round in circles."""
+
+from wave_agent.repeats import GIVEN_UP, Repeats
+
+
+def after(*calls: tuple[str, str]) -> Repeats:
+    repeats = Repeats()
+    for name, result in calls:
+        repeats.note(name, {"b": 1, "a": 2}, result)
+    return repeats
+
+
+def test_the_same_call_with_the_same_result_counts() -> None:
+    assert Repeats().times() == 0
+    assert Repeats().before("Read", {}) == 0
+    assert after(("Read", "x")).times() == 1
+    repeats = after(("Read", "x"), ("Read", "x"), ("Read", "x"))
+    assert repeats.times() == 3
+    assert repeats.before("Read", {"a": 2, "b": 1}) == 3
+    assert repeats.before("Read", {"a": 3, "b": 1}) == 0
+    assert repeats.before("Bash", {"a": 2, "b": 1}) == 0
+
+
+def test_another_result_or_another_call_begins_anew() -> None:
+    assert after(("Read", "x"), ("Read", "x"), ("Read", "y")).times() == 1
+    assert after(("Read", "x"), ("Bash", "y"), ("Read", "x")).times() == 1
+
+
+def test_a_cycle_of_several_calls_counts_too() -> None:
+    cycle = [("Edit", "failed"), ("Bash", "red")]
+    repeats = after(*cycle * 3)
+    assert repeats.times() == 3
+    assert repeats.before("Edit", {"b": 1, "a": 2}) == 3
+    assert repeats.before("Bash", {"b": 1, "a": 2}) == 1
+
+
+def test_a_call_that_was_not_run_again_goes_on_with_the_row() -> None:
+    repeats = after(*[("Read", "x")] * 4)
+    for _ in range(GIVEN_UP):
+        repeats.note_refused("Read", {"b": 1, "a": 2})
+    assert repeats.times() >= GIVEN_UP
