@@ -124,12 +124,14 @@ async def test_a_long_conversation_does_not_fill_the_request_for_the_summary(tmp
 
 async def test_prompts_alone_are_not_summarised(tmp_path: Path):
     (tmp_path / "log").write_text("line\n" * 4000)
-    model = ScriptedModel([Reply(tool_calls=[call("Read", file_path="log")]), "done"])
+    reads = [call("Read", file_path="log", offset=offset) for offset in (1, 301, 601, 901, 1201)]
+    model = ScriptedModel([Reply(tool_calls=reads), "done"])
     async with await agent(tmp_path, model) as wave:
         result = await wave.send_message("Read the log.")
     assert (result.status, result.turns) == ("completed", 2)
     assert model.requests[1].messages[1]["content"] == "Read the log."
-    assert "characters left out here" in model.requests[1].messages[-1]["content"]
+    results = [message["content"] for message in model.requests[1].messages[-len(reads) :]]
+    assert any("characters left out here" in content for content in results)
 
 
 async def test_an_overlong_summary_request_is_shortened_as_often_as_needed(tmp_path: Path):

@@ -105,7 +105,7 @@ def test_a_hook_can_withhold_an_image(pictured: Project) -> None:
     assert base64.b64encode(PICTURE).decode() not in Path(json.loads(done.stdout)["transcript_path"]).read_text()
 
 
-async def test_a_summary_is_made_without_the_images(tmp_path: Path) -> None:
+async def test_images_that_do_not_fit_are_left_out_of_a_summary(tmp_path: Path) -> None:
     (tmp_path / "a.png").write_bytes(PICTURE)
     model = ScriptedModel([Reply(tool_calls=[call("Read", file_path="a.png")]), "Black.", "A summary.", "Yes."])
     settings = {"models": {"m": {"images": True, "contextWindow": 1000}}}
@@ -115,7 +115,7 @@ async def test_a_summary_is_made_without_the_images(tmp_path: Path) -> None:
         await agent.compact()
         await agent.send_message("Sure?")
     assert "data:image/png" not in str(model.requests[2].messages)
-    assert "An image that a tool has read is left out here" in str(model.requests[2].messages)
+    assert "Its image was left out here" in str(model.requests[2].messages)
     assert "data:image/png" not in str(model.requests[3].messages)
 
 
