@@ -29,6 +29,7 @@ from wave_agent.testing import RecordingModelServer, Reply, call
 
 WAVE = str(Path(sysconfig.get_path("scripts")) / "wave")
 INTERRUPTED = "Interrupted by the user before it was done."
+NOT_BEGUN = "Not run: the turn was interrupted before this call began."
 
 needs_proc = pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="looks at processes through /proc")
 
@@ -146,7 +147,7 @@ async def test_an_interrupt_between_two_calls_keeps_the_first_and_does_not_begin
     assert (world.exists("first"), world.exists("second")) == (True, False)
     assert result.status == "interrupted"
     assert [block.success for block in tools(agent)] == [True, False]
-    assert saved_results(agent)[1] == INTERRUPTED
+    assert saved_results(agent)[1] == NOT_BEGUN
     assert (await agent.send_message("again")).status == "completed"
     assert len(world.told_model()) == 2
 
@@ -426,7 +427,7 @@ async def test_a_hook_that_terminates_the_agent_ends_it_in_order(world: Served):
     assert len(world.log("guard")) == 1
     assert not world.exists()
     assert (done.returncode, "Traceback" in done.stderr) == (143, False)
-    assert [part["content"] for part in results_in(lines_on_disk(world))] == [INTERRUPTED]
+    assert [part["content"] for part in results_in(lines_on_disk(world))] == [NOT_BEGUN]
 
 
 @pytest.mark.skipif(shutil.which("setsid") is None, reason="gives the agent a terminal by setsid")
@@ -578,8 +579,8 @@ def heard(event):
         limit(threading.active_count() + spare if event.parameters["todos"] == [] else None)
 
 async def main():
-    async with await Agent.create(workdir=project, base_url=url, model="m", trust=True,
-                                  callbacks={"on_event": heard}) as agent:
+    async with await Agent.create(workdir=project, base_url=url, model="m", trust=True, system_prompt="",
+                                  callbacks={"on_event": heard}) as agent:  # ours would leave a thread to use again
         result = await agent.send_message("go")
         print(json.dumps({"status": result.status, "let_through": result.hooks_failed_open,
                           "failures": [run.failure for run in result.hooks], "messages": str(agent.messages)}))

@@ -13,7 +13,7 @@ from wave_agent.prompt import Session, mode_in, mode_words, session_words, syste
 from wave_agent.surroundings import Surroundings
 from wave_agent.testing import ScriptedModel
 
-SESSION = Session(project_dir="/work/shop", shell="/usr/bin/bash")
+SESSION = Session(project_dir="/srv/shop", shell="/usr/bin/bash")
 NOWHERE = Surroundings()
 
 
@@ -28,7 +28,7 @@ def facts(**around: Any) -> list[str]:
 def test_the_facts_are_those_of_this_session() -> None:
     around = {"branch": "main", "changed": 3, "names": ("src/", "README.md"), "more": "12 more"}
     assert facts(**around) == [
-        "Project directory: /work/shop",
+        "Project directory: /srv/shop",
         "Git branch: main, 3 changed files",
         "Top level: src/, README.md, and 12 more",
         "System: Linux, shell bash",
@@ -44,8 +44,8 @@ def test_what_is_not_known_is_left_out() -> None:
 
 
 def test_another_working_directory_is_named() -> None:
-    session = Session(project_dir="/work/shop", working_dir="/work/shop/api", shell="/bin/sh")
-    assert "Working directory: /work/shop/api\nSystem: Linux, shell sh" in prompt(session)
+    session = Session(project_dir="/srv/shop", working_dir="/srv/shop/api", shell="/bin/sh")
+    assert "Working directory: /srv/shop/api\nSystem: Linux, shell sh" in prompt(session)
 
 
 def test_no_mark_of_hooks_is_shown_that_a_model_could_imitate() -> None:

@@ -468,6 +468,7 @@ class CallRunner:
         What was put in the place of a result is left as it is: then the notes follow the results of the batch.
         """
         if notes and not replaced:
+            ran = None if ran is None else replace(ran, own_length=len(result.content))
             result = replace(result, content="\n\n".join([result.content, *(note.content for note in notes)]))
             notes = ()
         self._finish(call, result, error=error, origin=origin, ran=ran)

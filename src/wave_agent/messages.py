@@ -183,11 +183,13 @@ class BlockAdded(Struct, frozen=True):
     block: ErrorBlock | NoticeBlock
 
 
-class Ran(Struct, frozen=True):
+class Ran(Struct, frozen=True, omit_defaults=True):
     """When a tool itself ran, without the hooks around it."""
 
     started: str
     duration_ms: float
+    own_length: int | None = None
+    """How many characters of the result the tool wrote, where notes on what hooks did follow."""
 
 
 class ToolUpdated(Struct, frozen=True):

@@ -112,7 +112,7 @@ def test_from_a_plugin_its_directory_is_written_into_the_commands(project: Proje
     hooks = {"Stop": [{"hooks": [{"command": "${CLAUDE_PLUGIN_ROOT}/a.sh x"}]}]}
     write(project, "../plugin/hooks/hooks.json", {"hooks": hooks})
     done = project.wave("hooks", "import", "--yes", "--from", str(tmp_path / "plugin"))
-    assert "CLAUDE_PLUGIN_ROOT is not set for it any more" in done.stdout
+    assert "CLAUDE_PLUGIN_ROOT and _DATA are not set for it any more" in done.stdout
     assert own(project)["hooks"]["Stop"][0]["hooks"][0]["command"] == f"{tmp_path}/plugin/a.sh x"
 
 

@@ -337,7 +337,9 @@ async def test_an_approver_that_returns_something_else_denies_and_is_named(
 ) -> None:
     agent, _ = await world.run(work(), can_use_tool=lambda _: answer, permission_mode="default")
 
-    assert world.request(1)[-1]["content"] == "The permission to run this could not be obtained."
+    assert world.request(1)[-1]["content"] == (
+        "Not run: the permission to run this could not be obtained. Do without it, or tell the user."
+    )
     assert not world.exists()
     (error,) = errors(agent)
     assert error.startswith(told)
@@ -362,7 +364,7 @@ async def test_an_approver_that_only_returns_something_to_await_is_awaited(world
 
     await world.run(work(), can_use_tool=may_run, permission_mode="default")
 
-    assert world.request(1)[-1]["content"] == "Not Bash."
+    assert world.request(1)[-1]["content"] == "Not run: Not Bash."
 
 
 async def test_a_callback_that_turns_out_to_be_async_is_named(world: World) -> None:

@@ -258,7 +258,7 @@ async def test_a_long_result_that_no_hook_replaces_is_kept_whole(world: World) -
 
     agent, _ = await world.run(work(show(world, "hunter2 " * 8000)))
 
-    named = (tools(agent)[0].result or "").partition("the whole is in ")[2].partition(" …]")[0]
+    named = (tools(agent)[0].result or "").partition("the whole is in ")[2].partition(": ")[0]
     assert Path(named).read_text() == "hunter2 " * 8000
 
 

@@ -154,7 +154,7 @@ class _Reader:
         ran = "error" not in line.record if ours else not result.get("is_error")
         if call is None or not ran:
             return
-        content = result_text(dict(result))
+        content = result_text(dict(result))[: line.record.get("own_length")]
         fields: Any = line.record.get("toolUseResult")
         own = cast(dict[str, Any], fields) if isinstance(fields, dict) else {}
         runs = self.runs.of(HookEvent.POST_TOOL_USE, call_id)

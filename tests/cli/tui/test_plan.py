@@ -36,7 +36,7 @@ async def test_an_accepted_plan_is_carried_out_in_the_mode_that_the_user_chose(p
         await on.idle()
         (prompt_role, prompt), (mode_role, mode) = told(on, 1)
         assert (prompt_role, prompt, mode_role) == ("user", GO_ON, "user")
-        assert mode.startswith("The permission mode is now acceptEdits. ")
+        assert mode.startswith("[From Wave, not from the user] The permission mode is now acceptEdits. ")
         assert len(on.model.requests) == 3
         assert on.agent.permission_mode == "acceptEdits"
         assert "acceptEdits" in on.status
