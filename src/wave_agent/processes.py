@@ -73,18 +73,33 @@ def spawn(
     `env` is its whole environment; `program` is its file, if that has been looked up already; `kept` are descriptors
     that it gets beside its streams. Raises what `explain` has a sentence for.
     """
-    return subprocess.Popen(
-        argv,
-        executable=program or find_program(argv[0], env, cwd),
-        stdin=subprocess.PIPE if fed else subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        bufsize=0,
-        cwd=cwd,
-        env=env,
-        start_new_session=True,
-        pass_fds=kept,
-    )
+    program = program or find_program(argv[0], env, cwd)
+    # Pipes of our own: where descriptors run out, Popen in Python 3.11.2 leaves those open that it has made so far.
+    pipes: list[tuple[int, int]] = []
+    try:
+        while len(pipes) < (3 if fed else 2):
+            pipes.append(os.pipe())
+        process = subprocess.Popen(
+            argv,
+            executable=program,
+            stdin=pipes[2][0] if fed else subprocess.DEVNULL,
+            stdout=pipes[0][1],
+            stderr=pipes[1][1],
+            cwd=cwd,
+            env=env,
+            start_new_session=True,
+            pass_fds=kept,
+        )
+    except BaseException:
+        for descriptor in (end for pipe in pipes for end in pipe):
+            os.close(descriptor)
+        raise
+    for theirs in (pipes[0][1], pipes[1][1], *(one[0] for one in pipes[2:])):
+        os.close(theirs)
+    process.stdout, process.stderr = (os.fdopen(ours, "rb", 0) for ours, _ in pipes[:2])
+    if fed:
+        process.stdin = os.fdopen(pipes[2][1], "wb", 0)
+    return process
 
 
 def no_ledger() -> AbstractContextManager[Callable[[int], object]]:

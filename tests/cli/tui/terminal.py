@@ -1,5 +1,6 @@
 """A real terminal to run `wave` in: tmux, typed into and read from."""
 
+import os
 import subprocess
 from pathlib import Path
 from time import monotonic, sleep
@@ -13,7 +14,8 @@ class Terminal:
 
     def tmux(self, *arguments: str) -> str:
         command = ["tmux", "-S", self._socket, "-f", "/dev/null", *arguments]
-        return subprocess.run(command, capture_output=True, text=True, timeout=30, check=False).stdout
+        shell = {**os.environ, "SHELL": "/bin/sh"}  # a user whose own shell is nologin could start nothing
+        return subprocess.run(command, env=shell, capture_output=True, text=True, timeout=30, check=False).stdout
 
     def start(self, command: str, project: Path, environment: dict[str, str]) -> None:
         settings = [word for name, value in environment.items() for word in ("-e", f"{name}={value}")]
