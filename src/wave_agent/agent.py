@@ -44,7 +44,7 @@ from wave_agent.hooks.execution import HookRunner
 from wave_agent.inside import Inside
 from wave_agent.leftovers import Leftovers, holder_of
 from wave_agent.loop import Status, Turn
-from wave_agent.messages import BlockAdded, Change, Message, MessageManager, NoticeBlock, ToolUpdated
+from wave_agent.messages import NO_RESULT, BlockAdded, Change, Message, MessageManager, NoticeBlock, ToolUpdated
 from wave_agent.models.base import Model, Usage
 from wave_agent.outgoing import tokens_of
 from wave_agent.permissions import Approver, ModeName, PermissionMode, Rules
@@ -134,6 +134,8 @@ class Agent:
         self._parts = make_parts(
             self._ground, self._hooks, calls, self._window, model_name=model_name, tools=tools, briefing=briefing
         )
+        self._left_open = frozenset(block.id for block in self._messages.open_calls())
+        """Calls without a result from before: whoever made them was killed."""
         self._blank = before.blank
         self._source: str | None = "resume" if resumed else source
         """How the session began, until its hooks know."""
@@ -590,7 +592,7 @@ class Agent:
             self._messages.drop_unjudged_prompt()
         for block in self._messages.open_calls():
             with suppress(SessionError):
-                why = self._parts.calls.interrupted(block.id)
+                why = NO_RESULT if block.id in self._left_open else self._parts.calls.interrupted(block.id)
                 self._messages.update_tool_block(block.id, result=why, success=False, error=why)
 
     def _require_prompt(self, text: object, what: str) -> None:

@@ -24,6 +24,8 @@ KEPT = 0.3
 """The share that the latest messages may take after it."""
 PROMPT_LIMIT = 4000
 """Characters of an earlier prompt that are kept verbatim."""
+_OLDER_LIMIT = 1000
+"""Characters of one that an earlier summary had already."""
 _PROMPTS_SHARE = 0.2
 """The share of the window that earlier prompts may take together, at four characters a token."""
 _SHORTEST = 200
@@ -32,8 +34,8 @@ _MOST_FILES = 50
 INSTRUCTIONS = """\
 Summarise the conversation so far for yourself: you will go on with the work from your summary alone. Keep what the
 user wants; decisions and their reasons; what you found in files, with paths; commands and what came of them; what is
-still to be done. The user's own words, the todo list and the paths of files are kept beside your summary: do not repeat
-them. Leave out what no longer matters. Write only the summary, and call no tools."""
+still to be done. The user's own words, the todo list, the paths of files and what runs in the background are kept beside
+your summary: do not repeat them. Leave out what no longer matters. Write only the summary, and call no tools."""
 
 
 def cut_at(messages: Sequence[Message], window: int, first: int) -> int:
@@ -49,28 +51,45 @@ def cut_at(messages: Sequence[Message], window: int, first: int) -> int:
 
 
 def words_of(messages: Sequence[Message], first: int, upto: int, window: int) -> str:
-    """The user's prompts from message `first` up to `upto`, and the latest one wherever it stands before that.
+    """The user's prompts up to message `upto`, and the latest one wherever it stands before that.
 
-    Long ones are cut in the middle; the latest, which the agent is working on, never is.
+    Those from message `first` on are kept verbatim; long ones, and all that an earlier summary had already, are cut in
+    the middle as far as they need to be. The latest, which the agent is working on, never is.
     """
-    prompts = [at for at, message in enumerate(messages) if message.is_prompt]
-    latest = prompts[-1] if prompts else -1
-    earlier = [messages[at].text for at in prompts if first <= at < upto and at != latest]
-    limit = PROMPT_LIMIT
-    while limit > _SHORTEST and sum(min(len(text), limit) for text in earlier) > 4 * _PROMPTS_SHARE * window:
-        limit //= 2
-    parts = ["What the user said, word for word:", *(cut_text(text, limit) for text in earlier)] if earlier else []
+    prompts = [at for at, message in enumerate(messages[:upto]) if message.is_prompt]
+    latest = max((at for at, message in enumerate(messages) if message.is_prompt), default=-1)
+    older = [messages[at].text for at in prompts if at < first and at != latest]
+    earlier = [messages[at].text for at in prompts if at >= first and at != latest]
+    budget = int(4 * _PROMPTS_SHARE * window)
+    earlier = _within(earlier, PROMPT_LIMIT, budget)
+    older = _within(older, _OLDER_LIMIT, max(budget - sum(map(len, earlier)), _SHORTEST))
+    parts = ["What the user said before that, shortened:", *older] if older else []
+    parts += ["What the user said, word for word:", *earlier] if earlier else []
     if 0 <= latest < upto:
         parts += ["The user's latest prompt, word for word, which you are working on:", messages[latest].text]
     return "\n\n".join(parts)
+
+
+def _within(texts: Sequence[str], limit: int, budget: int) -> list[str]:
+    """Each at most as long as `limit`, and all together within the budget: the first and the latest of them."""
+    while limit > _SHORTEST and sum(min(len(text), limit) for text in texts) > budget:
+        limit //= 2
+    cut = [cut_text(text, limit) for text in texts]
+    if sum(map(len, cut)) <= budget:
+        return cut
+    most = max(budget // (2 * _SHORTEST), 1)
+    return cut[:1] + cut[max(len(cut) - most, 1) :]
 
 
 def _is_kept_anyway(message: Message) -> bool:
     return message.is_prompt and len(message.text) <= PROMPT_LIMIT
 
 
-def facts_of(messages: Sequence[Message], edits: Collection[str]) -> str:
-    """The todo list as it stands, and the files that calls have read or changed. `edits` are the tools that change."""
+def facts_of(messages: Sequence[Message], edits: Collection[str], standing: Sequence[str] = ()) -> str:
+    """The todo list as it stands, the files that calls have read or changed, and what is `standing`.
+
+    `edits` are the tools that change files.
+    """
     calls = [
         block for message in messages for block in message.blocks if isinstance(block, ToolBlock) and block.success
     ]
@@ -81,6 +100,7 @@ def facts_of(messages: Sequence[Message], edits: Collection[str]) -> str:
         f"Your todo list:\n{todo}" if todo else "",
         "Files that you changed:\n" + "\n".join(changed[-_MOST_FILES:]) if changed else "",
         "Files that you read:\n" + "\n".join(read[-_MOST_FILES:]) if read else "",
+        *standing,
     ]
     return "\n\n".join(filter(None, parts))
 
@@ -111,15 +131,18 @@ class Compactor:
         draft: Draft,
         window: Callable[[], int | None],
         edits: Collection[str],
+        standing: Callable[[], Sequence[str]] = tuple,
         permission_mode: Callable[[], str],
     ) -> None:
-        """`draft` is the conversation as it is sent, `edits` are the names of the tools that change files."""
+        """`draft` is the conversation as it is sent, `edits` are the names of the tools that change files. `standing`
+        tells what lasts longer than a call: commands in the background, say."""
         self._messages = messages
         self._hooks = hooks
         self._model = model
         self._draft = draft
         self._window = window
         self._edits = edits
+        self._standing = standing
         self._permission_mode = permission_mode
         self.usage = Usage()
 
@@ -132,6 +155,7 @@ class Compactor:
             draft=draft,
             window=window,
             edits=self._edits,
+            standing=self._standing,
             permission_mode=self._permission_mode,
         )
 
@@ -150,7 +174,7 @@ class Compactor:
         if not summary:
             return Compaction()
         messages = self._messages.messages
-        words, facts = words_of(messages, first, upto, window), facts_of(messages[:upto], self._edits)
+        words, facts = words_of(messages, first, upto, window), facts_of(messages[:upto], self._edits, self._standing())
         self._messages.compact(summary, upto, words=words, facts=facts)
         self._messages.add_notice_block(
             "The conversation was long; its older part was summarised for the model.", "info"

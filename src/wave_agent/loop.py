@@ -314,6 +314,8 @@ class Turn:
         """Tells the model when it goes round in circles. Raises `ModelError` when that does not help."""
         messages = self._parts.messages
         for call in calls:
+            if call.parameters is None:  # each was broken in its own way
+                continue
             if call.id in self._not_run:
                 self._repeats.note_refused(call.name, call.parameters)
             elif not self._parts.calls.polls(call):

@@ -20,6 +20,8 @@ DENIED = "Permission denied"
 """The `error` of a call that was refused otherwise."""
 NOT_RUN = "Not run: "
 """With this begins what the model reads of a call that was refused."""
+NO_RESULT = "This call was interrupted and has no result. It may have run, wholly or in part."
+"""What stands for the result of a call that was open when an agent was killed."""
 SUMMARY_INTRODUCTION = "This conversation was long; this is a summary of what came before."
 
 

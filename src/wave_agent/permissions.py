@@ -16,7 +16,7 @@ from wave_agent.consequences import STOPPED
 from wave_agent.hooks.events import Decision
 from wave_agent.hooks.verdicts import Outcome
 from wave_agent.messages import NOT_RUN
-from wave_agent.rules import Places, Rule, permitting
+from wave_agent.rules import Places, Rule, permitting, uncovered
 
 NOBODY_TO_ASK = "nobody can confirm it in this run"
 INSTEAD = "Do without it, or tell the user."
@@ -280,15 +280,22 @@ def _by_mode(case: _Case) -> Permission:
     if call.own or (call.kind in MODE_ALLOWS[mode] and (call.inside or mode is PermissionMode.BYPASS)):
         return Permission(answer=Answer.ALLOW, by=f"mode {mode}")
     if mode is PermissionMode.DONT_ASK:
-        outside, why = "", f"no permission rule allows {call.tool} here"
+        what = uncovered(case.rules.allow, str(call.tool_input.get("command", ""))) or call.tool
+        outside, why = "", f"no permission rule allows {what} here"
     elif call.inside:
-        outside, why = "", f"{call.tool} needs confirmation in the permission mode {mode}"
+        outside, why = "", f"{_unpermitted(case)} needs confirmation in the permission mode {mode}"
     else:
         outside = " outside the project"
         why = f"{call.outside or 'a path of this call'} is outside the project, so {call.tool} needs confirmation"
     return Permission(
         answer=Answer.ASK, by=f"mode {mode}", for_user=f"{call.tool}{outside} needs your consent", why=why
     )
+
+
+def _unpermitted(case: _Case) -> str:
+    """What no rule allows: where rules allow some commands, which one of this line they do not."""
+    missing = uncovered(case.rules.allow, str(case.call.tool_input.get("command", "")))
+    return f"no permission rule allows {missing}, so {case.call.tool}" if missing else case.call.tool
 
 
 _STAGES: tuple[Callable[[_Case], Permission | None], ...] = (

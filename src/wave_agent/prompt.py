@@ -1,7 +1,7 @@
 """What the model is told before anything else: short, and true of this session."""
 
 import platform
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from pathlib import Path
 
@@ -38,6 +38,8 @@ class Session(Struct, frozen=True, kw_only=True):
     """Whether a user follows the session and answers. None: nobody has said."""
     asks: bool = False
     """Somebody can be asked whether a call may run."""
+    allowed: tuple[str, ...] = ()
+    """Rules that allow something beyond the mode."""
 
 
 def system_prompt(
@@ -98,7 +100,18 @@ _THEN: Mapping[bool | None, str] = {
 
 def session_words(session: Session, mode: PermissionMode) -> str:
     """Whether anybody answers, and what may run."""
-    return f"{_PRESENCE[session.interactive]}\n{mode_words(session, mode)}".lstrip()
+    rules = f"Rules that allow more: {_listed(session.allowed)}." if session.allowed else ""
+    return "\n".join(filter(None, (_PRESENCE[session.interactive], mode_words(session, mode), rules)))
+
+
+def _listed(rules: Sequence[str]) -> str:
+    """As many as fit into a short line."""
+    shown: list[str] = []
+    for rule in rules:
+        if sum(map(len, shown)) + len(rule) > _RULES_SHOWN:
+            return f"{', '.join(shown)} and {len(rules) - len(shown)} more"
+        shown.append(rule)
+    return ", ".join(shown)
 
 
 def mode_words(session: Session, mode: PermissionMode, *, changed: bool = False) -> str:
@@ -108,6 +121,8 @@ def mode_words(session: Session, mode: PermissionMode, *, changed: bool = False)
 
 
 _CHANGED = "The permission mode is now "
+_RULES_SHOWN = 500
+"""Characters of rules that the model is told of."""
 
 
 def mode_in(text: str) -> PermissionMode | None:

@@ -206,6 +206,23 @@ def permitting(rules: Sequence[Rule], tool: str, tool_input: Mapping[str, Any], 
     return () if None in found else permits
 
 
+_SHOWN = 80
+"""Characters of a command in a message."""
+
+
+def uncovered(rules: Sequence[Rule], command: str) -> str:
+    """What of a line of Bash none of these rules permits, in a few words. Empty: none is about commands."""
+    patterns = [rule.pattern for rule in rules if rule.tool == "bash" and rule.pattern is not None]
+    if not patterns:
+        return ""
+    commands = _read_line(command).plain
+    if not commands:
+        return "a line with an assignment, a redirection to a file, a substitution or the like"
+    missing = next((one for one in commands if not any(_permits(text, one) for text in patterns)), commands[0])
+    shown = missing.quoted
+    return f"`{shown if len(shown) <= _SHOWN else shown[:_SHOWN] + '…'}`"
+
+
 def _matches_path(pattern: str, path: str, places: Places) -> bool:
     """gitignore-style: a pattern without a slash matches at any depth, a matched directory covers what is below it."""
     path = normpath(join(places.start or places.project, path))

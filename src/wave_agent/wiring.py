@@ -96,6 +96,7 @@ def make_briefing(foundation: Foundation, options: Options, sandbox: Sandbox | N
         shell=default_shell(),
         interactive=options.interactive,
         asks=options.can_use_tool is not None,
+        allowed=tuple(dict.fromkeys(rule.text for rule in foundation.settings.rules.allow)),
     )
     own = options.system_prompt
     place, home = foundation.place, foundation.home
@@ -189,6 +190,7 @@ def make_parts(
             draft=draft,
             window=window,
             edits=[tool.name for tool in tools if tool.kind is Kind.EDITS],
+            standing=lambda: [line for tool in tools for line in tool.standing()],
             permission_mode=lambda: calls.mode.value,
         ),
         window=window,

@@ -14,6 +14,7 @@ from wave_agent.messages import (
     BLOCKED,
     DENIED,
     HARNESS,
+    NO_RESULT,
     NOT_RUN,
     EachOnce,
     Message,
@@ -30,8 +31,7 @@ _GAP = "[\\s\u200b-\u200f\u2060-\u2064\ufeff]*+"
 """White space and what nobody sees."""
 _FORGED = re.compile(f"<(?={_GAP}/?+{_GAP}{_GAP.join('hook')}(?![\\w.:-]))", re.IGNORECASE)
 """Our own tag and nothing else: `<HookForm>` in a source file has to stay what `Edit` will find there."""
-IMAGE_LEFT_OUT = "[An image that a tool has read is left out here. Read it again if you need it.]"
-NO_RESULT = "This call was interrupted and has no result."
+IMAGE_LEFT_OUT = "[An image that a tool has read is left out here: this request has no images.]"
 
 
 class Replay(Enum):

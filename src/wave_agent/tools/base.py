@@ -116,6 +116,10 @@ class Tool(ABC):
         """What the model should know with its next request, though no call asked for it. Each is given once."""
         return ()
 
+    def standing(self) -> Sequence[str]:
+        """What the model has to know as long as it lasts, for when the conversation is summarised."""
+        return ()
+
     async def close(self) -> str | None:
         """Ends what the tool has left running. Called once, when the session ends. Returns what to tell the user."""
         return None

@@ -23,6 +23,8 @@ from wave_agent.tools.output import HeldFile, Output, PrivateFile, Relay, printe
 from wave_agent.tools.process import Ending, Launch, Process, StreamName, named
 from wave_agent.tools.shells import Shells, started
 
+_UNATTENDED = {"GIT_EDITOR": "true", "GIT_TERMINAL_PROMPT": "0"}
+"""For commands: nobody sits at an editor or a prompt that git would open."""
 _DEFAULT_TIMEOUT = 120_000
 _LONGEST_TIMEOUT = 600_000
 
@@ -86,14 +88,14 @@ class Bash(Tool):
         launch = Launch(
             argv=self._command_line(call.command, cwd_file),
             cwd=directory,
-            environment={**context.environment, "PWD": directory, **watch.environment},
+            environment={**_UNATTENDED, **context.environment, "PWD": directory, **watch.environment},
             ledger=context.ledger,
             seconds=seconds,
             watch=watch,
         )
         try:
             ending = await Process(_confined(launch, context, cwd_file), receive, finish).run()
-            notes += self._follow(cwd_file, directory)
+            notes += self._follow(cwd_file, directory, context)
         except (OSError, RuntimeError) as error:
             ending = Ending(error=f"The command cannot be started: {error}")
         except asyncio.CancelledError:
@@ -118,6 +120,10 @@ class Bash(Tool):
     def reports(self) -> Sequence[str]:
         return self._shells.take_reports()
 
+    def standing(self) -> Sequence[str]:
+        where = (f"Commands start in {self._directory}.",) if self._directory else ()
+        return (*where, *self._shells.running())
+
     async def close(self) -> str | None:
         """End what runs in the background, and what commands have left running."""
         await self._shells.close()
@@ -128,7 +134,7 @@ class Bash(Tool):
         launch = Launch(
             argv=[self._shell, "-c", call.command],
             cwd=directory,
-            environment={**context.environment, "PWD": directory, **watch.environment},
+            environment={**_UNATTENDED, **context.environment, "PWD": directory, **watch.environment},
             ledger=context.ledger,
             whole_group=True,
             watch=watch,
@@ -163,7 +169,7 @@ class Bash(Tool):
         trap = _TRAP.format(file=shlex.quote(str(cwd_file)))
         return [self._shell, "-c", _SCRIPT.format(trap=shlex.quote(trap)), os.path.basename(self._shell), command]
 
-    def _follow(self, cwd_file: Path, before: str) -> list[str]:
+    def _follow(self, cwd_file: Path, before: str, context: ToolContext) -> list[str]:
         """Take over the directory that the command ended in."""
         try:
             after = os.fsdecode(cwd_file.read_bytes()).removesuffix("\n")
@@ -172,7 +178,7 @@ class Bash(Tool):
         if not after.startswith("/") or after == before:
             return []
         self._directory = after
-        return [f"[The working directory is now {after}]"]
+        return [f"[Commands now start in {after}. Relative paths of other tools still start in {context.cwd}]"]
 
 
 def _confined(launch: Launch, context: ToolContext, *files: Path) -> Launch:

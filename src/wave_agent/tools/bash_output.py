@@ -15,7 +15,8 @@ _LONGEST_WAIT = 600_000
 class BashOutputInput(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     bash_id: str
     wait_ms: Annotated[
-        int, Meta(ge=0, description="Wait up to this long for new output or the end, at most 600000.")
+        int,
+        Meta(ge=0, description="Wait up to this long for the end, or for output and a pause after it, at most 600000."),
     ] = 0
 
 

@@ -10,7 +10,7 @@ from wave_agent.tools.base import Tool, ToolContext, ToolResult
 from wave_agent.tools.files import FileRefusedError
 
 _LIMIT = 250
-_MORE = "Narrow the search with path or glob, or raise head_limit"
+_NARROW = "Narrow the search with path or glob"
 
 
 class GrepInput(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -62,7 +62,8 @@ class Grep(Tool):
         lines = shown or ["No matches found."]
         notes: list[str] = answer["notes"]
         if answer["cut"]:
-            notes.append(f"{len(shown):,} lines shown, {_total(answer, mode)}. {_MORE}")
+            more = f"{_NARROW}, or raise head_limit" if answer["by_limit"] else f"{_NARROW}: one result holds no more"
+            notes.append(f"{len(shown):,} lines shown, {_total(answer, mode)}. {more}")
         if not shown and "\\n" in call.pattern and not call.multiline:
             notes.append("To match across lines set multiline")
         return ToolResult(

@@ -116,7 +116,7 @@ def _edit(path: str, watched: Watched) -> HookEdit | None:
 def describe(edits: Sequence[HookEdit], hooks: Sequence[str], *, shown: bool = True) -> str:
     """For the model. Without `shown`, that files were changed, but nothing of what is in them."""
     names = ", ".join(strip_controls(name) for name in hooks)
-    who = f"{'Hook' if len(hooks) == 1 else 'Hooks'} {names}"
+    who = f"Hook {names}" if len(hooks) == 1 else f"One of the hooks {names}"
     room = SHOWN
     told: list[str] = []
     for edit in edits[:NAMED]:

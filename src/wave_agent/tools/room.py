@@ -36,8 +36,8 @@ class Room:
         if self.holds(text):
             return text
         left = self.without(size_of(missing(len(text), whole)))
-        head = _first(text, left.characters // 2, left.size // 2)
-        tail = _first(text[::-1], left.characters // 2, left.size // 2)[::-1]
+        head = _whole_lines(_first(text, left.characters // 2, left.size // 2))
+        tail = _whole_lines(_first(text[::-1], left.characters // 2, left.size // 2))[::-1]
         return f"{head}{missing(len(text) - len(head) - len(tail), whole)}{tail}"
 
 
@@ -59,6 +59,12 @@ def missing(characters: int, whole: str | None) -> str:
     """The note in place of what is left out."""
     where = f"; the whole is in {whole}: Grep it, or Read it with offset and limit" if whole else ""
     return f"\n[… {characters:,} characters left out here{where} …]\n"
+
+
+def _whole_lines(start: str) -> str:
+    """Without the piece of a line at its end, which could be taken for a line, unless there is little else."""
+    lines = start.rpartition("\n")[0]
+    return lines if len(lines) > len(start) // 2 else start
 
 
 def _first(text: str, characters: int, size: int) -> str:

@@ -48,6 +48,8 @@ class Lines:
     def __init__(self, request: dict[str, Any]) -> None:
         self.shown: list[str] = []
         self.cut = False
+        self.by_limit = False
+        """Cut by the number of lines that were asked for, and not for want of room."""
         self._limit: int = request["head_limit"] or sys.maxsize
         self._characters: int = request["characters"]
         self._size: int = request["size"]
@@ -57,6 +59,7 @@ class Lines:
         line = printable(line)
         characters, size = self._characters - len(line) - 1, self._size - size_of(line) - 1
         if self.cut or len(self.shown) >= self._limit or characters < 0 or size < 0:
+            self.by_limit = self.by_limit or (not self.cut and len(self.shown) >= self._limit)
             self.cut = True
             return False
         self._characters, self._size = characters, size
@@ -175,6 +178,7 @@ def _answer(lines: Lines, filenames: list[str], walk: Walk, totals: Totals) -> d
         "lines": lines.shown,
         "filenames": filenames,
         "cut": lines.cut,
+        "by_limit": lines.by_limit,
         "notes": notes,
         "files": totals.files,
         "matches": totals.matches,

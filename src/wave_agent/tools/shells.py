@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 _AT_ONCE = 32
 """Each takes a thread and a handful of descriptors."""
+_PAUSE = 1.0
+"""Seconds without output after which a command has said what it had to say for now."""
 _WIDTH = 80
 """Characters of a command by which it is known again."""
 
@@ -61,12 +63,16 @@ class Shell:
         return f"{ended}; it left running: {named(ending.left)}" if ending.left else ended
 
     async def wait(self, seconds: float) -> None:
-        """Until there is output that nobody has taken, or it has ended, or for so many seconds."""
+        """Until it has ended, or has printed something and then paused, or for so many seconds."""
         with self._listening() as woken, suppress(TimeoutError):
             async with asyncio.timeout(seconds):
-                while self.process.running and not self.output.has_news:
+                while self.process.running:
                     woken.clear()
-                    await woken.wait()
+                    try:
+                        async with asyncio.timeout(_PAUSE if self.output.has_news else None):
+                            await woken.wait()
+                    except TimeoutError:
+                        return
 
     @contextmanager
     def _listening(self) -> Generator[asyncio.Event]:
@@ -101,7 +107,7 @@ class EarlierShell(Struct, frozen=True):
 
 def started(shell: Shell) -> str:
     """What the model reads when a command was started. `earlier_shells` finds it again."""
-    text = f"Started in the background as {shell.name}: BashOutput tells what it prints, KillShell ends it."
+    text = f"Started in the background as {shell.name}: BashOutput tells what it prints, KillShell ends it, and so does the end of this session."
     whole = shell.output.whereabouts()
     return f"{text} All its output goes to {whole}" if whole else text
 
@@ -178,6 +184,11 @@ class Shells:
                 news = "Read what it printed with BashOutput" if shell.output.has_news else "It printed nothing new"
                 reports.append(f"The background command {shell.name} ({_short(shell.command)}) {shell.state}. {news}.")
         return reports
+
+    def running(self) -> list[str]:
+        """Each command that still runs, in a line."""
+        names = [f"{one.name} ({_short(one.command)})" for one in self._shells.values() if one.process.running]
+        return [f"The background command {name} is still running." for name in names]
 
     def watch(self) -> "Watch":
         """For one command, waited for or not: finds what it leaves running."""
