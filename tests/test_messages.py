@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wave_agent.messages import (
+    HARNESS,
     BlockAdded,
     Change,
     Compacted,
@@ -466,7 +467,7 @@ def test_beside_a_summary_stand_the_users_words_and_facts() -> None:
 def test_a_word_of_the_agent_itself_is_no_prompt() -> None:
     manager, changes = watched()
     manager.tell_model("Go on.")
-    assert changes == [MessageAdded(Message("user", (TextBlock("Go on.", "model"),)))]
+    assert changes == [MessageAdded(Message("user", (TextBlock("Go on.", "hook", HARNESS),)))]
     assert not manager.messages[0].is_prompt
 
 

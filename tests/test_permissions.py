@@ -18,7 +18,7 @@ from wave_agent.permissions import (
     decide,
     unanswered,
 )
-from wave_agent.rules import Places, parse_rule
+from wave_agent.rules import Places, parse_rule, uncovered
 
 PLACES = Places("/srv/project", "/home/me")
 TOOLS = {Kind.READS: "Read", Kind.EDITS: "Edit", Kind.ACTS: "Bash"}
@@ -141,8 +141,21 @@ def test_a_rule_that_speaks_of_another_call_changes_nothing() -> None:
         answer=Answer.ASK,
         by="mode default",
         for_user="Bash needs your consent",
-        why="Bash needs confirmation in the permission mode default",
+        why="no permission rule allows `make`, so Bash needs confirmation in the permission mode default",
     )
+
+
+def test_what_no_rule_allows_is_named() -> None:
+    rules = (parse_rule("Bash(make test)"), parse_rule("Bash(git log:*)"), parse_rule("Read(x)"))
+    said = {
+        line: uncovered(rules, "Bash", {"command": line}) for line in ("make test; ls -l", "A=1 make test", "l" * 99)
+    }
+    assert said == {
+        "make test; ls -l": "`ls -l`",
+        "A=1 make test": "a line with an assignment, a redirection to a file, a substitution or the like",
+        "l" * 99: f"`{'l' * 80}…`",
+    }
+    assert uncovered(rules, "Write", {"command": "ls"}) == uncovered(rules[2:], "Bash", {"command": "ls"}) == ""
 
 
 def test_what_a_mode_lets_through_is_allowed_by_that_mode() -> None:

@@ -129,3 +129,10 @@ def test_the_root_of_the_file_system_is_a_place_like_any_other() -> None:
     assert find_project("/", lambda _: True, NOBODY) == Project.at("/")
     assert Project.at("/").levels == ("/",)
     assert Project("/", "/srv/a", "/").levels == ("/", "/srv", "/srv/a")
+
+
+def test_a_home_inside_a_repository_hides_nothing_of_it(tmp_path: Path) -> None:
+    root = repository(tmp_path / "shop")
+    (root / "a" / "b").mkdir(parents=True)
+    for home in (root / "a", root / "a" / "b"):
+        assert found(root / "a" / "b", root, home=home).directory == str(root)

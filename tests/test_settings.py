@@ -18,6 +18,7 @@ from wave_agent.settings import (
     KEYS,
     MANAGED_FILE,
     Settings,
+    has_settings,
     merge_settings,
     only_restrictions,
     read_source,
@@ -374,8 +375,17 @@ def test_the_files_of_the_layers(tmp_path: Path) -> None:
 
 def test_a_file_that_is_not_there_is_no_layer(tmp_path: Path) -> None:
     assert read_source(Layer.USER, tmp_path / "settings.json") is None
+    assert read_source(Layer.USER, tmp_path / "gone" / "settings.json") is None
+
+
+def test_a_link_that_leads_nowhere_is_not_taken_for_no_settings(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    assert read_source(Layer.USER, tmp_path / "file" / "settings.json") is None
+    (tmp_path / "link").symlink_to(tmp_path / "gone")
+    (tmp_path / "settings.json").symlink_to(tmp_path / "gone")
+    for file in (tmp_path / "file" / "settings.json", tmp_path / "link" / "settings.json", tmp_path / "settings.json"):
+        with pytest.raises(SettingsError, match="leads nowhere"):
+            read_source(Layer.PROJECT, file)
+        assert has_settings(str(file.parent), tmp_path / "home", ["settings.json"])
 
 
 @pytest.mark.parametrize("start", ["", "\ufeff"])

@@ -168,4 +168,14 @@ def _asked(call: ToolCall, *, repair: bool) -> Asked:
     found = cast(Mapping[str, Any], parameters)
     if out_of_range(found):  # it reads as infinity, and hooks would be shown null
         return Asked(call.id, call.name, None, f"The arguments of {call.name} hold a number that is out of range.")
+    if "\\ud" in call.arguments.lower() and not _is_text(found):  # no file name, no hook and no transcript can hold it
+        return Asked(call.id, call.name, None, f"The arguments of {call.name} hold a surrogate, which is no character.")
     return Asked(call.id, call.name, found)
+
+
+def _is_text(parameters: Mapping[str, Any]) -> bool:
+    try:
+        json.dumps(parameters, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return False
+    return True

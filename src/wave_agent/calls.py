@@ -292,13 +292,10 @@ class CallRunner:
             )
         )
         if self._approver is None:
-            allowing = (
-                f" To allow it, add the rule {suggestions(subject)[0]}."
-                if question.by.startswith("mode ") and not subject.outside
-                else ""
-            )
+            by_mode = question.by.startswith("mode ") and not subject.outside
+            allowing = f". To allow it, add the rule {suggestions(subject)[0]}" if by_mode else ""
             self._messages.add_notice_block(
-                f"{subject.tool} was not run, as nobody could be asked: {question.for_user}.{allowing}"
+                f"{subject.tool} was not run, as nobody could be asked: {question.for_user}{allowing}"
             )
             return Deny(unanswered(question).for_model)
         await self._hooks.run(

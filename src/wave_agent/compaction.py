@@ -34,8 +34,8 @@ _MOST_FILES = 50
 INSTRUCTIONS = """\
 Summarise the conversation so far for yourself: you will go on with the work from your summary alone. Keep what the
 user wants; decisions and their reasons; what you found in files, with paths; commands and what came of them; what is
-still to be done. The user's own words, the todo list, the paths of files and what runs in the background are kept beside
-your summary: do not repeat them. Leave out what no longer matters. Write only the summary, and call no tools."""
+still to be done. The user's own words, the todo list, the paths of files and what runs in the background are kept
+beside your summary: do not repeat them. Leave out what no longer matters. Write only the summary, and call no tools."""
 
 
 def cut_at(messages: Sequence[Message], window: int, first: int) -> int:

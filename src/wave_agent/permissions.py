@@ -280,8 +280,7 @@ def _by_mode(case: _Case) -> Permission:
     if call.own or (call.kind in MODE_ALLOWS[mode] and (call.inside or mode is PermissionMode.BYPASS)):
         return Permission(answer=Answer.ALLOW, by=f"mode {mode}")
     if mode is PermissionMode.DONT_ASK:
-        what = uncovered(case.rules.allow, str(call.tool_input.get("command", ""))) or call.tool
-        outside, why = "", f"no permission rule allows {what} here"
+        outside, why = "", f"no permission rule allows {_uncovered(case) or call.tool} here"
     elif call.inside:
         outside, why = "", f"{_unpermitted(case)} needs confirmation in the permission mode {mode}"
     else:
@@ -292,9 +291,13 @@ def _by_mode(case: _Case) -> Permission:
     )
 
 
+def _uncovered(case: _Case) -> str:
+    return uncovered(case.rules.allow, case.call.tool, case.call.tool_input)
+
+
 def _unpermitted(case: _Case) -> str:
     """What no rule allows: where rules allow some commands, which one of this line they do not."""
-    missing = uncovered(case.rules.allow, str(case.call.tool_input.get("command", "")))
+    missing = _uncovered(case)
     return f"no permission rule allows {missing}, so {case.call.tool}" if missing else case.call.tool
 
 

@@ -85,8 +85,13 @@ def _parents(start: str, user_home: str) -> Iterator[str]:
 
 
 def _repository(start: str, user_home: str) -> str | None:
-    """The root of the git repository around a directory. One that has the whole home in it (for dotfiles) is none."""
-    return next((one for one in (start, *_parents(start, user_home)) if one != user_home and _has_git(one)), None)
+    """The root of the git repository around a directory. A home that is one itself (for dotfiles) is none."""
+    above = start
+    while not (above != user_home and _has_git(above)):
+        above = os.path.dirname(above)
+        if above == os.path.dirname(above) or _is_for_everybody(above):
+            return None
+    return above
 
 
 def _superproject(repository: str, user_home: str) -> str | None:

@@ -210,12 +210,12 @@ _SHOWN = 80
 """Characters of a command in a message."""
 
 
-def uncovered(rules: Sequence[Rule], command: str) -> str:
-    """What of a line of Bash none of these rules permits, in a few words. Empty: none is about commands."""
+def uncovered(rules: Sequence[Rule], tool: str, tool_input: Mapping[str, Any]) -> str:
+    """What of a line of Bash none of these rules permits, in a few words. Empty where rules say nothing of lines."""
     patterns = [rule.pattern for rule in rules if rule.tool == "bash" and rule.pattern is not None]
-    if not patterns:
+    if tool.casefold() != "bash" or not patterns:
         return ""
-    commands = _read_line(command).plain
+    commands = _read_line(str(tool_input.get("command", ""))).plain
     if not commands:
         return "a line with an assignment, a redirection to a file, a substitution or the like"
     missing = next((one for one in commands if not any(_permits(text, one) for text in patterns)), commands[0])

@@ -181,10 +181,11 @@ def _is_state(file: Path, home: Path) -> bool:
 
 
 def _may_exist(file: Path) -> bool:
+    """Also a link that leads nowhere: whoever made it wanted settings to be there."""
     try:
         os.stat(file)
     except (FileNotFoundError, NotADirectoryError):
-        return False
+        return os.path.islink(file) or (os.path.lexists(file.parent) and not os.path.isdir(file.parent))
     except OSError:
         return True
     return True
@@ -209,6 +210,10 @@ def read_source(layer: Layer, file: Path) -> SettingsSource | None:
         if len(content) > LARGEST_FILE:
             raise SettingsError(f"{file} is larger than {LARGEST_FILE >> 20} MiB: these cannot be settings.")
     except (FileNotFoundError, NotADirectoryError):
+        if _may_exist(file):
+            raise SettingsError(
+                f"{file} cannot be read: it, or its directory, is a link that leads nowhere or no directory."
+            ) from None
         return None
     except UnicodeDecodeError as error:
         raise SettingsError(f"{file}: not valid JSON: it is not UTF-8 ({error.reason} at byte {error.start})") from None

@@ -19,8 +19,10 @@ def require_person(environment: Mapping[str, str], *, below_agent: bool) -> None
     agent = next((name for variable, name in OTHER_AGENTS.items() if environment.get(variable)), None)
     if below_agent or agent is not None:
         raise SettingsError(
-            f"--no-hooks is for a person, and {agent or 'another agent'} has started this program: hooks stay on."
+            f"--no-hooks is for a person, and {agent or 'another agent'} has started this program: not started."
         )
+    if environment.get("CI", "").lower() not in ("", "0", "false"):
+        raise SettingsError("--no-hooks is for a person, and CI is set in the environment: not started.")
     if not all(map(_is_attended, (_STDIN, _STDERR))):
         raise SettingsError(
             "--no-hooks needs a person: run it in the foreground of a terminal, with standard input and standard "

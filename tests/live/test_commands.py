@@ -10,6 +10,7 @@ import pytest
 
 from tests.cli.project import Project, serving
 from tests.tools.processes import PROC, is_alive
+from wave_agent.model_server import Events, delta
 from wave_agent.testing import Reply, call
 
 ALLOWED = ("--permission-mode", "bypassPermissions")
@@ -170,3 +171,24 @@ def test_what_a_command_left_running_survives_an_agent_that_was_killed(project: 
         project.wave("-p", "Again.", server=server)
     assert not is_alive(pid)
     assert not is_alive(written(project, "second"))
+
+
+def test_a_call_that_was_open_when_the_agent_was_killed_is_never_called_not_run(project: Project) -> None:
+    with serving(Reply(tool_calls=[call("Bash", command="touch begun; exec sleep 600")]), "Later.", "Later.") as server:
+        process = project.command("-p", "go", "--permission-mode", "bypassPermissions", server=server)
+        until((project.directory / "begun").exists)
+        process.kill()
+        process.communicate()
+        for _ in range(2):
+            assert project.wave("-p", "on", "-c", server=server).returncode == 0
+    told = [results(request) for request in server.requests]
+    assert told[1] == told[2] == ["This call was interrupted and has no result. It may have run, wholly or in part."]
+
+
+def test_a_surrogate_in_a_path_does_not_end_the_run(project: Project) -> None:
+    write = {"name": "Write", "arguments": '{"file_path": "s\\ud800.txt", "content": "x"}'}
+    broken = Events([delta(tool_calls=[{"index": 0, "id": "c", "function": write}]), delta("tool_calls")])
+    with serving(broken, "Done.") as server:
+        done = project.wave("-p", "go", "--output-format", "json", "--permission-mode", "acceptEdits", server=server)
+    assert json.loads(done.stdout)["status"] == "completed"
+    assert "hold a surrogate" in server.requests[1].body["messages"][-1]["content"]

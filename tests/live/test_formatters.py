@@ -115,7 +115,7 @@ def test_what_a_redacting_hook_keeps_back_reaches_the_model_in_the_diff_of_a_for
     assert first == '<hook event="PostToolUse" name="redact">\n[redacted]\n</hook>'
     hidden = "The diff is not shown: a hook replaces or withholds such results."
     assert second.startswith(f"Edited {file}.")  # nothing to redact in it, but the hook is known to redact
-    assert f"Hooks format, redact then changed {file}. {hidden}" in second
+    assert f"One of the hooks format, redact then changed {file}. {hidden}" in second
     after = server.requests[-1].body["messages"][-1]
     assert after["role"] == "user"
     assert f"changed {file}. {hidden}" in after["content"]

@@ -153,7 +153,7 @@ def test_another_agent_cannot_either(project: Project, variable: str) -> None:
         status, shown = at_terminal(project, server, "-p", "Make it.", "--no-hooks", **{variable: "1"})
         assert server.requests == []
     assert status == 1
-    assert "has started this program: hooks stay on." in shown
+    assert "has started this program: not started." in shown
 
 
 def test_nor_can_the_agent_itself_with_a_terminal_that_it_has_made(project: Project, tmp_path: Path) -> None:
@@ -171,7 +171,7 @@ def test_nor_can_the_agent_itself_with_a_terminal_that_it_has_made(project: Proj
         (project.home / "settings.json").unlink()
         ran = project.wave(*arguments, server=server)
         assert len(server.requests) == 2
-        assert "another agent has started this program: hooks stay on." in json.dumps(server.requests[1].body)
+        assert "another agent has started this program: not started." in json.dumps(server.requests[1].body)
     assert ran.returncode == 0, ran.stderr
 
 

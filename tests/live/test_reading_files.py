@@ -148,6 +148,6 @@ def test_wrong_calls_are_answered_with_what_to_do_instead(project: Project) -> N
     assert "The fields are file_path, offset, limit" in got[3]
     assert "[Cell 1: code]" in got[4]
     assert "characters of output left out" in got[4]
-    assert "has not been read in this session" in got[6]
+    assert "has not been read since this session was started" in got[6]
     assert (directory / "data.bin").read_bytes() == b"\0\1\2"
     assert (directory / "dos.txt").read_bytes() == b"three\r\nfour\r\n"

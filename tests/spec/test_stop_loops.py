@@ -88,7 +88,7 @@ async def test_a_tool_call_between_two_stops_starts_the_row_anew_but_not_the_cou
 async def test_ten_times_the_limit_ends_the_turn_whatever_the_tools_do(world: World) -> None:
     world.settings({"Stop": [world.hook("complete", ALWAYS)]}, maxStopBlocks=1)
 
-    agent, result = await world.run(itertools.chain.from_iterable(work() for _ in range(20)))
+    agent, result = await world.run(itertools.chain.from_iterable(work(make(f"{number}.txt")) for number in range(20)))
 
     assert [run["stop_block_count"] for run in world.log("complete")] == list(range(11))
     assert "10 times" in notices(agent)[0]

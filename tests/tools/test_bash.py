@@ -83,7 +83,9 @@ class TestOneCommand:
 
     async def test_sh_will_do_where_there_is_no_bash(self, session: Session) -> None:
         session.tools = (Bash(Shells(), shell="/bin/sh"),)
-        assert (await session.bash("cd /; echo $0")).content == "sh\n[The working directory is now /]"
+        assert (await session.bash("cd /; echo $0")).content == (
+            f"sh\n[Commands now start in /. Relative paths of other tools still start in {session.project}]"
+        )
         assert (await session.bash("pwd; exit 3")).content == "/\n[exit code 3]"
 
 
@@ -123,7 +125,10 @@ class TestWorkingDirectory:
     async def test_cd_persists_and_is_told(self, session: Session) -> None:
         (session.project / "a b").mkdir()
         result = await session.bash("cd 'a b'")
-        assert result.content == f"(no output)\n[The working directory is now {session.project}/a b]"
+        assert result.content == (
+            f"(no output)\n[Commands now start in {session.project}/a b. "
+            f"Relative paths of other tools still start in {session.project}]"
+        )
         assert (await session.bash("pwd")).content == f"{session.project}/a b"
 
     @pytest.mark.parametrize("end", ["exit 3", "false", "set -e; false; true", "set -C; exit 1"])

@@ -221,11 +221,11 @@ def test_what_the_model_is_given_is_bounded() -> None:
     lines = "\n".join(f"line {number}" for number in range(190)).encode()
     edits = [HookEdit(f"/p/{number}", lines.replace(b"line", b"was" * 20), lines) for number in range(30)]
     told = describe(edits, ["a", "b\x1b[31m"])
-    assert told.startswith("Hooks a, b then changed /p/0:\n@@ ")
+    assert told.startswith("One of the hooks a, b then changed /p/0:\n@@ ")
     assert len(told) < 2 * hook_edits.SHOWN
     assert "[the rest of this diff is left out: Read the file before you change it again]" in told
-    assert "Hooks a, b then changed /p/19:" in told
-    assert told.endswith("Hooks a, b then changed 10 more files that you have read.")
+    assert "One of the hooks a, b then changed /p/19:" in told
+    assert told.endswith("One of the hooks a, b then changed 10 more files that you have read.")
 
 
 def test_nothing_of_the_content_is_shown_where_results_are_replaced() -> None:

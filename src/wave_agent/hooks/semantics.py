@@ -180,12 +180,7 @@ _TAIL_LINES, _TAIL_CHARACTERS = 30, 2000
 
 def _tail(text: str) -> str:
     """Its end: there test runners and linters say what is wrong."""
-    lines = text.strip().splitlines()
-    kept = "\n".join(lines[-_TAIL_LINES:])[-_TAIL_CHARACTERS:]
-    if len(kept) == len("\n".join(lines)):
-        return kept.strip()
-    # From a whole line on, if there is one: half a line may say the opposite.
-    return f"[…]\n{(kept.partition(chr(10))[2] if len(kept) == _TAIL_CHARACTERS else '') or kept}".strip()
+    return "\n".join(text.strip().splitlines()[-_TAIL_LINES:])[-_TAIL_CHARACTERS:].strip()
 
 
 def _lines(*texts: str) -> str:

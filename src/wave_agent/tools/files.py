@@ -75,7 +75,8 @@ class KnownFiles:
         seen = self._seen.get(os.path.realpath(path))
         if seen is None:
             raise FileRefusedError(
-                f"{path} exists and has not been read since this session was started or resumed. Read it first, then try again."
+                f"{path} exists and has not been read since this session was started or resumed. "
+                "Read it first, then try again."
             )
         if seen != _digest(data):
             raise FileRefusedError(f"{path} has changed since it was read. Read it again, then try again.")

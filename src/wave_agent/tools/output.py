@@ -140,6 +140,17 @@ class HeldFile(PrivateFile):
         kept.close()
 
 
+class NoFile(PrivateFile):
+    """Keeps nothing: a hook decides over each piece of the output, so the whole must not lie anywhere."""
+
+    @property
+    def exists(self) -> bool:
+        return False
+
+    def write(self, text: str) -> None:
+        pass
+
+
 class Output:
     """Both streams of one command, decoded as they come. May be read while another thread adds to it.
 

@@ -12,7 +12,7 @@ from msgspec import Struct
 from wave_agent.messages import HARNESS, Message, TextBlock, ToolBlock
 from wave_agent.text import did_you_mean, strip_controls
 from wave_agent.tools.base import ToolContext, ToolInputError
-from wave_agent.tools.output import Output, PrivateFile, printed_limit
+from wave_agent.tools.output import NoFile, Output, PrivateFile, printed_limit
 from wave_agent.tools.process import Launch, Process, StreamName, named
 
 if TYPE_CHECKING:
@@ -107,7 +107,10 @@ class EarlierShell(Struct, frozen=True):
 
 def started(shell: Shell) -> str:
     """What the model reads when a command was started. `earlier_shells` finds it again."""
-    text = f"Started in the background as {shell.name}: BashOutput tells what it prints, KillShell ends it, and so does the end of this session."
+    text = (
+        f"Started in the background as {shell.name}: BashOutput tells what it prints. It ends with KillShell, or with "
+        "this session."
+    )
     whole = shell.output.whereabouts()
     return f"{text} All its output goes to {whole}" if whole else text
 
@@ -151,7 +154,8 @@ class Shells:
             raise ToolInputError(f"{_AT_ONCE} commands run in the background already: end some with KillShell first")
         self._started += 1
         name = f"bash_{self._started}"
-        output = Output(PrivateFile(context.outputs, "background"), limit=printed_limit(context), always_in_file=True)
+        file = (NoFile if context.hold else PrivateFile)(context.outputs, "background")
+        output = Output(file, limit=printed_limit(context), always_in_file=not context.hold)
         try:
             self._shells[name] = Shell(name, command, launch, output)
         except (OSError, RuntimeError):
