@@ -263,3 +263,21 @@ async def test_a_template_that_wants_turns_gets_user_messages_folded(tmp_path: P
     ) as wave:
         await wave.send_message("question")
     assert len(model.requests[0].messages) == 2
+
+
+def test_prompts_of_earlier_summaries_are_kept_in_short() -> None:
+    prompts = ["The task: count the defs. " + "x" * 3000, "Second.", "Third.", "Fourth."]
+    conversation = [Message("user", (TextBlock(text, "user"),)) for text in prompts]
+    words = words_of(conversation, 2, 4, 100_000)
+    assert words.startswith("What the user said before that, shortened:\n\nThe task: count the defs. xxx")
+    assert "characters left out" in words
+    assert "Second.\n\nWhat the user said, word for word:\n\nThird.\n\nThe user's latest prompt" in words
+    many = [Message("user", (TextBlock(f"Prompt {number} {'y' * 500}", "user"),)) for number in range(500)]
+    kept = words_of(many, 499, 500, 10_000)
+    assert len(kept) < 20_000
+    assert "Prompt 0 " in kept
+    assert "Prompt 498 " in kept
+
+
+def test_what_is_standing_is_kept_beside_a_summary() -> None:
+    assert facts_of([], {"Edit"}, ["bash_1 is still running."]) == "bash_1 is still running."

@@ -16,6 +16,7 @@ class Session:
         self.emitted: list[str] = []
         self.window: int | None = None
         self.images = False
+        self.hold = False
         self.tools = builtin_tools()
 
     async def call(self, name: str, **tool_input: Any) -> ToolResult:
@@ -32,6 +33,7 @@ class Session:
             emit=self.emitted.append,
             window=lambda: self.window,
             takes_images=self._takes_images,
+            hold=self.hold,
         )
 
     async def _takes_images(self) -> bool:

@@ -246,3 +246,29 @@ async def test_no_more_than_a_bounded_number_runs_at_once(session: Session) -> N
         await session.bash("sleep 1000", run_in_background=True)
     with pytest.raises(ToolInputError, match="KillShell"):
         await session.bash("sleep 1000", run_in_background=True)
+
+
+async def test_a_look_waits_for_a_pause_and_not_for_each_line(session: Session) -> None:
+    await session.bash("for i in 1 2 3 4 5; do echo $i; sleep 0.1; done; exec sleep 600", run_in_background=True)
+    result = await session.call("BashOutput", bash_id="bash_1", wait_ms=60_000)
+    assert result.content == "1\n2\n3\n4\n5\n[bash_1: running]"
+
+
+async def test_what_runs_is_told_when_the_conversation_is_summarised(session: Session) -> None:
+    (session.project / "sub").mkdir()
+    bash = session.tools[0]
+    assert bash.standing() == ()
+    await session.bash("cd sub")
+    await session.bash("exec sleep 600", run_in_background=True)
+    assert bash.standing() == (
+        f"Commands start in {session.project}/sub.",
+        "The background command bash_1 (exec sleep 600) is still running.",
+    )
+
+
+async def test_where_a_hook_may_redact_it_the_whole_output_is_kept_nowhere(session: Session) -> None:
+    session.hold = True
+    started = await session.bash("echo hunter2; exec sleep 600", run_in_background=True)
+    assert "All its output goes to" not in started.content
+    assert (await session.call("BashOutput", bash_id="bash_1", wait_ms=60_000)).content.startswith("hunter2")
+    assert not [file for file in session.context.outputs.rglob("*") if file.is_file()]
