@@ -39,6 +39,7 @@ def url() -> Iterator[str]:
         server.kill()
 
 
+@pytest.mark.timeout(900)  # a model on a busy CPU takes its time
 async def test_a_real_model_streams_its_answer(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("WAVE_HOME", str(tmp_path / "home"))
     async with await Agent.create(workdir=tmp_path, model="smollm2", base_url=f"{url}/v1", max_turns=2) as agent:
