@@ -32,6 +32,7 @@ from wave_agent.hooks.verdicts import (
     EndTurn,
     Failure,
     FailureKind,
+    Outcome,
     Reading,
     ReplaceOutput,
     Rewrite,
@@ -648,6 +649,24 @@ def test_what_cannot_replace_a_result_withholds_it(output: str):
     assert merge(POST, [Reading(position=0, name="guard", verdict=failed)]).withheld
     # Where it means nothing, or is in a wrong place, it changes nothing.
     assert not merge(PRE, [Reading(position=0, name="guard", verdict=verdict(PRE, ran(0, output)))]).withheld
+
+
+@pytest.mark.parametrize("stdout", ["", "starting", '{"systemMessage": "x"}', "{oops"])
+@pytest.mark.parametrize("event", [POST, HookEvent.POST_TOOL_USE_FAILURE])
+def test_an_exit_2_by_accident_withholds_the_result_where_failing_blocks(event: HookEvent, stdout: str):
+    broken = ran(2, stdout, "python3: can't open file '/x/redact.py': [Errno 2] No such file or directory")
+
+    def outcome(result: HookExecutionResult, policy: OnFailure, on: HookEvent = event) -> Outcome:
+        return merge(on, [Reading(position=0, name="guard", verdict=verdict(on, result, policy))])
+
+    found = outcome(broken, OnFailure.BLOCK)
+    assert (found.withheld, found.flow, found.reason) == (True, Flow.FEEDBACK, broken.stderr)
+    assert found.replacement is not None
+    assert "hook guard: it exited with 2 and looks broken" in found.replacement
+    assert any("looks broken: its script is not there" in note.text for note in found.to_user)
+    assert not outcome(broken, OnFailure.CONTINUE).withheld
+    assert not outcome(ran(2, stdout, "Do not do that."), OnFailure.BLOCK).withheld
+    assert not outcome(broken, OnFailure.BLOCK, PRE).withheld
 
 
 # ------------------------------------------------------------------------------------------------- text before the JSON

@@ -158,7 +158,10 @@ class _Run(Struct, frozen=True):
         looks = None if self.output.reason else breakage(self.result.stderr)
         if looks is None:
             return (self.block,)
-        return (TellUser(f"hook {self.name} blocked, but the hook itself looks broken: {looks}"), self.block)
+        # Only one that must not fail withholds: it may have been there to take something out.
+        withheld = (Withhold(_LOOKS_BROKEN),) if self.must_not_fail and self.row.withholds else ()
+        note = TellUser(f"hook {self.name} blocked, but the hook itself looks broken: {looks}")
+        return (note, *withheld, self.block)
 
     @property
     def fields(self) -> tuple[Effect, ...]:
@@ -175,6 +178,7 @@ class _Run(Struct, frozen=True):
         return tuple(effects)
 
 
+_LOOKS_BROKEN = "it exited with 2 and looks broken"
 _TAIL_LINES, _TAIL_CHARACTERS = 30, 2000
 
 
