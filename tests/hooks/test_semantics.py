@@ -647,8 +647,51 @@ def test_what_cannot_replace_a_result_withholds_it(output: str):
     assert outcome.flow is Flow.PROCEED
     failed = verdict(POST, ran(0, output[:-1] + ', "decision": "Block"}'))
     assert merge(POST, [Reading(position=0, name="guard", verdict=failed)]).withheld
-    # Where it means nothing, or is in a wrong place, it changes nothing.
+    # Where it means nothing, it changes nothing.
     assert not merge(PRE, [Reading(position=0, name="guard", verdict=verdict(PRE, ran(0, output)))]).withheld
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        '{"updatedToolOutput": "safe"}',
+        '{"updatedToolOutput": "safe", "updatedToolOutput": "safe"}',
+        '{"updatedMCPToolOutput": "safe"}',
+        '{"hookspecificoutput": {"updatedToolOutput": "safe"}}',
+        '{"systemMessage": "x", "output": [{"updatedToolOutput": "safe"}]}',
+        '{"hookSpecificOutput": {"updatedMCPToolOutput": "safe"}}',
+        '{"hookSpecificOutput": {"UpdatedToolOutput": "safe"}}',
+        '{"hookSpecificOutput": {"updated_tool_output": "safe"}}',
+        '{"hookSpecificOutput": {"updatedToolOutput": null}}',
+        '{"hookSpecificOutput": {"hookEventName": "PreToolUse", "updatedToolOutput": "safe"}}',
+        '{"hookSpecificOutput": {"hookEventName": "PreToolUse", "updatedToolOutput": 5}}',
+        '{"hookSpecificOutput": [{"updatedToolOutput": "safe"}]}',
+        '{"hookSpecificOutput": "{\\"updatedToolOutput\\": \\"safe\\"}"}',
+        '{"hookSpecificOutput": {"updatedToolOutput": "safe"}, "hookSpecificOutput": {}}',
+        '{"hookSpecificOutput": {"updatedToolOutput": "safe"}, "updatedMCPToolOutput": "safer"}',
+        'checking\n{"hookSpecificOutput": {"updatedToolOutput": "safe"}}',
+        'checking\n{"updatedToolOutput": "safe"}',
+        'checking\n{"decision": "block", "reason": "no", "hookSpecificOutput": {"updatedToolOutput": "safe"}}',
+    ],
+)
+@pytest.mark.parametrize("event", [POST, HookEvent.POST_TOOL_USE_FAILURE])
+@pytest.mark.parametrize("code", [0, 1, 2])
+def test_a_redaction_that_is_dropped_withholds_the_result_and_is_told(event: HookEvent, output: str, code: int):
+    for policy in OnFailure:
+        found = verdict(event, ran(code, output), policy)
+        outcome = merge(event, [Reading(position=0, name="guard", verdict=found)])
+        assert outcome.withheld
+        assert "safe" not in str(outcome.replacement)
+        assert any(word in note.text for word in ("ToolOutput", "withheld") for note in outcome.for_user())
+        assert outcome.blocked is (code == 2 or "block" in output or (code == 1 and policy is OnFailure.BLOCK))
+    assert not merge(STOP, [Reading(position=0, name="guard", verdict=verdict(STOP, ran(code, output)))]).withheld
+
+
+@pytest.mark.parametrize("more", [{"updatedMCPToolOutput": "safe"}, {"updatedToolOutput": None}])
+def test_a_redaction_that_is_used_is_not_lost_to_its_copy_elsewhere(more: dict[str, Any]):
+    found = verdict(POST, printed({**more, **specific(updatedToolOutput="safe")}))
+    assert not withholds(EVENTS[POST], found)
+    assert found.replacement == "safe"
 
 
 @pytest.mark.parametrize("stdout", ["", "starting", '{"systemMessage": "x"}', "{oops"])

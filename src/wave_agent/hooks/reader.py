@@ -18,6 +18,7 @@ from wave_agent.text import did_you_mean
 
 SPECIFIC = "hookSpecificOutput"
 OUTPUT = "updatedToolOutput"
+UNUSABLE = f"its {OUTPUT} cannot be used"
 
 
 class Home(StrEnum):
@@ -146,6 +147,7 @@ def read_output(row: EventRow, output: Mapping[str, Any]) -> HookOutput:
                 reading.twice(key, value, place)
             elif value is not None and (field := _row(row, key, value, place)) is not None:
                 reading.field(field, value, place)
+    reading.redaction(output)
     return reading.result()
 
 
@@ -217,6 +219,17 @@ class _Reading:
         if field.name == OUTPUT and not _misplaced(self.row.event, field, place, self.right_event):
             self.withhold = problem
         (self.unreadable if field.decides else self.problems).append(problem)
+
+    def redaction(self, output: Mapping[str, Any]) -> None:
+        """A replacement that was printed and is not used withholds the result: the hook meant to take something out."""
+        used = self.taken.get(OUTPUT)
+        if OUTPUT not in self.row.specific or self.withhold:
+            return
+        for shown, value in _spelt_like(_OUTPUT_NAMES, output):
+            if used is None or not (value is None or _as_text(value) == used):
+                self.withhold = UNUSABLE  # without a word of the value: the model reads this
+                if not any(problem.startswith(f"{shown} ") for problem in self.problems):
+                    self.problems.append(f"{shown} cannot be used: print {SPECIFIC}.{OUTPUT}, a string")
 
     def output(self, field: Field, value: Any, place: Home) -> None:
         problem = _unsound(value) or _two_texts(value)
@@ -382,6 +395,29 @@ def _misplaced(event: HookEvent, field: Field, place: Home, right_event: bool) -
 
 _STRICTNESS = (Decision.ALLOW, Decision.NONE, Decision.ASK, None, Decision.BLOCK, Decision.STOP)
 """What a decision lets through, least restricting first. None is one that cannot be read."""
+
+
+_OUTPUT_NAMES = frozenset({"updatedtooloutput", "updatedmcptooloutput"})
+
+
+def _spelt_like(names: frozenset[str], value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    """Every value under one of these names, at any depth and in any spelling, and its path."""
+    if isinstance(value, dict):
+        for key, inner in cast(dict[str, Any], value).items():
+            shown = f"{path}.{key}" if path else key
+            if _plain(key) in names:
+                yield shown, inner
+            else:
+                yield from _spelt_like(names, inner, shown)
+    elif isinstance(value, list | tuple):
+        for inner in cast(list[Any], value):
+            yield from _spelt_like(names, inner, path)
+    elif isinstance(value, str) and path == SPECIFIC and any(name in _plain(value) for name in names):
+        yield path, value  # an object that was written as a string
+
+
+def _plain(name: str) -> str:
+    return name.replace("_", "").replace("-", "").lower()
 
 
 def _unsound(value: object) -> str:

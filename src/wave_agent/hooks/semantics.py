@@ -30,7 +30,7 @@ from wave_agent.hooks.events import (
     OnFailure,
 )
 from wave_agent.hooks.execution import HookExecutionResult
-from wave_agent.hooks.reader import HookOutput, knows, read_output, unknown_keys
+from wave_agent.hooks.reader import UNUSABLE, HookOutput, knows, read_output, unknown_keys
 from wave_agent.hooks.verdicts import (
     DECISION_OF,
     MAKE,
@@ -301,7 +301,7 @@ def _chatter(run: _Run) -> tuple[Effect, ...]:
 
 def _chatter_blocks(run: _Run) -> tuple[Effect, ...]:
     """**Block**, along with any other restriction in the JSON; the rest of it is dropped and reported."""
-    return (TellUser(run.problem), *run.restrictions, run.block)
+    return (TellUser(run.problem), *run.withheld, *run.restrictions, run.block)
 
 
 def _chatter_failed(run: _Run) -> tuple[Effect, ...]:
@@ -419,9 +419,9 @@ def _classify(row: EventRow, name: str, result: HookExecutionResult) -> tuple[St
         return Stdout.MALFORMED, _NO_OUTPUT, f"hook {name}: stdout looks like JSON but is not: {error}"
     if not found:
         return Stdout.EMPTY, _NO_OUTPUT, ""
-    if not knows(found):
-        return Stdout.FOREIGN, _NO_OUTPUT, unknown_keys(found)
     output = read_output(row, found)
+    if not (knows(found) or output.withhold):
+        return Stdout.FOREIGN, _NO_OUTPUT, unknown_keys(found)
     kind = Stdout.UNREADABLE if output.unreadable else Stdout.DECIDES if output.stated else Stdout.SILENT
     return kind, output, ""
 
@@ -436,12 +436,15 @@ def _after_text(row: EventRow, name: str, text: str) -> tuple[Stdout, HookOutput
     found = _ending_object(text)
     output = _NO_OUTPUT if found is None else read_output(row, found)
     unreadable = output.unreadable if row.unreadable is not None else ()
-    if not (output.stated or unreadable):
+    withhold = output.withhold or (UNUSABLE if output.updated_tool_output is not None else "")
+    if not (output.stated or unreadable or withhold):
         return Stdout.TEXT, _NO_OUTPUT, ""
     stated = tuple(said for said in output.stated if said.decision >= Decision.ASK)
     kept = "only what restricts was honoured" if stated or unreadable else "it was ignored"
+    kept += " and the result was withheld" if withhold else ""
     problem = f"hook {name}: there is text before the JSON on stdout, so {kept}; print such text to stderr"
-    return Stdout.CHATTER, HookOutput(stated=stated, unreadable=unreadable, reason=output.reason), problem
+    said = HookOutput(stated=stated, unreadable=unreadable, reason=output.reason, withhold=withhold)
+    return Stdout.CHATTER, said, problem
 
 
 def _ending_object(text: str) -> dict[str, Any] | None:
