@@ -734,11 +734,48 @@ def test_what_loosens_behind_text_is_dropped_and_told():
     assert verdict(PRE, ran(0, f"ok\n{both}")).effects[1:] == (Ask("sure?"),)
 
 
-def test_an_unreadable_decision_behind_text_asks_before_a_tool_and_is_text_elsewhere():
+def test_an_unreadable_decision_behind_text_asks_before_a_tool_and_is_told_elsewhere():
     odd = 'x\n{"decision": "Deny"}'
     assert verdict(PRE, ran(0, odd)).decision is Decision.ASK
-    assert verdict(PROMPT, ran(0, odd)).effects == (AddContext(odd),)
-    assert verdict(POST, ran(0, odd)).effects == ()
+    for event in (PROMPT, POST):
+        [told] = verdict(event, ran(0, odd)).effects
+        assert isinstance(told, TellUser)
+        assert "text beside the JSON" in told.text
+
+
+@pytest.mark.parametrize(
+    "stdout",
+    [
+        'checking\n{"decision":"block"}\nbye',
+        'checking\n{\n  "decision": "block"\n}\nbye',
+        'checking\n  {"hookSpecificOutput": {"permissionDecision": "deny"}}\nbye',
+        'checking\n{"decision": "block", "n": NaN}',
+        'checking\n{"decision": "block",}',
+        'checking\n{"decision": "block", "reason": "a\nb"}',
+        'checking\n{"decision": "block"',
+        'checking\n{"decision": "block"}\n{"continue": true}',
+        'checking\n{"decision": "block"}\n{"decision": "approve"}',
+        '[{"decision":"block"}]',
+        '[info] {"continue": false} done',
+        '```json\n{"continue": false}\n```',
+        'checking\n{"hookSpecificOutput": {"updatedToolOutput": "x"}}\nbye',
+    ],
+)
+def test_a_decision_with_text_beside_it_is_not_lost_in_silence(stdout: str):
+    for event in BLOCKING:
+        found = verdict(event, ran(0, stdout))
+        [told] = found.effects
+        assert isinstance(told, TellUser)
+        assert "text beside the JSON" in told.text
+        assert found.failure_kind is FailureKind.JSON
+        assert verdict(event, ran(0, stdout), OnFailure.BLOCK).failure is not None
+        assert verdict(event, ran(2, stdout, "no")).effects[-1] == Block("no")
+        assert verdict(event, ran(1, stdout)).failure is not None
+
+
+def test_a_decision_before_a_flood_is_not_lost_in_silence():
+    flood = ran(0, 'checking\n{"decision": "block"}\nxxx', stdout_dropped=9, stdout_end="xxx")
+    assert kinds_of(PRE, flood) == (Stdout.MALFORMED, ExitClass.ZERO)
 
 
 def test_text_before_json_beside_other_exit_codes():
@@ -759,7 +796,7 @@ def test_text_before_json_beside_other_exit_codes():
     "stdout",
     [
         'note\n{"foo": 1}', 'note\n{"continue": true}', 'note {"decision": "block"} and more', "note }", "a } b {c}",
-        'note\n{"decision": "block",}', '[{"decision": "block"}]', "x" + "{" * 3000 + "}",
+        'a "decision": b\n[x]', '["decision"]', '```\ncode\n```', "x" + "{" * 3000 + "}",
     ],
 )  # fmt: skip
 def test_text_that_does_not_end_in_a_decision_stays_text(stdout: str):

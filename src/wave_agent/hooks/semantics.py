@@ -9,6 +9,7 @@ hooks changed. All three are pure and never raise. Three laws stand behind every
 """
 
 import json
+import re
 import signal as signals
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -73,7 +74,7 @@ class Stdout(StrEnum):
     DECIDES = "JSON that states a decision"
     UNREADABLE = "JSON with a decision that cannot be read"
     SILENT = "JSON that states none"
-    MALFORMED = "starts with {, not strict JSON"
+    MALFORMED = "starts with {, not strict JSON; or a decision inside text"
 
 
 class ExitClass(StrEnum):
@@ -410,7 +411,7 @@ def _classify(row: EventRow, name: str, result: HookExecutionResult) -> tuple[St
     if not text:
         return Stdout.EMPTY, _NO_OUTPUT, ""
     if not text.startswith("{"):
-        return _after_text(row, name, _end(text, result.stdout_end))
+        return _after_text(row, name, result)
     if result.stdout_dropped > 0:
         return Stdout.UNREADABLE, HookOutput(unreadable=(_TOO_LONG,)), ""
     try:
@@ -431,15 +432,20 @@ _STARTS = 1000
 """How many places are tried at which an object could begin: text full of braces must not cost seconds."""
 
 
-def _after_text(row: EventRow, name: str, text: str) -> tuple[Stdout, HookOutput, str]:
-    """Plain text; but a decision that ends it restricts all the same."""
-    found = _ending_object(text)
-    output = _NO_OUTPUT if found is None else read_output(row, found)
+def _after_text(row: EventRow, name: str, result: HookExecutionResult) -> tuple[Stdout, HookOutput, str]:
+    """Plain text; but a decision that ends it restricts all the same, and none elsewhere in it is lost in silence."""
+    text = _text_of(result)
+    end = _end(text, result.stdout_end)
+    found, start = _ending_object(end)
+    output = read_output(row, found)
     unreadable = output.unreadable if row.unreadable is not None else ()
+    stated = tuple(said for said in output.stated if said.decision >= Decision.ASK)
     withhold = output.withhold or (UNUSABLE if output.updated_tool_output is not None else "")
+    lost = end if output.unreadable else end[:start]
+    if not (stated or unreadable or withhold) and (_attempts(lost) or _attempts(text if result.stdout_end else "")):
+        return Stdout.MALFORMED, _NO_OUTPUT, f"hook {name}: {_TEXT_BESIDE}"
     if not (output.stated or unreadable or withhold):
         return Stdout.TEXT, _NO_OUTPUT, ""
-    stated = tuple(said for said in output.stated if said.decision >= Decision.ASK)
     kept = "only what restricts was honoured" if stated or unreadable else "it was ignored"
     kept += " and the result was withheld" if withhold else ""
     problem = f"hook {name}: there is text before the JSON on stdout, so {kept}; print such text to stderr"
@@ -447,15 +453,27 @@ def _after_text(row: EventRow, name: str, text: str) -> tuple[Stdout, HookOutput
     return Stdout.CHATTER, said, problem
 
 
-def _ending_object(text: str) -> dict[str, Any] | None:
+_TEXT_BESIDE = "there is text beside the JSON on stdout, so it was not read; print one object, and text to stderr"
+_JSON_LINE = re.compile(r"^[ \t]*(?:[{\[]|```)", re.MULTILINE)
+_DECISION_KEY = re.compile(r'"(?:decision|permissionDecision|continue|updatedToolOutput)"\s*:')
+
+
+def _attempts(text: str) -> bool:
+    """Whether a line begins like JSON or a fence, with a key by which a hook decides after that."""
+    begins = _JSON_LINE.search(text)
+    return begins is not None and _DECISION_KEY.search(text, begins.start()) is not None
+
+
+def _ending_object(text: str) -> tuple[dict[str, Any], int]:
+    """The object that ends this text, and where it begins; an empty one at the end if there is none."""
     start = len(text) if text.endswith("}") else 0
     for _ in range(_STARTS):
         start = text.rfind("{", 0, start)
         if start < 0:
             break
         with suppress(StrictJSONError):
-            return parse_object(text[start:], twice=True)
-    return None
+            return parse_object(text[start:], twice=True), start
+    return {}, len(text)
 
 
 # ------------------------------------------------------------------------------------------------- merging the verdicts
