@@ -415,6 +415,51 @@ def test_a_field_of_the_wrong_type_is_dropped_and_told_and_the_rest_stands(
     assert wanted in note
 
 
+ALLOW = '"permissionDecision": "allow"'
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        f'{{"updatedInput": {{"a": 1}}, "hookSpecificOutput": {{{ALLOW}}}}}',
+        f'{{"hookSpecificOutput": {{{ALLOW}, "updatedInput": "ls"}}}}',
+        f'{{"hookSpecificOutput": {{{ALLOW}, "updatedInput": [{{"a": 1}}]}}}}',
+        f'{{"hookSpecificOutput": {{{ALLOW}, "updatedinput": {{"a": 1}}}}}}',
+        f'{{"hookSpecificOutput": {{{ALLOW}, "updatedInput": {{"a": 1, "a": 2}}}}}}',
+        f'{{"hookSpecificOutput": {{{ALLOW}, "updatedInput": {{"a": 1}}, "updatedInput": {{"a": 1}}}}}}',
+        f'{{"hookSpecificOutput": {{{ALLOW}, "updatedInput": {{"a": 1e999}}}}}}',
+        f'{{"updatedInput": {{"a": 1}}, "hookSpecificOutput": {{{ALLOW}, "updatedInput": {{"a": true}}}}}}',
+        '{"decision": "approve", "updatedInput": {"a": 1}}',
+        '{"decision": "approve", "hookSpecificOutput": {"hookEventName": "PostToolUse", "updatedInput": {"a": 1}}}',
+        '{"decision": "approve", "hookSpecificOutput": [{"updatedInput": {"a": 1}}]}',
+        '{"decision": "approve", "hookSpecificOutput": "{\\"updatedInput\\": {}}"}',
+        '{"decision": "approve", "hookSpecificOutput": {"updatedInput": {"a": 1}}, "hookSpecificOutput": {}}',
+    ],
+)
+def test_an_allow_does_not_hold_without_the_input_that_came_with_it(output: str):
+    found = verdict(PRE, ran(0, output))
+    assert found.decision is Decision.NONE
+    assert any("the allow was ignored" in effect.text for effect in found.effects if isinstance(effect, TellUser))
+    assert verdict(PRE, ran(2, output, "no")).decision is Decision.BLOCK
+    stopped = verdict(PRE, ran(0, '{"continue": false, ' + output[1:]))
+    assert stopped.decision is Decision.STOP
+    assert not any(isinstance(effect, Allow) for effect in stopped.effects)
+
+
+@pytest.mark.parametrize(
+    "fields", [{"updatedInput": {"a": [1], "updatedInput": {"b": 1}}}, {"updatedInput": None}, {"systemMessage": 5}]
+)
+def test_an_allow_holds_where_no_input_was_lost(fields: dict[str, Any]):
+    assert verdict(PRE, printed(specific(permissionDecision="allow", **fields))).decision is Decision.ALLOW
+    both = {"updatedInput": {"a": 1}, **specific(permissionDecision="allow", updatedInput={"a": 1})}
+    assert verdict(PRE, printed(both)).decision is Decision.ALLOW
+
+
+def test_an_answer_does_not_hold_without_the_input_beside_it():
+    output = specific(decision={"behavior": "allow"}, updatedInput={"a": 1})
+    assert verdict(HookEvent.PERMISSION_REQUEST, printed(output)).decision is Decision.NONE
+
+
 def test_null_means_absent():
     nulls = dict.fromkeys(("continue", "decision", "reason", "hookSpecificOutput"))
     assert verdict(STOP, printed(nulls)) == Verdict()

@@ -17,6 +17,7 @@ from wave_agent.strictjson import Twice, holds_twice, out_of_range, type_name
 from wave_agent.text import did_you_mean
 
 SPECIFIC = "hookSpecificOutput"
+INPUT = "updatedInput"
 OUTPUT = "updatedToolOutput"
 UNUSABLE = f"its {OUTPUT} cannot be used"
 
@@ -68,7 +69,7 @@ FIELDS: Mapping[str, Field] = {
               meaning='`"allow"`, `"deny"` or `"ask"`'),
         Field(name="permissionDecisionReason", type=str, home=Home.SPECIFIC, free=True,
               meaning="of an allow or ask to the user only, of a deny to the model"),
-        Field(name="updatedInput", type=dict, home=Home.SPECIFIC,
+        Field(name=INPUT, type=dict, home=Home.SPECIFIC,
               meaning="top-level fields to set in the tool's input, each replaced whole; `null` removes one"),
         Field(name=OUTPUT, type=str, also=(dict, list), home=Home.SPECIFIC,
               meaning="what the model gets, and what is kept, in place of the tool's result; an object or a list is "
@@ -85,7 +86,7 @@ ANSWER_FIELDS: Mapping[str, Field] = {
     field.name: field
     for field in (
         Field(name="behavior", type=str, home=Home.ANSWER, decides=True, meaning='`"allow"` or `"deny"`'),
-        Field(name="updatedInput", type=dict, home=Home.ANSWER, decides=True,
+        Field(name=INPUT, type=dict, home=Home.ANSWER, decides=True,
               meaning="goes with an allow: fields to set in the input, which is then judged anew"),
         Field(name="message", type=str, home=Home.ANSWER, meaning="goes with a deny: what the model is told"),
         Field(name="interrupt", type=bool, home=Home.ANSWER, decides=True,
@@ -148,6 +149,7 @@ def read_output(row: EventRow, output: Mapping[str, Any]) -> HookOutput:
             elif value is not None and (field := _row(row, key, value, place)) is not None:
                 reading.field(field, value, place)
     reading.redaction(output)
+    reading.rewrite(output)
     return reading.result()
 
 
@@ -206,7 +208,7 @@ class _Reading:
             self.problems.append(f"{_shown(field, place)} was ignored: {problem}")
         elif field.name == OUTPUT:
             self.output(field, value, place)
-        elif field.name == "updatedInput" and (problem := _unsound(value)):
+        elif field.name == INPUT and (problem := _unsound(value)):
             self.problems.append(f"{_shown(field, place)} was ignored: it holds {problem}")
         elif field.name == "additionalContext":
             if value.strip():
@@ -230,6 +232,17 @@ class _Reading:
                 self.withhold = UNUSABLE  # without a word of the value: the model reads this
                 if not any(problem.startswith(f"{shown} ") for problem in self.problems):
                     self.problems.append(f"{shown} cannot be used: print {SPECIFIC}.{OUTPUT}, a string")
+
+    def rewrite(self, output: Mapping[str, Any]) -> None:
+        """An allow was for the input that the hook wanted: without that it is no opinion."""
+        if all(decision is not Decision.ALLOW for _, decision in self.decisions):
+            return
+        used = json.dumps(self.taken.get(INPUT), sort_keys=True)
+        for shown, value in _spelt_like(_INPUT_NAMES, output):
+            if value is not None and json.dumps(value, sort_keys=True) != used:
+                self.decisions = [said for said in self.decisions if said[1] is not Decision.ALLOW]
+                self.problems.append(f"the allow was ignored: {shown}, which came with it, cannot be used")
+                return
 
     def output(self, field: Field, value: Any, place: Home) -> None:
         problem = _unsound(value) or _two_texts(value)
@@ -317,7 +330,7 @@ class _Reading:
             self.problems.append(f"{_shown(ANSWER, place)} {effect} {misplaced}")
         if decision is not None and (restricts or not misplaced):
             self.decisions.append(("behavior", decision))
-        for name, fits in (("message", restricts), ("updatedInput", not restricts and not misplaced)):
+        for name, fits in (("message", restricts), (INPUT, not restricts and not misplaced)):
             if name in said and fits:
                 self.taken[name] = said[name]
             elif name in said and not misplaced:
@@ -365,7 +378,7 @@ class _Reading:
             unreadable=tuple(self.unreadable),
             reason=self.texts.get("reason", ""),
             contexts=tuple(dict.fromkeys(self.contexts)),
-            updated_input=self.taken.get("updatedInput"),
+            updated_input=self.taken.get(INPUT),
             updated_tool_output=self.taken.get(OUTPUT),
             withhold=self.withhold,
             message=self.texts.get("message", ""),
@@ -397,6 +410,7 @@ _STRICTNESS = (Decision.ALLOW, Decision.NONE, Decision.ASK, None, Decision.BLOCK
 """What a decision lets through, least restricting first. None is one that cannot be read."""
 
 
+_INPUT_NAMES = frozenset({"updatedinput"})
 _OUTPUT_NAMES = frozenset({"updatedtooloutput", "updatedmcptooloutput"})
 
 
