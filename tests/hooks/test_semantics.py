@@ -32,6 +32,7 @@ from wave_agent.hooks.verdicts import (
     EndTurn,
     Failure,
     FailureKind,
+    Outcome,
     Reading,
     ReplaceOutput,
     Rewrite,
@@ -414,6 +415,51 @@ def test_a_field_of_the_wrong_type_is_dropped_and_told_and_the_rest_stands(
     assert wanted in note
 
 
+ALLOW = '"permissionDecision": "allow"'
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        f'{{"updatedInput": {{"a": 1}}, "hookSpecificOutput": {{{ALLOW}}}}}',
+        f'{{"hookSpecificOutput": {{{ALLOW}, "updatedInput": "ls"}}}}',
+        f'{{"hookSpecificOutput": {{{ALLOW}, "updatedInput": [{{"a": 1}}]}}}}',
+        f'{{"hookSpecificOutput": {{{ALLOW}, "updatedinput": {{"a": 1}}}}}}',
+        f'{{"hookSpecificOutput": {{{ALLOW}, "updatedInput": {{"a": 1, "a": 2}}}}}}',
+        f'{{"hookSpecificOutput": {{{ALLOW}, "updatedInput": {{"a": 1}}, "updatedInput": {{"a": 1}}}}}}',
+        f'{{"hookSpecificOutput": {{{ALLOW}, "updatedInput": {{"a": 1e999}}}}}}',
+        f'{{"updatedInput": {{"a": 1}}, "hookSpecificOutput": {{{ALLOW}, "updatedInput": {{"a": true}}}}}}',
+        '{"decision": "approve", "updatedInput": {"a": 1}}',
+        '{"decision": "approve", "hookSpecificOutput": {"hookEventName": "PostToolUse", "updatedInput": {"a": 1}}}',
+        '{"decision": "approve", "hookSpecificOutput": [{"updatedInput": {"a": 1}}]}',
+        '{"decision": "approve", "hookSpecificOutput": "{\\"updatedInput\\": {}}"}',
+        '{"decision": "approve", "hookSpecificOutput": {"updatedInput": {"a": 1}}, "hookSpecificOutput": {}}',
+    ],
+)
+def test_an_allow_does_not_hold_without_the_input_that_came_with_it(output: str):
+    found = verdict(PRE, ran(0, output))
+    assert found.decision is Decision.NONE
+    assert any("the allow was ignored" in effect.text for effect in found.effects if isinstance(effect, TellUser))
+    assert verdict(PRE, ran(2, output, "no")).decision is Decision.BLOCK
+    stopped = verdict(PRE, ran(0, '{"continue": false, ' + output[1:]))
+    assert stopped.decision is Decision.STOP
+    assert not any(isinstance(effect, Allow) for effect in stopped.effects)
+
+
+@pytest.mark.parametrize(
+    "fields", [{"updatedInput": {"a": [1], "updatedInput": {"b": 1}}}, {"updatedInput": None}, {"systemMessage": 5}]
+)
+def test_an_allow_holds_where_no_input_was_lost(fields: dict[str, Any]):
+    assert verdict(PRE, printed(specific(permissionDecision="allow", **fields))).decision is Decision.ALLOW
+    both = {"updatedInput": {"a": 1}, **specific(permissionDecision="allow", updatedInput={"a": 1})}
+    assert verdict(PRE, printed(both)).decision is Decision.ALLOW
+
+
+def test_an_answer_does_not_hold_without_the_input_beside_it():
+    output = specific(decision={"behavior": "allow"}, updatedInput={"a": 1})
+    assert verdict(HookEvent.PERMISSION_REQUEST, printed(output)).decision is Decision.NONE
+
+
 def test_null_means_absent():
     nulls = dict.fromkeys(("continue", "decision", "reason", "hookSpecificOutput"))
     assert verdict(STOP, printed(nulls)) == Verdict()
@@ -646,8 +692,69 @@ def test_what_cannot_replace_a_result_withholds_it(output: str):
     assert outcome.flow is Flow.PROCEED
     failed = verdict(POST, ran(0, output[:-1] + ', "decision": "Block"}'))
     assert merge(POST, [Reading(position=0, name="guard", verdict=failed)]).withheld
-    # Where it means nothing, or is in a wrong place, it changes nothing.
+    # Where it means nothing, it changes nothing.
     assert not merge(PRE, [Reading(position=0, name="guard", verdict=verdict(PRE, ran(0, output)))]).withheld
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        '{"updatedToolOutput": "safe"}',
+        '{"updatedToolOutput": "safe", "updatedToolOutput": "safe"}',
+        '{"updatedMCPToolOutput": "safe"}',
+        '{"hookspecificoutput": {"updatedToolOutput": "safe"}}',
+        '{"systemMessage": "x", "output": [{"updatedToolOutput": "safe"}]}',
+        '{"hookSpecificOutput": {"updatedMCPToolOutput": "safe"}}',
+        '{"hookSpecificOutput": {"UpdatedToolOutput": "safe"}}',
+        '{"hookSpecificOutput": {"updated_tool_output": "safe"}}',
+        '{"hookSpecificOutput": {"updatedToolOutput": null}}',
+        '{"hookSpecificOutput": {"hookEventName": "PreToolUse", "updatedToolOutput": "safe"}}',
+        '{"hookSpecificOutput": {"hookEventName": "PreToolUse", "updatedToolOutput": 5}}',
+        '{"hookSpecificOutput": [{"updatedToolOutput": "safe"}]}',
+        '{"hookSpecificOutput": "{\\"updatedToolOutput\\": \\"safe\\"}"}',
+        '{"hookSpecificOutput": {"updatedToolOutput": "safe"}, "hookSpecificOutput": {}}',
+        '{"hookSpecificOutput": {"updatedToolOutput": "safe"}, "updatedMCPToolOutput": "safer"}',
+        'checking\n{"hookSpecificOutput": {"updatedToolOutput": "safe"}}',
+        'checking\n{"updatedToolOutput": "safe"}',
+        'checking\n{"decision": "block", "reason": "no", "hookSpecificOutput": {"updatedToolOutput": "safe"}}',
+    ],
+)
+@pytest.mark.parametrize("event", [POST, HookEvent.POST_TOOL_USE_FAILURE])
+@pytest.mark.parametrize("code", [0, 1, 2])
+def test_a_redaction_that_is_dropped_withholds_the_result_and_is_told(event: HookEvent, output: str, code: int):
+    for policy in OnFailure:
+        found = verdict(event, ran(code, output), policy)
+        outcome = merge(event, [Reading(position=0, name="guard", verdict=found)])
+        assert outcome.withheld
+        assert "safe" not in str(outcome.replacement)
+        assert any(word in note.text for word in ("ToolOutput", "withheld") for note in outcome.for_user())
+        assert outcome.blocked is (code == 2 or "block" in output or (code == 1 and policy is OnFailure.BLOCK))
+    assert not merge(STOP, [Reading(position=0, name="guard", verdict=verdict(STOP, ran(code, output)))]).withheld
+
+
+@pytest.mark.parametrize("more", [{"updatedMCPToolOutput": "safe"}, {"updatedToolOutput": None}])
+def test_a_redaction_that_is_used_is_not_lost_to_its_copy_elsewhere(more: dict[str, Any]):
+    found = verdict(POST, printed({**more, **specific(updatedToolOutput="safe")}))
+    assert not withholds(EVENTS[POST], found)
+    assert found.replacement == "safe"
+
+
+@pytest.mark.parametrize("stdout", ["", "starting", '{"systemMessage": "x"}', "{oops"])
+@pytest.mark.parametrize("event", [POST, HookEvent.POST_TOOL_USE_FAILURE])
+def test_an_exit_2_by_accident_withholds_the_result_where_failing_blocks(event: HookEvent, stdout: str):
+    broken = ran(2, stdout, "python3: can't open file '/x/redact.py': [Errno 2] No such file or directory")
+
+    def outcome(result: HookExecutionResult, policy: OnFailure, on: HookEvent = event) -> Outcome:
+        return merge(on, [Reading(position=0, name="guard", verdict=verdict(on, result, policy))])
+
+    found = outcome(broken, OnFailure.BLOCK)
+    assert (found.withheld, found.flow, found.reason) == (True, Flow.FEEDBACK, broken.stderr)
+    assert found.replacement is not None
+    assert "hook guard: it exited with 2 and looks broken" in found.replacement
+    assert any("looks broken: its script is not there" in note.text for note in found.to_user)
+    assert not outcome(broken, OnFailure.CONTINUE).withheld
+    assert not outcome(ran(2, stdout, "Do not do that."), OnFailure.BLOCK).withheld
+    assert not outcome(broken, OnFailure.BLOCK, PRE).withheld
 
 
 # ------------------------------------------------------------------------------------------------- text before the JSON
@@ -672,11 +779,48 @@ def test_what_loosens_behind_text_is_dropped_and_told():
     assert verdict(PRE, ran(0, f"ok\n{both}")).effects[1:] == (Ask("sure?"),)
 
 
-def test_an_unreadable_decision_behind_text_asks_before_a_tool_and_is_text_elsewhere():
+def test_an_unreadable_decision_behind_text_asks_before_a_tool_and_is_told_elsewhere():
     odd = 'x\n{"decision": "Deny"}'
     assert verdict(PRE, ran(0, odd)).decision is Decision.ASK
-    assert verdict(PROMPT, ran(0, odd)).effects == (AddContext(odd),)
-    assert verdict(POST, ran(0, odd)).effects == ()
+    for event in (PROMPT, POST):
+        [told] = verdict(event, ran(0, odd)).effects
+        assert isinstance(told, TellUser)
+        assert "text beside the JSON" in told.text
+
+
+@pytest.mark.parametrize(
+    "stdout",
+    [
+        'checking\n{"decision":"block"}\nbye',
+        'checking\n{\n  "decision": "block"\n}\nbye',
+        'checking\n  {"hookSpecificOutput": {"permissionDecision": "deny"}}\nbye',
+        'checking\n{"decision": "block", "n": NaN}',
+        'checking\n{"decision": "block",}',
+        'checking\n{"decision": "block", "reason": "a\nb"}',
+        'checking\n{"decision": "block"',
+        'checking\n{"decision": "block"}\n{"continue": true}',
+        'checking\n{"decision": "block"}\n{"decision": "approve"}',
+        '[{"decision":"block"}]',
+        '[info] {"continue": false} done',
+        '```json\n{"continue": false}\n```',
+        'checking\n{"hookSpecificOutput": {"updatedToolOutput": "x"}}\nbye',
+    ],
+)
+def test_a_decision_with_text_beside_it_is_not_lost_in_silence(stdout: str):
+    for event in BLOCKING:
+        found = verdict(event, ran(0, stdout))
+        [told] = found.effects
+        assert isinstance(told, TellUser)
+        assert "text beside the JSON" in told.text
+        assert found.failure_kind is FailureKind.JSON
+        assert verdict(event, ran(0, stdout), OnFailure.BLOCK).failure is not None
+        assert verdict(event, ran(2, stdout, "no")).effects[-1] == Block("no")
+        assert verdict(event, ran(1, stdout)).failure is not None
+
+
+def test_a_decision_before_a_flood_is_not_lost_in_silence():
+    flood = ran(0, 'checking\n{"decision": "block"}\nxxx', stdout_dropped=9, stdout_end="xxx")
+    assert kinds_of(PRE, flood) == (Stdout.MALFORMED, ExitClass.ZERO)
 
 
 def test_text_before_json_beside_other_exit_codes():
@@ -697,7 +841,7 @@ def test_text_before_json_beside_other_exit_codes():
     "stdout",
     [
         'note\n{"foo": 1}', 'note\n{"continue": true}', 'note {"decision": "block"} and more', "note }", "a } b {c}",
-        'note\n{"decision": "block",}', '[{"decision": "block"}]', "x" + "{" * 3000 + "}",
+        'a "decision": b\n[x]', '["decision"]', '```\ncode\n```', "x" + "{" * 3000 + "}",
     ],
 )  # fmt: skip
 def test_text_that_does_not_end_in_a_decision_stays_text(stdout: str):

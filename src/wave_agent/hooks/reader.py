@@ -17,7 +17,9 @@ from wave_agent.strictjson import Twice, holds_twice, out_of_range, type_name
 from wave_agent.text import did_you_mean
 
 SPECIFIC = "hookSpecificOutput"
+INPUT = "updatedInput"
 OUTPUT = "updatedToolOutput"
+UNUSABLE = f"its {OUTPUT} cannot be used"
 
 
 class Home(StrEnum):
@@ -67,7 +69,7 @@ FIELDS: Mapping[str, Field] = {
               meaning='`"allow"`, `"deny"` or `"ask"`'),
         Field(name="permissionDecisionReason", type=str, home=Home.SPECIFIC, free=True,
               meaning="of an allow or ask to the user only, of a deny to the model"),
-        Field(name="updatedInput", type=dict, home=Home.SPECIFIC,
+        Field(name=INPUT, type=dict, home=Home.SPECIFIC,
               meaning="top-level fields to set in the tool's input, each replaced whole; `null` removes one"),
         Field(name=OUTPUT, type=str, also=(dict, list), home=Home.SPECIFIC,
               meaning="what the model gets, and what is kept, in place of the tool's result; an object or a list is "
@@ -84,7 +86,7 @@ ANSWER_FIELDS: Mapping[str, Field] = {
     field.name: field
     for field in (
         Field(name="behavior", type=str, home=Home.ANSWER, decides=True, meaning='`"allow"` or `"deny"`'),
-        Field(name="updatedInput", type=dict, home=Home.ANSWER, decides=True,
+        Field(name=INPUT, type=dict, home=Home.ANSWER, decides=True,
               meaning="goes with an allow: fields to set in the input, which is then judged anew"),
         Field(name="message", type=str, home=Home.ANSWER, meaning="goes with a deny: what the model is told"),
         Field(name="interrupt", type=bool, home=Home.ANSWER, decides=True,
@@ -146,6 +148,8 @@ def read_output(row: EventRow, output: Mapping[str, Any]) -> HookOutput:
                 reading.twice(key, value, place)
             elif value is not None and (field := _row(row, key, value, place)) is not None:
                 reading.field(field, value, place)
+    reading.redaction(output)
+    reading.rewrite(output)
     return reading.result()
 
 
@@ -204,7 +208,7 @@ class _Reading:
             self.problems.append(f"{_shown(field, place)} was ignored: {problem}")
         elif field.name == OUTPUT:
             self.output(field, value, place)
-        elif field.name == "updatedInput" and (problem := _unsound(value)):
+        elif field.name == INPUT and (problem := _unsound(value)):
             self.problems.append(f"{_shown(field, place)} was ignored: it holds {problem}")
         elif field.name == "additionalContext":
             if value.strip():
@@ -217,6 +221,28 @@ class _Reading:
         if field.name == OUTPUT and not _misplaced(self.row.event, field, place, self.right_event):
             self.withhold = problem
         (self.unreadable if field.decides else self.problems).append(problem)
+
+    def redaction(self, output: Mapping[str, Any]) -> None:
+        """A replacement that was printed and is not used withholds the result: the hook meant to take something out."""
+        used = self.taken.get(OUTPUT)
+        if OUTPUT not in self.row.specific or self.withhold:
+            return
+        for shown, value in _spelt_like(_OUTPUT_NAMES, output):
+            if used is None or not (value is None or _as_text(value) == used):
+                self.withhold = UNUSABLE  # without a word of the value: the model reads this
+                if not any(problem.startswith(f"{shown} ") for problem in self.problems):
+                    self.problems.append(f"{shown} cannot be used: print {SPECIFIC}.{OUTPUT}, a string")
+
+    def rewrite(self, output: Mapping[str, Any]) -> None:
+        """An allow was for the input that the hook wanted: without that it is no opinion."""
+        if all(decision is not Decision.ALLOW for _, decision in self.decisions):
+            return
+        used = json.dumps(self.taken.get(INPUT), sort_keys=True)
+        for shown, value in _spelt_like(_INPUT_NAMES, output):
+            if value is not None and json.dumps(value, sort_keys=True) != used:
+                self.decisions = [said for said in self.decisions if said[1] is not Decision.ALLOW]
+                self.problems.append(f"the allow was ignored: {shown}, which came with it, cannot be used")
+                return
 
     def output(self, field: Field, value: Any, place: Home) -> None:
         problem = _unsound(value) or _two_texts(value)
@@ -304,7 +330,7 @@ class _Reading:
             self.problems.append(f"{_shown(ANSWER, place)} {effect} {misplaced}")
         if decision is not None and (restricts or not misplaced):
             self.decisions.append(("behavior", decision))
-        for name, fits in (("message", restricts), ("updatedInput", not restricts and not misplaced)):
+        for name, fits in (("message", restricts), (INPUT, not restricts and not misplaced)):
             if name in said and fits:
                 self.taken[name] = said[name]
             elif name in said and not misplaced:
@@ -352,7 +378,7 @@ class _Reading:
             unreadable=tuple(self.unreadable),
             reason=self.texts.get("reason", ""),
             contexts=tuple(dict.fromkeys(self.contexts)),
-            updated_input=self.taken.get("updatedInput"),
+            updated_input=self.taken.get(INPUT),
             updated_tool_output=self.taken.get(OUTPUT),
             withhold=self.withhold,
             message=self.texts.get("message", ""),
@@ -382,6 +408,30 @@ def _misplaced(event: HookEvent, field: Field, place: Home, right_event: bool) -
 
 _STRICTNESS = (Decision.ALLOW, Decision.NONE, Decision.ASK, None, Decision.BLOCK, Decision.STOP)
 """What a decision lets through, least restricting first. None is one that cannot be read."""
+
+
+_INPUT_NAMES = frozenset({"updatedinput"})
+_OUTPUT_NAMES = frozenset({"updatedtooloutput", "updatedmcptooloutput"})
+
+
+def _spelt_like(names: frozenset[str], value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    """Every value under one of these names, at any depth and in any spelling, and its path."""
+    if isinstance(value, dict):
+        for key, inner in cast(dict[str, Any], value).items():
+            shown = f"{path}.{key}" if path else key
+            if _plain(key) in names:
+                yield shown, inner
+            else:
+                yield from _spelt_like(names, inner, shown)
+    elif isinstance(value, list | tuple):
+        for inner in cast(list[Any], value):
+            yield from _spelt_like(names, inner, path)
+    elif isinstance(value, str) and path == SPECIFIC and any(name in _plain(value) for name in names):
+        yield path, value  # an object that was written as a string
+
+
+def _plain(name: str) -> str:
+    return name.replace("_", "").replace("-", "").lower()
 
 
 def _unsound(value: object) -> str:

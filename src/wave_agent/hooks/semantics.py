@@ -9,6 +9,7 @@ hooks changed. All three are pure and never raise. Three laws stand behind every
 """
 
 import json
+import re
 import signal as signals
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -30,7 +31,7 @@ from wave_agent.hooks.events import (
     OnFailure,
 )
 from wave_agent.hooks.execution import HookExecutionResult
-from wave_agent.hooks.reader import HookOutput, knows, read_output, unknown_keys
+from wave_agent.hooks.reader import UNUSABLE, HookOutput, knows, read_output, unknown_keys
 from wave_agent.hooks.verdicts import (
     DECISION_OF,
     MAKE,
@@ -73,7 +74,7 @@ class Stdout(StrEnum):
     DECIDES = "JSON that states a decision"
     UNREADABLE = "JSON with a decision that cannot be read"
     SILENT = "JSON that states none"
-    MALFORMED = "starts with {, not strict JSON"
+    MALFORMED = "starts with {, not strict JSON; or a decision inside text"
 
 
 class ExitClass(StrEnum):
@@ -158,7 +159,10 @@ class _Run(Struct, frozen=True):
         looks = None if self.output.reason else breakage(self.result.stderr)
         if looks is None:
             return (self.block,)
-        return (TellUser(f"hook {self.name} blocked, but the hook itself looks broken: {looks}"), self.block)
+        # Only one that must not fail withholds: it may have been there to take something out.
+        withheld = (Withhold(_LOOKS_BROKEN),) if self.must_not_fail and self.row.withholds else ()
+        note = TellUser(f"hook {self.name} blocked, but the hook itself looks broken: {looks}")
+        return (note, *withheld, self.block)
 
     @property
     def fields(self) -> tuple[Effect, ...]:
@@ -175,6 +179,7 @@ class _Run(Struct, frozen=True):
         return tuple(effects)
 
 
+_LOOKS_BROKEN = "it exited with 2 and looks broken"
 _TAIL_LINES, _TAIL_CHARACTERS = 30, 2000
 
 
@@ -292,7 +297,7 @@ def _chatter(run: _Run) -> tuple[Effect, ...]:
 
 def _chatter_blocks(run: _Run) -> tuple[Effect, ...]:
     """**Block**, along with any other restriction in the JSON; the rest of it is dropped and reported."""
-    return (TellUser(run.problem), *run.restrictions, run.block)
+    return (TellUser(run.problem), *run.withheld, *run.restrictions, run.block)
 
 
 def _chatter_failed(run: _Run) -> tuple[Effect, ...]:
@@ -401,7 +406,7 @@ def _classify(row: EventRow, name: str, result: HookExecutionResult) -> tuple[St
     if not text:
         return Stdout.EMPTY, _NO_OUTPUT, ""
     if not text.startswith("{"):
-        return _after_text(row, name, _end(text, result.stdout_end))
+        return _after_text(row, name, result)
     if result.stdout_dropped > 0:
         return Stdout.UNREADABLE, HookOutput(unreadable=(_TOO_LONG,)), ""
     try:
@@ -410,9 +415,9 @@ def _classify(row: EventRow, name: str, result: HookExecutionResult) -> tuple[St
         return Stdout.MALFORMED, _NO_OUTPUT, f"hook {name}: stdout looks like JSON but is not: {error}"
     if not found:
         return Stdout.EMPTY, _NO_OUTPUT, ""
-    if not knows(found):
-        return Stdout.FOREIGN, _NO_OUTPUT, unknown_keys(found)
     output = read_output(row, found)
+    if not (knows(found) or output.withhold):
+        return Stdout.FOREIGN, _NO_OUTPUT, unknown_keys(found)
     kind = Stdout.UNREADABLE if output.unreadable else Stdout.DECIDES if output.stated else Stdout.SILENT
     return kind, output, ""
 
@@ -422,28 +427,48 @@ _STARTS = 1000
 """How many places are tried at which an object could begin: text full of braces must not cost seconds."""
 
 
-def _after_text(row: EventRow, name: str, text: str) -> tuple[Stdout, HookOutput, str]:
-    """Plain text; but a decision that ends it restricts all the same."""
-    found = _ending_object(text)
-    output = _NO_OUTPUT if found is None else read_output(row, found)
+def _after_text(row: EventRow, name: str, result: HookExecutionResult) -> tuple[Stdout, HookOutput, str]:
+    """Plain text; but a decision that ends it restricts all the same, and none elsewhere in it is lost in silence."""
+    text = _text_of(result)
+    end = _end(text, result.stdout_end)
+    found, start = _ending_object(end)
+    output = read_output(row, found)
     unreadable = output.unreadable if row.unreadable is not None else ()
-    if not (output.stated or unreadable):
-        return Stdout.TEXT, _NO_OUTPUT, ""
     stated = tuple(said for said in output.stated if said.decision >= Decision.ASK)
+    withhold = output.withhold or (UNUSABLE if output.updated_tool_output is not None else "")
+    lost = end if output.unreadable else end[:start]
+    if not (stated or unreadable or withhold) and (_attempts(lost) or _attempts(text if result.stdout_end else "")):
+        return Stdout.MALFORMED, _NO_OUTPUT, f"hook {name}: {_TEXT_BESIDE}"
+    if not (output.stated or unreadable or withhold):
+        return Stdout.TEXT, _NO_OUTPUT, ""
     kept = "only what restricts was honoured" if stated or unreadable else "it was ignored"
+    kept += " and the result was withheld" if withhold else ""
     problem = f"hook {name}: there is text before the JSON on stdout, so {kept}; print such text to stderr"
-    return Stdout.CHATTER, HookOutput(stated=stated, unreadable=unreadable, reason=output.reason), problem
+    said = HookOutput(stated=stated, unreadable=unreadable, reason=output.reason, withhold=withhold)
+    return Stdout.CHATTER, said, problem
 
 
-def _ending_object(text: str) -> dict[str, Any] | None:
+_TEXT_BESIDE = "there is text beside the JSON on stdout, so it was not read; print one object, and text to stderr"
+_JSON_LINE = re.compile(r"^[ \t]*(?:[{\[]|```)", re.MULTILINE)
+_DECISION_KEY = re.compile(r'"(?:decision|permissionDecision|continue|updatedToolOutput)"\s*:')
+
+
+def _attempts(text: str) -> bool:
+    """Whether a line begins like JSON or a fence, with a key by which a hook decides after that."""
+    begins = _JSON_LINE.search(text)
+    return begins is not None and _DECISION_KEY.search(text, begins.start()) is not None
+
+
+def _ending_object(text: str) -> tuple[dict[str, Any], int]:
+    """The object that ends this text, and where it begins; an empty one at the end if there is none."""
     start = len(text) if text.endswith("}") else 0
     for _ in range(_STARTS):
         start = text.rfind("{", 0, start)
         if start < 0:
             break
         with suppress(StrictJSONError):
-            return parse_object(text[start:], twice=True)
-    return None
+            return parse_object(text[start:], twice=True), start
+    return {}, len(text)
 
 
 # ------------------------------------------------------------------------------------------------- merging the verdicts

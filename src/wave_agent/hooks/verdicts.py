@@ -110,7 +110,7 @@ class Verdict(Struct, frozen=True):
 
     effects: tuple[Effect, ...] = ()
     malformed: bool = False
-    """stdout began like JSON and was not, and the exit code ruled."""
+    """stdout looked like JSON and was not, and the exit code ruled."""
     hide_stdout: bool = False
 
     @property
