@@ -707,7 +707,6 @@ def test_what_cannot_replace_a_result_withholds_it(output: str):
         '{"hookSpecificOutput": {"updatedMCPToolOutput": "safe"}}',
         '{"hookSpecificOutput": {"UpdatedToolOutput": "safe"}}',
         '{"hookSpecificOutput": {"updated_tool_output": "safe"}}',
-        '{"hookSpecificOutput": {"updatedToolOutput": null}}',
         '{"hookSpecificOutput": {"hookEventName": "PreToolUse", "updatedToolOutput": "safe"}}',
         '{"hookSpecificOutput": {"hookEventName": "PreToolUse", "updatedToolOutput": 5}}',
         '{"hookSpecificOutput": [{"updatedToolOutput": "safe"}]}',
@@ -782,10 +781,10 @@ def test_what_loosens_behind_text_is_dropped_and_told():
 def test_an_unreadable_decision_behind_text_asks_before_a_tool_and_is_told_elsewhere():
     odd = 'x\n{"decision": "Deny"}'
     assert verdict(PRE, ran(0, odd)).decision is Decision.ASK
-    for event in (PROMPT, POST):
-        [told] = verdict(event, ran(0, odd)).effects
-        assert isinstance(told, TellUser)
-        assert "text beside the JSON" in told.text
+    [told] = verdict(POST, ran(0, odd)).effects
+    assert isinstance(told, TellUser)
+    assert "text beside the JSON" in told.text
+    assert verdict(PROMPT, ran(0, odd)).effects == (AddContext(odd),)  # there, text is context
 
 
 @pytest.mark.parametrize(
@@ -800,14 +799,12 @@ def test_an_unreadable_decision_behind_text_asks_before_a_tool_and_is_told_elsew
         'checking\n{"decision": "block"',
         'checking\n{"decision": "block"}\n{"continue": true}',
         'checking\n{"decision": "block"}\n{"decision": "approve"}',
-        '[{"decision":"block"}]',
-        '[info] {"continue": false} done',
         '```json\n{"continue": false}\n```',
         'checking\n{"hookSpecificOutput": {"updatedToolOutput": "x"}}\nbye',
     ],
 )
 def test_a_decision_with_text_beside_it_is_not_lost_in_silence(stdout: str):
-    for event in BLOCKING:
+    for event in (event for event in BLOCKING if not EVENTS[event].text_is_context):
         found = verdict(event, ran(0, stdout))
         [told] = found.effects
         assert isinstance(told, TellUser)

@@ -228,7 +228,7 @@ class _Reading:
         if OUTPUT not in self.row.specific or self.withhold:
             return
         for shown, value in _spelt_like(_OUTPUT_NAMES, output):
-            if used is None or not (value is None or _as_text(value) == used):
+            if value is not None and (used is None or _as_text(value) != used):
                 self.withhold = UNUSABLE  # without a word of the value: the model reads this
                 if not any(problem.startswith(f"{shown} ") for problem in self.problems):
                     self.problems.append(f"{shown} cannot be used: print {SPECIFIC}.{OUTPUT}, a string")

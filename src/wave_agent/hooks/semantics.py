@@ -437,7 +437,8 @@ def _after_text(row: EventRow, name: str, result: HookExecutionResult) -> tuple[
     stated = tuple(said for said in output.stated if said.decision >= Decision.ASK)
     withhold = output.withhold or (UNUSABLE if output.updated_tool_output is not None else "")
     lost = end if output.unreadable else end[:start]
-    if not (stated or unreadable or withhold) and (_attempts(lost) or _attempts(text if result.stdout_end else "")):
+    silent = not (stated or unreadable or withhold or row.text_is_context)
+    if silent and (_attempts(lost) or _attempts(text if result.stdout_end else "")):
         return Stdout.MALFORMED, _NO_OUTPUT, f"hook {name}: {_TEXT_BESIDE}"
     if not (output.stated or unreadable or withhold):
         return Stdout.TEXT, _NO_OUTPUT, ""
@@ -449,7 +450,7 @@ def _after_text(row: EventRow, name: str, result: HookExecutionResult) -> tuple[
 
 
 _TEXT_BESIDE = "there is text beside the JSON on stdout, so it was not read; print one object, and text to stderr"
-_JSON_LINE = re.compile(r"^[ \t]*(?:[{\[]|```)", re.MULTILINE)
+_JSON_LINE = re.compile(r"^[ \t]*(?:\{|```)", re.MULTILINE)
 _DECISION_KEY = re.compile(r'"(?:decision|permissionDecision|continue|updatedToolOutput)"\s*:')
 
 
