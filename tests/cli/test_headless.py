@@ -104,6 +104,30 @@ def test_the_prompt_may_stand_behind_other_options(project: Project):
     assert project.wave("nonsense").returncode == 2
 
 
+def test_behind_p_every_word_is_the_prompt_whatever_stands_around_it(project: Project):
+    lines = [
+        ["-p", "--trust", "two words", "--model", "toy"],
+        ["-p", "--output-format", "json", "demo"],
+        ["-p", "--trust", "--", "--help"],
+        ["-pc", "hi"],
+    ]
+    with serving(*map(str, range(len(lines)))) as server:
+        done = [project.wave(*line, server=server) for line in lines]
+    assert [request.body["messages"][-1]["content"] for request in server.requests] == [
+        "two words",
+        "demo",
+        "--help",
+        "hi",
+    ]
+    assert [request.body["model"] for request in server.requests] == ["toy", "test", "test", "test"]
+    assert len(server.requests[-1].body["messages"]) > 3  # -c: it goes on
+    assert [one.returncode for one in done] == [0, 0, 0, 0]
+    assert json.loads(done[1].stdout)["result"] == "1"
+    for line in (["-p", "hi", "demo"], ["-p", "hi", "there", "--trust"]):
+        refused = project.wave(*line)
+        assert (refused.returncode, "One prompt at a time" in refused.stderr) == (2, True)
+
+
 def test_a_stdin_on_which_nothing_comes_is_not_waited_for(project: Project):
     with serving("fine") as server:
         process = project.command("-p", "hi", server=server, stdin=subprocess.PIPE)

@@ -66,14 +66,24 @@ class LazyGroup(click.Group):
 
 
 class WaveGroup(LazyGroup):
-    """Takes the prompt of `-p` also at the end of the line, behind other options: `wave -p --trust "Review this"`."""
+    """With `-p` every word is the prompt, wherever it stands: `wave -p --trust "Review this" --model small`."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        args = [part for one in args for part in (("-p", "-c") if one == "-pc" else (one,))]
+        given, _, _ = self.make_parser(ctx).parse_args([*args])
+        # Options behind the first word are a subcommand's own, except that -p has none.
+        ctx.allow_interspersed_args = "prompt" in given
+        return super().parse_args(ctx, args)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        if ctx.params.get("prompt") != FROM_STDIN or args[0] in self.sources:
+        prompt = ctx.params.get("prompt")
+        if prompt is None:
             return super().resolve_command(ctx, args)
-        if len(args) > 1:
+        if ctx.resilient_parsing:  # somebody presses Tab behind a prompt: no command comes there
+            return None, None, []
+        if len(args) > 1 or prompt != FROM_STDIN:
             raise click.UsageError("One prompt at a time: put it into quotes.", ctx)
         chosen = {**ctx.params, "prompt": args[0]}
         return "prompt", click.Command("prompt", callback=lambda: start(**chosen)), []
