@@ -1,8 +1,12 @@
 """`wave -p` as a real process against a real HTTP server on loopback."""
 
+import fcntl
 import json
+import os
+import pty
 import signal
 import subprocess
+import termios
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.project import Project, serving
+from tests.cli.project import WAVE, Project, serving
 from wave_agent.model_server import Hang, Status
 from wave_agent.models.base import ToolCall
 from wave_agent.testing import Reply, call
@@ -126,6 +130,32 @@ def test_behind_p_every_word_is_the_prompt_whatever_stands_around_it(project: Pr
     for line in (["-p", "hi", "demo"], ["-p", "hi", "there", "--trust"]):
         refused = project.wave(*line)
         assert (refused.returncode, "One prompt at a time" in refused.stderr) == (2, True)
+
+
+@pytest.mark.parametrize(("keys", "status"), [(b"What is\nthis?\n\x04", 0), (b"\x03", 130)])
+def test_on_a_terminal_the_prompt_is_typed_and_the_first_ctrl_c_ends_it(project: Project, keys: bytes, status: int):
+    with serving("fine") as server:
+        master, slave = pty.openpty()
+        process = subprocess.Popen(
+            [WAVE, "-p"],
+            cwd=project.directory,
+            env=project.environment(server),
+            stdin=slave,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),  # so that Ctrl-C reaches it
+        )
+        os.close(slave)
+        assert process.stderr is not None
+        assert process.stderr.readline() == "wave: Reading the prompt from the terminal; end it with Ctrl-D.\n"
+        os.write(master, keys)
+        out, err = process.communicate(timeout=30)
+        os.close(master)
+    sent = [request.body["messages"][-1]["content"] for request in server.requests]
+    assert sent == ([] if status else ["What is\nthis?\n"])
+    assert (process.returncode, out, err.strip()) == (status, "" if status else "fine\n", "")
 
 
 def test_a_stdin_on_which_nothing_comes_is_not_waited_for(project: Project):

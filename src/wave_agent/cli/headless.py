@@ -46,8 +46,13 @@ STDIN_LIMIT = 10_000_000
 def run_prompt(flags: Flags) -> int:
     """Runs the prompt and returns the exit status."""
     screen = Screen(flags.output_format, debug_hooks=flags.debug_hooks)
+    if flags.prompt in ("", FROM_STDIN) and is_terminal(sys.stdin):
+        screen.tell("Reading the prompt from the terminal; end it with Ctrl-D.")
+    prompt, notice = read_prompt(flags.prompt, sys.stdin)  # before the loop, whose handler of Ctrl-C waits for it
+    if notice:
+        screen.tell(notice)
     try:
-        status = asyncio.run(_run(flags, screen))
+        status = asyncio.run(_run(flags, prompt, screen))
     except WaveError as error:
         if flags.output_format == "text":
             raise
@@ -57,10 +62,7 @@ def run_prompt(flags: Flags) -> int:
     return status
 
 
-async def _run(flags: Flags, screen: "Screen") -> int:
-    prompt, notice = read_prompt(flags.prompt, sys.stdin)
-    if notice:
-        screen.tell(notice)
+async def _run(flags: Flags, prompt: str, screen: "Screen") -> int:
     agent = Agent.from_options(replace(options(flags, screen.show), interactive=False))
     if told := unused_hooks(agent):
         screen.tell(told)
@@ -71,6 +73,10 @@ async def _run(flags: Flags, screen: "Screen") -> int:
         await asyncio.to_thread(forget_old_sessions, agent.home, agent.settings.cleanup_days)
     screen.finish(result)
     return interruption.status or EXIT[result.status]
+
+
+def is_terminal(stream: TextIO | None) -> bool:
+    return stream is not None and not stream.closed and stream.isatty()
 
 
 def read_prompt(given: str, stdin: TextIO | None) -> tuple[str, str]:
