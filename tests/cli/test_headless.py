@@ -307,6 +307,34 @@ def test_debug_hooks_tells_every_run(project: Project):
     assert "wave: hook Stop calm: none" in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("event", "hook", "told"),
+    [
+        ("PreToolUse", {"command": "echo no jq >&2; exit 1"}, "failed and was let through: no jq"),
+        (
+            "PreToolUse",
+            {"command": "echo no jq >&2; exit 1", "onFailure": "block"},
+            "failed, so the call was not run: no jq",
+        ),
+        ("PreToolUse", {"command": "kill -9 $$"}, "failed and was let through: was ended by signal 9 (SIGKILL)"),
+        ("PreToolUse", {"command": "echo no jq >&2; exit 1", "mode": "shadow"}, "failed, which changes nothing: no jq"),
+        (
+            "UserPromptSubmit",
+            {"command": "echo no jq >&2; exit 1", "onFailure": "block"},
+            "failed, so the prompt was not sent: no jq",
+        ),
+        ("Stop", {"command": "echo no jq >&2; exit 1"}, "failed and was let through: no jq"),
+    ],
+)
+def test_a_hook_that_fails_is_named_once_with_what_came_of_it(
+    project: Project, event: str, hook: dict[str, Any], told: str
+):
+    project.settings({"hooks": {event: [{"hooks": [{"name": "guard", **hook}]}]}})
+    with serving(Reply(tool_calls=[call("Glob", pattern="*")]), "Done.") as server:
+        done = project.wave("-p", "go", "--trust", server=server)
+    assert done.stderr.splitlines() == [f"wave: hook guard on {event} {told}"]
+
+
 def test_a_server_that_never_answers_can_be_interrupted(project: Project):
     with serving(Hang()) as server:
         process = project.command("-p", "hi", server=server)
