@@ -226,6 +226,28 @@ def test_a_closed_stdout_ends_quietly(project: Project):
 
 
 @pytest.mark.parametrize(
+    "line",
+    [["-p", "hi"], ["-p", "hi", "--output-format", "json"], ["-p", "hi", "--output-format", "stream-json"]]
+    + [["sessions"], ["--help"], ["hooks", "recipes"]],
+)
+def test_an_answer_that_cannot_be_written_is_an_error(project: Project, line: list[str]):
+    with serving("fine") as server, Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [WAVE, *line],
+            cwd=project.directory,
+            env=project.environment(server),
+            stdin=subprocess.DEVNULL,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=60,
+        )
+    what = "answer" if "-p" in line else "output"
+    assert done.stderr == f"wave: The {what} cannot be written: No space left on device\n"
+    assert done.returncode == 1
+
+
+@pytest.mark.parametrize(
     ("reply", "words"),
     [
         (Status(401, {"error": {"message": "bad key"}}), ["bad key", "WAVE_API_KEY"]),
@@ -288,6 +310,23 @@ def test_an_unknown_session_is_status_1(project: Project):
         done = project.wave(*arguments, "-p", "hi")
         assert done.returncode == 1
         assert "session" in done.stderr
+
+
+def test_a_session_goes_on_by_the_short_id_that_lists_show(project: Project):
+    with serving("One.", "Two.") as server:
+        first = json.loads(project.wave("-p", "hi", "--output-format", "json", server=server).stdout)
+        short = first["session_id"][:8]
+        done = project.wave("-r", short, "-p", "more", "--output-format", "json", server=server)
+        assert (done.returncode, json.loads(done.stdout)["session_id"]) == (0, first["session_id"])
+        assert [one["content"] for one in server.requests[-1].body["messages"][1:]] == ["hi", "One.", "more"]
+        path = Path(first["transcript_path"])
+        twin = f"{short}-twin"
+        (path.parent / f"{twin}.jsonl").write_bytes(path.read_bytes())
+        refused = project.wave("-r", short, "-p", "which?", server=server)
+    assert (refused.returncode, len(server.requests)) == (1, 2)
+    assert twin in refused.stderr
+    assert first["session_id"] in refused.stderr
+    assert project.wave("-r", short[:7], "-p", "hi").returncode == 1
 
 
 def test_project_instructions_are_in_the_system_prompt_once(project: Project):

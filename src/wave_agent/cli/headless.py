@@ -69,6 +69,9 @@ def run_prompt(flags: Flags) -> int:
         screen.print(json.dumps(failed(str(error))))
         status = EXIT[Status.ERROR]
     screen.close()
+    if screen.unwritten:
+        screen.tell(f"The answer cannot be written: {screen.unwritten}")
+        status = EXIT[Status.ERROR]
     return status
 
 
@@ -189,6 +192,8 @@ class Screen:
         self._closed = streams[0] is None
         self._progress = streams[1] is not None and sys.stderr.isatty()
         self.on_closed = _nothing
+        self.unwritten = ""
+        """Why the answer did not get out, unless it is that its reader has gone."""
         self._failed: dict[str, list[HookRun]] = {}
 
     def show(self, event: Event) -> None:
@@ -236,7 +241,9 @@ class Screen:
         try:
             sys.stdout.write(text.encode(encoding, "replace").decode(encoding) + "\n")
             sys.stdout.flush()
-        except (OSError, ValueError):
+        except (OSError, ValueError) as error:
+            if isinstance(error, OSError) and not isinstance(error, BrokenPipeError):
+                self.unwritten = error.strerror or str(error)
             self._closed = True
             self.on_closed()
 
