@@ -262,6 +262,15 @@ def test_a_refusal_is_one_sentence_with_the_servers_own_words(project: Project, 
     assert all(word in done.stderr for word in words)
 
 
+def test_without_a_models_name_nothing_is_sent(project: Project):
+    with serving("fine") as server:
+        done = project.wave("-p", "hi", server=server, WAVE_MODEL="")
+        assert server.requests == []
+        assert project.wave("-p", "hi", "--model", "toy", server=server, WAVE_MODEL="").stdout == "fine\n"
+    assert done.returncode == 1
+    assert done.stderr == "wave: No model is named: set WAVE_MODEL or use --model.\n"
+
+
 def test_429_then_success(project: Project):
     with serving(Status(429, {"error": {"message": "slow down"}}, headers={"Retry-After": "0"}), "there") as server:
         done = project.wave("-p", "hi", server=server)
