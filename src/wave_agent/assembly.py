@@ -324,7 +324,9 @@ def model_for(base_url: str | None, api_key: str | None, settings: Settings, env
         return _NoModel()
     from wave_agent.models.openai_chat import OpenAIChatModel  # lazy: an agent with its own model never needs it
 
-    return OpenAIChatModel(base_url=url or "https://api.openai.com/v1", api_key=key, environment=environment)
+    return OpenAIChatModel(
+        base_url=url or "https://api.openai.com/v1", api_key=key, environment=environment, needs_name=True
+    )
 
 
 def model_name_for(asked: str | None, settings: Settings, environment: Mapping[str, str]) -> str:

@@ -129,8 +129,8 @@ def _cases(row: EventRow, matcher: str | None) -> dict[str, Any]:
     if not _can_block(row):
         expect = "context" if row.text_is_context else "none"
         return {"cases": [{"name": f"{row.event} is noticed", **event, "payload": payload, "expect": expect}]}
-    said = {field: _said(row, field, WORD) for field in [_field(row)]}
-    calm = {field: _said(row, field, "fine") for field in [_field(row)]}
+    field, called = _field(row), target.get("tool", "")
+    said, calm = ({field: _said(row, field, called, word)} for word in (WORD, "fine"))
     refused = {"outcome": "block", "reason": WORD}
     return {
         "cases": [
@@ -140,9 +140,23 @@ def _cases(row: EventRow, matcher: str | None) -> dict[str, Any]:
     }
 
 
-def _said(row: EventRow, field: str, word: str) -> Any:
+def _said(row: EventRow, field: str, tool: str, word: str) -> Any:
     kind = next(one.type for one in row.stdin if one.name == field)
-    return {"command": f"echo {word}"} if kind == "object" else word
+    if kind != "object":
+        return word
+    shape = _INPUTS.get(tool, _ANY_INPUT) if field == "tool_input" else _ANY_INPUT
+    return {name: text.format(word=word) for name, text in shape.items()}
+
+
+_ANY_INPUT: Mapping[str, str] = {"command": "echo {word}"}
+_INPUTS: Mapping[str, Mapping[str, str]] = {
+    "Write": {"file_path": "notes.txt", "content": "{word}"},
+    "Edit": {"file_path": "notes.txt", "old_string": "old", "new_string": "{word}"},
+    "Read": {"file_path": "{word}.txt"},
+    "Glob": {"pattern": "{word}*"},
+    "Grep": {"pattern": "{word}"},
+}
+"""What calls of these tools are made of, so that a guard which looks at one field has a case for it."""
 
 
 def _pretty_cases(cases: Mapping[str, Any], hook: str) -> str:

@@ -53,8 +53,13 @@ async def test_sessions_are_listed_shown_exported_and_deleted(project: Path):
     assert "## You\n\nThe first one" in shown
     assert "````\n" in shown  # a fence in a result does not end the block
     exported = project / "out.md"
-    assert wave(project, "sessions", "export", first.session_id, "-o", str(exported)).returncode == 0
+    written = wave(project, "sessions", "export", first.session_id, "-o", str(exported))
+    assert (written.returncode, written.stdout) == (0, f"Written to {exported}\n")
+    again = wave(project, "sessions", "export", second.session_id, "-o", str(exported))
+    assert (again.returncode, "is not overwritten" in again.stderr) == (2, True)
+    assert "The first one" in exported.read_text()
     assert "Done." in exported.read_text()
+    assert exported.stat().st_mode & 0o777 == 0o600
     assert json.loads(wave(project, "sessions", "show", "--json", first.session_id).stdout)[0]["role"] == "user"
     assert wave(project, "sessions", "delete", first.session_id, stdin="n\n").returncode == 0
     assert Path(first.transcript_path).exists()

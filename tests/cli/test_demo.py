@@ -98,6 +98,7 @@ def test_the_demo_needs_no_key_and_no_network_and_does_not_show_the_key_it_makes
     ran = place.demo(HTTP_PROXY=nowhere, HTTPS_PROXY=nowhere, WAVE_BASE_URL=nowhere)
     assert (ran.returncode, ran.stderr) == (0, "")
     assert FAKE_KEY not in ran.stdout
+    assert '"command": "./guard.sh", "onFailure": "block"' in ran.stdout  # a first guard that fails closed
 
 
 def test_settings_of_the_user_have_no_part_in_the_demo(place: Place) -> None:

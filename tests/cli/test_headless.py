@@ -1,8 +1,11 @@
 """`wave -p` as a real process against a real HTTP server on loopback."""
 
 import json
+import os
+import pty
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.project import Project, serving
+from tests.cli.project import WAVE, Project, serving
 from wave_agent.model_server import Hang, Status
 from wave_agent.models.base import ToolCall
 from wave_agent.testing import Reply, call
@@ -104,6 +107,61 @@ def test_the_prompt_may_stand_behind_other_options(project: Project):
     assert project.wave("nonsense").returncode == 2
 
 
+def test_behind_p_every_word_is_the_prompt_whatever_stands_around_it(project: Project):
+    lines = [
+        ["-p", "--trust", "two words", "--model", "toy"],
+        ["-p", "--output-format", "json", "demo"],
+        ["-p", "--trust", "--", "--help"],
+        ["-pc", "hi"],
+    ]
+    with serving(*map(str, range(len(lines)))) as server:
+        done = [project.wave(*line, server=server) for line in lines]
+    assert [request.body["messages"][-1]["content"] for request in server.requests] == [
+        "two words",
+        "demo",
+        "--help",
+        "hi",
+    ]
+    assert [request.body["model"] for request in server.requests] == ["toy", "test", "test", "test"]
+    assert len(server.requests[-1].body["messages"]) > 3  # -c: it goes on
+    assert [one.returncode for one in done] == [0, 0, 0, 0]
+    assert json.loads(done[1].stdout)["result"] == "1"
+    for line in (["-p", "hi", "demo"], ["-p", "hi", "there", "--trust"]):
+        refused = project.wave(*line)
+        assert (refused.returncode, "One prompt at a time" in refused.stderr) == (2, True)
+
+
+ON_ITS_TERMINAL = (
+    "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execv(sys.argv[1], sys.argv[1:])"
+)
+"""Ctrl-C reaches what has the terminal as its own."""
+
+
+@pytest.mark.parametrize(("keys", "status"), [(b"What is\nthis?\n\x04", 0), (b"\x03", 130)])
+def test_on_a_terminal_the_prompt_is_typed_and_the_first_ctrl_c_ends_it(project: Project, keys: bytes, status: int):
+    with serving("fine") as server:
+        master, slave = pty.openpty()
+        process = subprocess.Popen(
+            [sys.executable, "-c", ON_ITS_TERMINAL, WAVE, "-p"],
+            cwd=project.directory,
+            env=project.environment(server),
+            stdin=slave,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        os.close(slave)
+        assert process.stderr is not None
+        assert process.stderr.readline() == "wave: Reading the prompt from the terminal; end it with Ctrl-D.\n"
+        os.write(master, keys)
+        out, err = process.communicate(timeout=30)
+        os.close(master)
+    sent = [request.body["messages"][-1]["content"] for request in server.requests]
+    assert sent == ([] if status else ["What is\nthis?\n"])
+    assert (process.returncode, out, err.strip()) == (status, "" if status else "fine\n", "")
+
+
 def test_a_stdin_on_which_nothing_comes_is_not_waited_for(project: Project):
     with serving("fine") as server:
         process = project.command("-p", "hi", server=server, stdin=subprocess.PIPE)
@@ -172,6 +230,35 @@ def test_a_closed_stdout_ends_quietly(project: Project):
 
 
 @pytest.mark.parametrize(
+    "line",
+    [
+        ["-p", "hi"],
+        ["-p", "hi", "--output-format", "json"],
+        ["-p", "hi", "--output-format", "stream-json"],
+        ["sessions"],
+        ["--help"],
+        ["hooks", "recipes"],
+    ],
+)
+def test_an_answer_that_cannot_be_written_is_an_error(project: Project, line: list[str]):
+    with serving("fine") as server, Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [WAVE, *line],
+            cwd=project.directory,
+            env=project.environment(server),
+            stdin=subprocess.DEVNULL,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            check=False,
+            text=True,
+            timeout=60,
+        )
+    what = "answer" if "-p" in line else "output"
+    assert done.stderr == f"wave: The {what} cannot be written: No space left on device\n"
+    assert done.returncode == 1
+
+
+@pytest.mark.parametrize(
     ("reply", "words"),
     [
         (Status(401, {"error": {"message": "bad key"}}), ["bad key", "WAVE_API_KEY"]),
@@ -184,6 +271,15 @@ def test_a_refusal_is_one_sentence_with_the_servers_own_words(project: Project, 
     assert (done.returncode, done.stdout) == (1, "")
     assert len(done.stderr.strip().splitlines()) == 1
     assert all(word in done.stderr for word in words)
+
+
+def test_without_a_models_name_nothing_is_sent(project: Project):
+    with serving("fine") as server:
+        done = project.wave("-p", "hi", server=server, WAVE_MODEL="")
+        assert server.requests == []
+        assert project.wave("-p", "hi", "--model", "toy", server=server, WAVE_MODEL="").stdout == "fine\n"
+    assert done.returncode == 1
+    assert done.stderr == "wave: No model is named: set WAVE_MODEL or use --model.\n"
 
 
 def test_429_then_success(project: Project):
@@ -236,6 +332,23 @@ def test_an_unknown_session_is_status_1(project: Project):
         assert "session" in done.stderr
 
 
+def test_a_session_goes_on_by_the_short_id_that_lists_show(project: Project):
+    with serving("One.", "Two.") as server:
+        first = json.loads(project.wave("-p", "hi", "--output-format", "json", server=server).stdout)
+        short = first["session_id"][:8]
+        done = project.wave("-r", short, "-p", "more", "--output-format", "json", server=server)
+        assert (done.returncode, json.loads(done.stdout)["session_id"]) == (0, first["session_id"])
+        assert [one["content"] for one in server.requests[-1].body["messages"][1:]] == ["hi", "One.", "more"]
+        path = Path(first["transcript_path"])
+        twin = f"{short}-twin"
+        (path.parent / f"{twin}.jsonl").write_bytes(path.read_bytes())
+        refused = project.wave("-r", short, "-p", "which?", server=server)
+    assert (refused.returncode, len(server.requests)) == (1, 2)
+    assert twin in refused.stderr
+    assert first["session_id"] in refused.stderr
+    assert project.wave("-r", short[:7], "-p", "hi").returncode == 1
+
+
 def test_project_instructions_are_in_the_system_prompt_once(project: Project):
     (project.directory / "AGENTS.md").write_text("Use tabs.")
     (project.directory / "CLAUDE.md").write_text("Use tabs.\n")
@@ -251,6 +364,34 @@ def test_debug_hooks_tells_every_run(project: Project):
     with serving("ok") as server:
         done = project.wave("-p", "hi", "--trust", "--debug", "hooks", server=server)
     assert "wave: hook Stop calm: none" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("event", "hook", "told"),
+    [
+        ("PreToolUse", {"command": "echo no jq >&2; exit 1"}, "failed and was let through: no jq"),
+        (
+            "PreToolUse",
+            {"command": "echo no jq >&2; exit 1", "onFailure": "block"},
+            "failed, so the call was not run: no jq",
+        ),
+        ("PreToolUse", {"command": "kill -9 $$"}, "failed and was let through: was ended by signal 9 (SIGKILL)"),
+        ("PreToolUse", {"command": "echo no jq >&2; exit 1", "mode": "shadow"}, "failed, which changes nothing: no jq"),
+        (
+            "UserPromptSubmit",
+            {"command": "echo no jq >&2; exit 1", "onFailure": "block"},
+            "failed, so the prompt was not sent: no jq",
+        ),
+        ("Stop", {"command": "echo no jq >&2; exit 1"}, "failed and was let through: no jq"),
+    ],
+)
+def test_a_hook_that_fails_is_named_once_with_what_came_of_it(
+    project: Project, event: str, hook: dict[str, Any], told: str
+):
+    project.settings({"hooks": {event: [{"hooks": [{"name": "guard", **hook}]}]}})
+    with serving(Reply(tool_calls=[call("Glob", pattern="*")]), "Done.") as server:
+        done = project.wave("-p", "go", "--trust", server=server)
+    assert done.stderr.splitlines() == [f"wave: hook guard on {event} {told}"]
 
 
 def test_a_server_that_never_answers_can_be_interrupted(project: Project):

@@ -177,6 +177,25 @@ def test_what_cannot_be_meant_is_a_usage_error_and_writes_nothing(
     assert said in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("matcher", "fields"),
+    [
+        ("Write|Edit", {"file_path", "content"}),
+        ("Edit", {"file_path", "old_string", "new_string"}),
+        ("Bash", {"command"}),
+    ],
+)
+def test_the_cases_of_a_new_hook_call_its_tool_as_a_model_would(
+    project: Project, matcher: str, fields: set[str]
+) -> None:
+    project.wave("hooks", "new", "mine", "--event", "PreToolUse", "--matcher", matcher, "--lang", "python", "--yes")
+    file = ".wave/hooks/mine.cases.json"
+    cases = json.loads((project.directory / file).read_text())["cases"]
+    assert [set(case["payload"]["tool_input"]) for case in cases] == [fields, fields]
+    done = project.wave("hooks", "test", file, "--trust")
+    assert done.returncode == 0, done.stdout
+
+
 def test_a_dry_run_shows_and_writes_nothing(project: Project) -> None:
     done = project.wave("hooks", "new", "a", "--event", "PreToolUse", "--matcher", "Write|Edit", "--dry-run")
     assert (done.returncode, list(project.directory.iterdir())) == (0, [])

@@ -68,6 +68,7 @@ def test_whatever_leaves_the_transcript_is_masked_unless_asked_otherwise(recorde
     (finding,) = json.loads(shown["backtest"])["findings"]
     assert (finding["kind"], finding["hooks"]) == ("newly blocked", ["repeats-all"])
 
+    markdown.unlink()  # an export overwrites nothing
     plain = {name: recorded.wave(*arguments, "--show-secrets").stdout for name, arguments in commands.items()}
     for name in ("list", "show", "trace", "stats", "backtest"):
         assert AWS in plain[name], name

@@ -134,7 +134,8 @@ def parses(file: Path) -> bool:
 
 
 def farewell() -> None:
-    settings = json.dumps({"hooks": {"PreToolUse": [{"matcher": "Bash", "hooks": [{"command": "./guard.sh"}]}]}})
+    guard = {"command": "./guard.sh", "onFailure": "block"}
+    settings = json.dumps({"hooks": {"PreToolUse": [{"matcher": "Bash", "hooks": [guard]}]}})
     click.echo(f"\n{bold('What next?')}")
     click.echo("  wave demo --keep      keeps the project: read .wave/settings.json and .wave/hooks in it")
     click.echo(f"  your own first guard: put {settings}")

@@ -10,7 +10,10 @@ from msgspec.structs import replace
 from wave_agent.assembly import Options, Overlay, locate_for
 from wave_agent.events import Event
 from wave_agent.result import Callbacks
-from wave_agent.session_index import latest_session
+from wave_agent.session_index import find_session, latest_session
+
+SHORT, WHOLE = 8, 36
+"""Characters of a session's id: as lists show it, and all of them."""
 
 
 class Flags(Struct, frozen=True, kw_only=True):
@@ -70,7 +73,10 @@ def options(flags: Flags, on_event: Callable[[Event], None]) -> Options:
         max_turns=flags.max_turns,
         resume=flags.resume,
     )
-    if not flags.go_on or flags.resume is not None:
+    is_short = flags.resume is not None and SHORT <= len(flags.resume) < WHOLE
+    if not is_short and (flags.resume is not None or not flags.go_on):
         return chosen
     place, home = locate_for(chosen, os.environ)
+    if flags.resume is not None:
+        return replace(chosen, resume=find_session(home, place.directory, flags.resume).stem)
     return replace(chosen, resume=latest_session(home, place.directory))

@@ -18,12 +18,22 @@ from wave_agent.agent import Agent
 from wave_agent.cli.flags import Flags, options
 from wave_agent.cli.unused_hooks import unused_hooks
 from wave_agent.errors import WaveError
-from wave_agent.events import Error, Event, HookFinished, Notice, PermissionRequested, ToolStarted, event_to_dict
+from wave_agent.events import (
+    Error,
+    Event,
+    HookFinished,
+    HookRun,
+    Notice,
+    PermissionRequested,
+    ToolStarted,
+    event_to_dict,
+)
+from wave_agent.hooks.events import EVENTS, Decision, Flow, HookEvent
 from wave_agent.loop import Status
 from wave_agent.processes import kill_children
 from wave_agent.result import Result
 from wave_agent.session_index import forget_old_sessions
-from wave_agent.text import strip_controls
+from wave_agent.text import clip, strip_controls
 
 EXIT: Mapping[str, int] = {
     Status.COMPLETED: 0,
@@ -46,21 +56,26 @@ STDIN_LIMIT = 10_000_000
 def run_prompt(flags: Flags) -> int:
     """Runs the prompt and returns the exit status."""
     screen = Screen(flags.output_format, debug_hooks=flags.debug_hooks)
+    if flags.prompt in ("", FROM_STDIN) and is_terminal(sys.stdin):
+        screen.tell("Reading the prompt from the terminal; end it with Ctrl-D.")
+    prompt, notice = read_prompt(flags.prompt, sys.stdin)  # before the loop, whose handler of Ctrl-C waits for it
+    if notice:
+        screen.tell(notice)
     try:
-        status = asyncio.run(_run(flags, screen))
+        status = asyncio.run(_run(flags, prompt, screen))
     except WaveError as error:
         if flags.output_format == "text":
             raise
         screen.print(json.dumps(failed(str(error))))
         status = EXIT[Status.ERROR]
     screen.close()
+    if screen.unwritten:
+        screen.tell(f"The answer cannot be written: {screen.unwritten}")
+        status = EXIT[Status.ERROR]
     return status
 
 
-async def _run(flags: Flags, screen: "Screen") -> int:
-    prompt, notice = read_prompt(flags.prompt, sys.stdin)
-    if notice:
-        screen.tell(notice)
+async def _run(flags: Flags, prompt: str, screen: "Screen") -> int:
     agent = Agent.from_options(replace(options(flags, screen.show), interactive=False))
     if told := unused_hooks(agent):
         screen.tell(told)
@@ -71,6 +86,10 @@ async def _run(flags: Flags, screen: "Screen") -> int:
         await asyncio.to_thread(forget_old_sessions, agent.home, agent.settings.cleanup_days)
     screen.finish(result)
     return interruption.status or EXIT[result.status]
+
+
+def is_terminal(stream: TextIO | None) -> bool:
+    return stream is not None and not stream.closed and stream.isatty()
 
 
 def read_prompt(given: str, stdin: TextIO | None) -> tuple[str, str]:
@@ -145,6 +164,24 @@ class Interruption:
         self._agent.interrupt()
 
 
+_NOT_DONE: Mapping[Flow, str] = {
+    Flow.SKIP_TOOL: ", so the call was not run",
+    Flow.REFUSE_CALL: ", so the call was not run",
+    Flow.ERASE_PROMPT: ", so the prompt was not sent",
+    Flow.SKIP_COMPACTION: ", so nothing was summarised",
+}
+"""What a failure that blocks has kept from happening. Elsewhere what comes of it is told by itself."""
+
+
+def came_of(run: HookRun) -> str:
+    """What came of a run that failed."""
+    if run.let_through:
+        return " and was let through"
+    if run.mode == "shadow" or run.is_async:
+        return ", which changes nothing"
+    return _NOT_DONE.get(EVENTS[HookEvent(run.event)].flow[Decision.BLOCK], "")
+
+
 class Screen:
     """stdout for the answer, in the format asked for; stderr for everything else."""
 
@@ -155,17 +192,18 @@ class Screen:
         self._closed = streams[0] is None
         self._progress = streams[1] is not None and sys.stderr.isatty()
         self.on_closed = _nothing
+        self.unwritten = ""
+        """Why the answer did not get out, unless it is that its reader has gone."""
+        self._failed: dict[str, list[HookRun]] = {}
 
     def show(self, event: Event) -> None:
         if self._format == "stream-json":
             self.print(json.dumps(event_to_dict(event)))
         match event:
             case Notice(content=content) | Error(content=content):
-                self.tell(content)
-            case HookFinished(run=run) if self._debug_hooks:
-                self.tell(
-                    f"hook {run.event} {run.name}: {run.outcome} ({run.duration_ms:.0f} ms) {run.reason}".rstrip()
-                )
+                self.tell(self._named(content))
+            case HookFinished(run=run):
+                self._note(run)
             case ToolStarted(name=name, parameters=parameters) if self._progress:
                 shown = parameters.get("command") or parameters.get("file_path") or parameters.get("pattern") or ""
                 self.tell(f"{name} {shown}".rstrip())
@@ -173,6 +211,20 @@ class Screen:
                 self.tell(f"{name} needs confirmation, and nobody is there to ask")
             case _:
                 pass
+
+    def _note(self, run: HookRun) -> None:
+        if run.outcome == "failure":
+            self._failed.setdefault(run.reason, []).append(run)
+        if self._debug_hooks:
+            self.tell(f"hook {run.event} {run.name}: {run.outcome} ({run.duration_ms:.0f} ms) {run.reason}".rstrip())
+
+    def _named(self, content: str) -> str:
+        """What a hook that failed left to say is its own text: nobody sees there whose it is, and what came of it."""
+        runs = self._failed.get(clip(content))
+        if not runs:
+            return content
+        run = runs.pop(0)
+        return f"hook {run.name} on {run.event} failed{came_of(run)}: {content.removeprefix(f'Hook {run.name} ')}"
 
     def finish(self, result: Result) -> None:
         if self._format == "text":
@@ -189,7 +241,9 @@ class Screen:
         try:
             sys.stdout.write(text.encode(encoding, "replace").decode(encoding) + "\n")
             sys.stdout.flush()
-        except (OSError, ValueError):
+        except (OSError, ValueError) as error:
+            if isinstance(error, OSError) and not isinstance(error, BrokenPipeError):
+                self.unwritten = error.strerror or str(error)
             self._closed = True
             self.on_closed()
 

@@ -1,5 +1,7 @@
 """The command `wave`: loads the one command that was asked for, and turns how it ended into an exit status."""
 
+import errno
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from importlib import import_module
@@ -16,6 +18,8 @@ if TYPE_CHECKING:
 FAILED = 1
 INTERRUPTED = 130
 FROM_STDIN = "-"
+UNWRITTEN = "The output cannot be written"
+_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
 
 
 class CommandSource(NamedTuple):
@@ -66,14 +70,24 @@ class LazyGroup(click.Group):
 
 
 class WaveGroup(LazyGroup):
-    """Takes the prompt of `-p` also at the end of the line, behind other options: `wave -p --trust "Review this"`."""
+    """With `-p` every word is the prompt, wherever it stands: `wave -p --trust "Review this" --model small`."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        args = [part for one in args for part in (("-p", "-c") if one == "-pc" else (one,))]
+        given, _, _ = self.make_parser(ctx).parse_args([*args])
+        # Options behind the first word are a subcommand's own, except that -p has none.
+        ctx.allow_interspersed_args = "prompt" in given
+        return super().parse_args(ctx, args)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        if ctx.params.get("prompt") != FROM_STDIN or args[0] in self.sources:
+        prompt = ctx.params.get("prompt")
+        if prompt is None:
             return super().resolve_command(ctx, args)
-        if len(args) > 1:
+        if ctx.resilient_parsing:  # somebody presses Tab behind a prompt: no command comes there
+            return None, None, []
+        if len(args) > 1 or prompt != FROM_STDIN:
             raise click.UsageError("One prompt at a time: put it into quotes.", ctx)
         chosen = {**ctx.params, "prompt": args[0]}
         return "prompt", click.Command("prompt", callback=lambda: start(**chosen)), []
@@ -138,7 +152,7 @@ def load(source: CommandSource) -> click.Command:
 @click.option("--strict-hooks", is_flag=True, help="No hook may fail open: every failure blocks.")
 @click.option("--sandbox", is_flag=True, help="Confine commands: writes stay in the project, no network (Linux).")
 @click.option("-c", "--continue", "go_on", is_flag=True, help="Go on with the latest session of this project.")
-@click.option("-r", "--resume", metavar="ID", help="Go on with this session.")
+@click.option("-r", "--resume", metavar="ID", help="Go on with this session. 8 characters of its id will do.")
 @click.option("--debug", "debug_topics", multiple=True, type=click.Choice(["hooks"]), help="Tell every run of a hook.")
 @click.pass_context
 def wave(ctx: click.Context, prompt: str | None, debug_topics: Sequence[str], **flags: Any) -> int:
@@ -198,11 +212,32 @@ def run(group: click.Group, arguments: Sequence[str]) -> int:
     except BrokenPipeError:
         return FAILED  # whoever read the output has gone
     except (WaveError, OSError) as error:
-        click.echo(f"wave: {strip_controls(str(error))}", err=True)
+        click.echo(f"wave: {strip_controls(_said(error))}", err=True)
         return FAILED
     return status if isinstance(status, int) else 0
 
 
+def _said(error: Exception) -> str:
+    if isinstance(error, OSError) and error.errno in _FULL and error.filename is None:  # of a file it has a name
+        return f"{UNWRITTEN}: {error.strerror}"
+    return str(error)
+
+
 def main() -> int:
     """Run the command line of this process; the installed script exits with what is returned."""
-    return run(wave, sys.argv[1:])
+    return written(run(wave, sys.argv[1:]))
+
+
+def written(status: int) -> int:
+    """The status, once all output is out: Python would try at exit again, and tell of it in its own way."""
+    streams: tuple[Any] = (sys.stdout,)  # None where the caller has closed it
+    if streams[0] is None:
+        return status
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if not (status or isinstance(error, BrokenPipeError)):  # else it was told already
+            click.echo(f"wave: {UNWRITTEN}: {error.strerror}", err=True)
+        return status or FAILED
+    return status

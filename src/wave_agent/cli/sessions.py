@@ -71,7 +71,7 @@ def show(cwd: str | None, session_id: str, show_secrets: bool, as_json: bool) ->
 
 @sessions.command()
 @click.argument("session_id", metavar="ID")
-@click.option("-o", "--output", metavar="FILE", help="Write here instead of standard output.")
+@click.option("-o", "--output", metavar="FILE", help="Write to this new file instead of standard output.")
 @secrets_option
 @click.pass_obj
 def export(cwd: str | None, session_id: str, output: str | None, show_secrets: bool) -> int:
@@ -83,9 +83,14 @@ def export(cwd: str | None, session_id: str, output: str | None, show_secrets: b
         click.echo(text, nl=False)
         return 0
     try:
-        Path(output).write_text(text, encoding="utf-8")
+        new = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(new, "w", encoding="utf-8") as file:
+            file.write(text)
+    except FileExistsError:
+        raise click.UsageError(f"{output} is there already, and is not overwritten: choose another name.") from None
     except OSError as error:
         raise click.UsageError(f"{output} cannot be written: {error.strerror}") from None
+    click.echo(f"Written to {strip_controls(output)}")
     return 0
 
 

@@ -92,8 +92,13 @@ class OpenAIChatModel:
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
         chance: Callable[[], float] | None = None,
         now: Callable[[], float] = time.time,
+        needs_name: bool = False,
     ) -> None:
-        """`headers` are sent with each request. `sleep`, `chance` and `now` are for tests that do not wait."""
+        """`headers` are sent with each request. `sleep`, `chance` and `now` are for tests that do not wait.
+
+        With `needs_name`, a request that names no model is refused before it is sent.
+        """
+        self._needs_name = needs_name
         self._base_url = base_url
         self._endpoint = chat_endpoint(base_url)
         self._proxy = proxy_for(self._endpoint.place, environment)
@@ -114,6 +119,8 @@ class OpenAIChatModel:
         return f"{type(self).__name__}(base_url={self._endpoint.shown!r})"
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[Delta]:
+        if self._needs_name and not request.model:
+            raise ModelError("No model is named: set WAVE_MODEL or use --model.")
         ends = time.monotonic() + self._deadlines.total
         failures = 0
         while True:
