@@ -186,3 +186,8 @@ def test_nothing_but_the_flag_switches_hooks_off(project: Project, way: str) -> 
         status, _ = at_terminal(project, server, "-p", "Make it.", "--trust", **env)
         assert server.requests == []
     assert status == 3
+
+
+def test_nor_does_it_work_in_ci(project: Project) -> None:
+    done = project.wave("-p", "go", "--no-hooks", CI="true")
+    assert (done.returncode, "CI is set in the environment" in done.stderr) == (1, True)
