@@ -22,10 +22,8 @@ class Project:
         self.home = directory / "home"
 
     def environment(self, server: RecordingModelServer | None, **more: str) -> dict[str, str]:
-        # Without CI: `--no-hooks` is for a person.
-        kept = {
-            key: value for key, value in os.environ.items() if not key.startswith(("WAVE", "OPENAI")) and key != "CI"
-        }
+        kept = {key: value for key, value in os.environ.items() if not key.startswith(("WAVE", "OPENAI"))}
+        kept.pop("CI", None)  # `--no-hooks` is for a person
         endpoint = {"WAVE_BASE_URL": server.base_url, "WAVE_MODEL": "test", "WAVE_API_KEY": "key"} if server else {}
         return {**kept, **endpoint, "WAVE_HOME": str(self.home), "NO_PROXY": "127.0.0.1", **more}
 

@@ -14,8 +14,9 @@ class Terminal:
 
     def tmux(self, *arguments: str) -> str:
         command = ["tmux", "-S", self._socket, "-f", "/dev/null", *arguments]
-        shell = {**os.environ, "SHELL": "/bin/sh"}  # a user whose own shell is nologin could start nothing
-        return subprocess.run(command, env=shell, capture_output=True, text=True, timeout=30, check=False).stdout
+        # A user whose own shell is nologin could start nothing, and in CI nobody sits at a terminal.
+        person = {**os.environ, "SHELL": "/bin/sh", "CI": ""}
+        return subprocess.run(command, env=person, capture_output=True, text=True, timeout=30, check=False).stdout
 
     def start(self, command: str, project: Path, environment: dict[str, str]) -> None:
         settings = [word for name, value in environment.items() for word in ("-e", f"{name}={value}")]
