@@ -121,7 +121,7 @@ def test_a_signal_closes_it_and_gives_the_terminal_back(terminal: Terminal, proj
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
-    [("-r nonsense", "There is no session nonsense"), ("--settings nowhere.json", "There is no settings file")],
+    [("-r nonsense", 'There is no session "nonsense"'), ("--settings nowhere.json", "There is no settings file")],
 )
 def test_what_is_wrong_is_told_in_the_plain_terminal(
     terminal: Terminal, project: Path, home: Path, arguments: str, message: str
