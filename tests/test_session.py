@@ -436,7 +436,16 @@ def refused(draw: st.DrawFn, occasion: int) -> list[Step]:
 
 def context(draw: st.DrawFn, _: int) -> list[Step]:
     blocks = draw(st.lists(st.builds(TextBlock, texts, st.just("hook"), origins), min_size=1, max_size=3))
-    return [lambda session, _: session.messages.add_user_message(*blocks)]
+
+    def step(session: Session, waiting: Waiting) -> None:
+        session.messages.add_user_message(*blocks)
+        for block in blocks:  # what has waited for the next prompt may come within the turn: it is known by its hook
+            by = block.origin and (block.origin.event, block.origin.hook)
+            came = next((one for one in waiting if one[:2] == by), None)
+            if came is not None:
+                waiting.remove(came)
+
+    return [step]
 
 
 def answered(draw: st.DrawFn, occasion: int) -> list[Step]:

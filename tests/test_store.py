@@ -119,7 +119,7 @@ async def test_whatever_an_agent_leaves_below_its_home_is_private(
     ) as agent:
         await agent.send_message("go")
     files = [path for path in home.rglob("*") if path.is_file()]
-    assert {path.name.partition("-")[0] for path in files} >= {"bash", "background", "hook"}
+    assert {path.name.partition("-")[0] for path in files} >= {"bash", "hook"}
     assert {oct(mode(path)) for path in files} == {"0o600"}
     assert {oct(mode(path)) for path in home.rglob("*") if path.is_dir()} == {"0o700"}
 

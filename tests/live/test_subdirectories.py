@@ -2,6 +2,7 @@
 
 import copy
 import json
+import shlex
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -173,7 +174,7 @@ def test_an_empty_settings_file_above_disables_the_guards_of_a_trusted_ref(proje
 def test_an_agent_below_another_escapes_its_guards_by_starting_further_out(project: Project, package: Project) -> None:
     write(project.directory, ".wave/settings.json", {"permissions": {"deny": ["Bash(curl:*)"]}})
     write(package.directory, ".wave/settings.json", {"permissions": {"deny": ["Bash(wget:*)"]}})
-    commands = [f"(cd {directory} && {WAVE} -p inner)" for directory in ("../..", "src")]
+    commands = [f"(cd {directory} && {shlex.quote(WAVE)} -p inner)" for directory in ("../..", "src")]
     (package.directory / "src").mkdir()
     with serving(Reply(tool_calls=[call("Bash", command=one) for one in commands]), "answer", "done") as server:
         package.wave("-p", "go", "--permission-mode", "bypassPermissions", server=server)
