@@ -119,7 +119,9 @@ async def test_whatever_an_agent_leaves_below_its_home_is_private(
     ) as agent:
         await agent.send_message("go")
     files = [path for path in home.rglob("*") if path.is_file()]
-    assert {path.name.partition("-")[0] for path in files} >= {"bash", "hook"}
+    kept = {path.name.partition("-")[0] for path in files}
+    assert kept >= {"bash", "hook"}
+    assert "background" not in kept, "a hook decides over each piece of it"
     assert {oct(mode(path)) for path in files} == {"0o600"}
     assert {oct(mode(path)) for path in home.rglob("*") if path.is_dir()} == {"0o700"}
 

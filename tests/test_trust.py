@@ -387,5 +387,5 @@ def test_a_store_that_others_can_write_is_not_relied_on(checkout: Checkout, mode
 
 def test_a_store_that_cannot_be_written_is_told(checkout: Checkout) -> None:
     checkout.home.write_text("a file in the way")
-    with pytest.raises(SettingsError, match=r"cannot be (?:written|read)"):
+    with pytest.raises(SettingsError, match="cannot be written"):
         checkout.trust()

@@ -210,7 +210,7 @@ def read_source(layer: Layer, file: Path) -> SettingsSource | None:
         if len(content) > LARGEST_FILE:
             raise SettingsError(f"{file} is larger than {LARGEST_FILE >> 20} MiB: these cannot be settings.")
     except (FileNotFoundError, NotADirectoryError):
-        if _may_exist(file):
+        if os.path.islink(file) or (layer is not Layer.USER and _may_exist(file)):
             raise SettingsError(
                 f"{file} cannot be read: it, or its directory, is a link that leads nowhere or no directory."
             ) from None
