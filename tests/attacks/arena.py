@@ -14,6 +14,7 @@ and everything is put back, then the next attempt follows: one `wave` makes all 
 
 import json
 import os
+import shlex
 import shutil
 import signal
 import subprocess
@@ -215,6 +216,9 @@ class _Script:
         self._left = list(attempts)
         self._patience = patience
         self._call: ToolCall | None = None
+        home = f"cd {shlex.quote(str(arena.project))}"
+        self._way_back = Attempt("Bash", json.dumps({"command": home}), home)
+        """Bash remembers where the last command ended up."""
         self.current: Attempt | None = None
         self.outcomes: list[Outcome] = []
         self.heard = monotonic()
@@ -230,7 +234,8 @@ class _Script:
             self.current = None
             return "Done."
         self.current = self._left.pop(0)
-        calls = [self._made(one) for one in (*self.current.before, self.current)]
+        back = [self._way_back] if self.outcomes and not self.outcomes[-1].refused else []
+        calls = [self._made(one) for one in (*back, *self.current.before, self.current)]
         self._call = calls[-1]
         return Reply(tool_calls=calls)
 
