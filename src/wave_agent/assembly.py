@@ -20,6 +20,7 @@ from wave_agent.nesting import Inheritance, inherited, is_below, restricted
 from wave_agent.permissions import NOT_LOOSER, Approver, PermissionMode
 from wave_agent.project import Project
 from wave_agent.protected import ProtectedPaths, protected_paths
+from wave_agent.readable import readable_text
 from wave_agent.result import Callbacks
 from wave_agent.sandbox import SETTINGS_DIRECTORIES, Sandbox
 from wave_agent.settings import MANAGED_FILE, OF_THE_PROJECT, Place, Settings, project_places
@@ -90,9 +91,15 @@ def locate_for(options: Options, environment: Mapping[str, str]) -> tuple[Projec
 
 def _start_of(workdir: str | os.PathLike[str] | None) -> str:
     try:
-        start = os.path.realpath(workdir or os.getcwd())
+        start = str(workdir or os.getcwd())
+        start = start if "\0" in start else os.path.realpath(start)
     except FileNotFoundError:
         raise SettingsError("The current directory no longer exists.") from None
+    if readable_text(start) != start:  # a hook that is named by this path would not be found, or be another one
+        shown = start.encode("utf-8", "backslashreplace").decode().replace("\0", "\\0")
+        raise SettingsError(
+            f"The path {shown} is not UTF-8 text, so hooks could not be given it. Rename the directory."
+        )
     if not os.path.isdir(start):
         raise SettingsError(f"There is no directory {start} to work in.")
     return start

@@ -23,6 +23,7 @@ from wave_agent.hooks.kinds import header_variables, is_listed
 from wave_agent.hooks.matcher import KNOWN_TOOLS
 from wave_agent.permissions import NOT_LOOSER, PermissionMode, Rules
 from wave_agent.project import Project
+from wave_agent.readable import why_unreadable
 from wave_agent.rules import Rule, RuleError, below, parse_rule
 from wave_agent.strictjson import Document, type_name
 from wave_agent.strictjson import Path as Where
@@ -494,7 +495,7 @@ class _Merge:
                 self.value(source, path, value, found)
         for key, raw in sections["env"].items():
             text = self.read(source, ("env", key), raw, _text)
-            if not key or "=" in key or "\0" in f"{key}{text}":
+            if not key or "=" in key or why_unreadable({key: text}):
                 self.report(source, ("env", key), "cannot be the name or value of an environment variable", broken=True)
                 continue
             if text is not None:

@@ -6,6 +6,8 @@ from collections.abc import Iterable
 
 TEXT_LIMIT = 10_000
 """Characters of one hook text that the model or the user is given."""
+NAME_LIMIT = 128
+"""Characters of a tool's name. What matchers compare is never longer, so that no expression takes long."""
 
 # Order matters: a whole escape sequence goes before its lone introducer would. A string that never ends loses only its
 # introducer: the text behind it may be the reason of a deny.

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from msgspec import Struct
 
-from wave_agent.text import compile_strictly
+from wave_agent.text import NAME_LIMIT, compile_strictly
 
 KNOWN_TOOLS = (
     *("Bash", "BashOutput", "KillShell", "Read", "Write", "Edit", "MultiEdit", "NotebookEdit", "Glob", "Grep"),
@@ -47,7 +47,8 @@ class Matcher(Struct, frozen=True):
     alternatives: tuple[Alternative, ...]
 
     def matches(self, target: str) -> bool:
-        return any(alternative.test(target) for alternative in self.alternatives)
+        """What is longer than any name is not compared: the hooks run, for nobody knows that they should not."""
+        return len(target) > NAME_LIMIT or any(alternative.test(target) for alternative in self.alternatives)
 
     def explain(self) -> str:
         """How the matcher was read: `name "Bash" or glob "mcp__*"`."""
