@@ -38,8 +38,8 @@ UNREADABLE = (
     "with arguments that are one valid JSON object. The tools are: {}."
 )
 _NO_NAME = (
-    f"Not run: no tool has a name like this. Names have at most {NAME_LIMIT} characters, without NUL and without halves "
-    "of surrogate pairs. Make the call again with the name of one of your tools."
+    f"Not run: no tool has a name like this. Names have at most {NAME_LIMIT} characters, without NUL and without "
+    "halves of surrogate pairs. Make the call again with the name of one of your tools."
 )
 _WITHOUT = "Make the call again with plain text in its place."
 _ID_LIMIT = 256

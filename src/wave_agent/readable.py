@@ -34,14 +34,10 @@ def readable_text(text: str) -> str:
 
 def readable(value: Any, depth: int = 0) -> Any:
     """The value as plain JSON: text as `readable_text` has it, null for numbers that JSON lacks, bounded in depth."""
-    if value is None or isinstance(value, bool):
-        return value
     if isinstance(value, str):
         return readable_text(str(value))
-    if isinstance(value, int):
-        return int(value) if abs(value) < _LARGEST else None
-    if isinstance(value, float):
-        return float(value) if isfinite(value) else None
+    if value is None or isinstance(value, int | float):
+        return value if value is None or _in_range(value) else None
     if isinstance(value, Mapping | list | tuple | set | frozenset) and depth >= _DEEPEST:
         return _TOO_DEEP
     if isinstance(value, Mapping):
@@ -52,7 +48,7 @@ def readable(value: Any, depth: int = 0) -> Any:
     try:
         return readable(msgspec.to_builtins(value), depth)  # structs, dates, bytes and the like, as msgspec spells them
     except (TypeError, ValueError, RecursionError):
-        return readable_text(repr(value))
+        return f"[{type(value).__name__}]"
 
 
 def encode_readable(payload: Mapping[str, Any]) -> bytes:
@@ -85,9 +81,13 @@ def why_unreadable(value: Any) -> str | None:
         elif isinstance(one, list):
             items = list(enumerate(cast(list[Any], one)))
             waiting += [((*path, index), item) for index, item in reversed(items)]
-        elif isinstance(one, int | float) and not (isfinite(one) if isinstance(one, float) else abs(one) < _LARGEST):
+        elif isinstance(one, int | float) and not _in_range(one):
             return f"{_shown(path)} is a number out of range"
     return None
+
+
+def _in_range(number: float) -> bool:
+    return isfinite(number) if isinstance(number, float) else abs(number) < _LARGEST
 
 
 def _may_be_deep(encoded: bytes) -> bool:
