@@ -7,6 +7,7 @@ from typing import Any, cast
 from wave_agent.calls import Asked
 from wave_agent.messages import Block, MessageManager, ReasoningBlock, TextBlock, ToolBlock
 from wave_agent.models.base import CutShort, Reasoning, Text, ToolCall, ToolSpec
+from wave_agent.models.limits import AnswerLimits, Meter
 from wave_agent.readable import readable_text, why_unreadable
 from wave_agent.text import NAME_LIMIT
 
@@ -50,7 +51,9 @@ _MARKS = ("<", "{", "```", "[TOOL_CALLS]", "Action:", ">>>")
 class Answer:
     """What has come of an answer so far."""
 
-    def __init__(self) -> None:
+    def __init__(self, limits: AnswerLimits | None = None) -> None:
+        """Taking more raises `ModelError` once it is larger than `limits` allow."""
+        self._meter = Meter(limits or AnswerLimits())
         self.texts: list[str] = []
         self.thoughts: list[Reasoning] = []
         self.calls: list[ToolCall] = []
@@ -65,10 +68,14 @@ class Answer:
     def take(self, delta: Text | Reasoning | ToolCall | CutShort) -> None:
         match delta:
             case Text(text=text):
+                self._meter.text(text)
                 self.texts.append(text)
-            case Reasoning():
+            case Reasoning(text=text):
+                self._meter.text(text)
                 self.thoughts.append(delta)
             case ToolCall():
+                self._meter.call()
+                self._meter.arguments(delta.id, delta.name, delta.arguments)
                 self.calls.append(delta)
             case CutShort():
                 self.cut = delta
@@ -93,7 +100,8 @@ class Answer:
         required = {tool.name: tool.schema.get("required", ()) for tool in tools}
         rest, found = calls_in_text(text, known, required, seen=messages.results())
         self.texts = [rest]
-        self.calls += [ToolCall("", name, json.dumps(arguments)) for name, arguments in found]
+        for name, arguments in found:
+            self.take(ToolCall("", name, json.dumps(arguments)))
 
     def blocks(self) -> list[Block]:
         """What is kept of it."""

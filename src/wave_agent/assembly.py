@@ -329,10 +329,15 @@ def model_for(base_url: str | None, api_key: str | None, settings: Settings, env
     key = api_key or environment.get("WAVE_API_KEY") or environment.get("OPENAI_API_KEY")
     if url is None and key is None:
         return _NoModel()
+    from wave_agent.models.limits import limits_in
     from wave_agent.models.openai_chat import OpenAIChatModel  # lazy: an agent with its own model never needs it
 
     return OpenAIChatModel(
-        base_url=url or "https://api.openai.com/v1", api_key=key, environment=environment, needs_name=True
+        base_url=url or "https://api.openai.com/v1",
+        api_key=key,
+        environment=environment,
+        needs_name=True,
+        limits={name: limits_in(facts) for name, facts in settings.models.items()},
     )
 
 

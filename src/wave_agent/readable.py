@@ -74,7 +74,7 @@ def why_unreadable(value: Any) -> str | None:
             if found := _UNREADABLE.search(one):
                 return f"{_shown(path)} holds {_named(found[0])} at character {found.start() + 1}"
         elif isinstance(one, Mapping):
-            for key, item in reversed(cast(Mapping[str, Any], one).items()):
+            for key, item in reversed([(str(key), item) for key, item in cast(Mapping[Any, Any], one).items()]):
                 if found := _UNREADABLE.search(key):
                     return f"a key of {_shown(path)} holds {_named(found[0])}"
                 waiting.append(((*path, key), item))
