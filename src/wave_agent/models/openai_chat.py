@@ -165,7 +165,9 @@ class OpenAIChatModel:
         late = time.monotonic() + seconds >= ends
         reason = self._hide(failure.reason)
         if failure.again and not begun and failures < self._backoff.attempts and not late:
-            return Retry(reason, seconds)
+            asked = failure.wait or 0
+            more = f" (the server asked for {asked:,.0f} s)" if asked > seconds else ""
+            return Retry(reason + more, seconds)
         if begun:
             message = f"The answer broke off: {reason}. What was shown is all that came."
         else:
