@@ -304,6 +304,9 @@ async def test_a_whole_answer_that_is_cut_is_tried_again() -> None:
         assert text_of(await answer(model, REQUEST)) == "Hi"
 
 
+_STREAM = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"
+
+
 async def _dripping(head: bytes, drop: bytes) -> asyncio.Server:
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"tiny")
@@ -321,11 +324,11 @@ async def _dripping(head: bytes, drop: bytes) -> asyncio.Server:
 @pytest.mark.parametrize(
     ("head", "drop", "deadlines", "why"),
     [
-        (b"HTTP/1.1 200 OK\r\nX: ", b"x", Deadlines(idle=0.3), "nothing came"),
-        (b"HTTP/1.1 100 Continue\r\n\r\n", b"H", Deadlines(idle=0.3), ""),
-        (b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n", b"d", Deadlines(idle=0.3), "not ended a line"),
+        (b"HTTP/1.1 200 OK\r\nX: ", b"x", Deadlines(idle=0.3), "Nothing came"),
+        (b"HTTP/1.1 100 Continue\r\n\r\n", b"H", Deadlines(idle=0.3), "Nothing came"),
+        (_STREAM, b"d", Deadlines(idle=0.3), "not ended a line"),
         (
-            b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n",
+            _STREAM,
             b": on\n",
             Deadlines(total=0.5),
             "total deadline",
