@@ -24,6 +24,7 @@ PURE := \
 	src/wave_agent/messages.py \
 	src/wave_agent/models/conversion.py \
 	src/wave_agent/permissions.py \
+	src/wave_agent/readable.py \
 	src/wave_agent/replay/comparison.py \
 	src/wave_agent/replay/drawing.py \
 	src/wave_agent/replay/figures.py \

@@ -16,6 +16,7 @@ import msgspec
 from wave_agent.strictjson import MAX_DEPTH, Path, show_path
 
 _UNREADABLE = re.compile("[\0\ud800-\udfff]")
+_LONG_NUMBER = re.compile(rb"(?<![0-9])[0-9]{301}")
 _LARGEST = 10**300
 """Of whole numbers. Readers take larger ones for infinity, and Python's own refuses those of 4,301 digits."""
 _TOO_DEEP = f"[nested deeper than {MAX_DEPTH}]"
@@ -58,7 +59,7 @@ def encode_readable(payload: Mapping[str, Any]) -> bytes:
     except (TypeError, ValueError, RecursionError):  # a surrogate, a number beyond 64 bits, a type that JSON lacks
         encoded = None
     # Nearly every payload is as it should be: then the quick encoder's work will do.
-    if encoded is not None and b"\\u0000" not in encoded and not _may_be_deep(encoded):
+    if encoded is not None and b"\\u0000" not in encoded and not _LONG_NUMBER.search(encoded) and not _is_deep(encoded):
         return encoded
     return json.dumps(readable(payload), ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
 
@@ -90,8 +91,8 @@ def _in_range(number: float) -> bool:
     return isfinite(number) if isinstance(number, float) else abs(number) < _LARGEST
 
 
-def _may_be_deep(encoded: bytes) -> bool:
-    """Brackets in texts count too: then the slow way finds that nothing is wrong."""
+def _is_deep(encoded: bytes) -> bool:
+    """Brackets in texts do not nest, but where there are few of all kinds, nothing can."""
     return encoded.count(b"{") + encoded.count(b"[") > MAX_DEPTH and _depth(msgspec.json.decode(encoded)) > _DEEPEST
 
 
