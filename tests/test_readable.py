@@ -153,3 +153,7 @@ def test_what_json_lacks_becomes_what_it_has() -> None:
     assert found["d"] == "2026-01-02"
     assert (found["x"], found["p"]) == ("[Strange]", "[type]")
     assert found["nul"] == "\ufffd"
+
+
+def test_half_a_pair_is_replaced_and_the_rest_stays() -> None:
+    assert encode_readable({"a": "x\ud800", "b": "é"}) == '{"a":"x\ufffd","b":"é"}'.encode()

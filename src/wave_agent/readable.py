@@ -16,7 +16,6 @@ import msgspec
 from wave_agent.strictjson import MAX_DEPTH, Path, show_path
 
 _UNREADABLE = re.compile("[\0\ud800-\udfff]")
-_LONG_NUMBER = re.compile(rb"(?<![0-9])[0-9]{301}")
 _LARGEST = 10**300
 """Of whole numbers. Readers take larger ones for infinity, and Python's own refuses those of 4,301 digits."""
 _TOO_DEEP = f"[nested deeper than {MAX_DEPTH}]"
@@ -28,7 +27,7 @@ _DEEPEST = MAX_DEPTH + 2
 
 def readable_text(text: str) -> str:
     """The text, with U+FFFD for each NUL and each lone surrogate. The two halves of a pair become their character."""
-    if not _UNREADABLE.search(text):
+    if _first_odd(text) is None:
         return text
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace").replace("\0", "\ufffd")
 
@@ -54,13 +53,13 @@ def readable(value: Any, depth: int = 0) -> Any:
 
 def encode_readable(payload: Mapping[str, Any]) -> bytes:
     """`readable(payload)` as UTF-8 JSON."""
-    try:
-        encoded = msgspec.json.encode(payload)
-    except (TypeError, ValueError, RecursionError):  # a surrogate, a number beyond 64 bits, a type that JSON lacks
-        encoded = None
-    # Nearly every payload is as it should be: then the quick encoder's work will do.
-    if encoded is not None and b"\\u0000" not in encoded and not _LONG_NUMBER.search(encoded) and not _is_deep(encoded):
-        return encoded
+    if _is_plain(payload):  # as nearly every payload is: then the quick encoder sees whether its texts are as well
+        try:
+            encoded = msgspec.json.encode(payload)
+        except UnicodeEncodeError:  # half a surrogate pair
+            encoded = b"\\u0000"
+        if b"\\u0000" not in encoded:
+            return encoded
     return json.dumps(readable(payload), ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
 
 
@@ -72,11 +71,11 @@ def why_unreadable(value: Any) -> str | None:
         if len(path) > MAX_DEPTH:
             return f"{_shown(path[:3])} is nested deeper than {MAX_DEPTH} levels"
         if isinstance(one, str):
-            if found := _UNREADABLE.search(one):
+            if found := _first_odd(one):
                 return f"{_shown(path)} holds {_named(found[0])} at character {found.start() + 1}"
         elif isinstance(one, Mapping):
             for key, item in reversed([(str(key), item) for key, item in cast(Mapping[Any, Any], one).items()]):
-                if found := _UNREADABLE.search(key):
+                if found := _first_odd(key):
                     return f"a key of {_shown(path)} holds {_named(found[0])}"
                 waiting.append(((*path, key), item))
         elif isinstance(one, list):
@@ -87,24 +86,30 @@ def why_unreadable(value: Any) -> str | None:
     return None
 
 
+def _first_odd(text: str) -> re.Match[str] | None:
+    """The quick questions come first: texts are long, and nearly all of them are fine."""
+    if text.isascii() and "\0" not in text:
+        return None
+    return _UNREADABLE.search(text)
+
+
 def _in_range(number: float) -> bool:
     return isfinite(number) if isinstance(number, float) else abs(number) < _LARGEST
 
 
-def _is_deep(encoded: bytes) -> bool:
-    """Brackets in texts do not nest, but where there are few of all kinds, nothing can."""
-    return encoded.count(b"{") + encoded.count(b"[") > MAX_DEPTH and _depth(msgspec.json.decode(encoded)) > _DEEPEST
-
-
-def _depth(value: Any) -> int:
-    deepest, waiting = 0, [(value, 1)]
+def _is_plain(payload: Mapping[str, Any]) -> bool:
+    """Nothing but JSON's own types, nested no deeper than it should be. The texts are not looked into."""
+    waiting: list[tuple[Any, int]] = [(payload, 1)]
     while waiting:
         one, level = waiting.pop()
-        if isinstance(one, dict | list):
-            deepest = max(deepest, level)
-            found = cast(Mapping[str, Any], one).values() if isinstance(one, dict) else cast(list[Any], one)
-            waiting += [(item, level + 1) for item in found]
-    return deepest
+        if isinstance(one, str) or one is None:
+            continue
+        if isinstance(one, dict | list) and level <= _DEEPEST:
+            inner = cast(Mapping[Any, Any], one).values() if isinstance(one, dict) else cast(list[Any], one)
+            waiting += [(item, level + 1) for item in inner]
+        elif not isinstance(one, int | float) or not _in_range(one):
+            return False
+    return True
 
 
 def _key(key: Any) -> str:
