@@ -12,6 +12,7 @@ PURE := \
 	src/wave_agent/account.py \
 	src/wave_agent/chain.py \
 	src/wave_agent/consequences.py \
+	src/wave_agent/expressions.py \
 	src/wave_agent/hooks/breakage.py \
 	src/wave_agent/hooks/config.py \
 	src/wave_agent/hooks/definitions.py \
