@@ -13,7 +13,11 @@ from typing import Any
 import pytest
 
 from tests.cli.project import Project, serving
+from wave_agent import Agent, Allow, PermissionRequest, tool
+from wave_agent.hooks.authoring import HookCall
 from wave_agent.model_server import Events, delta
+from wave_agent.testing import Reply, ScriptedModel
+from wave_agent.testing import call as made
 
 GUARD = """#!/bin/sh
 cmd=$(jq -r .tool_input.command)
@@ -156,3 +160,43 @@ def test_a_directory_whose_name_is_no_text_is_refused(project: Project) -> None:
     assert done.returncode == 1
     assert "odd\\udcff is not UTF-8" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+async def test_what_a_program_hands_in_is_read_by_hooks_as_the_model_gets_it(tmp_path: Path) -> None:
+    """Prompts, results of its own tools, and names: all in Python, where a string can hold anything."""
+    seen: list[HookCall] = []
+
+    @tool
+    def odd() -> str:
+        """Returns what is no text."""
+        return "a\ud800\0b"
+
+    model = ScriptedModel([Reply(tool_calls=[made("odd")]), "Half\ud83d", "fine"])
+    hooks = {"UserPromptSubmit": [seen.append], "PostToolUse": [seen.append]}
+    async with await Agent.create(
+        workdir=tmp_path, model_client=model, hooks=hooks, tools=[odd], permission_mode="bypassPermissions"
+    ) as agent:
+        result = await agent.send_message("go\ud800")
+        assert (await agent.send_message("on")).status == "completed"
+    assert result.status == "completed"
+    prompt, after, _ = seen
+    assert prompt["prompt"] == model.requests[0].messages[-1]["content"] == "go\ufffd"
+    assert after["tool_response"]["content"] == model.requests[1].messages[-1]["content"] == "a\ufffdb"
+    assert result.text == "Half\ufffd"
+    assert "\\ud8" not in Path(str(result.transcript_path)).read_text()
+
+
+@pytest.mark.parametrize("text", ["touch ran\0", "touch ran # \ud800"])
+async def test_what_a_hook_or_a_person_puts_into_a_call_must_be_readable_too(tmp_path: Path, text: str) -> None:
+    def rewriting(call: HookCall) -> Any:
+        return {"hookSpecificOutput": {"hookEventName": "PreToolUse", "updatedInput": {"command": text}}}
+
+    def changing(request: PermissionRequest) -> Allow:
+        return Allow({"command": text})
+
+    for options in ({"hooks": {"PreToolUse": [rewriting]}}, {"can_use_tool": changing}):
+        model = ScriptedModel([Reply(tool_calls=[made("Bash", command="true")]), "fine"])
+        async with await Agent.create(workdir=tmp_path, model_client=model, **options) as agent:
+            result = await agent.send_message("go")
+        assert result.status == "completed"
+        assert not (tmp_path / "ran").exists()
