@@ -199,6 +199,7 @@ class _Scanner:
     def __init__(self, text: str) -> None:
         self.text = text
         self.at = 0
+        self.line, self.counted = 1, 0
         self.lines: dict[Path, int] = {}
         self.spans: dict[Path, tuple[int, int]] = {}
 
@@ -222,7 +223,9 @@ class _Scanner:
     def value(self, path: Path) -> Any:
         first = self.skip_space()
         start = self.at
-        self.lines[path] = self.text.count("\n", 0, self.at) + 1
+        self.line += self.text.count("\n", self.counted, self.at)  # from the last value on: a file may have many
+        self.counted = self.at
+        self.lines[path] = self.line
         if first in ("{", "[") and len(path) >= MAX_DEPTH:
             raise self.problem(f"nested deeper than {MAX_DEPTH}")
         if first == "{":
