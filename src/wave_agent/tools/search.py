@@ -11,9 +11,11 @@ import json
 import os
 import re
 import signal
+import stat
 import sys
 from typing import Any
 
+from wave_agent.real_files import identity, open_file, read_at_most
 from wave_agent.tools.encoding import decode, printable
 from wave_agent.tools.globs import Glob
 from wave_agent.tools.matches import Matcher
@@ -22,6 +24,8 @@ from wave_agent.tools.walk import Walk
 
 _COUNTING = 5.0
 """Seconds for counting what is not shown."""
+_HEARTBEAT = 0.5
+"""Seconds of work between two looks whether the agent still lives."""
 _SIZE = 64 << 20
 """Bytes of a file that is searched."""
 _FEW = 64
@@ -111,12 +115,22 @@ def search(request: dict[str, Any], *, few: int = _FEW, alarm: Alarm | None = No
     The answer has `lines`, `filenames` and `notes`, whether lines were `cut`, and how many `files` and `matches` there
     are in all, unless these could not be `counted` in time.
     """
+    if _is_replaced(request):
+        return {"replaced": request["path"]}
     return _glob(request) if request["kind"] == "glob" else _grep(request, few, alarm)
+
+
+def _is_replaced(request: dict[str, Any]) -> bool:
+    """What is at this real path is not what the call was permitted for."""
+    try:
+        return list(identity(os.lstat(request["real"]))) != list(request["identity"] or ())
+    except OSError:
+        return True
 
 
 def _glob(request: dict[str, Any]) -> dict[str, Any]:
     pattern = Glob(request["pattern"])
-    walk = Walk(request["path"], request["project"])
+    walk = Walk(request["real"], request["project"])
     lines, filenames = Lines(request), list[str]()
     found = sorted(path for path, _ in walk.files() if pattern.matches(path))
     for path in found:
@@ -132,9 +146,9 @@ def _grep(request: dict[str, Any], few: int, alarm: Alarm | None) -> dict[str, A
         matcher = Matcher(request)
     except (re.error, OverflowError, RecursionError) as error:
         return {"error": f"the pattern is not a valid regular expression: {error}"}
-    walk = Walk(request["path"], request["project"])
-    root = request["path"]
-    if os.path.isdir(root):
+    walk = Walk(request["real"], request["project"])
+    root, real = request["path"], request["real"]
+    if os.path.isdir(real):
         candidates = sorted(path for path, is_link in walk.files() if not is_link)
     else:
         root, name = os.path.split(root)
@@ -148,7 +162,7 @@ def _grep(request: dict[str, Any], few: int, alarm: Alarm | None) -> dict[str, A
     try:
         for path in candidates:
             absolute = os.path.join(root, path)
-            data = _content(absolute)
+            data = _content(real if root != request["path"] else os.path.join(real, path))
             totals.too_large += data is None
             text = decode(data) if data else None
             if text is None or not (found := matcher.lines(text.content)):
@@ -172,6 +186,7 @@ def _answer(lines: Lines, filenames: list[str], walk: Walk, totals: Totals) -> d
     notes: list[str] = []
     if walk.unreadable:
         notes.append(f"{walk.unreadable} directories could not be read")
+    notes += [f"{file} was not used: it {why}" for file, why in walk.skipped]
     if totals.too_large:
         notes.append(f"{totals.too_large} files were skipped: larger than {_SIZE >> 20} MiB, or unreadable")
     return {
@@ -191,17 +206,27 @@ def _shown(path: str, directory: str) -> str:
     return path.removeprefix(directory.rstrip("/") + "/")
 
 
-def _content(path: str) -> bytes | None:
-    """None: not to be searched."""
+def _content(real: str) -> bytes | None:
+    """What is in the file with this real path. None: not to be searched."""
     try:
-        if os.path.getsize(path) > _SIZE:
-            return None
-        with open(path, "rb") as file:
-            head = file.read(8192)
-            # Whole only if it may be text. A byte order mark explains the zeros of UTF-16.
-            return head if b"\0" in head and head[:1] not in (b"\xff", b"\xfe", b"\0") else head + file.read()
+        descriptor = open_file(real)
     except OSError:
         return None
+    try:
+        facts = os.fstat(descriptor)
+        if not stat.S_ISREG(facts.st_mode) or facts.st_size > _SIZE:
+            return None
+        head, complete = read_at_most(descriptor, 8192)
+        # Whole only if it may be text. A byte order mark explains the zeros of UTF-16.
+        if complete or (b"\0" in head and head[:1] not in (b"\xff", b"\xfe", b"\0")):
+            return head
+        os.lseek(descriptor, 0, os.SEEK_SET)
+        data, complete = read_at_most(descriptor, _SIZE)
+        return data if complete else None
+    except OSError:
+        return None
+    finally:
+        os.close(descriptor)
 
 
 def _means_the_same_to_rg(request: dict[str, Any], matcher: Matcher) -> bool:
@@ -249,6 +274,19 @@ def _batches(paths: list[str]) -> list[list[str]]:
     return batches
 
 
+def _end_with(parent: int) -> None:
+    """Ends this process when whoever started it is gone: nobody reads the answer, and a search can take for ever. The
+    clock of a process runs while it works, and rings also during a match."""
+
+    def look(_number: int, _frame: object) -> None:
+        if os.getppid() != parent:
+            os._exit(1)
+
+    signal.signal(signal.SIGVTALRM, look)
+    signal.setitimer(signal.ITIMER_VIRTUAL, _HEARTBEAT, _HEARTBEAT)
+
+
 def main() -> None:
     """The request is the last argument, the answer goes to stdout, both JSON."""
+    _end_with(os.getppid())
     json.dump(search(json.loads(sys.argv[-1]), alarm=Alarm()), sys.stdout)
