@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
+from wave_agent.permissions import Rules
 from wave_agent.real_files import identity, resolve_or_keep
 from wave_agent.rules import Places, Rule
 
@@ -40,6 +41,17 @@ def _place(pattern: str, places: Places) -> str:
     steps = pattern.strip("/").split("/")
     first = next((at for at, step in enumerate(steps) if _WILDCARD.search(step)), len(steps))
     return os.path.join(base, *steps[:first])
+
+
+def why_unread(rules: Rules, places: Places, real: str, facts: os.stat_result) -> str | None:
+    """Why a file must not be read without anybody asking for it: a `Read` rule for this path, or for another name of
+    the same file, denies or asks."""
+    speaking = [rule for rule in (*rules.deny, *rules.ask) if rule.tool == "read" and rule.pattern is not None]
+    found = other_names(facts, places_of(speaking, places) if speaking else ())
+    for rule in speaking:
+        if any(rule.matches("Read", {"file_path": name}, places) for name in (real, *found.names)):
+            return f"is kept from being read by the permission rule {rule.text}"
+    return None if found.complete else "has other names (hard links), and too many files to compare them with the rules"
 
 
 def other_names(facts: os.stat_result, where: Sequence[str], *, most: int = MOST) -> OtherNames:

@@ -13,19 +13,19 @@ from collections.abc import Callable
 from wave_agent.real_files import open_file, read_at_most, resolve
 
 Denied = Callable[[str, os.stat_result], str | None]
-"""Why the rules do not let this be read, if they do not: the real path, and the facts about the opened file."""
+"""Why the rules do not let this be read, if they do not: a path of it, and the facts about the opened file."""
 
 
 class NotReadError(Exception):
     """Why a file is not read: what follows "it" or the file's name."""
 
 
-def _nothing_denied(_real: str, _facts: os.stat_result) -> None:
+def nothing_denied(_path: str, _facts: os.stat_result) -> None:
     return None
 
 
 def read_project_file(
-    path: str, root: str, limit: int, *, denied: Denied = _nothing_denied, whole: bool = True
+    path: str, root: str, limit: int, *, denied: Denied = nothing_denied, whole: bool = True
 ) -> bytes | None:
     """The content of a file of the project whose real path is `root`; None if there is no such file.
 
@@ -43,9 +43,11 @@ def read_project_file(
         raise NotReadError(f"cannot be read: {error.strerror}") from None
     try:
         facts = os.fstat(descriptor)
+        if stat.S_ISDIR(facts.st_mode):
+            raise NotReadError("cannot be read: Is a directory")
         if not stat.S_ISREG(facts.st_mode):
             raise NotReadError("is not a regular file")
-        if why := denied(real, facts):
+        if why := next((why for name in dict.fromkeys((real, path)) if (why := denied(name, facts))), None):
             raise NotReadError(why)
         data, complete = read_at_most(descriptor, limit)
     except OSError as error:

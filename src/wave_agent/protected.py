@@ -11,6 +11,8 @@ from msgspec import Struct
 
 from wave_agent.hooks.definitions import HookDefinition
 from wave_agent.named_files import hook_files
+from wave_agent.project_files import NotReadError, read_project_file
+from wave_agent.real_files import resolve_or_keep
 from wave_agent.shell.values import Reach, Write, escape
 
 PROJECT_FILES = (
@@ -97,6 +99,8 @@ class ProtectedPaths(Struct, frozen=True):
 
 
 _MOST_MATCHES = 1000
+_LARGEST_POINTER = 4096
+"""Bytes of a file of git that names a directory."""
 _NO_PATH = re.compile(r"(?!)")
 _QUOTED = re.compile(r"\[([*?\[])\]")
 
@@ -186,9 +190,10 @@ def _git_directories(project: Path) -> list[Path]:
 
 def _pointer(file: Path, label: str) -> Path | None:
     try:
-        text = file.read_text(errors="replace").strip()
-    except OSError:
+        data = read_project_file(str(file), resolve_or_keep(str(file.parent)), _LARGEST_POINTER)
+    except NotReadError:
         return None
+    text = (data or b"").decode(errors="replace").strip()
     path = text.removeprefix(label).strip()
     usable = text.startswith(label) and path and "\0" not in path
     return Path(os.path.normpath(file.parent / path)) if usable else None

@@ -6,7 +6,7 @@ A broken entry disables itself alone, loudly. Where that would lose a guard that
 import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from itertools import chain
+from itertools import chain, islice
 from typing import Any, cast
 
 from msgspec import Struct
@@ -23,6 +23,8 @@ from wave_agent.strictjson import Document, Path, StrictJSONError, parse_documen
 from wave_agent.text import did_you_mean, nearest, strip_controls
 
 MAX_TIMEOUT = 600.0
+MOST_HOOKS = 2000
+"""Of one file. Each is looked at on every event: more of them would stop the agent without denying anything."""
 MILLISECONDS_FROM = 1000
 
 
@@ -172,7 +174,13 @@ class _Loader:
             self.report(("hooks",), f"must be an object of events, not {type_name(by_event)}", by_event, fatal=True)
             return []
         events = cast(Mapping[str, Any], by_event)
-        return list(chain.from_iterable(self.event(str(key), value) for key, value in events.items()))
+        every = chain.from_iterable(self.event(str(key), value) for key, value in events.items())
+        found = list(islice(every, MOST_HOOKS + 1))
+        if len(found) > MOST_HOOKS:
+            self.report(
+                ("hooks",), f"more than {MOST_HOOKS:,} hooks, the most that one file may have", None, fatal=True
+            )
+        return found[:MOST_HOOKS]
 
     # ------------------------------------------------------------------------------------------------------- findings
 
