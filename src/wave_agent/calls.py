@@ -39,7 +39,7 @@ from wave_agent.permissions import (
 )
 from wave_agent.protected import ProtectedPaths
 from wave_agent.real_files import Seen, look
-from wave_agent.rules import Places, Rule
+from wave_agent.rules import Places, Rule, path_expression
 from wave_agent.text import strip_controls
 from wave_agent.tools.base import Tool, ToolContext, ToolInputError, ToolInterrupted, ToolResult
 from wave_agent.tools.changes import FileChanges
@@ -51,6 +51,8 @@ if TYPE_CHECKING:
     from wave_agent.tools.hook_edits import Watched
 
 INTERRUPTED = "Interrupted by the user before it was done."
+_SEARCHES = ("grep",)
+"""Tools that open files which their input does not name."""
 NOT_BEGUN = f"{NOT_RUN}the turn was interrupted before this call began."
 
 
@@ -390,7 +392,7 @@ class CallRunner:
         # While a hook may still redact the result, nothing of it is shown.
         after = (HookEvent.POST_TOOL_USE, HookEvent.POST_TOOL_USE_FAILURE)
         hidden = any(self._hooks.watches(event, tool.name) for event in after)
-        context = replace(self._context, judged=permitted.seen)
+        context = replace(self._context, judged=permitted.seen, unread=self._unread(tool, permitted.tool_input))
         context = replace(context, hold=True) if hidden else replace(context, emit=stream)
         if tool.kind is not Kind.READS:
             self._sync()
@@ -415,6 +417,16 @@ class CallRunner:
                 waited=False,
             )
             raise asyncio.CancelledError from None  # as itself: a task group knows no other
+
+    def _unread(self, tool: Tool, tool_input: Mapping[str, Any]) -> tuple[str, ...]:
+        """What a search must leave out: rules speak of files that it would open, not only of where it begins. A rule
+        that asked about this call has been answered."""
+        if tool.name.casefold() not in _SEARCHES:
+            return ()
+        asked = (rule for rule in self._rules.ask if not rule.matches(tool.name, tool_input, self._places))
+        rules = (rule for rule in (*self._rules.deny, *asked) if rule.tool in ("read", tool.name.casefold()))
+        patterns = (pattern for rule in rules for pattern in (rule.pattern, rule.also) if pattern is not None)
+        return tuple(dict.fromkeys(path_expression(pattern, self._places) for pattern in patterns))
 
     async def _failed(
         self, call: Asked, facts: dict[str, Any], result: ToolResult, notes: Sequence[TextBlock] = (), error: str = ""

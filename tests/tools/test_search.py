@@ -120,7 +120,7 @@ def test_ignored_is_what_git_ignores(paths: set[str], rules: list[str], nested: 
 def seen(directory: str) -> dict[str, object]:
     """What a call was permitted for."""
     found = look(directory)
-    return {"real": found.real, "identity": found.file}
+    return {"real": found.real, "identity": found.file, "unread": ()}
 
 
 def files_of_git(directory: str) -> list[str]:

@@ -82,6 +82,9 @@ class ToolContext(Struct, frozen=True, kw_only=True):
     judged: Mapping[str, Seen] | None = None
     """What the paths of this call led to when it was permitted. None: nobody has looked."""
 
+    unread: tuple[str, ...] = ()
+    """Regular expressions of real paths that rules keep a search from opening."""
+
     door: Door = no_door
     """Opened around code of the program, in whatever thread it runs."""
 

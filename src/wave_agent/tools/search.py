@@ -78,6 +78,7 @@ class Totals:
         self.files = files
         self.matches = 0
         self.too_large = 0
+        self.kept_back = 0
         self.counted = True
 
 
@@ -141,14 +142,47 @@ def _glob(request: dict[str, Any]) -> dict[str, Any]:
     return _answer(lines, filenames, walk, Totals(files=len(found)))
 
 
+class KeptBackError(OSError):
+    """A rule keeps this file from being read."""
+
+
+class Reader:
+    """Opens the files of a search."""
+
+    def __init__(self, request: dict[str, Any]) -> None:
+        self._real: str = request["real"]
+        together = "|".join(f"(?:{expression})" for expression in request["unread"])
+        self._unread = re.compile(together, re.DOTALL) if together else None
+
+    def read(self, path: str) -> bytes | None:
+        """What is in a file below what is searched, or in that itself if the path is empty. None: not to be searched.
+        Raises `KeptBackError`."""
+        real = os.path.join(self._real, path) if path else self._real
+        if self._unread is not None and self._unread.fullmatch(real):
+            raise KeptBackError
+        try:
+            descriptor = open_file(real)
+        except OSError:
+            return None
+        try:
+            facts = os.fstat(descriptor)
+            if self._unread is not None and facts.st_nlink > 1:
+                raise KeptBackError  # another of its names may be one that a rule speaks of
+            if not stat.S_ISREG(facts.st_mode) or facts.st_size > _SIZE:
+                return None
+            return _content(descriptor)
+        finally:
+            os.close(descriptor)
+
+
 def _grep(request: dict[str, Any], few: int, alarm: Alarm | None) -> dict[str, Any]:
     try:
         matcher = Matcher(request)
     except (re.error, OverflowError, RecursionError) as error:
         return {"error": f"the pattern is not a valid regular expression: {error}"}
     walk = Walk(request["real"], request["project"])
-    root, real = request["path"], request["real"]
-    if os.path.isdir(real):
+    root = request["path"]
+    if os.path.isdir(request["real"]):
         candidates = sorted(path for path, is_link in walk.files() if not is_link)
     else:
         root, name = os.path.split(root)
@@ -158,11 +192,15 @@ def _grep(request: dict[str, Any], few: int, alarm: Alarm | None) -> dict[str, A
         candidates = [path for path in candidates if wanted.matches(path)]
     if request["rg"] and len(candidates) > few and _means_the_same_to_rg(request, matcher):
         candidates = _narrowed(candidates, root, request)
-    lines, filenames, totals = Lines(request), list[str](), Totals()
+    lines, filenames, totals, reader = Lines(request), list[str](), Totals(), Reader(request)
     try:
         for path in candidates:
             absolute = os.path.join(root, path)
-            data = _content(real if root != request["path"] else os.path.join(real, path))
+            try:
+                data = reader.read(path if root == request["path"] else "")
+            except KeptBackError:
+                totals.kept_back += 1
+                continue
             totals.too_large += data is None
             text = decode(data) if data else None
             if text is None or not (found := matcher.lines(text.content)):
@@ -187,6 +225,8 @@ def _answer(lines: Lines, filenames: list[str], walk: Walk, totals: Totals) -> d
     if walk.unreadable:
         notes.append(f"{walk.unreadable} directories could not be read")
     notes += [f"{file} was not used: it {why}" for file, why in walk.skipped]
+    if totals.kept_back:
+        notes.append(f"{totals.kept_back} files were skipped: permission rules keep them from being read")
     if totals.too_large:
         notes.append(f"{totals.too_large} files were skipped: larger than {_SIZE >> 20} MiB, or unreadable")
     return {
@@ -206,27 +246,17 @@ def _shown(path: str, directory: str) -> str:
     return path.removeprefix(directory.rstrip("/") + "/")
 
 
-def _content(real: str) -> bytes | None:
-    """What is in the file with this real path. None: not to be searched."""
+def _content(descriptor: int) -> bytes | None:
     try:
-        descriptor = open_file(real)
-    except OSError:
-        return None
-    try:
-        facts = os.fstat(descriptor)
-        if not stat.S_ISREG(facts.st_mode) or facts.st_size > _SIZE:
-            return None
         head, complete = read_at_most(descriptor, 8192)
         # Whole only if it may be text. A byte order mark explains the zeros of UTF-16.
         if complete or (b"\0" in head and head[:1] not in (b"\xff", b"\xfe", b"\0")):
             return head
         os.lseek(descriptor, 0, os.SEEK_SET)
         data, complete = read_at_most(descriptor, _SIZE)
-        return data if complete else None
     except OSError:
         return None
-    finally:
-        os.close(descriptor)
+    return data if complete else None
 
 
 def _means_the_same_to_rg(request: dict[str, Any], matcher: Matcher) -> bool:

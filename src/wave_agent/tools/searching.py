@@ -53,6 +53,7 @@ async def run_search(
         **limits,
         "real": seen.real,
         "identity": seen.file,
+        "unread": context.unread,
         "project": str(context.project_dir),
         "cwd": str(context.cwd),
         "rg": rg,
