@@ -3,6 +3,7 @@
 import glob
 import os
 import re
+import stat
 from collections.abc import Iterable
 from itertools import islice
 from pathlib import Path
@@ -12,7 +13,7 @@ from msgspec import Struct
 from wave_agent.hooks.definitions import HookDefinition
 from wave_agent.named_files import hook_files
 from wave_agent.project_files import NotReadError, read_project_file
-from wave_agent.real_files import resolve_or_keep
+from wave_agent.real_files import identity, resolve_or_keep
 from wave_agent.shell.values import Reach, Write, escape
 
 PROJECT_FILES = (
@@ -54,7 +55,20 @@ class ProtectedPaths(Struct, frozen=True):
         for form in (os.path.normpath(path), os.path.realpath(path)):
             if form in self.files or any(form.startswith(f"{directory}/") for directory in self.directories):
                 return path
-        return None
+        return path if self._is_linked(path) else None
+
+    def _is_linked(self, path: str) -> bool:
+        """Another name of a protected file: a hard link, through which a command would write to it."""
+        try:
+            facts = os.stat(path)
+        except (OSError, ValueError):
+            return False
+        if facts.st_nlink < 2 or not stat.S_ISREG(facts.st_mode):
+            return False
+        inside = (
+            entry for one in self.directories for entry in islice(glob.iglob(f"{glob.escape(one)}/*"), _MOST_MATCHES)
+        )
+        return any(_identity(one) == identity(facts) for one in (*self.files, *inside))
 
     def touched(self, write: Write) -> str | None:
         """What of it a command would change, whether the file is there or not."""
@@ -96,6 +110,13 @@ class ProtectedPaths(Struct, frozen=True):
         there = islice(glob.iglob(write.pattern), _MOST_MATCHES) if "**" not in write.pattern else ()
         found = (self.find(path) or self._around(path, write.reach) for path in there)
         return next((path for path in found if path is not None), None)
+
+
+def _identity(path: str) -> tuple[int, int] | None:
+    try:
+        return identity(os.lstat(path))
+    except OSError:
+        return None
 
 
 _MOST_MATCHES = 1000
