@@ -159,6 +159,8 @@ class Tool(ABC):
                 raise ToolInputError(f"{self.name}: invalid input: a path cannot hold a NUL character - at `$.{field}`")
         try:
             return msgspec.convert(dict(tool_input), self.Input, strict=False)
+        except UnicodeError:
+            raise ToolInputError(f"{self.name}: invalid input: half a surrogate pair is no character") from None
         except msgspec.ValidationError as error:
             from wave_agent.tools.inputs import explained  # lazy: most input is right
 
