@@ -233,7 +233,7 @@ class Agent:
             model=model,
             model_name=model_name_for(options.model, settings, environment),
             tools=list({tool.name: tool for tool in tools}.values()),
-            briefing=make_briefing(foundation, options, sandbox),
+            briefing=make_briefing(foundation, options, sandbox, notices.append),
             can_use_tool=options.can_use_tool,
             callbacks=options.callbacks,
             session_id=session_id,

@@ -21,6 +21,7 @@ from wave_agent.permissions import NOT_LOOSER, Approver, PermissionMode
 from wave_agent.project import Project
 from wave_agent.protected import ProtectedPaths, protected_paths
 from wave_agent.readable import readable_text
+from wave_agent.real_files import resolve_or_keep
 from wave_agent.result import Callbacks
 from wave_agent.sandbox import SETTINGS_DIRECTORIES, Sandbox
 from wave_agent.settings import MANAGED_FILE, OF_THE_PROJECT, Place, Settings, project_places
@@ -349,7 +350,7 @@ def model_name_for(asked: str | None, settings: Settings, environment: Mapping[s
 
 def real_directories(project: str, directories: Sequence[str]) -> tuple[str, ...]:
     """Directories as settings write them, as absolute paths without links."""
-    return tuple(os.path.realpath(os.path.join(project, os.path.expanduser(directory))) for directory in directories)
+    return tuple(resolve_or_keep(os.path.join(project, os.path.expanduser(one))) for one in directories)
 
 
 def sandbox_for(foundation: Foundation, session_id: str) -> Sandbox:

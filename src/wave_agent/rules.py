@@ -225,9 +225,16 @@ def uncovered(rules: Sequence[Rule], tool: str, tool_input: Mapping[str, Any]) -
 
 
 def _matches_path(pattern: str, path: str, places: Places) -> bool:
-    """gitignore-style: a pattern without a slash matches at any depth, a matched directory covers what is below it."""
     path = normpath(join(places.start or places.project, path))
     path = path.replace("//", "/", 1)  # POSIX lets two leading slashes stand; they must not dodge a rule
+    return re.fullmatch(path_expression(pattern, places), path, re.DOTALL) is not None
+
+
+def path_expression(pattern: str, places: Places) -> str:
+    """The regular expression of the absolute paths that a pattern speaks of.
+
+    gitignore-style: a pattern without a slash matches at any depth, a matched directory covers what is below it.
+    """
     if pattern.startswith("//"):
         base, pattern = "/", pattern[2:]
     elif pattern.startswith("~/"):
@@ -236,11 +243,11 @@ def _matches_path(pattern: str, path: str, places: Places) -> bool:
         base, pattern = places.project, pattern.removeprefix("./")
         if "/" not in pattern.rstrip("/"):
             pattern = f"**/{pattern}"
-    base = normpath(base)
-    inside = "" if path == base else path.removeprefix(base.rstrip("/") + "/")
-    if inside == path:
-        return False
-    return re.fullmatch(_glob(pattern.strip("/")) + r"(?:/.*)?", inside, re.DOTALL) is not None
+    inside = _glob(pattern.strip("/"))
+    base = normpath(base).replace("//", "/", 1).rstrip("/")
+    # A pattern such as `**` also speaks of the base itself.
+    itself = f"|{re.escape(base) or '/'}" if re.fullmatch(inside, "") else ""
+    return rf"{re.escape(base)}/(?:{inside})(?:/.*)?{itself}"
 
 
 _GLOB_TOKEN = re.compile(
