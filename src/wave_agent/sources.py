@@ -50,6 +50,7 @@ from wave_agent.trust import ProjectTrust, Record, TrustStore, candidates, file_
 
 Trust = bool | Callable[[Sequence[HookDefinition]], bool] | Callable[[Sequence[HookDefinition], Sequence[str]], bool]
 """A function that takes two arguments is also asked about guards that are gone."""
+_GONE = "gone or switched off: "
 Overlay = str | os.PathLike[str] | Mapping[str, Any]
 
 
@@ -267,7 +268,8 @@ def _judge(
 def _refusal(hooks: list[str], alarms: list[str], choice: Choice) -> SettingsError | UntrustedHooksError:
     if hooks or choice.trust_ref is None:
         return UntrustedHooksError(hooks, alarms)
-    return SettingsError(f"--trust-ref {choice.trust_ref}: what it holds is not what is here:", alarms)
+    told = f"--trust-ref {choice.trust_ref}: these guards that it holds are not here, or switched off:"
+    return SettingsError(told, [alarm.removeprefix(_GONE) for alarm in alarms])
 
 
 def _alarms(record: Record, now: Record, project: Project, store: TrustStore, choice: Choice) -> list[str]:
@@ -288,7 +290,7 @@ def alarms_of(record: Record, now: Record, project: Project, store: TrustStore) 
 
 def _gone(record: Record, now: Record, project: Project) -> list[str]:
     """The guards that this record has and the project has not, described."""
-    return [reveal(f"gone or switched off: {one}") for one in record.only(project.inner).gone(now)]
+    return [_GONE + reveal(one) for one in record.only(project.inner).gone(now)]
 
 
 def _counted(source: SettingsSource, record: Record, project: str) -> tuple[SettingsSource, list[str]]:
