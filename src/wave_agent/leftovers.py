@@ -89,8 +89,8 @@ def _note_end(home: Path, header: bytes) -> None:
         descriptor = open_private(file, os.O_RDWR | os.O_APPEND | os.O_CREAT)
         try:
             os.write(descriptor, line.encode())
-            if os.fstat(descriptor).st_size > _ENDED_SIZE:
-                kept = os.pread(descriptor, 2 * _ENDED_SIZE, 0).splitlines(keepends=True)[-_ENDED_KEPT:]
+            if (size := os.fstat(descriptor).st_size) > _ENDED_SIZE:
+                kept = os.pread(descriptor, _ENDED_SIZE, size - _ENDED_SIZE).splitlines(keepends=True)[-_ENDED_KEPT:]
                 os.ftruncate(descriptor, 0)
                 os.write(descriptor, b"".join(kept))
         finally:

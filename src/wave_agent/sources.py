@@ -167,7 +167,7 @@ def gather_settings(home: Path, project: Project, choice: Choice | None = None) 
     with_hooks = choice.project_hooks and not choice.no_hooks and not merge_settings(managed).managed_hooks_only
     theirs = theirs if with_hooks else [without_hooks(source) for source in theirs]
     all_read = with_hooks and set(OF_THE_PROJECT) <= set(wanted)
-    judged = _judge(theirs, project, store, choice, with_hooks=all_read)
+    judged = _judge(theirs, project, store, choice, with_hooks=all_read, foreign=bool(foreign))
     sources = [source for source in sources if source.layer not in OF_THE_PROJECT]
     sources += [*judged.sources, *plugins, *([] if choice.hooks is None else [hooks_in_code(choice.hooks)])]
     named = [Path(one) for one in (*choice.overlays, choice.added_managed) if one and not isinstance(one, Mapping)]
@@ -224,7 +224,7 @@ def _may_say(source: SettingsSource, project: Project, store: TrustStore, choice
     """Whether this file can have hooks of other agents read: the user's can, a project's if it is trusted."""
     if source.layer not in OF_THE_PROJECT or "compat" not in source.document.value or choice.trust is not False:
         return True  # a function that decides is asked for those hooks too
-    return _record(project, store, choice).covers(source, project.directory)
+    return _record(project, store, choice, foreign=False).covers(source, project.directory)
 
 
 def project_settings(home: Path, project: Project) -> list[SettingsSource]:
@@ -238,14 +238,21 @@ def project_settings(home: Path, project: Project) -> list[SettingsSource]:
 
 
 def _judge(
-    theirs: list[SettingsSource], project: Project, store: TrustStore, choice: Choice, *, with_hooks: bool
+    theirs: list[SettingsSource],
+    project: Project,
+    store: TrustStore,
+    choice: Choice,
+    *,
+    with_hooks: bool,
+    foreign: bool,
 ) -> Gathered:
-    """The project's settings, less what is not trusted. `with_hooks` False: its hooks are left out in any case."""
+    """The project's settings, less what is not trusted. `with_hooks` False: its hooks are left out in any case.
+    `foreign`: what is there for other agents counts."""
     _check_trust(choice.trust)
     # Looked at once: what is judged is what is pinned.
     found = candidates(theirs, project.directory, file_digest)
     everything = record_of(theirs, project.directory, found)
-    record = everything if choice.trust is True else _record(project, store, choice)
+    record = everything if choice.trust is True else _record(project, store, choice, foreign=foreign)
     doubts = [(candidate.hook, why) for candidate in found if (why := record.why_not(candidate)) is not None]
     alarms = _alarms(record, everything, project, store, choice) if with_hooks else []
     notices: list[str] = []
@@ -303,13 +310,13 @@ def _counted(source: SettingsSource, record: Record, project: str) -> tuple[Sett
     return counted, [told] if dropped else []
 
 
-def _record(project: Project, store: TrustStore, choice: Choice) -> Record:
+def _record(project: Project, store: TrustStore, choice: Choice, *, foreign: bool) -> Record:
     if choice.record is not None:
         return choice.record
     if choice.trust_ref is not None:
         from wave_agent.git_refs import record_at  # lazy: runs git
 
-        return record_at(choice.trust_ref, project, store.file.parent)
+        return record_at(choice.trust_ref, project, store.file.parent, foreign=foreign)
     return store.read(project.directory)
 
 
