@@ -13,7 +13,9 @@ from wave_agent.presence import at_terminal, doubt
 
 PROJECT = "/somewhere/project"
 LOOK = "import sys; from pathlib import Path; from wave_agent.presence import doubt; "
-LOOK += "sys.stdin.readline(); print(doubt(Path(sys.argv[1]), sys.argv[2], terminal=sys.argv[3] == 'terminal'))"
+LOOK += "from wave_agent.way_out import require_own_terminal; sys.stdin.readline(); home, project, way = sys.argv[1:]; "
+LOOK += "print(doubt(Path(home), project, terminal=way == 'terminal')); way == 'no-hooks' and "
+LOOK += "require_own_terminal(Path(home), project)"
 
 
 def session(home: Path, *, unattended: bool, project: str = PROJECT) -> Leftovers:
@@ -56,6 +58,7 @@ def looker(home: Path, where: str) -> "subprocess.Popen[str]":
         [sys.executable, "-c", LOOK, str(home), PROJECT, where],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
         text=True,
         start_new_session=True,
     )
@@ -87,6 +90,18 @@ def test_what_began_while_a_session_ran_stays_in_doubt(tmp_path: Path, where: st
     told = [process.communicate("go\n", timeout=60)[0] for process in (before, during, after)]
     assert (told[0], told[2]) == ("\n", "\n")
     assert told[1].startswith(why)
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs /proc")
+def test_a_terminal_that_a_session_may_have_made_switches_no_hooks_off(tmp_path: Path) -> None:
+    before = looker(tmp_path, "no-hooks")
+    next_tick()
+    running = session(tmp_path, unattended=True)
+    during = looker(tmp_path, "no-hooks")
+    told = [process.communicate("go\n", timeout=60)[0] for process in (before, during)]
+    running.close()
+    assert "Open a new terminal" not in told[0]
+    assert "Open a new terminal" in told[1]
 
 
 def test_notes_do_not_grow_for_ever_and_those_of_another_boot_do_not_count(tmp_path: Path) -> None:

@@ -159,13 +159,14 @@ def lay_foundation(options: Options, environment: Mapping[str, str]) -> Foundati
         above.require_complete()
         above.require_same_guards(os.path.realpath(Path.home()), file_digest)
         environment = {**environment, "WAVE_HOME": above.home}
-    if options.no_hooks:
-        from wave_agent.way_out import require_person  # lazy: for the day somebody is locked out
-
-        require_person(environment)
     start, home = _start_of(options.workdir), _home_of(environment)
     choice, notices = _choice(options, environment, above, start)
     project = locate(start, home, choice)
+    if options.no_hooks:
+        from wave_agent.way_out import require_own_terminal, require_person  # lazy: for the day somebody is locked out
+
+        require_person(environment)
+        require_own_terminal(home, project.directory)
     if above is not None:
         project = above.project_for(project)
         choice = replace(choice, record=_inherited_record(above, project, home))

@@ -45,6 +45,13 @@ def doubt(home: Path, project: str, *, terminal: bool) -> str:
     return ""
 
 
+def began_in_session(home: Path, project: str) -> bool:
+    """Whether this terminal, or whatever this process comes from, may have been opened by a session that nobody
+    attended."""
+    sessions = [one for one in sessions_of(home, project) if one.unattended]
+    return bool(sessions) and _may_be_of(sessions)
+
+
 def _may_be_of(sessions: list[Session]) -> bool:
     """What began in one of them may have been begun by it. A session of processes without its leader, or whose leader
     cannot be seen, may have begun at any time."""

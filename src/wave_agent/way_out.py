@@ -1,12 +1,13 @@
 """`--no-hooks`: the way out for somebody whose own guard has locked them out. For a person at a terminal alone."""
 
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 
 from wave_agent.ancestry import agent_above
 from wave_agent.errors import SettingsError
 from wave_agent.hooks.config import SettingsSource, load_hooks
 from wave_agent.hooks.definitions import HookDefinition, Layer
-from wave_agent.presence import at_terminal
+from wave_agent.presence import at_terminal, began_in_session
 from wave_agent.settings import without_hooks
 from wave_agent.text import reveal
 
@@ -23,6 +24,15 @@ def require_person(environment: Mapping[str, str]) -> None:
         raise SettingsError(
             "--no-hooks needs a person: run it in the foreground of a terminal, with standard input and standard "
             "error on it. Standard output may go elsewhere."
+        )
+
+
+def require_own_terminal(home: Path, project: str) -> None:
+    """Raises `SettingsError` if the terminal may be one that a session of this project has made."""
+    if began_in_session(home, project):
+        raise SettingsError(
+            "--no-hooks is for a person, and this terminal was opened while a session of this project ran unattended: "
+            "not started. Open a new terminal."
         )
 
 
