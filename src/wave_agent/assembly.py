@@ -14,6 +14,7 @@ from wave_agent.foreign import claude_home
 from wave_agent.hooks.definitions import HookDefinition, Layer
 from wave_agent.hooks.events import HookEventName
 from wave_agent.hooks.execution import HookRunner
+from wave_agent.hooks.pinned import pinned_in, with_pinned
 from wave_agent.models.base import Model, ModelRequest
 from wave_agent.models.windows import Window
 from wave_agent.nesting import Inheritance, inherited, is_below, restricted
@@ -139,6 +140,11 @@ class Foundation(Struct, frozen=True, kw_only=True):
     def project(self) -> str:
         """The project's directory."""
         return self.place.directory
+
+    @property
+    def hook_environment(self) -> Mapping[str, str]:
+        """What hooks get. A command that starts an agent does not say where the hooks of that one find programs."""
+        return self.environment if self.above is None else with_pinned(self.environment, self.above.pinned)
 
     @property
     def protected(self) -> ProtectedPaths:
@@ -289,6 +295,7 @@ def _handed_down(base: Foundation, choice: Choice, gathered: Gathered, *, sandbo
         added_managed=choice.added_managed,
         plugins=tuple(choice.plugins),
         claude_home=str(choice.claude_home or ""),
+        pinned=pinned_in(base.hook_environment),
         hidden="hooks in code, which cannot be handed down" if in_code else "",
     )
 

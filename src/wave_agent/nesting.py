@@ -51,6 +51,8 @@ class Inheritance(Struct, frozen=True, kw_only=True, omit_defaults=True):
     plugins: tuple[str, ...] = ()
     claude_home: str = ""
     """Where the user keeps settings for other agents."""
+    pinned: Mapping[str, str] = {}
+    """Variables that decide which code a hook runs, see `hooks.pinned`."""
     hidden: str = ""
     """What cannot be handed down. An agent that would have to do without it does not start."""
 
