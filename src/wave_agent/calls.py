@@ -218,6 +218,8 @@ class CallRunner:
         if beyond := next((why for path in written if (why := self._border(path)) is not None), None):
             return self._deny(call, beyond, notes)
         subject = subject_of(tool, tool_input, self._context, self._directories, self._protected)
+        if subject.protected is None:
+            subject = replace(subject, protected=await self._changed_by_git(tool, tool_input))
         if notes:
             subject = replace(subject, outside=None)  # a hook may have put it in, and its values are not for the model
         permission = decide(subject, self.mode, self._rules, judged, self._places)
@@ -240,6 +242,22 @@ class CallRunner:
             told = [permission.for_user, *(said.text for said in hooks.reasons.get(Decision.ASK, ()))]
             permission = replace(permission, for_user="\n".join(told))
         return await self._ask_person(call, subject, permission, permitted)
+
+    async def _changed_by_git(self, tool: Tool, tool_input: Mapping[str, Any]) -> str | None:
+        """A git command names no file: what it would change is asked of git, beside the loop."""
+        runs, assigned = tool.git_runs(tool_input, self._context)
+        if not runs:
+            return None
+        from wave_agent.git_effects import Question, changed_by_git, find_git  # lazy: a session may never use git
+
+        return await asyncio.to_thread(
+            changed_by_git,
+            Question(runs=runs, assigned=tuple(assigned)),
+            self._protected.files,
+            self._protected.directories,
+            program=find_git(self._hooks.search_path, self._places.project),
+            environment=dict(self._context.environment),
+        )
 
     async def _ask_person(
         self, call: Asked, subject: Call, question: Permission, permitted: _Permitted
