@@ -62,6 +62,7 @@ from wave_agent.tools.files import uninterrupted
 from wave_agent.tools.registry import builtin_tools
 from wave_agent.tools.shells import earlier_shells
 from wave_agent.transcript import Resumed, transcript_file
+from wave_agent.trust import ProjectTrust, Vigil
 from wave_agent.wiring import Ground, make_briefing, make_calls, make_hooks, make_parts, make_variables, with_model
 
 
@@ -87,6 +88,7 @@ class Agent:
         sandbox: Sandbox | None = None,
         changes: FileChanges | None = None,
         source: str = "startup",
+        interactive: bool = False,
     ) -> None:
         """For `create`; nothing here touches the network or the disk."""
         path = transcript_file(foundation.home, foundation.project, session_id)
@@ -98,6 +100,7 @@ class Agent:
         self.last_result: Result | None = None
         """What came of the last prompt."""
         self._leftovers = leftovers or Leftovers(self.home, path)
+        self._vigil = Vigil(foundation.home, foundation.project, is_needed=not interactive and foundation.above is None)
         before = resumed or Resumed()
         self._log = SessionLog(store or FileSessionStore(path), session_id, foundation.place, before)
         self._messages = MessageManager(before.messages, self._changed, before.compacted)
@@ -214,7 +217,7 @@ class Agent:
         changes = FileChanges()
         session_id = str(uuid.uuid4()) if options.resume is None else options.resume
         path = transcript_file(home, project, session_id)
-        leftovers = Leftovers(home, path)
+        leftovers = Leftovers(home, path, project=project, unattended=not options.interactive)
         kept = store(path, holder=partial(holder_of, home))
         model = options.model_client or model_for(options.base_url, options.api_key, settings, environment)
         resumed = None if options.resume is None else kept.resume()
@@ -244,6 +247,7 @@ class Agent:
             sandbox=sandbox,
             changes=changes,
             source=options.source,
+            interactive=bool(options.interactive),
         )
         if resumed is not None:
             agent._end_leftovers()
@@ -275,6 +279,11 @@ class Agent:
     def messages(self) -> list[Message]:
         """The whole conversation, blocks for the user alone included."""
         return self._messages.messages
+
+    @property
+    def project_trust(self) -> ProjectTrust:
+        """The files that the project's hooks are bound to in this session, and what has changed about them."""
+        return self._foundation.trust
 
     @property
     def unused_hooks(self) -> tuple[str, ...]:
@@ -486,6 +495,8 @@ class Agent:
                 self._log.close()
             except SessionError as error:
                 self._emit(Error(content=str(error)))
+            if found := self._vigil.end():
+                self._emit(Notice(content=f"The next start asks you to confirm your trust in this project: {found}."))
             self._leftovers.close()
 
     async def __aenter__(self) -> Self:
@@ -563,6 +574,7 @@ class Agent:
             keep_private(self._ground.outputs.parent)
         if not resumed:
             self._end_leftovers()
+        self._vigil.begin()
         if self._blank:
             with suppress(SessionError):  # noted: see `SessionLog.failure`
                 self._log.start()

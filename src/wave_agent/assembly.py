@@ -162,7 +162,7 @@ def lay_foundation(options: Options, environment: Mapping[str, str]) -> Foundati
     if options.no_hooks:
         from wave_agent.way_out import require_person  # lazy: for the day somebody is locked out
 
-        require_person(environment, below_agent=above is not None)
+        require_person(environment)
     start, home = _start_of(options.workdir), _home_of(environment)
     choice, notices = _choice(options, environment, above, start)
     project = locate(start, home, choice)

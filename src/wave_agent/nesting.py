@@ -5,8 +5,7 @@ one, so on Linux the environments of all processes above are looked at as well, 
 has cut itself loose from all of them is out of sight.
 """
 
-import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import reduce
 from typing import Any
 
@@ -14,17 +13,15 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from wave_agent.ancestry import VARIABLE, handed_down
 from wave_agent.errors import SettingsError
 from wave_agent.hooks.config import SettingsSource
 from wave_agent.permissions import NOT_LOOSER, PermissionMode
 from wave_agent.settings import only_restrictions
 from wave_agent.trust import Record
 
-VARIABLE = "WAVE_PARENT"
 _LARGEST = 64 * 1024
 """Bytes: the system takes 128 KiB for one variable."""
-_ANCESTORS = 64
-_ENTRY = f"{VARIABLE}=".encode()
 
 
 class Inheritance(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -100,11 +97,8 @@ def inherited(environment: Mapping[str, str]) -> Inheritance | None:
 
     A command can set the variable anew for its children, so every one that is found counts, and the strictest holds.
     """
-    own = environment.get(VARIABLE)
-    texts: list[str] = [own] if own else []
-    texts += _of_ancestors()
     try:
-        found = [msgspec.json.decode(text, type=Inheritance) for text in dict.fromkeys(texts) if text]
+        found = [msgspec.json.decode(text, type=Inheritance) for text in handed_down(environment)]
     except msgspec.DecodeError as error:
         raise SettingsError(
             f"{VARIABLE} cannot be read ({error}); it belongs to the agent that started this."
@@ -158,18 +152,3 @@ def _says_something(settings: Any, name: str) -> bool:
     for step in name.split("."):
         settings = settings[step]
     return settings not in ([], {})
-
-
-def _of_ancestors() -> Iterator[str]:
-    """The variable in the environments of the processes above, the nearest first. Nothing where there is no /proc."""
-    pid = os.getppid()
-    for _ in range(_ANCESTORS):
-        if pid <= 1:
-            return
-        try:
-            with open(f"/proc/{pid}/environ", "rb") as environment, open(f"/proc/{pid}/stat", "rb") as facts:
-                found = [entry for entry in environment.read().split(b"\0") if entry.startswith(_ENTRY)]
-                pid = int(facts.read().rpartition(b")")[2].split()[1])
-        except OSError:  # gone, or another user's
-            return
-        yield from (entry.removeprefix(_ENTRY).decode(errors="replace") for entry in found)

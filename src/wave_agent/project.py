@@ -53,6 +53,29 @@ def find_project(start: str, has_settings: Callable[[str], bool], user_home: str
     return Project(directory, start, min(directory, repository or directory, key=len))
 
 
+def branch_of(directory: str) -> str:
+    """The branch that is checked out around a directory, else the commit, read from git's own file.
+
+    Empty outside of a repository, and where that file says nothing that can be relied on.
+    """
+    root = next((one for one in _upwards(directory, "/") if _has_git(one)), None)
+    if root is None:
+        return ""
+    head = os.path.join(_pointed(root) or os.path.join(root, ".git"), "HEAD")
+    try:
+        with open(head, "rb", opener=_without_waiting) as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                return ""
+            text = file.read(_LARGEST_POINTER).decode(errors="replace").strip()
+    except OSError:
+        return ""
+    return text.removeprefix("ref: ").removeprefix("refs/heads/") if text.startswith("ref: ") else f"commit {text[:40]}"
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC)  # nobody may ever write to a FIFO
+
+
 def _upwards(start: str, end: str) -> Iterator[str]:
     """From `start` to `end`, which lies above it or is the same."""
     yield start

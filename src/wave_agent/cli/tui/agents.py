@@ -10,6 +10,7 @@ from wave_agent.assembly import Options
 from wave_agent.cli.tui.custom import CustomCommand, directories, load_commands, project_commands
 from wave_agent.events import Event
 from wave_agent.permissions import Approver
+from wave_agent.presence import doubt
 from wave_agent.project import Project
 from wave_agent.result import Callbacks
 from wave_agent.sources import project_settings
@@ -46,7 +47,9 @@ class Agents:
 
     def keep(self, record: Record) -> None:
         """The user trusts what this is a record of, until it changes. Raises `SettingsError`."""
-        TrustStore(self.home).trust(self.project, record, self.place.inner)
+        why = doubt(self.home, self.project, terminal=True)
+        marked = why and f"trust was given while {why}"
+        TrustStore(self.home).trust(self.project, record, self.place.inner, doubt=marked)
 
     def distrust(self) -> None:
         """The project's own hooks are left out."""
