@@ -14,7 +14,7 @@ from wave_agent.foreign import claude_home
 from wave_agent.hooks.definitions import HookDefinition, Layer
 from wave_agent.hooks.events import HookEventName
 from wave_agent.hooks.execution import HookRunner
-from wave_agent.hooks.pinned import pinned_in, with_pinned
+from wave_agent.hooks.pinned import pinned_in, search_path, with_pinned
 from wave_agent.models.base import Model, ModelRequest
 from wave_agent.models.windows import Window
 from wave_agent.nesting import Inheritance, inherited, is_below, restricted
@@ -167,7 +167,8 @@ def lay_foundation(options: Options, environment: Mapping[str, str]) -> Foundati
     choice, notices = _choice(options, environment, above, start)
     project = locate(start, home, choice)
     if above is not None:
-        choice = replace(choice, record=_inherited_record(above, project, home))
+        path = search_path(with_pinned(environment, above.pinned))
+        choice = replace(choice, record=_inherited_record(above, project, home), search_path=path)
     gathered = gather_settings(home, project, choice)
     settings = merge_gathered(gathered, project)
     settings.require_usable()
@@ -290,6 +291,7 @@ def _handed_down(base: Foundation, choice: Choice, gathered: Gathered, *, sandbo
         sandbox=base.sandbox or sandbox,
         record=Record(
             hooks=gathered.trust.record,
+            programs=gathered.trust.programs,
             settings={os.path.relpath(source.name, project): rest_digest(source) for source in theirs},
         ),
         added_managed=choice.added_managed,
