@@ -215,6 +215,7 @@ ASKS = [
     (nothing, "git update-ref refs/heads/main old && git reset --hard"),
     (nothing, "git symbolic-ref HEAD refs/heads/side && git reset --hard"),
     (nothing, "git checkout $(git rev-parse old)"),
+    (nothing, "cat lines | sh; echo git checkout old | unknown"),
     (nothing, "b=old; git checkout $b"),
     (nothing, "git checkout \"$1\""),
     (nothing, "git unheard-of"),

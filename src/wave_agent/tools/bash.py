@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from wave_agent.permissions import Kind
 from wave_agent.private import make_private
-from wave_agent.shell.values import Line, Placed, Reach, Write
+from wave_agent.shell.values import Line, Placed, Reach, Word, Write
 from wave_agent.text import strip_controls
 from wave_agent.tools.base import Tool, ToolContext, ToolInterrupted, ToolResult
 from wave_agent.tools.files import uninterrupted
@@ -26,6 +26,7 @@ from wave_agent.tools.shells import Shells, started
 
 _UNATTENDED = {"GIT_EDITOR": "true", "GIT_TERMINAL_PROMPT": "0"}
 """For commands: nobody sits at an editor or a prompt that git would open."""
+_GIT = re.compile(r"\bgit\b[^;&|\n]*?\s([a-z][a-z-]+)\b")
 _GIVEN = re.compile(r"(\w+)\+?=")
 _DEFAULT_TIMEOUT = 120_000
 _LONGEST_TIMEOUT = 600_000
@@ -120,7 +121,14 @@ class Bash(Tool):
     def git_runs(self, tool_input: Mapping[str, Any], context: ToolContext) -> tuple[tuple[Placed, ...], Sequence[str]]:
         line = self._read(tool_input, context)
         given = (_GIVEN.match(word.text) for command in line.commands for word in command.words)  # `env A=1 git …`
-        return line.git, (*line.assignments, *(found[1] for found in given if found))
+        names = (*line.assignments, *(found[1] for found in given if found))
+        if line.understood:
+            return line.git, names
+        # There may be more of them than were found: whatever looks like one may be one.
+        hidden = dict.fromkeys(_GIT.findall(str(tool_input.get("command", ""))))
+        where = (self._working_directory(context)[0],)
+        more = (Placed((Word("git"), Word(name), Word("", static=False)), where) for name in hidden)
+        return (*line.git, *more), names
 
     def _read(self, tool_input: Mapping[str, Any], context: ToolContext) -> Line:
         """What the line says where it would run. It is asked for more than once."""
