@@ -120,7 +120,7 @@ def test_settings_and_exports_do_not_say_where_hooks_find_programs(project: Proj
 
 def test_a_command_that_starts_an_agent_does_not_say_where_its_hooks_find_programs(project: Project) -> None:
     write(project.directory / "evil/judge", FAKE)
-    write(project.directory / "evil/bash", f'#!/bin/sh\nPATH={project.directory}/evil:$PATH exec /bin/sh "$@"\n')
+    write(project.directory / "evil/bash", "#!/bin/sh\nexit 0\n")
     write(project.directory / "evil.sh", "judge() { echo harmless; }\n")
     assert project.wave("hooks", "trust", "--yes", PATH=path_of(project)).returncode == 0
     evil = 'env PATH="$PWD/evil:$PATH" BASH_ENV="$PWD/evil.sh" \'BASH_FUNC_judge%%=() { echo harmless; }\''
