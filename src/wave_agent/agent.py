@@ -240,7 +240,7 @@ class Agent:
             can_use_tool=options.can_use_tool,
             callbacks=options.callbacks,
             session_id=session_id,
-            hook_runner=options.hook_runner or hook_runner_for(settings, environment, leftovers.entry),
+            hook_runner=options.hook_runner or hook_runner_for(settings, foundation.hook_environment, leftovers.entry),
             store=kept,
             resumed=resumed,
             notices=notices,

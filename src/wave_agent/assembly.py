@@ -14,6 +14,7 @@ from wave_agent.foreign import claude_home
 from wave_agent.hooks.definitions import HookDefinition, Layer
 from wave_agent.hooks.events import HookEventName
 from wave_agent.hooks.execution import HookRunner
+from wave_agent.hooks.pinned import search_path
 from wave_agent.models.base import Model, ModelRequest
 from wave_agent.models.windows import Window
 from wave_agent.nesting import Inheritance, inherited, is_below, restricted, steering, this_process
@@ -145,7 +146,7 @@ class Foundation(Struct, frozen=True, kw_only=True):
 
     @property
     def hook_environment(self) -> Mapping[str, str]:
-        """What hooks run with."""
+        """What hooks run with: a command that starts an agent does not say where its hooks find programs."""
         return self.environment if self.above is None else self.above.hook_environment(self.environment)
 
     @property
@@ -177,7 +178,8 @@ def lay_foundation(options: Options, environment: Mapping[str, str]) -> Foundati
         require_own_terminal(home, project.directory)
     if above is not None:
         project = above.project_for(project)
-        choice = replace(choice, record=_inherited_record(above, project, home))
+        path = search_path(above.hook_environment(environment))
+        choice = replace(choice, record=_inherited_record(above, project, home), search_path=path)
     gathered = gather_settings(home, project, choice)
     settings = merge_gathered(gathered, project)
     settings.require_usable()
@@ -304,6 +306,7 @@ def _handed_down(base: Foundation, choice: Choice, gathered: Gathered, *, sandbo
         record=Record(
             hooks=gathered.trust.record,
             shown=gathered.trust.shown,
+            programs=gathered.trust.programs,
             settings={os.path.relpath(source.name, project): rest_digest(source) for source in theirs},
         ),
         added_managed=choice.added_managed,

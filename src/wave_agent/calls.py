@@ -252,6 +252,8 @@ class CallRunner:
             return self._deny(call, f"{swapped} was replaced while hooks judged this call. {INSTEAD}", notes)
         subject = subject_of(tool, tool_input, self._context, self._directories, self._protected, seen=seen)
         subject = await self._with_other_names(tool, subject, seen)
+        if subject.protected is None:
+            subject = replace(subject, protected=await self._changed_by_git(tool, tool_input))
         if notes:
             subject = replace(subject, outside=None)  # a hook may have put it in, and its values are not for the model
         permission = decide(subject, self.mode, self._rules, judged, self._places)
@@ -296,6 +298,22 @@ class CallRunner:
                 unsure=subject.unsure if found.complete else path,
             )
         return subject
+
+    async def _changed_by_git(self, tool: Tool, tool_input: Mapping[str, Any]) -> str | None:
+        """A git command names no file: what it would change is asked of git, beside the loop."""
+        runs, assigned = tool.git_runs(tool_input, self._context)
+        if not runs:
+            return None
+        from wave_agent.git_effects import Question, changed_by_git, find_git  # lazy: a session may never use git
+
+        return await asyncio.to_thread(
+            changed_by_git,
+            Question(runs=runs, assigned=tuple(assigned)),
+            self._protected.files,
+            self._protected.directories,
+            program=find_git(self._hooks.search_path, self._places.project),
+            environment=dict(self._context.environment),
+        )
 
     async def _ask_person(
         self, call: Asked, subject: Call, question: Permission, permitted: _Permitted

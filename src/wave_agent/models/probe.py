@@ -48,7 +48,9 @@ class Probe:
         class Stay(HTTPRedirectHandler):
             """Only the server that is configured is asked: where it points to is not."""
 
-            def redirect_request(self, *_: object) -> None:
+            def redirect_request(
+                self, req: object, fp: object, code: int, msg: str, headers: object, newurl: str
+            ) -> None:
                 return None
 
         headers = {"Content-Type": "application/json", "User-Agent": "wave-agent"}

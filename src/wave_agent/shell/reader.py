@@ -20,7 +20,7 @@ from wave_agent.shell.printing import printed
 from wave_agent.shell.redirections import Redirections
 from wave_agent.shell.searches import handed_on
 from wave_agent.shell.targets import Target
-from wave_agent.shell.values import Command, Line, Word, Write, escape
+from wave_agent.shell.values import Command, Line, Placed, Word, Write, escape
 from wave_agent.shell.words import combinations, source
 from wave_agent.shell.wrappers import Script, Tail, inner
 from wave_agent.shell.writes import targets
@@ -52,6 +52,11 @@ def read_writes(text: str, variables: Mapping[str, str], directory: str) -> tupl
     return _read(text, variables, directory).writes
 
 
+def read_placed(text: str, variables: Mapping[str, str], directory: str) -> Line:
+    """The line, when it is run with these variables in this directory."""
+    return _read(text, variables, directory)
+
+
 def _read(text: str, variables: Mapping[str, str], directory: str | None) -> Line:
     unix = text.replace("\r\n", "\n").rstrip("\r")
     reader = _Reader(variables, directory)
@@ -69,6 +74,7 @@ def _read(text: str, variables: Mapping[str, str], directory: str | None) -> Lin
         plain=plain_commands(text) if reader.understood else (),
         assignments=tuple(sorted(reader.known.assigned)),
         writes=tuple(dict.fromkeys(reader.writes)),
+        git=tuple(dict.fromkeys(reader.git)),
     )
 
 
@@ -93,6 +99,7 @@ class _Reader:
         self.commands: list[Command] = []
         self.statements: list[str] = []
         self.writes: list[Write] = []
+        self.git: list[Placed] = []
         self.understood = True
         self.parsed = True
         self.known = Known(variables)
@@ -347,6 +354,8 @@ class _Reader:
     # ----------------------------------------------------------------------------------------------------------- writes
 
     def _add_targets(self, found: Sequence[Word]) -> None:
+        if found and found[0].text.rsplit("/", 1)[-1] == "git":
+            self.git.append(Placed(tuple(found), self._directories))
         for target in targets(found):
             self._write(target)
 

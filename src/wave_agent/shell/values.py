@@ -57,6 +57,13 @@ class Command(Struct, frozen=True):
         return " ".join(f"'{word.text}'" if _needs_quotes(word.text) else word.text for word in self.words)
 
 
+class Placed(Struct, frozen=True):
+    """A command, and the directories that it may run in."""
+
+    words: tuple[Word, ...]
+    directories: tuple[str, ...]
+
+
 class Line(Struct, frozen=True, kw_only=True):
     """What a line was found to say."""
 
@@ -73,6 +80,8 @@ class Line(Struct, frozen=True, kw_only=True):
     assignments: tuple[str, ...] = ()
     """Names of the variables that it sets."""
     writes: tuple[Write, ...] = ()
+    git: tuple[Placed, ...] = ()
+    """Its git commands, in order."""
 
 
 def escape(text: str) -> str:

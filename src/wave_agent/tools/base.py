@@ -17,7 +17,7 @@ from wave_agent.permissions import Kind
 from wave_agent.processes import Ledger, no_ledger
 from wave_agent.real_files import Seen
 from wave_agent.sandbox import Sandbox
-from wave_agent.shell.values import Write, escape
+from wave_agent.shell.values import Placed, Write, escape
 from wave_agent.tools.room import Room, room_in
 
 
@@ -184,6 +184,10 @@ class Tool(ABC):
     def written_paths(self, tool_input: Mapping[str, Any], context: ToolContext) -> tuple[Write, ...]:
         """What a call visibly writes to."""
         return tuple(Write(escape(path)) for path in self.paths(tool_input)) if self.kind is Kind.EDITS else ()
+
+    def git_runs(self, tool_input: Mapping[str, Any], context: ToolContext) -> tuple[tuple[Placed, ...], Sequence[str]]:
+        """The git commands that a call visibly runs, and the names of the variables that it sets."""
+        return (), ()
 
 
 def _inlined(schema: Any, components: Mapping[str, Any], inside: tuple[str, ...] = ()) -> Any:
