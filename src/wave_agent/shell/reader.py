@@ -5,23 +5,26 @@ Where a line may do one thing or another, both are taken.
 """
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from posixpath import join, normpath
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from wave_agent.shell.doubt import forms
 from wave_agent.shell.grammar import DEEPEST, LONGEST, can_parse, is_deep, is_sound, parse
 from wave_agent.shell.known import MOST_VALUES, Known
 from wave_agent.shell.names import meant
 from wave_agent.shell.pieces import pieces, redirected
 from wave_agent.shell.plain import plain_commands
 from wave_agent.shell.printing import printed
-from wave_agent.shell.redirections import Redirections
+from wave_agent.shell.redirections import WRITING, Redirections
 from wave_agent.shell.searches import handed_on
+from wave_agent.shell.simple import DECLARING, TESTING, Reading
 from wave_agent.shell.targets import Target
-from wave_agent.shell.values import Command, Line, Word, Write, escape
-from wave_agent.shell.words import combinations, source
+from wave_agent.shell.values import Command, Line, Origin, Word, Write, escape
+from wave_agent.shell.words import combinations, literal, origin, source
 from wave_agent.shell.wrappers import Script, Tail, inner
 from wave_agent.shell.writes import targets
 
@@ -55,12 +58,12 @@ def read_writes(text: str, variables: Mapping[str, str], directory: str) -> tupl
 def _read(text: str, variables: Mapping[str, str], directory: str | None) -> Line:
     unix = text.replace("\r\n", "\n").rstrip("\r")
     reader = _Reader(variables, directory)
-    forms = _forms(unix)
-    for form in forms:
-        reader.line(form)
-    if not reader.understood:
-        for form in forms:
-            reader.cut(form)
+    if len(unix) > LONGEST:
+        reader.long(unix)
+    else:
+        reader.forms(unix)
+    if not reader.understood and directory is not None:
+        reader.cut(unix)
     return Line(
         commands=tuple(dict.fromkeys(reader.commands)),
         statements=tuple(dict.fromkeys(reader.statements)),
@@ -69,6 +72,8 @@ def _read(text: str, variables: Mapping[str, str], directory: str | None) -> Lin
         plain=plain_commands(text) if reader.understood else (),
         assignments=tuple(sorted(reader.known.assigned)),
         writes=tuple(dict.fromkeys(reader.writes)),
+        anything=reader.anything,
+        doubtful=() if reader.understood or directory is not None else tuple(reader.doubtful()),
     )
 
 
@@ -95,6 +100,7 @@ class _Reader:
         self.writes: list[Write] = []
         self.understood = True
         self.parsed = True
+        self.anything = False
         self.known = Known(variables)
         self._start: tuple[str, ...] = ("",) if directory is None else (directory,)
         self._directories = self._start
@@ -103,21 +109,69 @@ class _Reader:
         self._scripts = self._length = self._known_at_first = 0
         self._depth = 0
         self._dotglob = False
+        self._texts: dict[str, None] = {}
+        """All that a shell reads."""
+        self._signature: list[tuple[str | None, ...]] = []
+        """What has been found in the text that is being read, for the two readers to be compared."""
+        self._agreed = True
+        self._from_elsewhere = False
+        """The text that is being read is another program's report."""
 
-    def line(self, text: str) -> None:
+    def forms(self, text: str) -> None:
+        """The line as the grammar has to be given it to see what Bash sees. All of these readings count, and one of
+        them must be what the simple reader finds."""
+        reading = Reading(text)
+        agreed = False
+        for form in _forms(text):
+            self.line(form, reading)
+            agreed |= self._agreed
+        self.understood &= agreed
+
+    def long(self, text: str) -> None:
+        """A line that is too long for the grammar is a matter of the simple reader alone."""
+        self.parsed = False
+        self._texts[text] = None
+        reading = Reading(text)
+        self.understood &= reading.exact
+        for found in reading.commands:
+            piped = Word("", static=False, origin=Origin.MADE) if found.piped else None
+            for assignment in found.assignments:
+                self.known.assigned.add(assignment.text.partition("=")[0])
+                self.known.give(assignment)
+            for operator, word in found.redirections:
+                if operator in WRITING:
+                    self._write(Target(word))
+            words = tuple(found.words)
+            if words and not words[0].static:
+                self.anything = True
+            self._found(words, found.stdin or piped)
+        for script in list(self.known.scripts):
+            self._run(Script(script), None, 0)
+
+    def doubtful(self) -> list[str]:
+        found: dict[str, None] = {}
+        length = 0
+        for text in self._texts:
+            length += len(text)
+            if length <= _LONGEST_ALTOGETHER or text in found:
+                found |= dict.fromkeys(forms(text))
+        return list(found)
+
+    def line(self, text: str, reading: Reading) -> None:
         """Twice, if on the way something was learned about values that were used before."""
-        self.script(text)
+        self.script(text, reading)
         known = self.known.size
         for script in list(self.known.scripts):
-            self._nested(script)
+            self._run(Script(script), None, 0)
         if known != self._known_at_first:
             self._directories = self._start
-            self.script(text)
+            self.script(text, reading)
         self.understood &= self.known.complete
 
-    def script(self, text: str, arguments: Sequence[Word] = ()) -> None:
+    def script(self, text: str, reading: Reading, arguments: Sequence[Word] = (), stdin: Word | None = None) -> None:
         """A line, or a text that a command has a shell read."""
         self._scripts += 1
+        self._texts[text] = None
         self._length += len(text)
         too_much = self._scripts > _MOST_SCRIPTS or self._length > _LONGEST_ALTOGETHER or self._depth > DEEPEST
         if too_much or not can_parse(text):
@@ -135,18 +189,21 @@ class _Reader:
         if self._depth == 0:
             self._known_at_first = self.known.size
         self._dotglob |= "dotglob" in text  # a star then stands for the dot in front as well
-        self.understood &= "@P}" not in text  # a value that is expanded once more
-        self._visit(root)
+        self.understood &= _EXPANDED_AGAIN.search(text) is None
+        outer, self._signature = self._signature, []
+        self._visit(root, stdin)
+        self._agreed = reading.exact and Counter(self._signature) == Counter(map(_unordered, reading.signature()))
+        self._signature = outer
 
-    def _nested(self, text: str, arguments: Sequence[Word] = ()) -> None:
+    def _nested(self, text: str, arguments: Sequence[Word] = (), stdin: Word | None = None) -> None:
         self._depth += 4
-        self.script(text, arguments)
+        self.script(text, Reading(text), arguments, stdin)
+        self.understood &= self._agreed
         self._depth -= 4
 
     def cut(self, text: str) -> None:
-        """What the characters alone say, for a line that was not understood."""
+        """What the characters alone say about paths, for a line that was not understood."""
         for piece in pieces(text):
-            self.commands.append(Command((Word(piece),)))
             self._add_targets(tuple(map(Word, piece.split()[:_MOST_COMMANDS])))
         for path in redirected(text):
             self._write(Target(Word(path)))
@@ -179,11 +236,25 @@ class _Reader:
             self._redirect(extra)
             if node.type in ("word", "regex") and _HIDDEN.search(source(node)):
                 self._nested(source(node))  # `${x:-`…`}`: the grammar does not look into it
+            if node.type in _REDIRECTIONS:
+                self._note_redirection(node)
             self._inside(node, stdin)
+
+    def _note_redirection(self, node: "Node") -> None:
+        targets = node.children_by_field_name("destination") or node.named_children[-1:]
+        if node.type == "heredoc_redirect":
+            starts = [source(child) for child in node.named_children if child.type == "heredoc_start"]
+            self._signature.append(("<<", *starts))
+            return
+        operator = next((child.type for child in node.children if not child.is_named), "")
+        if operator.endswith("&-"):
+            self._signature.append((operator[:-1], "-"))
+        else:
+            self._signature.append((operator, literal(targets[0]) if targets else None))
 
     def _inside(self, node: "Node", stdin: Word | None = None) -> None:
         for child in node.named_children:
-            if child.type in ("file_redirect", "herestring_redirect", "heredoc_redirect"):
+            if child.type in _REDIRECTIONS:
                 self._redirect(Redirections.of([child], self.known.values))
             self._visit(child, stdin)
 
@@ -225,21 +296,23 @@ class _Reader:
                 body = body.named_children[-1]
             if source(body).strip() == "cat" and redirections.stdin is not None:
                 return redirections.stdin
-            return Word(source(node), static=False) if body is node else self._output(body, stdin)
+            return (
+                Word(source(node), static=False, origin=origin([node])) if body is node else self._output(body, stdin)
+            )
         if node.type == "command":
             lines, _ = combinations(_word_nodes(node), self.known.values)
             text = printed(lines[0]) if lines else None
             if text is not None:
                 return Word(text)
             if lines and lines[0]:
-                return handed_on(lines[0], stdin) or Word(source(node), static=False)
+                return handed_on(lines[0], stdin) or Word(source(node), static=False, origin=origin([node]))
         inside = [child for child in node.named_children if child.type in ("command", "redirected_statement")]
         if node.type in ("subshell", "compound_statement") and inside:
             texts = [self._output(child) for child in inside]
             # Whether a line ends where an output ends, is left open.
             joined = "\n".join(between.join(text.text for text in texts) for between in ("\n", "")[: len(texts)])
             return Word(joined, static=all(text.static for text in texts))
-        return Word(source(node), static=False)
+        return Word(source(node), static=False, origin=origin([node]))
 
     def _redirected(self, node: "Node", stdin: Word | None) -> None:
         self.statements.append(source(node))
@@ -250,11 +323,14 @@ class _Reader:
         else:
             self._visit(body, redirections.stdin or stdin, redirections)
         for redirect in node.children_by_field_name("redirect"):
+            self._note_redirection(redirect)
             # What stands behind `<<EOF` on its line is found inside of it.
             piped = self._output(node) if redirect.type == "heredoc_redirect" else None
             for child in redirect.named_children:
                 if child.type == "pipeline" and piped is not None:
                     self._pipeline(child, piped)
+                elif child.type == "process_substitution" and body is not None:
+                    self._visit(child, self._output(body, stdin))
                 else:
                     self._visit(child, piped)
 
@@ -271,12 +347,19 @@ class _Reader:
         own = Redirections.of([child for child in node.children if child.type.endswith("redirect")], self.known.values)
         self._redirect(own)
         self._redirect(outer)
-        lines, complete = combinations([*_word_nodes(node), *own.words, *outer.words], self.known.values)
+        nodes = [*_word_nodes(node), *own.words, *outer.words]
+        spelt = tuple(map(literal, nodes))
+        if spelt and spelt[0] not in DECLARING and spelt[0] not in TESTING:
+            self._signature.append(_unordered(spelt))
+        lines, complete = combinations(nodes, self.known.values)
         self.understood &= complete
         for line in lines:
             self._found(line, own.stdin or outer.stdin or stdin)
+        printed = None
         for child in node.named_children:
-            self._visit(child)
+            if source(child).startswith(">(") and printed is None:
+                printed = self._output(node, own.stdin or outer.stdin or stdin)
+            self._visit(child, printed if child.type in ("process_substitution", "file_redirect") else None)
 
     def _found(self, found: tuple[Word, ...], stdin: Word | None, level: int = 0) -> None:
         if not found:
@@ -284,23 +367,39 @@ class _Reader:
         if level > _DEEPEST_WRAPPING or len(self.commands) > _MOST_COMMANDS:
             self.understood = False
             return
+        name = found[0]
+        if not name.static and name.base is not None and name.origin is not Origin.MADE:
+            found = (Word(name.base), *found[1:])
+            name = found[0]
         self.commands.append(Command(found))
         self._add_targets(found)
-        name = found[0]
-        if not name.static or name.glob is not None:
+        if not name.static or name.glob is not None or _BY_NUMBER.fullmatch(name.text):
             self.understood = False
-            self._anything(found)
+            self._unknown(found, stdin, level)
+        if any(_REMAKES.search(word.text) for word in found):
+            self.anything = True
         for words in meant(found):
             self._found(words, stdin, level + 1)
         self._meaning(found, stdin, level)
         for one in inner(found, stdin):
             self._run(one, stdin, level)
 
-    def _anything(self, found: tuple[Word, ...]) -> None:
-        """What is not known in front may be nothing, or something that runs the rest."""
+    def _unknown(self, found: tuple[Word, ...], stdin: Word | None, level: int) -> None:
+        """What is not known in front may be nothing, something that runs the rest, or a shell."""
+        name = found[0]
+        if not name.static and name.origin is not Origin.ENVIRONMENT and name.glob is None:
+            self.anything |= name.origin is Origin.MADE or not self._from_elsewhere
         for at in range(1, min(len(found), MOST_VALUES)):
             self.commands.append(Command(found[at:]))
             self._add_targets(found[at:])
+        if _BY_NUMBER.fullmatch(name.text):
+            self.commands.append(Command((Word(name.text, static=False), *found[1:])))
+        for one in inner((Word("bash"), *found[1:]), stdin):
+            self._run(one, stdin, level)
+        if any(" " in word.text for word in found[1:]):
+            self._run(
+                Script(Word(" ".join(word.text for word in found[1:]), all(w.static for w in found[1:]))), None, level
+            )
 
     def _meaning(self, found: tuple[Word, ...], stdin: Word | None, level: int) -> None:
         """What the line itself says about this name, or this command about what follows."""
@@ -309,7 +408,13 @@ class _Reader:
             self._enter(found[1:])
         self.known.follow(found, stdin)
         if name in self.known.aliases:
-            self._found((*self.known.aliases[name], *found[1:]), stdin, level + 1)
+            aliases = self.known.aliases
+            rest = found[1:]
+            self._found((*aliases[name], *rest), stdin, level + 1)
+            if any(word.text in aliases for word in rest):  # `alias g='git '`: what follows is looked up as well
+                self._found(
+                    (*aliases[name], *(w for word in rest for w in aliases.get(word.text, (word,)))), stdin, level + 1
+                )
         if name in self.known.functions and found[1:]:
             self.known.set_arguments(found)
             for at in range(1, min(len(found), MOST_VALUES)):  # the function may run what it is given
@@ -318,10 +423,7 @@ class _Reader:
 
     def _run(self, one: Tail | Script, stdin: Word | None, level: int) -> None:
         if isinstance(one, Script):
-            if one.text.static:
-                self._nested(one.text.text, one.arguments)
-            else:
-                self.understood = False
+            self._script(one, stdin)
             return
         directories = self._directories
         if one.directory is not None:
@@ -331,6 +433,18 @@ class _Reader:
         self._found(one.words, stdin, level + 1)
         if one.directory is not None:
             self._directories = directories
+
+    def _script(self, script: Script, stdin: Word | None) -> None:
+        """Text for a shell. What is expanded before the shell gets to read it may be any text."""
+        text = script.text
+        if text.static:
+            self._nested(text.text, script.arguments, stdin)
+            return
+        self.understood = False
+        self.anything |= text.origin is Origin.MADE
+        outer, self._from_elsewhere = self._from_elsewhere, True
+        self._nested(text.text, script.arguments, stdin)
+        self._from_elsewhere = outer
 
     def _enter(self, arguments: Sequence[Word]) -> None:
         operands = [word for word in arguments if not word.text.startswith("-") or word.text == "-"]
@@ -367,6 +481,13 @@ class _Reader:
                 self.writes.append(target.write(join(escape(place), pattern)))
 
 
+_REDIRECTIONS = frozenset({"file_redirect", "herestring_redirect", "heredoc_redirect"})
+_EXPANDED_AGAIN = re.compile(r"@P\}|\w\[[^\]\n]*(?:\$\(|`)")
+"""A value or an index that is expanded once more when it is used."""
+_BY_NUMBER = re.compile(r"/proc/[^/]+/(?:exe|fd/\d+)|/dev/fd/\d+|/dev/stdin")
+"""Names of programs that say nothing about them."""
+_REMAKES = re.compile(r"(?:^|=)(?:BASH_ALIASES|BASH_CMDS|BASH_FUNC_|command_not_found_handle|expand_aliases$)")
+"""By these, a command gets to be another one."""
 _STAR = re.compile(r"(?<![^/])\*(?!\*)")
 _HIDDEN = re.compile(r"`|\$\(")
 _HERE = re.compile(r"^/proc/(?:self|thread-self|\$\$|\d+)/cwd/")
@@ -376,6 +497,11 @@ def _upwards(directory: str) -> list[str]:
     """The directory and those around it."""
     steps = normpath(directory).split("/")
     return ["/".join(steps[:end]) or "/" for end in range(len(steps), 0, -1)][:_MOST_STEPS]
+
+
+def _unordered(words: tuple[str | None, ...]) -> tuple[str | None, ...]:
+    """The grammar hangs words on redirections that stand in front of them."""
+    return (words[0], *sorted(words[1:], key=str))
 
 
 def _word_nodes(node: "Node") -> list["Node"]:
