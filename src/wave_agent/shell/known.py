@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from wave_agent.shell.options import Options, read, value_of
-from wave_agent.shell.printing import printed
+from wave_agent.shell.printing import PRINTING, printed
+from wave_agent.shell.sources import REPORTING
 from wave_agent.shell.values import Origin, Word
 from wave_agent.shell.words import ANYTHING, MADE, Made, Pattern, known_words, source
 
@@ -33,6 +34,8 @@ class Known:
         self.functions: set[str] = set()
         self.scripts: dict[Word, None] = {}
         """Values that another program runs as a command."""
+        self.remade = False
+        """A command has been given another meaning, that may be any."""
         self.complete = True
         """False: there are values that are not kept."""
 
@@ -55,8 +58,10 @@ class Known:
     def _define(self, node: "Node", name: str) -> None:
         if node.type == "function_definition":
             self.functions.add(name)
+            self.remade |= name in PRINTING or name in REPORTING or name == "command_not_found_handle"
             return
         array, bracket, _ = name.partition("[")
+        self.remade |= array in ("BASH_ALIASES", "BASH_CMDS")
         if node.type == "variable_assignment":
             self.assigned.add(array)
         if _is_reference(node):
@@ -123,8 +128,9 @@ class Known:
             self.learn(str(at), value(word))
             if word.glob is not None:
                 self.learn(str(at), pattern(word))
+        made = any(word.origin is Origin.MADE for word in arguments[1:])
         for name in "@*":
-            self.learn(name, " ".join(word.text for word in arguments[1:]))
+            self.learn(name, MADE if made else " ".join(word.text for word in arguments[1:]))
             for word in arguments[1:MOST_VALUES]:
                 if word.glob is not None:
                     self.learn(name, pattern(word))
@@ -144,8 +150,8 @@ class Known:
         elif name == "alias":
             pairs = (word.text.partition("=") for word in command[1:])
             self.aliases |= {name: tuple(map(Word, text.split())) for name, equals, text in pairs if equals}
-        elif name == "hash" and len(command) > 3 and command[1].text == "-p":
-            self.aliases[command[3].text] = (command[2],)
+        elif name in ("hash", "enable"):
+            self.remade |= any(re.match("-[a-z]*[pf]", word.text) or not word.static for word in command[1:])
 
     def _set(self, command: Sequence[Word]) -> None:
         rest = list(command[1:])

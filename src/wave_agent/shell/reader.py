@@ -12,14 +12,14 @@ from posixpath import join, normpath
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from wave_agent.shell.doubt import forms
+from wave_agent.shell.doubt import forms, may_make
 from wave_agent.shell.grammar import DEEPEST, LONGEST, can_parse, is_deep, is_sound, parse
 from wave_agent.shell.known import MOST_VALUES, Known
 from wave_agent.shell.names import meant
 from wave_agent.shell.pieces import pieces, redirected
 from wave_agent.shell.plain import plain_commands
 from wave_agent.shell.printing import printed
-from wave_agent.shell.redirections import WRITING, Redirections
+from wave_agent.shell.redirections import REDIRECTIONS, WRITING, Redirections, redirects
 from wave_agent.shell.searches import handed_on
 from wave_agent.shell.simple import DECLARING, TESTING, Reading
 from wave_agent.shell.targets import Target
@@ -36,6 +36,7 @@ _MOST_SCRIPTS = 120
 _LONGEST_ALTOGETHER = 8 * LONGEST
 _DEEPEST_WRAPPING = 24
 _MOST_STEPS = 32
+_MOST_FILES = 4
 _BLANK = re.compile(r"\$IFS(?!\w)|\$\{IFS\}")
 _CONTINUED = re.compile(r"(\\[^\n])|\\\n")
 _COMMENT = re.compile(r"(?<![^\s;&|()])#[^\n]*")
@@ -116,6 +117,10 @@ class _Reader:
         self._agreed = True
         self._from_elsewhere = False
         """The text that is being read is another program's report."""
+        self._files: dict[str, Word] = {}
+        """What the line has written to files, by their names: it may run them."""
+        self._guessing = False
+        """The command may begin at any of several words."""
 
     def forms(self, text: str) -> None:
         """The line as the grammar has to be given it to see what Bash sees. All of these readings count, and one of
@@ -125,14 +130,17 @@ class _Reader:
         for form in _forms(text):
             self.line(form, reading)
             agreed |= self._agreed
-        self.understood &= agreed
+        self._agree(text, agreed=agreed)
 
     def long(self, text: str) -> None:
         """A line that is too long for the grammar is a matter of the simple reader alone."""
         self.parsed = False
         self._texts[text] = None
         reading = Reading(text)
-        self.understood &= reading.exact
+        if not reading.exact:
+            self.understood = False
+            self.anything = True
+            return
         for found in reading.commands:
             piped = Word("", static=False, origin=Origin.MADE) if found.piped else None
             for assignment in found.assignments:
@@ -153,7 +161,7 @@ class _Reader:
         length = 0
         for text in self._texts:
             length += len(text)
-            if length <= _LONGEST_ALTOGETHER or text in found:
+            if not found or length <= _LONGEST_ALTOGETHER:
                 found |= dict.fromkeys(forms(text))
         return list(found)
 
@@ -167,6 +175,7 @@ class _Reader:
             self._directories = self._start
             self.script(text, reading)
         self.understood &= self.known.complete
+        self.anything |= self.known.remade
 
     def script(self, text: str, reading: Reading, arguments: Sequence[Word] = (), stdin: Word | None = None) -> None:
         """A line, or a text that a command has a shell read."""
@@ -198,8 +207,14 @@ class _Reader:
     def _nested(self, text: str, arguments: Sequence[Word] = (), stdin: Word | None = None) -> None:
         self._depth += 4
         self.script(text, Reading(text), arguments, stdin)
-        self.understood &= self._agreed
+        self._agree(text, agreed=self._agreed)
         self._depth -= 4
+
+    def _agree(self, text: str, *, agreed: bool) -> None:
+        """Where the readers find different commands, one of these may be put together by the line itself."""
+        if not agreed:
+            self.understood = False
+            self.anything |= may_make(text)
 
     def cut(self, text: str) -> None:
         """What the characters alone say about paths, for a line that was not understood."""
@@ -236,7 +251,7 @@ class _Reader:
             self._redirect(extra)
             if node.type in ("word", "regex") and _HIDDEN.search(source(node)):
                 self._nested(source(node))  # `${x:-`…`}`: the grammar does not look into it
-            if node.type in _REDIRECTIONS:
+            if node.type in REDIRECTIONS:
                 self._note_redirection(node)
             self._inside(node, stdin)
 
@@ -254,7 +269,7 @@ class _Reader:
 
     def _inside(self, node: "Node", stdin: Word | None = None) -> None:
         for child in node.named_children:
-            if child.type in _REDIRECTIONS:
+            if child.type in REDIRECTIONS:
                 self._redirect(Redirections.of([child], self.known.values))
             self._visit(child, stdin)
 
@@ -290,7 +305,7 @@ class _Reader:
     def _output(self, node: "Node", stdin: Word | None = None) -> Word:
         """What a stage of a pipeline hands on."""
         if node.type == "redirected_statement":
-            redirections = Redirections.of(node.children_by_field_name("redirect"), self.known.values)
+            redirections = Redirections.of(redirects(node), self.known.values)
             body = node.child_by_field_name("body") or node
             while body.type in ("list", "pipeline") and body.named_children:
                 body = body.named_children[-1]
@@ -316,13 +331,15 @@ class _Reader:
 
     def _redirected(self, node: "Node", stdin: Word | None) -> None:
         self.statements.append(source(node))
-        redirections = Redirections.of(node.children_by_field_name("redirect"), self.known.values)
+        redirections = Redirections.of(redirects(node), self.known.values)
         body = node.child_by_field_name("body")
         if body is None:
             self._redirect(redirections)
         else:
+            for target in redirections.written:
+                self._files[target.text.rsplit("/", 1)[-1]] = self._output(node, stdin)
             self._visit(body, redirections.stdin or stdin, redirections)
-        for redirect in node.children_by_field_name("redirect"):
+        for redirect in redirects(node):
             self._note_redirection(redirect)
             # What stands behind `<<EOF` on its line is found inside of it.
             piped = self._output(node) if redirect.type == "heredoc_redirect" else None
@@ -368,12 +385,13 @@ class _Reader:
             self.understood = False
             return
         name = found[0]
-        if not name.static and name.base is not None and name.origin is not Origin.MADE:
+        numbered = _BY_NUMBER.fullmatch(name.text) is not None
+        if not name.static and name.base is not None and name.origin is not Origin.MADE and not numbered:
             found = (Word(name.base), *found[1:])
             name = found[0]
         self.commands.append(Command(found))
         self._add_targets(found)
-        if not name.static or name.glob is not None or _BY_NUMBER.fullmatch(name.text):
+        if not name.static or name.glob is not None or numbered:
             self.understood = False
             self._unknown(found, stdin, level)
         if any(_REMAKES.search(word.text) for word in found):
@@ -381,14 +399,18 @@ class _Reader:
         for words in meant(found):
             self._found(words, stdin, level + 1)
         self._meaning(found, stdin, level)
-        for one in inner(found, stdin):
+        run = list(inner(found, stdin))
+        outer = self._guessing
+        self._guessing |= sum(isinstance(one, Tail) for one in run) > 1
+        for one in run:
             self._run(one, stdin, level)
+        self._guessing = outer
 
     def _unknown(self, found: tuple[Word, ...], stdin: Word | None, level: int) -> None:
         """What is not known in front may be nothing, something that runs the rest, or a shell."""
         name = found[0]
         if not name.static and name.origin is not Origin.ENVIRONMENT and name.glob is None:
-            self.anything |= name.origin is Origin.MADE or not self._from_elsewhere
+            self.anything |= name.origin is Origin.MADE or not (self._from_elsewhere or self._guessing)
         for at in range(1, min(len(found), MOST_VALUES)):
             self.commands.append(Command(found[at:]))
             self._add_targets(found[at:])
@@ -406,6 +428,11 @@ class _Reader:
         name = found[0].text
         if name in ("cd", "pushd"):
             self._enter(found[1:])
+        if name == "exec" and len(found) == 1 and stdin is not None:
+            self._script(Script(stdin), None)  # from now on, what reads, reads this
+        for word in found[:_MOST_FILES]:
+            if (text := self._files.get(word.text.rsplit("/", 1)[-1])) is not None:
+                self._script(Script(text), None)
         self.known.follow(found, stdin)
         if name in self.known.aliases:
             aliases = self.known.aliases
@@ -481,7 +508,6 @@ class _Reader:
                 self.writes.append(target.write(join(escape(place), pattern)))
 
 
-_REDIRECTIONS = frozenset({"file_redirect", "herestring_redirect", "heredoc_redirect"})
 _EXPANDED_AGAIN = re.compile(r"@P\}|\w\[[^\]\n]*(?:\$\(|`)")
 """A value or an index that is expanded once more when it is used."""
 _BY_NUMBER = re.compile(r"/proc/[^/]+/(?:exe|fd/\d+)|/dev/fd/\d+|/dev/stdin")
@@ -500,8 +526,8 @@ def _upwards(directory: str) -> list[str]:
 
 
 def _unordered(words: tuple[str | None, ...]) -> tuple[str | None, ...]:
-    """The grammar hangs words on redirections that stand in front of them."""
-    return (words[0], *sorted(words[1:], key=str))
+    """The grammar hangs words on redirections that stand in front of them, and loses the dash of `python3 - <<E`."""
+    return (words[0], *sorted((word for word in words[1:] if word != "-"), key=str))
 
 
 def _word_nodes(node: "Node") -> list["Node"]:

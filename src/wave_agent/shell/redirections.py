@@ -17,6 +17,14 @@ _BACKQUOTED = re.compile(r"`([^`]+)`")
 _DESCRIPTOR = re.compile(r"\d*-?")
 
 
+REDIRECTIONS = frozenset({"file_redirect", "herestring_redirect", "heredoc_redirect"})
+
+
+def redirects(node: "Node") -> list["Node"]:
+    """Those of a statement. The grammar does not name all of them."""
+    return [child for child in node.named_children if child.type in REDIRECTIONS]
+
+
 class Redirections(Struct, frozen=True):
     """Of one command."""
 

@@ -11,7 +11,9 @@ from collections.abc import Iterator
 from wave_agent.shell.printing import decode
 from wave_agent.shell.values import Word
 
-_MOST_COMMANDS = 3000
+_MOST_COMMANDS = 800
+_MOST_PARTS = 6000
+"""Of words, all in all. A line that long is no longer something that a person writes."""
 _DEEPEST = 30
 DECLARING = frozenset({"declare", "typeset", "export", "readonly", "local", "unset", "unsetenv"})
 """Commands that take assignments. The grammar has a place of its own for them."""
@@ -28,6 +30,7 @@ _NAME = re.compile(r"[A-Za-z_]\w*")
 _PARAMETER = re.compile(r"[A-Za-z_]\w*|[0-9@*#?$!_-]")
 _FUNCTION = re.compile(r"[ \t]*\([ \t]*\)")
 _HEADER = re.compile(r"[ \t\n]*(?:([A-Za-z_]\w*)|(\(\())")
+_TWO_WORDS = re.compile(r"\w[ \t\n]+[A-Za-z_]")
 _OPENING = frozenset({"if", "then", "elif", "else", "while", "until", "do", "!", "{"})
 _CLOSING = frozenset({"fi", "done", "}"})
 _UNMODELLED = frozenset({"coproc", "esac", "in", "]]"})
@@ -66,6 +69,7 @@ class Reading:
         self.commands: list[Found] = []
         self.exact = True
         """False: there may be more commands, or others."""
+        self.parts = 0
         try:
             _Scanner(text, self, 0).run()
         except _UnsureError:
@@ -100,6 +104,11 @@ class _Scanner:
 
     def _doubt(self) -> None:
         self.reading.exact = False
+
+    def _count(self) -> None:
+        self.reading.parts += 1
+        if self.reading.parts > _MOST_PARTS:
+            raise _UnsureError
 
     # ----------------------------------------------------------------------------------------------------------- lists
 
@@ -170,9 +179,12 @@ class _Scanner:
                 raise _UnsureError
             self.command = Found()
             self.at = function.end()
-        elif self.text.startswith("((", self.at):
+        elif self.text.startswith("((", self.at) and self._is_arithmetic(self.at + 2):
             self.at += 2
+            start = self.at
             self._arithmetic()
+            if _TWO_WORDS.search(self.text, start, self.at):
+                self._doubt()
         else:
             self.at += 1
             self._list(")")
@@ -352,6 +364,7 @@ class _Scanner:
             if character == "\\":
                 self.at += 2
             elif character in "$`":
+                self._count()
                 self._expansion(quoted=True)
             else:
                 ends = re.compile(r"[\\$`]").search(self.text, self.at)
@@ -360,6 +373,7 @@ class _Scanner:
     # ------------------------------------------------------------------------------------------------------------ words
 
     def _word(self, *, condition: bool = False) -> Word:
+        self._count()
         text, start = self.text, self.at
         if plain := _PLAIN_WORD.match(text, start):
             self.at = plain.end()
@@ -381,6 +395,7 @@ class _Scanner:
                 self._inner_bracket(start, condition=condition)
                 static = False
             else:
+                self._count()
                 known = self._quoted(character)
                 static &= known is not None
                 parts.append(known or "")
@@ -451,6 +466,7 @@ class _Scanner:
                 parts.append(_ESCAPED.sub(lambda found: found[1].strip("\n"), escaped))
                 self.at += 2
             else:
+                self._count()
                 known = self._expansion(quoted=True)
                 static &= known is not None
                 parts.append(known or "")
@@ -458,6 +474,14 @@ class _Scanner:
     # ------------------------------------------------------------------------------------------------------- expansions
 
     def _expansion(self, *, quoted: bool = False) -> str | None:
+        self.depth += 1
+        if self.depth > _DEEPEST:
+            raise _UnsureError
+        known = self._expanded(quoted=quoted)
+        self.depth -= 1
+        return known
+
+    def _expanded(self, *, quoted: bool) -> str | None:
         text = self.text
         if text[self.at] == "`":
             self._backquotes(quoted=quoted)
@@ -511,6 +535,7 @@ class _Scanner:
         """Whether `((` is closed by `))`, or is a bracket in a bracket."""
         depth = 0
         for sign in re.compile(r"[()]").finditer(self.text, at):
+            self._count()
             depth += 1 if sign[0] == "(" else -1
             if depth < 0:
                 return self.text.startswith("))", sign.start())
@@ -535,6 +560,7 @@ class _Scanner:
         depth = 0
         while found := _EXPANDING.match(self.text, self.at):
             sign: str = found[0]
+            self._count()
             if sign in ("$(", "$((", "${", "`"):
                 self._expansion()
                 continue

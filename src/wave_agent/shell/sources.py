@@ -12,7 +12,7 @@ _NAMES = (
     " ssh-agent sw_vers sysctl tail terraform thefuck tput tty uname uptime uv wc wget which whoami xcode-select"
     " xcrun yarn zoxide"
 )
-_REPORTING = frozenset(_NAMES.split())
+REPORTING = frozenset(_NAMES.split())
 _PASSING_ON = frozenset(
     {"cat", "egrep", "fgrep", "grep", "head", "sort", "tail", "tee", "uniq", "wc", "gunzip", "zcat"}
 )
@@ -34,4 +34,4 @@ def reports(words: Sequence[str], *, first: bool) -> bool:
         return all(word.startswith("-") or _DATE.fullmatch(word) for word in words[1:])
     if name in _READING and sum(map(bool, map(_FILE.fullmatch, words[1:]))) <= ("grep" in name or name == "rg"):
         return False  # no file: what it reads, the line may have said
-    return name in _REPORTING and not any(map(_OWN_TEXT.search, words[1:]))
+    return name in REPORTING and not any(map(_OWN_TEXT.search, words[1:]))

@@ -340,7 +340,7 @@ def origin(statements: list["Node"]) -> Origin:
 
 def _reports(node: "Node", *, first: bool) -> bool:
     if node.type == "redirected_statement":
-        redirects = node.children_by_field_name("redirect")
+        redirects = [child for child in node.named_children if child.type.endswith("_redirect")]
         body = node.child_by_field_name("body")
         if any(one.type != "file_redirect" or b"(" in (one.text or b"") for one in redirects):
             return False

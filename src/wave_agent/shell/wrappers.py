@@ -253,17 +253,31 @@ _XARGS = Options(
 )
 
 
+_UNQUOTED = re.compile(r"[\\'\"]")
+
+
 def _xargs(words: Sequence[Word], stdin: Word | None) -> Iterator[Inner]:
     """What it reads becomes words; what cannot be known of it is left out."""
     options, operands = read(words, _XARGS)
     if not operands:
         return
-    given = [Word(text) for text in stdin.text.split()] if stdin is not None and stdin.static else []
+    if file := value_of(options, "-a", "--arg-file"):
+        stdin = Word(file.text if file.prints is None else file.prints, static=file.prints is not None)
+    given = (
+        [Word(text) for text in _UNQUOTED.sub("", stdin.text).replace("\0", " ").split()]
+        if stdin and stdin.static
+        else []
+    )
+    unknown = [] if stdin is None or stdin.static or stdin.paths else [Word(stdin.text, False, origin=stdin.origin)]
     mark = value_of(options, "-I", "--replace") or (Word("{}") if has(options, "-i", "--replace") else None)
     paths = [Word(path, static=False, glob=path) for path in (stdin.paths if stdin is not None else ())]
     if mark is None:
         yield Tail((*operands, *given, *paths))
+        if unknown:
+            yield Tail((*operands, *unknown))
         return
+    for word in unknown:
+        yield Tail(tuple(word if mark.text in one.text else one for one in operands))
     for path in paths:
         yield Tail(tuple(path if word.text == mark.text else word for word in operands))
     lines = stdin.text.splitlines()[:_MOST] if stdin is not None and stdin.static else [mark.text]
