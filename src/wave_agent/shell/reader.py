@@ -25,7 +25,7 @@ from wave_agent.shell.simple import DECLARING, TESTING, Reading
 from wave_agent.shell.targets import Target
 from wave_agent.shell.values import Command, Line, Origin, Word, Write, escape
 from wave_agent.shell.words import combinations, literal, origin, source
-from wave_agent.shell.wrappers import Script, Tail, inner
+from wave_agent.shell.wrappers import SHELLS, Script, Tail, inner
 from wave_agent.shell.writes import targets
 
 if TYPE_CHECKING:
@@ -336,7 +336,7 @@ class _Reader:
         if body is None:
             self._redirect(redirections)
         else:
-            for target in redirections.written:
+            for target in (word for word in redirections.written if word.static):
                 self._files[target.text.rsplit("/", 1)[-1]] = self._output(node, stdin)
             self._visit(body, redirections.stdin or stdin, redirections)
         for redirect in redirects(node):
@@ -430,7 +430,7 @@ class _Reader:
             self._enter(found[1:])
         if name == "exec" and len(found) == 1 and stdin is not None:
             self._script(Script(stdin), None)  # from now on, what reads, reads this
-        for word in found[:_MOST_FILES]:
+        for word in found[:_MOST_FILES] if name in SHELLS or name in (".", "source") else found[:1]:
             if (text := self._files.get(word.text.rsplit("/", 1)[-1])) is not None:
                 self._script(Script(text), None)
         self.known.follow(found, stdin)

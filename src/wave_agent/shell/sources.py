@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 _NAMES = (
     "apt-cache arch asdf aws az basename brew bundle cargo cat chezmoi cmake composer conda curl dart date df direnv"
-    " dirname docker docker-compose docker-machine dpkg du egrep fgrep file find flutter fnm free gcloud gem gh git"
+    " dirname docker docker-compose docker-machine dpkg du egrep fgrep file find flutter fnm free fzf gcloud gem gh git"
     " glab go gpg grep groups head helm hg hostname id jj kubectl kustomize lerna limactl ls lsb_release luarocks"
     " md5sum minikube mise mktemp nodenv npm nproc nvm oc opam pass pg_config pgrep pidof pip pip3 pipenv pkg-config"
     " pnpm podman poetry port pwd pyenv rbenv readlink realpath rg rpm rustc rustup sha256sum sha1sum stat starship"
