@@ -24,7 +24,7 @@ from wave_agent.shell.searches import handed_on
 from wave_agent.shell.simple import DECLARING, TESTING, Reading
 from wave_agent.shell.targets import Target
 from wave_agent.shell.values import Command, Line, Origin, Word, Write, escape
-from wave_agent.shell.words import combinations, literal, origin, source
+from wave_agent.shell.words import AT_FIRST, combinations, expand_braces, literal, origin, source
 from wave_agent.shell.wrappers import SHELLS, Script, Tail, inner
 from wave_agent.shell.writes import targets
 
@@ -130,7 +130,7 @@ class _Reader:
         for form in _forms(text):
             self.line(form, reading)
             agreed |= self._agreed
-        self._agree(text, agreed=agreed)
+        self._agree(text, reading, agreed=agreed)
 
     def long(self, text: str) -> None:
         """A line that is too long for the grammar is a matter of the simple reader alone."""
@@ -141,20 +141,51 @@ class _Reader:
             self.understood = False
             self.anything = True
             return
+        self.anything |= any(found.words and not found.words[0].static for found in reading.commands)
+        self._found_simply(reading)
+
+    def _found_simply(self, reading: Reading) -> None:
+        """What the simple reader has found, as far as it knows the words."""
+        handed_on: Word | None = None
         for found in reading.commands:
-            piped = Word("", static=False, origin=Origin.MADE) if found.piped else None
             for assignment in found.assignments:
                 self.known.assigned.add(assignment.text.partition("=")[0])
-                self.known.give(assignment)
+                self.known.give(self._resolved(assignment))
             for operator, word in found.redirections:
                 if operator in WRITING:
-                    self._write(Target(word))
-            words = tuple(found.words)
-            if words and not words[0].static:
-                self.anything = True
-            self._found(words, found.stdin or piped)
-        for script in list(self.known.scripts):
+                    self._write(Target(self._resolved(word)))
+            stdin = found.stdin or (handed_on if found.piped else None)
+            words = tuple(map(self._resolved, found.words))
+            text = printed(words)
+            handed_on = Word("", static=False, origin=Origin.MADE) if text is None else Word(text)
+            self._found(words, stdin)
+            if any("{" in word.text for word in words):
+                self._found(tuple(Word(text) for word in words for text in expand_braces(word.text)), stdin)
+        self._run_values()
+
+    def _run_values(self) -> None:
+        """Values of variables that another program runs as a command."""
+        scripts, self.known.scripts = self.known.scripts, {}
+        for script in scripts:
             self._run(Script(script), None, 0)
+
+    def _resolved(self, word: Word) -> Word:
+        """The word with the values of its variables, if these are all that is not known of it."""
+        if word.static:
+            return word
+        missing = False
+
+        def value(found: re.Match[str]) -> str:
+            nonlocal missing
+            name = found[1] or found[2] or ""
+            known = self.known.values.get(name) or AT_FIRST.get(name, ())
+            missing |= not known
+            return known[-1] if known else ""
+
+        text = _SIMPLE_VARIABLE.sub(value, word.text)
+        if missing or re.search(r"[$`'\"\\]", text):
+            return word
+        return Word(text, glob=text if re.search(r"[*?\[]", text) else None)
 
     def doubtful(self) -> list[str]:
         found: dict[str, None] = {}
@@ -169,8 +200,7 @@ class _Reader:
         """Twice, if on the way something was learned about values that were used before."""
         self.script(text, reading)
         known = self.known.size
-        for script in list(self.known.scripts):
-            self._run(Script(script), None, 0)
+        self._run_values()
         if known != self._known_at_first:
             self._directories = self._start
             self.script(text, reading)
@@ -206,15 +236,18 @@ class _Reader:
 
     def _nested(self, text: str, arguments: Sequence[Word] = (), stdin: Word | None = None) -> None:
         self._depth += 4
-        self.script(text, Reading(text), arguments, stdin)
-        self._agree(text, agreed=self._agreed)
+        reading = Reading(text)
+        self.script(text, reading, arguments, stdin)
+        self._agree(text, reading, agreed=self._agreed)
         self._depth -= 4
 
-    def _agree(self, text: str, *, agreed: bool) -> None:
-        """Where the readers find different commands, one of these may be put together by the line itself."""
+    def _agree(self, text: str, reading: Reading, *, agreed: bool) -> None:
+        """Where the readers find different commands, either may be right, and one of these commands may be put together
+        by the line itself."""
         if not agreed:
             self.understood = False
             self.anything |= may_make(text)
+            self._found_simply(reading)
 
     def cut(self, text: str) -> None:
         """What the characters alone say about paths, for a line that was not understood."""
@@ -314,8 +347,11 @@ class _Reader:
             return (
                 Word(source(node), static=False, origin=origin([node])) if body is node else self._output(body, stdin)
             )
+        if node.type == "negated_command" and node.named_children:
+            return self._output(node.named_children[-1], stdin)
         if node.type == "command":
             lines, _ = combinations(_word_nodes(node), self.known.values)
+            lines = [_untimed(line) for line in lines]
             text = printed(lines[0]) if lines else None
             if text is not None:
                 return Word(text)
@@ -428,6 +464,10 @@ class _Reader:
         name = found[0].text
         if name in ("cd", "pushd"):
             self._enter(found[1:])
+        if name == "time":
+            for word in found[1:]:
+                if _ASSIGNS.match(word.text):
+                    self.known.give(word)
         if name == "exec" and len(found) == 1 and stdin is not None:
             self._script(Script(stdin), None)  # from now on, what reads, reads this
         for word in found[:_MOST_FILES] if name in SHELLS or name in (".", "source") else found[:1]:
@@ -512,8 +552,10 @@ _EXPANDED_AGAIN = re.compile(r"@P\}|\w\[[^\]\n]*(?:\$\(|`)")
 """A value or an index that is expanded once more when it is used."""
 _BY_NUMBER = re.compile(r"/proc/[^/]+/(?:exe|fd/\d+)|/dev/fd/\d+|/dev/stdin")
 """Names of programs that say nothing about them."""
+_SIMPLE_VARIABLE = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
 _REMAKES = re.compile(r"(?:^|=)(?:BASH_ALIASES|BASH_CMDS|BASH_FUNC_|command_not_found_handle|expand_aliases$)")
 """By these, a command gets to be another one."""
+_ASSIGNS = re.compile(r"[A-Za-z_]\w*\+?=")
 _STAR = re.compile(r"(?<![^/])\*(?!\*)")
 _HIDDEN = re.compile(r"`|\$\(")
 _HERE = re.compile(r"^/proc/(?:self|thread-self|\$\$|\d+)/cwd/")
@@ -523,6 +565,11 @@ def _upwards(directory: str) -> list[str]:
     """The directory and those around it."""
     steps = normpath(directory).split("/")
     return ["/".join(steps[:end]) or "/" for end in range(len(steps), 0, -1)][:_MOST_STEPS]
+
+
+def _untimed(words: tuple[Word, ...]) -> tuple[Word, ...]:
+    start = 1 if words and words[0].text == "time" else 0
+    return words[start + (start and words[1:2] == (Word("-p"),)) :]
 
 
 def _unordered(words: tuple[str | None, ...]) -> tuple[str | None, ...]:

@@ -269,6 +269,8 @@ class _Scanner:
         if not re.compile(r"in(?=[ \t\n;])").match(self.text, self.at):
             return
         self.at += 2
+        values = Found()
+        self.reading.commands.append(values)
         while True:
             if blank := _BLANK.match(self.text, self.at):
                 self.at = blank.end()
@@ -277,7 +279,9 @@ class _Scanner:
                     raise _UnsureError
             elif self.text[self.at] in ";\n":
                 return
-            self._word()
+            value = self._word()
+            glob = value.glob and f"{header[1]}={value.glob}"
+            values.assignments.append(Word(f"{header[1]}={value.text}", value.static, glob))
 
     def _case(self) -> None:
         self._blanks()
@@ -347,9 +351,9 @@ class _Scanner:
         front = r"^\t*" if tabs else "^"
         end = re.compile(rf"{front}{re.escape(delimiter)}(?:\n|\Z)", re.MULTILINE).search(self.text, self.at)
         if end is None:
-            raise _UnsureError
-        body = self.text[self.at : end.start()]
-        self.at = end.end()
+            self._doubt()
+        body = self.text[self.at : end.start() if end else len(self.text)]
+        self.at = end.end() if end else len(self.text)
         plain = literal or ("$" not in body and "`" not in body and "\\" not in body)
         if tabs:
             body = re.sub(r"(?m)^\t+", "", body)
@@ -377,7 +381,7 @@ class _Scanner:
         text, start = self.text, self.at
         if plain := _PLAIN_WORD.match(text, start):
             self.at = plain.end()
-            return Word(plain[0])
+            return Word(plain[0], glob=plain[0] if "*" in plain[0] or "?" in plain[0] else None)
         parts: list[str] = []
         static = True
         while self.at < len(text):

@@ -38,7 +38,7 @@ Variables: TypeAlias = Mapping[str, tuple[str, ...]]
 
 _EMPTY = ""
 """A name that is among the variables if what is not known is taken to be empty."""
-_AT_FIRST: Variables = {"IFS": (" ",), "SHELL": ("/bin/bash",), "BASH": ("/bin/bash",), "0": ("bash",)}
+AT_FIRST: Variables = {"IFS": (" ",), "SHELL": ("/bin/bash",), "BASH": ("/bin/bash",), "0": ("bash",)}
 _HOLDS_THE_LINE = frozenset({"_", "BASH_COMMAND", "BASH_EXECUTION_STRING", "BASH_ARGV", "BASH_ARGV0", "FUNCNAME"})
 """Variables that Bash sets to words of the line."""
 MOST_READINGS = 16
@@ -190,7 +190,7 @@ def _variable(node: "Node", variables: Variables) -> list[Reading]:
 
 
 def _values(name: str, node: "Node", variables: Variables) -> list[Reading]:
-    known = variables.get(name) or _AT_FIRST.get(name, ())
+    known = variables.get(name) or AT_FIRST.get(name, ())
     found = [_value(value, node, variables) for value in known[:MOST_READINGS]]
     return found or [_unknown(node, variables, origin=_MADE if name in _HOLDS_THE_LINE else Origin.ENVIRONMENT)]
 
@@ -376,11 +376,11 @@ def _fields(reading: Reading, variables: Variables) -> tuple[Word, ...]:
         return (Word("".join(segment.text for segment in reading), static=False, origin=_MADE),)
     separators = "".join((" \t\n", *variables.get("IFS", ())))
     blanks = re.compile(f"[{re.escape(separators)}]+")
-    found = (word for text in _expand_braces(encoded) for word in _split(text, held, blanks))
+    found = (word for text in expand_braces(encoded) for word in _split(text, held, blanks))
     return tuple(_word(parts, variables) for parts in found)
 
 
-def _expand_braces(text: str) -> list[str]:
+def expand_braces(text: str) -> list[str]:
     done: list[str] = []
     waiting = [text]
     while waiting:

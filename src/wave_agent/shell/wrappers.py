@@ -258,7 +258,7 @@ _XARGS = Options(
 def _items(text: str, options: Sequence[Option]) -> list[str]:
     """What `xargs` makes of its input: it has quotes of its own."""
     delimiter = value_of(options, "-d", "--delimiter")
-    if delimiter is not None or "\0" in text:
+    if delimiter is not None or has(options, "-0", "--null"):
         return text.split(decode(delimiter.text) or " " if delimiter else "\0")
     try:
         return shlex.split(text)
