@@ -36,6 +36,7 @@ _MOST_SCRIPTS = 120
 _LONGEST_ALTOGETHER = 8 * LONGEST
 _DEEPEST_WRAPPING = 24
 _MOST_STEPS = 32
+_LONGEST_WORD = 2000
 _MOST_FILES = 4
 _BLANK = re.compile(r"\$IFS(?!\w)|\$\{IFS\}")
 _CONTINUED = re.compile(r"(\\[^\n])|\\\n")
@@ -63,6 +64,8 @@ def _read(text: str, variables: Mapping[str, str], directory: str | None) -> Lin
         reader.long(unix)
     else:
         reader.forms(unix)
+    if reader.known.remade or reader.anything:
+        reader.anything, reader.understood = True, False
     if not reader.understood and directory is not None:
         reader.cut(unix)
     return Line(
@@ -74,7 +77,7 @@ def _read(text: str, variables: Mapping[str, str], directory: str | None) -> Lin
         assignments=tuple(sorted(reader.known.assigned)),
         writes=tuple(dict.fromkeys(reader.writes)),
         anything=reader.anything,
-        doubtful=() if reader.understood or directory is not None else tuple(reader.doubtful()),
+        doubtful=() if reader.understood or reader.anything or directory is not None else tuple(reader.doubtful()),
     )
 
 
@@ -159,7 +162,9 @@ class _Reader:
             text = printed(words)
             handed_on = Word("", static=False, origin=Origin.MADE) if text is None else Word(text)
             self._found(words, stdin)
-            if any("{" in word.text for word in words):
+            if any("{" in word.text and len(word.text) > _LONGEST_WORD for word in words):
+                self._give_up()
+            elif any("{" in word.text for word in words):
                 self._found(tuple(Word(text) for word in words for text in expand_braces(word.text)), stdin)
         self._run_values()
 
@@ -205,7 +210,6 @@ class _Reader:
             self._directories = self._start
             self.script(text, reading)
         self.understood &= self.known.complete
-        self.anything |= self.known.remade
 
     def script(self, text: str, reading: Reading, arguments: Sequence[Word] = (), stdin: Word | None = None) -> None:
         """A line, or a text that a command has a shell read."""
@@ -213,12 +217,15 @@ class _Reader:
         self._texts[text] = None
         self._length += len(text)
         too_much = self._scripts > _MOST_SCRIPTS or self._length > _LONGEST_ALTOGETHER or self._depth > DEEPEST
-        if too_much or not can_parse(text):
-            self.understood = self.parsed = False
+        if too_much:
+            self._give_up()
+            return
+        if not can_parse(text):
+            self.understood = self.parsed = self._agreed = False
             return
         root = parse(text)
         if is_deep(root):
-            self.understood = self.parsed = False
+            self._give_up()
             return
         if not is_sound(root):
             self.understood = self.parsed = False
@@ -235,6 +242,9 @@ class _Reader:
         self._signature = outer
 
     def _nested(self, text: str, arguments: Sequence[Word] = (), stdin: Word | None = None) -> None:
+        if self._scripts > _MOST_SCRIPTS or self._depth > DEEPEST:
+            self._give_up()
+            return
         self._depth += 4
         reading = Reading(text)
         self.script(text, reading, arguments, stdin)
@@ -249,6 +259,11 @@ class _Reader:
             self.anything |= may_make(text)
             self._found_simply(reading)
 
+    def _give_up(self) -> None:
+        """There is more of it than is followed."""
+        self.understood = self.parsed = False
+        self.anything = True
+
     def cut(self, text: str) -> None:
         """What the characters alone say about paths, for a line that was not understood."""
         for piece in pieces(text):
@@ -261,7 +276,7 @@ class _Reader:
     def _visit(self, node: "Node", stdin: Word | None = None, extra: Redirections | None = None) -> None:
         self._depth += 1
         if self._depth > DEEPEST or len(self.commands) > _MOST_COMMANDS:
-            self.understood = False
+            self._give_up()
         elif node.type == "command":
             self._command(node, stdin, extra or Redirections())
         elif node.type == "redirected_statement":
@@ -418,7 +433,7 @@ class _Reader:
         if not found:
             return
         if level > _DEEPEST_WRAPPING or len(self.commands) > _MOST_COMMANDS:
-            self.understood = False
+            self._give_up()
             return
         name = found[0]
         numbered = _BY_NUMBER.fullmatch(name.text) is not None
@@ -471,7 +486,7 @@ class _Reader:
         if name == "exec" and len(found) == 1 and stdin is not None:
             self._script(Script(stdin), None)  # from now on, what reads, reads this
         for word in found[:_MOST_FILES] if name in SHELLS or name in (".", "source") else found[:1]:
-            if (text := self._files.get(word.text.rsplit("/", 1)[-1])) is not None:
+            if (text := self._files.pop(word.text.rsplit("/", 1)[-1], None)) is not None:
                 self._script(Script(text), None)
         self.known.follow(found, stdin)
         if name in self.known.aliases:
