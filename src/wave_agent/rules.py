@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from wave_agent.expressions import compile_strictly, matching_glob
-from wave_agent.shell.values import Command, Line
+from wave_agent.shell.values import Command, Line, Origin
 
 PATH_FIELDS: Mapping[str, str] = {
     "Read": "file_path",
@@ -153,10 +153,18 @@ def _restricts(pattern: str, command: str) -> bool:
     compiled = _compiled(pattern, ".")
     line = _read_line(command)
     as_written = (command.strip(), *line.statements)
-    if any(compiled.fullmatch(text) for text in as_written):
+    if line.anything or any(compiled.fullmatch(text) for text in as_written):
         return True
     rule = _PREFIX.sub("", pattern).split()
-    return any(compiled.fullmatch(one.text) or _may_match(compiled, rule, one) for one in line.commands)
+    if any(compiled.fullmatch(one.text) or _may_match(compiled, rule, one) for one in line.commands):
+        return True
+    return bool(line.doubtful) and _could_run(pattern, line.doubtful)
+
+
+def _could_run(pattern: str, texts: Sequence[str]) -> bool:
+    from wave_agent.shell.doubt import could_run  # lazy: see above
+
+    return could_run(pattern, texts)
 
 
 def _may_match(compiled: re.Pattern[str], rule: list[str], command: Command) -> bool:
@@ -170,7 +178,7 @@ def _may_match(compiled: re.Pattern[str], rule: list[str], command: Command) -> 
     if not any(unknown) or all(unknown):
         return False
     filled = [
-        said if guess and not said.startswith("-") else word.text
+        said if guess and (word.origin is Origin.MADE or not said.startswith("-")) else word.text
         for (word, said), guess in zip(shared, unknown, strict=True)
     ]
     rest = [word.text for word in command.words[len(shared) :]]
