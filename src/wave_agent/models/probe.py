@@ -48,7 +48,7 @@ class Probe:
         class Stay(HTTPRedirectHandler):
             """Only the server that is configured is asked: where it points to is not."""
 
-            def redirect_request(self, *_: object) -> None:
+            def redirect_request(self, req: Any, fp: Any, code: int, msg: str, headers: Any, newurl: str) -> None:
                 return None
 
         headers = {"Content-Type": "application/json", "User-Agent": "wave-agent"}
