@@ -52,6 +52,11 @@ UNREADABLE = {
 }
 
 
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WAVE_HOME", str(tmp_path / "home"))
+
+
 @pytest.fixture
 def project(tmp_path: Path) -> Project:
     project = Project(tmp_path)
@@ -194,7 +199,8 @@ async def test_what_a_hook_or_a_person_puts_into_a_call_must_be_readable_too(tmp
     def changing(request: PermissionRequest) -> Allow:
         return Allow({"command": text})
 
-    for options in ({"hooks": {"PreToolUse": [rewriting]}}, {"can_use_tool": changing}):
+    variants: list[dict[str, Any]] = [{"hooks": {"PreToolUse": [rewriting]}}, {"can_use_tool": changing}]
+    for options in variants:
         model = ScriptedModel([Reply(tool_calls=[made("Bash", command="true")]), "fine"])
         async with await Agent.create(workdir=tmp_path, model_client=model, **options) as agent:
             result = await agent.send_message("go")
