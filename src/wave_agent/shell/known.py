@@ -1,11 +1,12 @@
 """What a line says about the values of its variables, and about names that it gives a meaning."""
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from wave_agent.shell.carriers import variable_runs
 from wave_agent.shell.options import Options, read, value_of
 from wave_agent.shell.printing import printed
+from wave_agent.shell.runs import Inner
 from wave_agent.shell.values import Word
 from wave_agent.shell.words import ANYTHING, Pattern, known_words, source
 
@@ -17,10 +18,6 @@ _MOST_DEFINITIONS = 3000
 _LONGEST_VALUE = 4000
 _MOST_ADDED_TO = 4
 _READ = Options("adinNptu")
-RUN_BY_OTHERS = re.compile(
-    r"BASH_ENV|ENV|PS4|PROMPT_COMMAND|(?:GIT_)?(?:EDITOR|PAGER)|VISUAL|GIT_\w*(?:COMMAND|EDITOR|SSH)"
-)
-"""Variables whose value is run as a command."""
 
 
 class Known:
@@ -31,8 +28,8 @@ class Known:
         self.assigned: set[str] = set()
         self.aliases: dict[str, tuple[Word, ...]] = {}
         self.functions: set[str] = set()
-        self.scripts: dict[str, None] = {}
-        """Values that another program runs as a command."""
+        self.runs: dict[Inner, None] = {}
+        """What other programs run because of a value."""
         self.complete = True
         """False: there are values that are not kept."""
 
@@ -85,8 +82,8 @@ class Known:
         for word in fields:
             if word.glob is not None:
                 self.learn(name, Pattern(word.glob))
-            if RUN_BY_OTHERS.fullmatch(name) and (word.static or word.prints is not None):
-                self.scripts[word.text if word.prints is None else word.prints] = None
+            if (runs := variable_runs(name, word)) is not None:
+                self.runs[runs] = None
         self.learn(name, text)
         if not isinstance(text, Pattern):
             for one in before:

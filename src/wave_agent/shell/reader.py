@@ -17,12 +17,14 @@ from wave_agent.shell.names import meant
 from wave_agent.shell.pieces import pieces, redirected
 from wave_agent.shell.plain import plain_commands
 from wave_agent.shell.printing import printed
+from wave_agent.shell.readers import named_in
 from wave_agent.shell.redirections import Redirections
+from wave_agent.shell.runs import Code, Inner, Script
 from wave_agent.shell.searches import handed_on
 from wave_agent.shell.targets import Target
 from wave_agent.shell.values import Command, Line, Word, Write, escape
 from wave_agent.shell.words import combinations, source
-from wave_agent.shell.wrappers import Script, Tail, inner
+from wave_agent.shell.wrappers import inner
 from wave_agent.shell.writes import targets
 
 if TYPE_CHECKING:
@@ -69,6 +71,7 @@ def _read(text: str, variables: Mapping[str, str], directory: str | None) -> Lin
         plain=plain_commands(text) if reader.understood else (),
         assignments=tuple(sorted(reader.known.assigned)),
         writes=tuple(dict.fromkeys(reader.writes)),
+        texts=tuple(dict.fromkeys(reader.texts)),
     )
 
 
@@ -93,6 +96,7 @@ class _Reader:
         self.commands: list[Command] = []
         self.statements: list[str] = []
         self.writes: list[Write] = []
+        self.texts: list[str] = []
         self.understood = True
         self.parsed = True
         self.known = Known(variables)
@@ -108,8 +112,8 @@ class _Reader:
         """Twice, if on the way something was learned about values that were used before."""
         self.script(text)
         known = self.known.size
-        for script in list(self.known.scripts):
-            self._nested(script)
+        for one in list(self.known.runs):
+            self._run(one, None, 0)
         if known != self._known_at_first:
             self._directories = self._start
             self.script(text)
@@ -316,7 +320,12 @@ class _Reader:
                 if not re.search(r"\s", found[at].text):
                     self._found(found[at:], stdin, level + 1)
 
-    def _run(self, one: Tail | Script, stdin: Word | None, level: int) -> None:
+    def _run(self, one: Inner, stdin: Word | None, level: int) -> None:
+        if isinstance(one, Code):
+            self.texts.append(one.text.text)
+            for target in named_in(one.text.text):
+                self._write(target)
+            return
         if isinstance(one, Script):
             if one.text.static:
                 self._nested(one.text.text, one.arguments)

@@ -17,6 +17,8 @@ class Word(Struct, frozen=True):
     """What can be read from it, if it is a process substitution with a known output."""
     paths: tuple[str, ...] = ()
     """Patterns of the paths in it, if it is the output of a search."""
+    anything: bool = False
+    """It may be any words, in any number: from here on, nobody can tell what is run."""
 
     @property
     def pattern(self) -> str:
@@ -30,6 +32,7 @@ class Reach(Enum):
     FILE = "the file itself"
     INSIDE = "files directly in that directory, of any name"
     TREE = "the path, and all that is below it"
+    NAMED = "the path is handed to a program of which nobody knows what it does with it"
 
 
 class Write(Struct, frozen=True):
@@ -73,6 +76,12 @@ class Line(Struct, frozen=True, kw_only=True):
     assignments: tuple[str, ...] = ()
     """Names of the variables that it sets."""
     writes: tuple[Write, ...] = ()
+    texts: tuple[str, ...] = ()
+    """Text that is handed to other languages than the shell's: `python3 -c '…'`."""
+
+
+UNSEEN = Word("…", static=False, anything=True)
+"""Stands for words that cannot be seen in the line."""
 
 
 def escape(text: str) -> str:
