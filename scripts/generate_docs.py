@@ -7,6 +7,7 @@ and `<!-- end -->`.
 import json
 import re
 import sys
+import tomllib
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
@@ -228,6 +229,19 @@ def recipes() -> str:
     return table(["recipe", "runs on", "does", "in"], rows)
 
 
+def attacks() -> str:
+    """The classes in tests/attacks, with how many attempts each has and how many still get through."""
+    files = sorted((ROOT / "tests" / "attacks" / "classes").glob("*.toml"))
+    classes = {file.stem: tomllib.loads(file.read_text()) for file in files}
+    rows, attempts, through = [], 0, 0
+    for name, data in classes.items():
+        known = sum(attempt.get("xfail", False) for attempt in data["attempt"])
+        attempts, through = attempts + len(data["attempt"]), through + known
+        rows.append([data["title"], str(len(data["attempt"])), str(known or "–"), code(name)])
+    told = f"{len(classes)} classes with {attempts} attempts; {through or 'none'} of them get through today."
+    return f"{told}\n\n{table(['class', 'attempts', 'get through', 'file'], rows)}"
+
+
 RESULTS = ROOT / "benchmarks" / "results.json"
 PLOT = ROOT / "docs" / "performance.svg"
 
@@ -282,7 +296,7 @@ PARTS: dict[str, Callable[[], str]] = {
     part.__name__: part
     for part in (
         *(events, absent, verdicts, fields, words, stdin, arguments, failures, layers, modes, settings),
-        *(checks, keys, commands, lint_codes, lint_levels, recipes, performance),
+        *(checks, keys, commands, lint_codes, lint_levels, recipes, performance, attacks),
     )
 }
 PART = re.compile(r"(<!-- generated: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)

@@ -72,7 +72,7 @@ def test_a_session_in_a_real_terminal(terminal: Terminal, project: Path, home: P
         terminal.sees("tokens in")
         terminal.type("Wait.")
         terminal.keys("Enter")
-        terminal.sees("sleep 600")
+        terminal.sees("May Bash run?")  # the card shows the command before the question is there
         terminal.type("y")
         deadline = monotonic() + 60
         while not ((project / "pid").exists() and (project / "pid").read_text().endswith("\n")):

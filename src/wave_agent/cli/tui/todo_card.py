@@ -83,6 +83,9 @@ class TodoCard(ToolCard):
     def _summary(self) -> str:
         return ""
 
+    def _time(self) -> str:
+        return ""  # a list takes no time worth reading
+
     def _list(self, limit: int | None) -> list[Content]:
         items = self.items
         lines = [
