@@ -181,7 +181,7 @@ def _is_mentioned(pattern: str, texts: Sequence[str]) -> bool:
     return any(expression.search(_NO_WORD.sub(" ", text)) for text in texts)
 
 
-_NO_WORD = re.compile(r"[^\w.:@%+=~-]+")
+_NO_WORD = re.compile(r"[^\w.@%+~-]+")
 
 
 def _may_match(compiled: re.Pattern[str], rule: list[str], command: Command) -> bool:

@@ -200,14 +200,13 @@ def _code(*names: str, values: str = "", longs: tuple[str, ...] = ()) -> Languag
 
 
 _AWK = Language(("-e", "--source"), Options("Ffve", ("--source", "--file", "--field-separator")), True, ("-f",))
-_NODE = _code("-e", "-p", "--eval", "--print", values="rC", longs=("--require", "--import"))
-_VIM = Language(("-c", "--cmd", "-S", "-s"), Options("cSsuUiTtwW", ("--cmd",)), plus=True)
+_VIM = Language(("-c", "--cmd", "-S"), Options("cSuUiTtwW", ("--cmd",)), plus=True)
 _DATABASE = Language(every=True)
 _PYTHON = re.compile(r"(?:python|pypy)[\d.]*t?")
 LANGUAGES: Mapping[str, Language] = {
     **dict.fromkeys(("awk", "gawk", "mawk", "nawk", "original-awk"), _AWK),
     **dict.fromkeys(("ex", "vi", "vim", "nvim", "view", "gvim", "vimdiff", "rvim"), _VIM),
-    **dict.fromkeys(("node", "nodejs", "bun", "tsx", "ts-node"), _NODE),
+    **dict.fromkeys(("node", "nodejs", "bun", "tsx", "ts-node"), Language(every=True)),
     **dict.fromkeys(("sqlite3", "psql", "mysql", "mariadb", "lftp", "socat", "fzf", "expect"), _DATABASE),
     **dict.fromkeys(("pdflatex", "lualatex", "xelatex", "latex", "tex", "gs"), _DATABASE),
     **dict.fromkeys(("apt", "apt-get"), _code("-o", "--option", values="ct")),
@@ -292,36 +291,37 @@ class Variable(Struct, frozen=True):
     """A variable that makes programs run something."""
 
     name: re.Pattern[str]
-    harmless: re.Pattern[str] = re.compile(r"(?!)")
+    harmless: re.Pattern[str]
     """Values that do not."""
-    unseen: bool = False
+    unseen: bool
     """What is run is not in the value: settings, a file, a library."""
 
 
+def _variable(name: str, harmless: str = "(?!)", *, unseen: bool = False) -> Variable:
+    return Variable(re.compile(name), re.compile(harmless, re.DOTALL), unseen)
+
+
 VARIABLES = (
-    Variable(re.compile(r"GIT_CONFIG_(?:GLOBAL|SYSTEM)"), re.compile(r"/dev/null|"), unseen=True),
-    Variable(re.compile(r"GIT_CONFIG_(?:COUNT|KEY_.*|VALUE_.*|PARAMETERS)|GIT_CONFIG"), re.compile("0|"), unseen=True),
-    Variable(re.compile(r"GIT_EXEC_PATH|GIT_TEMPLATE_DIR"), re.compile(""), unseen=True),
-    Variable(re.compile(r"LD_PRELOAD|LD_AUDIT|DYLD_INSERT_LIBRARIES"), re.compile(""), unseen=True),
-    Variable(
-        re.compile(r"PERL5OPT|RUBYOPT|NODE_OPTIONS"),
-        re.compile(r"(?!.*(?:-[rMmI]|--(?:require|import|loader|exp\w*-l))).*"),
-    ),
-    Variable(re.compile(r"BASH_ENV|ENV|PS4|PROMPT_COMMAND|ZDOTDIR")),
-    Variable(re.compile(r"(?:GIT_|MAN|SYSTEMD_|PSQL_|BAT_|DELTA_|GH_|AWS_|HG|SVN_)?(?:EDITOR|PAGER)|VISUAL|FCEDIT")),
-    Variable(re.compile(r"SUDO_EDITOR|SYSTEMD_EDITOR|GH_EDITOR|KUBE_EDITOR|BROWSER|LESSOPEN|LESSCLOSE|SUDO_ASKPASS")),
-    Variable(re.compile(r"GIT_\w*(?:COMMAND|EDITOR|SSH|ASKPASS|DIFF|PAGER)|SSH_ASKPASS|RSYNC_RSH|CVS_RSH|SVN_SSH")),
-    Variable(
-        re.compile(r"TAR_OPTIONS|MAKEFLAGS|GNUMAKEFLAGS|GOFLAGS|RUSTC(?:_WORKSPACE)?(?:_WRAPPER)?|CARGO_\w*RUNNER")
-    ),
-    Variable(re.compile(r"CC|CXX|CPP|LD|AR|HOSTCC|VIMINIT|EXINIT|RUSTDOC")),
+    _variable("GIT_CONFIG_(?:GLOBAL|SYSTEM)", "/dev/null|", unseen=True),
+    _variable("GIT_CONFIG(?:_(?:COUNT|KEY_.*|VALUE_.*|PARAMETERS))?", "0|", unseen=True),
+    _variable("GIT_EXEC_PATH|GIT_TEMPLATE_DIR|LD_PRELOAD|LD_AUDIT|DYLD_INSERT_LIBRARIES", "", unseen=True),
+    _variable("PERL5OPT", "-[wWTt]+|", unseen=True),
+    _variable("RUBYOPT", r"(?:-[wWvd]\S*\s*)*", unseen=True),
+    _variable("NODE_OPTIONS", r"(?!.*(?:-r\b|--(?:require|import|loader|\w+-loader))).*", unseen=True),
+    _variable("BASH_ENV|ENV", r"[\w-]*|/dev/null|.*(?:\$\(|`).*", unseen=True),
+    _variable("BASH_ENV|ENV|PS4|PROMPT_COMMAND|ZDOTDIR|VIMINIT|EXINIT"),
+    _variable("(?:MAN|SYSTEMD_|PSQL_|BAT_|DELTA_|GH_|AWS_|HG|SVN_|SUDO_|KUBE_)?(?:EDITOR|PAGER)|VISUAL|FCEDIT"),
+    _variable(r"GIT_\w*(?:COMMAND|EDITOR|SSH|ASKPASS|DIFF|PAGER)|SSH_ASKPASS|SUDO_ASKPASS|RSYNC_RSH|CVS_RSH|SVN_SSH"),
+    _variable("BROWSER|LESSOPEN|LESSCLOSE|TAR_OPTIONS|MAKEFLAGS|GNUMAKEFLAGS|GOFLAGS"),
+    _variable(r"CC|CXX|CPP|LD|AR|HOSTCC|RUSTC|RUSTDOC|RUSTC_(?:WORKSPACE_)?WRAPPER|CARGO_\w*RUNNER"),
 )
 
 
 def variable_runs(name: str, value: Word) -> Inner | None:
     """What setting this variable makes other programs run."""
-    row = next((row for row in VARIABLES if row.name.fullmatch(name)), None)
-    if row is None or (value.static and row.harmless.fullmatch(value.text)):
+    rows = [row for row in VARIABLES if row.name.fullmatch(name)]
+    row = next((row for row in rows if not (value.static and row.harmless.fullmatch(value.text))), None)
+    if row is None:
         return None
     if row.unseen:
         return ANY_COMMAND
@@ -332,9 +332,7 @@ def variable_runs(name: str, value: Word) -> Inner | None:
     return Code(plain) if name in _OPTIONS_IN else Script(plain)
 
 
-_OPTIONS_IN = frozenset(
-    {"TAR_OPTIONS", "MAKEFLAGS", "GNUMAKEFLAGS", "GOFLAGS", "NODE_OPTIONS", "PERL5OPT", "RUBYOPT", "VIMINIT", "EXINIT"}
-)
+_OPTIONS_IN = frozenset({"TAR_OPTIONS", "MAKEFLAGS", "GNUMAKEFLAGS", "GOFLAGS", "VIMINIT", "EXINIT"})
 """Those whose value is no command, but may hold one."""
 
 

@@ -80,7 +80,7 @@ def _same(operands: Sequence[Word]) -> Iterator[Inner]:
 
 def _carried(operands: Sequence[Word]) -> Iterator[Inner]:
     name = operands[0].text
-    yield from (_script(word.text) for word in operands[1:] if word.text.startswith(_EXTERNAL))
+    yield from (_external(word.text) for word in operands[1:] if word.text.startswith(_EXTERNAL))
     carries = CARRIES.get(name)
     if carries is not None:
         options, rest = read(operands, carries.reads, mixed=carries.operands is None)
@@ -103,6 +103,7 @@ def _command(words: Sequence[Word], carries: Carries) -> Iterator[Inner]:
         yield Tail((Word("git"), *words) if carries.git else tuple(words))
 
 
-def _script(address: str) -> Script:
-    """`ext::git% push`"""
-    return Script(Word(address.removeprefix(_EXTERNAL).replace("% ", " ")))
+def _external(address: str) -> Tail:
+    """`ext::sh -c git% push`"""
+    words = re.split(r"(?<!%) ", address.removeprefix(_EXTERNAL))
+    return Tail(tuple(Word(word.replace("% ", " ")) for word in words))
