@@ -133,7 +133,8 @@ class ProtectedPaths(Struct, frozen=True):
                 if any(expression.fullmatch(path) for path in above):
                     return one
             entered = self.directories if write.reach is Reach.NAMED else (*self.directories, *self.beside)
-            if any(expression.fullmatch(f"{one}/x") for one in entered):
+            inside = (path for one in entered for path in (f"{one}/x", *_inside(one)))
+            if base in entered or self._holds(base, entered) or any(map(expression.fullmatch, inside)):
                 return write.pattern
         there = islice(glob.iglob(write.pattern), _MOST_MATCHES) if "**" not in write.pattern else ()
         found = (
@@ -141,6 +142,15 @@ class ProtectedPaths(Struct, frozen=True):
             for path in there
         )
         return next((path for path in found if path is not None), None)
+
+
+def _inside(directory: str) -> list[str]:
+    """The entries of a directory, if it can be read."""
+    try:
+        with os.scandir(directory) as entries:
+            return [entry.path for entry in islice(entries, _MOST_MATCHES)]
+    except OSError:
+        return []
 
 
 _MOST_MATCHES = 1000

@@ -192,6 +192,8 @@ class Language(Struct, frozen=True):
     """So is what it reads, where no operand names a file."""
     plus: bool = False
     """So is what follows a plus sign."""
+    editor: bool = False
+    """Its operands are files to work on, so that it reads commands besides."""
 
 
 def _code(*names: str, values: str = "", longs: tuple[str, ...] = ()) -> Language:
@@ -200,7 +202,7 @@ def _code(*names: str, values: str = "", longs: tuple[str, ...] = ()) -> Languag
 
 
 _AWK = Language(("-e", "--source"), Options("Ffve", ("--source", "--file", "--field-separator")), True, ("-f",))
-_VIM = Language(("-c", "--cmd", "-S"), Options("cSuUiTtwW", ("--cmd",)), plus=True)
+_VIM = Language(("-c", "--cmd", "-S"), Options("cSuUiTtwW", ("--cmd",)), plus=True, editor=True)
 _DATABASE = Language(every=True)
 _PYTHON = re.compile(r"(?:python|pypy)[\d.]*t?")
 LANGUAGES: Mapping[str, Language] = {
@@ -210,7 +212,8 @@ LANGUAGES: Mapping[str, Language] = {
     **dict.fromkeys(("sqlite3", "psql", "mysql", "mariadb", "lftp", "socat", "fzf", "expect"), _DATABASE),
     **dict.fromkeys(("pdflatex", "lualatex", "xelatex", "latex", "tex", "gs"), _DATABASE),
     **dict.fromkeys(("apt", "apt-get"), _code("-o", "--option", values="ct")),
-    **dict.fromkeys(("ed", "red", "tclsh", "wish", "m4", "bc", "ocaml", "crontab", "nft"), Language()),
+    **dict.fromkeys(("ed", "red"), Language(editor=True)),
+    **dict.fromkeys(("tclsh", "wish", "m4", "bc", "ocaml", "crontab", "nft"), Language()),
     **dict.fromkeys(("pwsh", "powershell"), _code("-c", "-Command", "-EncodedCommand")),
     **dict.fromkeys(("lua", "luajit"), _code("-e", values="l")),
     **dict.fromkeys(("Rscript", "R"), _code("-e")),

@@ -97,11 +97,13 @@ def named_in(text: str) -> Iterator[Target]:
 
 def named_by(word: Word) -> Iterator[Target]:
     """The word itself, and what is glued to an option, an equals sign or a colon in it."""
-    if word.glob is not None:
-        if "**" not in word.glob and word.glob != "*":
-            yield Target(word, _reach(word.text))
-        return
     text = word.text
+    if word.glob is not None and "**" in word.glob:  # what a search has found: it is below this
+        yield Target(Word(text), _reach(text))
+        return
+    if word.glob is not None:
+        yield from [Target(word, _reach(text))] if word.glob != "*" else []
+        return
     parts = [text, *re.split("[=:,]", text)[1:], *text.split(":")[:1]]
     if re.match(r"-\w", text):
         parts.append(text[2:])

@@ -188,6 +188,19 @@ class _OneDash(Struct, frozen=True):
                 yield from map(Target, [Word(value, word.static)] if equals else words[at + 1 : at + 2])
 
 
+_LOGS = ("-O", "-I", "-B", "-T", "--log-out", "--log-in", "--log-io", "--log-timing")
+
+
+def _typescript(words: Sequence[Word]) -> Iterator[Target]:
+    options, operands = read(words, Options("cEIOBTmo", (*_LOGS[4:], "--command", "--echo")), mixed=True)
+    yield from map(Target, (*operands, *values_of(options, *_LOGS)))
+
+
+def _compiler(words: Sequence[Word]) -> Iterator[Target]:
+    yield from _Option(("-o",), "ILlDxU")(words)
+    yield from _OneDash(("-MF", "-MJ", "-dumpdir", "-dumpbase", "-aux-info", "--serialize-diagnostics"))(words)
+
+
 def _split(words: Sequence[Word]) -> Iterator[Target]:
     _, operands = read(words, Options("abClnt", ("--bytes", "--lines", "--number", "--filter")), mixed=True)
     yield from (Target(Word(word.text, word.static, f"{word.pattern}*")) for word in operands[1:2])
@@ -358,8 +371,8 @@ WRITERS: Mapping[str, Callable[[Sequence[Word]], Iterator[Target]]] = {
         ("gzip", "gunzip", "xz", "unxz", "bzip2", "bunzip2", "zstd", "unzstd", "lzma", "uncompress", "compress"),
         _compress,
     ),
-    "script": _Each(Options("cEIOBTmo", ("--command", "--echo"))),
-    **dict.fromkeys(("cc", "gcc", "g++", "c++", "clang", "clang++", "ld", "as", "rustc"), _Option(("-o",), "ILlDxU")),
+    "script": _typescript,
+    **dict.fromkeys(("cc", "gcc", "g++", "c++", "clang", "clang++", "ld", "as", "rustc"), _compiler),
     "go": _OneDash(("-o", "-coverprofile", "-cpuprofile", "-memprofile", "-outputdir")),
     **dict.fromkeys(("pandoc", "dot"), _Option(("-o", "--output"), "ftTGNEK")),
     "openssl": _OneDash(("-out", "-keyout")),
