@@ -10,7 +10,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from wave_agent.shell.values import Command, Line
+from wave_agent.shell.values import Command, Line, Origin
 from wave_agent.text import compile_strictly
 
 PATH_FIELDS: Mapping[str, str] = {
@@ -152,11 +152,14 @@ def _restricts(pattern: str, command: str) -> bool:
     compiled = _compiled(pattern, ".*")
     line = _read_line(command)
     as_written = (command.strip(), *line.statements)
-    if any(compiled.fullmatch(text) for text in as_written):
+    if line.anything or any(compiled.fullmatch(text) for text in as_written):
         return True
     rule = _PREFIX.sub("", pattern).split()
-    found = (compiled.fullmatch(one.text) or _may_match(compiled, rule, one) for one in line.commands)
-    return any(found) or any(_may_begin(pattern, one) for one in line.commands) or _is_mentioned(pattern, line.texts)
+    if any(compiled.fullmatch(one.text) or _may_match(compiled, rule, one) for one in line.commands):
+        return True
+    if any(_may_begin(pattern, one) for one in line.commands) or _is_mentioned(pattern, line.texts):
+        return True
+    return bool(line.doubtful) and _could_run(pattern, line.doubtful)
 
 
 def _may_begin(pattern: str, command: Command) -> bool:
@@ -184,6 +187,12 @@ def _is_mentioned(pattern: str, texts: Sequence[str]) -> bool:
 _NO_WORD = re.compile(r"[^\w.@%+~-]+")
 
 
+def _could_run(pattern: str, texts: Sequence[str]) -> bool:
+    from wave_agent.shell.doubt import could_run  # lazy: see above
+
+    return could_run(pattern, texts)
+
+
 def _may_match(compiled: re.Pattern[str], rule: list[str], command: Command) -> bool:
     """Whether a command with unknown words would match if these were those of the rule.
 
@@ -195,7 +204,7 @@ def _may_match(compiled: re.Pattern[str], rule: list[str], command: Command) -> 
     if not any(unknown) or all(unknown):
         return False
     filled = [
-        said if guess and not said.startswith("-") else word.text
+        said if guess and (word.origin is Origin.MADE or not said.startswith("-")) else word.text
         for (word, said), guess in zip(shared, unknown, strict=True)
     ]
     rest = [word.text for word in command.words[len(shared) :]]

@@ -328,10 +328,11 @@ def variable_runs(name: str, value: Word) -> Inner | None:
         return None
     if row.unseen:
         return ANY_COMMAND
-    if not value.static and value.prints is None:
-        return None
-    text = value.text if value.prints is None else value.prints
-    plain = Word(_IN_FRONT.sub("", text, count=1))
+    if value.prints is not None:
+        value = Word(value.prints)
+    if not value.static:
+        return Script(value)
+    plain = _stripped(value)
     return Code(plain) if name in _OPTIONS_IN else Script(plain)
 
 

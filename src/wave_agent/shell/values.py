@@ -1,8 +1,19 @@
 """What a line of Bash says, as values."""
 
-from enum import Enum
+from enum import Enum, IntEnum
 
 from msgspec import Struct
+
+
+class Origin(IntEnum):
+    """Where the part of a word comes from that is not known."""
+
+    ENVIRONMENT = 0
+    """A variable that the line does not set."""
+    ELSEWHERE = 1
+    """A file, a search, another program's report: nothing that the line itself could put together."""
+    MADE = 2
+    """The line may put it together as it likes: a decoded text, a slice, an indirection."""
 
 
 class Word(Struct, frozen=True):
@@ -19,6 +30,10 @@ class Word(Struct, frozen=True):
     """Patterns of the paths in it, if it is the output of a search."""
     anything: bool = False
     """It may be any words, in any number: from here on, nobody can tell what is run."""
+    origin: Origin = Origin.ENVIRONMENT
+    """Of what is not static."""
+    base: str | None = None
+    """What stands behind the last slash, if that much is known of a word that is not static."""
 
     @property
     def pattern(self) -> str:
@@ -76,6 +91,10 @@ class Line(Struct, frozen=True, kw_only=True):
     assignments: tuple[str, ...] = ()
     """Names of the variables that it sets."""
     writes: tuple[Write, ...] = ()
+    anything: bool = False
+    """It runs what it puts together itself. That may be any command."""
+    doubtful: tuple[str, ...] = ()
+    """If it is not understood: the texts in it that a shell would read, without quotes, in several forms."""
     texts: tuple[str, ...] = ()
     """Text that is handed to other languages than the shell's: `python3 -c '…'`."""
 

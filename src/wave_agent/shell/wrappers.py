@@ -1,6 +1,7 @@
 """Commands that run other commands."""
 
 import re
+import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
@@ -8,7 +9,8 @@ from msgspec import Struct
 from wave_agent.shell.carriers import EVERYWHERE, carried
 from wave_agent.shell.git_commands import COMMANDS
 from wave_agent.shell.git_runs import git_runs
-from wave_agent.shell.options import Options, has, read, says, value_of, without_assignments
+from wave_agent.shell.options import Option, Options, has, read, says, value_of, without_assignments
+from wave_agent.shell.printing import decode
 from wave_agent.shell.runs import ANY_COMMAND, Inner, Script, Tail, joined
 from wave_agent.shell.searches import found, found_name
 from wave_agent.shell.values import Word
@@ -252,19 +254,38 @@ _XARGS = Options(
 )
 
 
+def _items(text: str, options: Sequence[Option]) -> list[str]:
+    """What `xargs` makes of its input: it has quotes of its own."""
+    delimiter = value_of(options, "-d", "--delimiter")
+    if delimiter is not None or has(options, "-0", "--null"):
+        return text.split(decode(delimiter.text) or " " if delimiter else "\0")
+    try:
+        return shlex.split(text)
+    except ValueError:
+        return text.split()
+
+
 def _xargs(words: Sequence[Word], stdin: Word | None) -> Iterator[Inner]:
     """What it reads becomes words. Of what cannot be known, it is known that there are some."""
     options, operands = read(words, _XARGS)
     if not operands:
         return
-    if has(options, "-a", "--arg-file"):
-        stdin = None
-    given = [Word(text) for text in stdin.text.split()] if stdin is not None and stdin.static else [_UNKNOWN]
+    if file := value_of(options, "-a", "--arg-file"):
+        stdin = Word(file.text if file.prints is None else file.prints, static=file.prints is not None)
+    given = [Word(text) for text in _items(stdin.text, options)] if stdin is not None and stdin.static else []
+    if stdin is None:
+        unknown = [_UNKNOWN]
+    else:
+        unknown = [] if stdin.static or stdin.paths else [Word(stdin.text, False, origin=stdin.origin)]
     mark = value_of(options, "-I", "--replace") or (Word("{}") if has(options, "-i", "--replace") else None)
     paths = [Word(path, static=False, glob=path) for path in (stdin.paths if stdin is not None else ())]
     if mark is None:
-        yield Tail((*operands, *(paths or given)))
+        yield Tail((*operands, *given, *paths))
+        if unknown:
+            yield Tail((*operands, *unknown))
         return
+    for word in unknown:
+        yield Tail(tuple(word if mark.text in one.text else one for one in operands))
     for path in paths:
         yield Tail(tuple(path if word.text == mark.text else word for word in operands))
     lines = stdin.text.splitlines() if stdin is not None and stdin.static else [mark.text]
