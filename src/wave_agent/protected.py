@@ -68,7 +68,7 @@ class ProtectedPaths(Struct, frozen=True):
     """Directories in which a write is a matter for the user, but in which a program may be given a file to work with,
     and which may be removed with what is around them: those that hooks are run from."""
     roots: tuple[str, ...] = ()
-    """To name these, or what is above, says nothing: the project, the user's home."""
+    """To name these, or what is above, says nothing: the project, the user's home and `~/.local`."""
 
     def find(self, path: str) -> str | None:
         """The path, if writing to it is a matter for the user."""
@@ -228,7 +228,7 @@ def protected_paths(
     directories += [str(state / name) for name in STATE_DIRECTORIES]
     directories += [str(home / name) for name in START_UP_DIRECTORIES]
     own_files, own_directories = _installation((project, start or project))
-    roots = _forms((project, start or project, str(home)))
+    roots = _forms((project, start or project, str(home), str(home / ".local")))
     beside = [one for hook in hooks for one in _runs_from(hook, project)]
     beside += _searched_for_programs(project) if hooks else []
     return ProtectedPaths(

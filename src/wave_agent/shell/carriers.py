@@ -192,6 +192,8 @@ class Language(Struct, frozen=True):
     """So is what it reads, where no operand names a file."""
     plus: bool = False
     """So is what follows a plus sign."""
+    only_if: str = ""
+    """A text without this runs nothing."""
     editor: bool = False
     """Its operands are files to work on, so that it reads commands besides."""
 
@@ -201,7 +203,13 @@ def _code(*names: str, values: str = "", longs: tuple[str, ...] = ()) -> Languag
     return Language(names, Options(letters + values, (*(name for name in names if len(name) > 2), *longs)))
 
 
-_AWK = Language(("-e", "--source"), Options("Ffve", ("--source", "--file", "--field-separator")), True, ("-f",))
+_AWK = Language(
+    ("-e", "--source"),
+    Options("Ffve", ("--source", "--file", "--field-separator")),
+    first=True,
+    unless=("-f",),
+    only_if=r"system|\||@|>",
+)
 _VIM = Language(("-c", "--cmd", "-S"), Options("cSuUiTtwW", ("--cmd",)), plus=True, editor=True)
 _DATABASE = Language(every=True)
 _PYTHON = re.compile(r"(?:python|pypy)[\d.]*t?")
@@ -214,7 +222,7 @@ LANGUAGES: Mapping[str, Language] = {
     **dict.fromkeys(("apt", "apt-get"), _code("-o", "--option", values="ct")),
     **dict.fromkeys(("ed", "red"), Language(editor=True)),
     **dict.fromkeys(("tclsh", "wish", "m4", "bc", "ocaml", "crontab", "nft"), Language()),
-    **dict.fromkeys(("pwsh", "powershell"), _code("-c", "-Command", "-EncodedCommand")),
+    **dict.fromkeys(("pwsh", "powershell"), Language(every=True)),
     **dict.fromkeys(("lua", "luajit"), _code("-e", values="l")),
     **dict.fromkeys(("Rscript", "R"), _code("-e")),
     "dc": _code("-e", "--expression", values="f"),
@@ -260,7 +268,8 @@ def _texts(words: Sequence[Word], stdin: Word | None) -> Iterator[Inner]:
         return
     options, operands = read(words, found.options, mixed=found.first or found.plus)
     texts = values_of(options, *found.names)
-    reads_stdin = (found.stdin and not (texts or [word for word in operands if word.text != "-"])) or found.plus
+    named = [word for word in operands if word.text != "-"]
+    reads_stdin = found.editor or (found.stdin and not (texts or named))
     if found.every:
         texts, reads_stdin = [joined(words[1:])], True
     elif found.first and not values_of(options, *found.names, *found.unless):
@@ -272,7 +281,8 @@ def _texts(words: Sequence[Word], stdin: Word | None) -> Iterator[Inner]:
     if reads_stdin and stdin is not None:
         texts.append(stdin)
     for text in texts:
-        yield Code(text)
+        if not found.only_if or re.search(found.only_if, text.text):
+            yield Code(text)
         if found.plus and (runs := _VIM_RUNS.fullmatch(text.text)):
             yield Script(Word(runs[1], text.static))
 

@@ -83,7 +83,9 @@ def _carried(operands: Sequence[Word]) -> Iterator[Inner]:
     yield from (_external(word.text) for word in operands[1:] if word.text.startswith(_EXTERNAL))
     carries = CARRIES.get(name)
     if carries is not None:
-        options, rest = read(operands, carries.reads, mixed=carries.operands is None)
+        reads = carries.reads
+        longs = (*reads.longs, *(name for name in carries.options if len(name) > 2))
+        options, rest = read(operands, Options(reads.values, longs, reads.attached), mixed=carries.operands is None)
         yield from (Script(value) for value in values_of(options, *carries.options) if value.text)
         if name == "clone":
             yield from (one for value in values_of(options, "-c", "--config") for one in _setting(value, ()))
