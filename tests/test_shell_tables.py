@@ -37,6 +37,7 @@ def language_lines(name: str) -> list[str]:
     row = LANGUAGES[name]
     lines = [f"{name} {spelt}" for option in row.names for spelt in spellings(option, CODE)]
     lines += [f"{name} {CODE}"] if row.first or row.every else []
+    lines += [f"{name} {flag} {CODE}" for flag in row.flags]
     lines += [f"{name} +{CODE} file"] if row.plus else []
     lines += [f"{name} <<< {CODE}", f"echo {CODE} | {name}"] if row.stdin and not row.first else []
     return lines
@@ -45,7 +46,7 @@ def language_lines(name: str) -> list[str]:
 ROWS: dict[str, list[str]] = {}
 for _name, _row in PREFIXES.items():
     ROWS.setdefault(_name, []).append(f"{_name} {'1 ' * _row.skipped}{'' if _row.git else 'git '}push")
-for _name in EVERYWHERE:
+for _name in sorted(EVERYWHERE):
     ROWS.setdefault(_name, []).extend((f"{_name} git push", f"{_name} -x 'cd . && git push'"))
 for _name, _words in AFTER.items():
     ROWS.setdefault(_name, []).extend(f"{_name} {word} git push" for word in sorted(_words))

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
-from wave_agent.shell.options import Options, read, values_of
+from wave_agent.shell.options import Options, has, read, values_of
 from wave_agent.shell.runs import ANY_COMMAND, Code, Inner, Script, Tail, joined
 from wave_agent.shell.values import Word
 
@@ -186,6 +186,8 @@ class Language(Struct, frozen=True):
     first: bool = False
     """So is the first operand, unless one of these options, or `unless`, is given."""
     unless: tuple[str, ...] = ()
+    flags: tuple[str, ...] = ()
+    """So is the first operand, if one of these is given."""
     every: bool = False
     """So is every word."""
     stdin: bool = True
@@ -210,13 +212,18 @@ _AWK = Language(
     unless=("-f",),
     only_if=r"system|\||@|>",
 )
+_NODE = Language(
+    ("-e", "--eval", "--print"),
+    Options("erC", ("--eval", "--print", "--require", "--import")),
+    flags=("-p",),
+)
 _VIM = Language(("-c", "--cmd", "-S"), Options("cSuUiTtwW", ("--cmd",)), plus=True, editor=True)
 _DATABASE = Language(every=True)
 _PYTHON = re.compile(r"(?:python|pypy)[\d.]*t?")
 LANGUAGES: Mapping[str, Language] = {
     **dict.fromkeys(("awk", "gawk", "mawk", "nawk", "original-awk"), _AWK),
     **dict.fromkeys(("ex", "vi", "vim", "nvim", "view", "gvim", "vimdiff", "rvim"), _VIM),
-    **dict.fromkeys(("node", "nodejs", "bun", "tsx", "ts-node"), Language(every=True)),
+    **dict.fromkeys(("node", "nodejs", "bun", "tsx", "ts-node"), _NODE),
     **dict.fromkeys(("sqlite3", "psql", "mysql", "mariadb", "lftp", "socat", "fzf", "expect"), _DATABASE),
     **dict.fromkeys(("pdflatex", "lualatex", "xelatex", "latex", "tex", "gs"), _DATABASE),
     **dict.fromkeys(("apt", "apt-get"), _code("-o", "--option", values="ct")),
@@ -267,7 +274,7 @@ def _texts(words: Sequence[Word], stdin: Word | None) -> Iterator[Inner]:
     if found is None:
         return
     options, operands = read(words, found.options, mixed=found.first or found.plus)
-    texts = values_of(options, *found.names)
+    texts = values_of(options, *found.names) + (operands[:1] if has(options, *found.flags) else [])
     named = [word for word in operands if word.text != "-"]
     reads_stdin = found.editor or (found.stdin and not (texts or named))
     if found.every:

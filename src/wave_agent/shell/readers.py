@@ -163,5 +163,5 @@ def _handed_to_script(name: str, words: Sequence[Word]) -> Iterator[Target]:
     elif found is None and has(options, "-c"):
         return
     else:
-        code = found is not None and bool(values_of(options, *found.names))
+        code = found is not None and (has(options, *found.flags) or bool(values_of(options, *found.names)))
         yield from (target for word in operands[0 if code else 1 :] for target in named_by(word))
