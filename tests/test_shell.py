@@ -521,6 +521,8 @@ UNPROVED = [
     "curl x | make -f - # \tgit push",
     "read x; $x push",
     "$x git $sub",
+    "git pushd",
+    "python3 -c 'print(1); git push'",
 ]
 
 
@@ -623,7 +625,6 @@ INNOCENT = [
     'echo "git push"',
     "echo git push",
     "grep 'git push' file",
-    "git pushd",
     "git pull",
     "agit push",
     "echo 'a; git push'",
@@ -663,7 +664,6 @@ INNOCENT = [
     "echo 'git push' | grep sh",
     "rm -rf git push",
     "sed -n 's/git push//p' f",
-    "python3 -c 'print(1); git push'",
     "cat <<'A' | grep x\ngit push\nA",
     "trap - EXIT",
     "eval echo git push",

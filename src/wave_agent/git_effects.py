@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from msgspec import Struct
 
 from wave_agent.git_repository import MOST, Git, GitUnknownError, Repository
+from wave_agent.shell.git_runs import GIT
 from wave_agent.shell.options import read, value_of
 from wave_agent.shell.values import Placed
-from wave_agent.shell.wrappers import GIT
 
 PATIENCE = 0.2
 """Seconds for all that git is asked about one line."""

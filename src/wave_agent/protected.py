@@ -4,6 +4,7 @@ import glob
 import os
 import re
 import stat
+import sys
 from collections.abc import Iterable
 from itertools import islice
 from pathlib import Path
@@ -11,6 +12,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from wave_agent.hooks.definitions import HookDefinition
+from wave_agent.hooks.execution import Kind
 from wave_agent.named_files import hook_files
 from wave_agent.project_files import NotReadError, read_project_file
 from wave_agent.real_files import identity, resolve_or_keep
@@ -20,9 +22,11 @@ PROJECT_FILES = (
     *(".wave/settings.json", ".wave/settings.local.json", ".claude/settings.json", ".claude/settings.local.json"),
     ".codex/hooks.json",
 )
+PROJECT_DIRECTORIES = (".wave/hooks", ".claude/hooks", ".codex/hooks")
 GIT_FILES = ("config", "config.worktree")
 GIT_DIRECTORIES = ("hooks",)
 STATE_FILES = ("settings.json", "settings.local.json", "trust.json")
+STATE_DIRECTORIES = ("hooks",)
 START_UP_FILES = (
     *(
         ".bashrc",
@@ -39,9 +43,23 @@ START_UP_FILES = (
         ".inputrc",
         ".pam_environment",
     ),
-    *(".config/fish/config.fish", ".gitconfig", ".config/git/config", ".ssh/rc"),
+    *(".config/fish/config.fish", ".gitconfig", ".config/git/config", ".ssh/rc", ".jq"),
 )
-START_UP_DIRECTORIES = (".config/fish/conf.d",)
+START_UP_DIRECTORIES = (
+    *(".config/fish/conf.d", ".config/git", ".jq"),
+    # Python packages of the user, whichever version runs a hook: `usercustomize` and `.pth` files are run there.
+    *(".local/lib", "Library/Python"),
+)
+_SITE_DIRECTORIES = ("site-packages", "dist-packages")
+_SHARED_DIRECTORIES = ("/bin", "/sbin", "/usr", "/nix", "/tmp", "/var/tmp", "/dev/shm")
+_PACKAGE_RUNNERS = {
+    **dict.fromkeys(("npx", "npm", "pnpm", "yarn", "bun", "bunx"), "node_modules/.bin"),
+    **dict.fromkeys(("uv", "poetry", "pipenv", "hatch", "pdm", "rye"), ".venv/bin"),
+}
+"""Where these find programs."""
+_INTERPRETERS = re.compile(
+    r"(?:ba|da|z|k|a)?sh|fish|(?:python|pypy)[\d.]*|node|deno|bun|tsx|ruby|perl|php|lua|source|\."
+)
 
 
 class ProtectedPaths(Struct, frozen=True):
@@ -49,13 +67,22 @@ class ProtectedPaths(Struct, frozen=True):
 
     files: frozenset[str]
     directories: tuple[str, ...]
+    beside: tuple[str, ...] = ()
+    """Directories in which a write is a matter for the user, but in which a program may be given a file to work with,
+    and which may be removed with what is around them: those that hooks are run from."""
+    roots: tuple[str, ...] = ()
+    """To name these, or what is above, says nothing: the project, the user's home and `~/.local`."""
 
     def find(self, path: str) -> str | None:
         """The path, if writing to it is a matter for the user."""
-        for form in (os.path.normpath(path), os.path.realpath(path)):
-            if form in self.files or any(form.startswith(f"{directory}/") for directory in self.directories):
-                return path
-        return path if self._is_linked(path) else None
+        held = self._holds(path, (*self.directories, *self.beside)) or self._is_linked(path)
+        return path if held else None
+
+    def _holds(self, path: str, directories: tuple[str, ...]) -> bool:
+        forms = (os.path.normpath(path), os.path.realpath(path))
+        return any(
+            form in self.files or any(form.startswith(f"{directory}/") for directory in directories) for form in forms
+        )
 
     def _is_linked(self, path: str) -> bool:
         """Another name of a protected file: a hard link, through which a command would write to it."""
@@ -65,9 +92,7 @@ class ProtectedPaths(Struct, frozen=True):
             return False
         if facts.st_nlink < 2 or not stat.S_ISREG(facts.st_mode):
             return False
-        inside = (
-            entry for one in self.directories for entry in islice(glob.iglob(f"{glob.escape(one)}/*"), _MOST_MATCHES)
-        )
+        inside = (entry for one in self.directories for entry in _inside(one))
         return any(_identity(one) == identity(facts) for one in (*self.files, *inside))
 
     def touched(self, write: Write) -> str | None:
@@ -80,7 +105,22 @@ class ProtectedPaths(Struct, frozen=True):
             return next((found for one in inside if (found := self.touched(one)) is not None), None)
         if plain is None:
             return self._matching(write)
+        if write.reach is Reach.NAMED:
+            return self._named(plain)
         return self.find(plain) or self._around(plain, write.reach)
+
+    def _named(self, path: str) -> str | None:
+        """A program that may do anything is given the path: it, or what is below it, is protected."""
+        if self._holds(path, self.directories):
+            return path
+        for form in dict.fromkeys((os.path.normpath(path), os.path.realpath(path))):
+            below = f"{form.rstrip('/')}/"
+            if any(root == form or root.startswith(below) for root in self.roots):
+                continue
+            for one in (*sorted(self.files), *self.directories):
+                if one == form or one.startswith(below):
+                    return one
+        return None
 
     def _around(self, path: str, reach: Reach) -> str | None:
         """A protected path in the directory that is written to, or anywhere below what is moved or removed."""
@@ -91,6 +131,8 @@ class ProtectedPaths(Struct, frozen=True):
             for one in (*sorted(self.files), *self.directories):
                 if one == form or (one.startswith(below) and (reach is Reach.TREE or "/" not in one[len(below) :])):
                     return one
+            if form in self.beside:
+                return form
         return None
 
     def _matching(self, write: Write) -> str | None:
@@ -105,10 +147,15 @@ class ProtectedPaths(Struct, frozen=True):
                 )
                 if any(expression.fullmatch(path) for path in above):
                     return one
-            if any(expression.fullmatch(f"{one}/x") for one in self.directories):
+            entered = self.directories if write.reach is Reach.NAMED else (*self.directories, *self.beside)
+            inside = (path for one in entered for path in (f"{one}/x", *_inside(one)))
+            if base in entered or self._holds(base, entered) or any(map(expression.fullmatch, inside)):
                 return write.pattern
         there = islice(glob.iglob(write.pattern), _MOST_MATCHES) if "**" not in write.pattern else ()
-        found = (self.find(path) or self._around(path, write.reach) for path in there)
+        found = (
+            self._named(path) if write.reach is Reach.NAMED else self.find(path) or self._around(path, write.reach)
+            for path in there
+        )
         return next((path for path in found if path is not None), None)
 
 
@@ -117,6 +164,15 @@ def _identity(path: str) -> tuple[int, int] | None:
         return identity(os.lstat(path))
     except OSError:
         return None
+
+
+def _inside(directory: str) -> list[str]:
+    """The entries of a directory, if it can be read."""
+    try:
+        with os.scandir(directory) as entries:
+            return [entry.path for entry in islice(entries, _MOST_MATCHES)]
+    except OSError:
+        return []
 
 
 _MOST_MATCHES = 1000
@@ -182,19 +238,80 @@ def protected_paths(
     `settings` are the files that this session's settings may come from; it begins in `start`, if not where the project
     does.
     """
+    home = home or Path.home()
+    hooks = list(hooks)
     git = list(dict.fromkeys((*_git_directories(Path(project)), *_git_directories(Path(start or project)))))
     files = [os.path.join(project, name) for name in PROJECT_FILES]
     files += [str(directory / name) for directory in git for name in GIT_FILES]
     files += [str(state / name) for name in STATE_FILES]
-    files += [str((home or Path.home()) / name) for name in START_UP_FILES]
+    files += [str(home / name) for name in START_UP_FILES]
     files += [script for hook in hooks for script in hook_files(hook, project)]
     files += settings
-    directories = [str(directory / name) for directory in git for name in GIT_DIRECTORIES]
-    directories += [str((home or Path.home()) / name) for name in START_UP_DIRECTORIES]
+    directories = [os.path.join(project, name) for name in PROJECT_DIRECTORIES]
+    directories += [str(directory / name) for directory in git for name in GIT_DIRECTORIES]
+    directories += [str(state / name) for name in STATE_DIRECTORIES]
+    directories += [str(home / name) for name in START_UP_DIRECTORIES]
+    own_files, own_directories = _installation((project, start or project))
+    roots = _forms((project, start or project, str(home), str(home / ".local")))
+    beside = [one for hook in hooks for one in _runs_from(hook, project)]
+    beside += _searched_for_programs(project) if hooks else []
     return ProtectedPaths(
-        frozenset(form for file in files for form in (os.path.normpath(file), os.path.realpath(file))),
-        tuple(dict.fromkeys(form for one in directories for form in (os.path.normpath(one), os.path.realpath(one)))),
+        frozenset(_forms((*files, *own_files))),
+        _forms((*directories, *own_directories)),
+        tuple(one for one in _forms(beside) if not _is_at_or_above(one, roots) and not _is_shared(one)),
+        roots,
     )
+
+
+def _forms(paths: Iterable[str]) -> tuple[str, ...]:
+    """As they are written, and as links resolve them."""
+    return tuple(dict.fromkeys(form for path in paths for form in (os.path.normpath(path), os.path.realpath(path))))
+
+
+def _is_at_or_above(path: str, roots: Iterable[str]) -> bool:
+    return any(root == path or root.startswith(f"{path.rstrip('/')}/") for root in roots)
+
+
+def _is_shared(path: str) -> bool:
+    """A directory of the whole system: that one of a hook's programs lies there says nothing."""
+    return path in _SHARED_DIRECTORIES or path.startswith(tuple(f"{one}/" for one in _SHARED_DIRECTORIES[:4]))
+
+
+def _installation(projects: Iterable[str]) -> tuple[list[str], list[str]]:
+    """Files and directories of the agent's own program. Nothing where the project is its source: whoever develops it
+    there would be asked about every edit."""
+    package = os.path.dirname(os.path.abspath(__file__))
+    parent = os.path.dirname(package)
+    installed = os.path.basename(parent) in _SITE_DIRECTORIES
+    if not installed and any(_is_at_or_above(form, (package,)) for form in _forms(projects)):
+        return [], []
+    programs = os.path.dirname(sys.executable)
+    return [os.path.join(programs, "wave"), os.path.join(sys.prefix, "pyvenv.cfg")], [parent if installed else package]
+
+
+def _runs_from(hook: HookDefinition, project: str) -> list[str]:
+    """Directories of the files that a hook runs, and those in which the runners that it calls look for programs.
+
+    A file that a program is only given, such as the tests in `pytest tests/test_x.py`, does not close its directory.
+    """
+    files = hook_files(hook, project)
+    if hook.kind is not Kind.COMMAND:
+        return [os.path.dirname(file) for file in files]
+    words = re.split(r"[\s;&|()'\"]+", hook.command) if hook.args is None else [hook.command, *hook.args]
+    named = [word.rsplit("/", 1)[-1] for word in words]
+    started = {
+        name for before, name in zip(["sh", *named], named, strict=False) if _INTERPRETERS.fullmatch(before) and name
+    }
+    run = [file for file in files if os.path.basename(file) in started or os.access(file, os.X_OK)]
+    found = [os.path.join(project, _PACKAGE_RUNNERS[name]) for name in named if name in _PACKAGE_RUNNERS]
+    return [*(os.path.dirname(file) for file in run), *found]
+
+
+def _searched_for_programs(project: str) -> list[str]:
+    """Directories of the project in which the shell looks for programs, and so do hooks."""
+    entries = os.environ.get("PATH", "").split(os.pathsep)
+    roots = _forms((project,))
+    return [one for one in entries if one and any(one.startswith(f"{root}/") for root in roots)]
 
 
 def _git_directories(project: Path) -> list[Path]:

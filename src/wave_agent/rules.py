@@ -158,7 +158,34 @@ def _restricts(pattern: str, command: str) -> bool:
     rule = _PREFIX.sub("", pattern).split()
     if any(compiled.fullmatch(one.text) or _may_match(compiled, rule, one) for one in line.commands):
         return True
+    if any(_may_begin(pattern, one) for one in line.commands) or _is_mentioned(pattern, line.texts):
+        return True
     return bool(line.doubtful) and _could_run(pattern, line.doubtful)
+
+
+def _may_begin(pattern: str, command: Command) -> bool:
+    """Whether a command of which only the beginning can be seen may be the rule's."""
+    words = command.words
+    unseen = next((at for at, word in enumerate(words) if word.anything), None)
+    if unseen is None:
+        return False
+    seen = "".join(f"{word.text} " for word in words[:unseen])
+    pieces = _PREFIX.sub("*", pattern).split("*")
+    if seen.startswith(pieces[0]) and len(pieces) > 1:
+        return True  # the rest is up to a wildcard, or cannot be seen
+    return pieces[0].startswith(seen)
+
+
+def _is_mentioned(pattern: str, texts: Sequence[str]) -> bool:
+    """Whether text in another language has the rule's words in it, quoted and parted as it may be."""
+    groups = [_NO_WORD.sub(" ", piece).strip() for piece in _PREFIX.sub("", pattern).split("*")]
+    if not any(groups) or not texts:
+        return False
+    expression = re.compile(r"(?<!\S)" + r".{0,400}?".join(map(re.escape, groups)) + r"(?!\S)")
+    return any(expression.search(_NO_WORD.sub(" ", text)) for text in texts)
+
+
+_NO_WORD = re.compile(r"[^\w.@%+~-]+")
 
 
 def _could_run(pattern: str, texts: Sequence[str]) -> bool:

@@ -48,8 +48,10 @@ class Probe:
         class Stay(HTTPRedirectHandler):
             """Only the server that is configured is asked: where it points to is not."""
 
-            def redirect_request(self, req: Any, fp: Any, code: int, msg: str, headers: Any, newurl: str) -> None:
+            def http_error_302(self, req: Any, fp: Any, code: int, msg: str, headers: Any) -> None:
                 return None
+
+            http_error_301 = http_error_303 = http_error_307 = http_error_308 = http_error_302
 
         headers = {"Content-Type": "application/json", "User-Agent": "wave-agent"}
         data = None if body is None else json.dumps(body).encode()

@@ -1,34 +1,41 @@
-"""Commands with another command somewhere among their words: tables of names, without their options."""
+"""Programs and variables that carry a command: tables, and how they are looked up.
+
+`wrappers` has the programs whose command line needs a reader of its own.
+"""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
+from msgspec import Struct
+
+from wave_agent.shell.options import Options, has, read, values_of
+from wave_agent.shell.runs import ANY_COMMAND, Code, Inner, Script, Tail, joined
 from wave_agent.shell.values import Word
 
-EVERYWHERE = frozenset(
-    {
-        *("aa-exec", "bwrap", "capsh", "cgexec", "choom", "chpst"),
-        *("chronic", "cpulimit", "daemonize", "dpkg-architecture", "dumb-init", "eatmydata"),
-        *("entr", "fakechroot", "firejail", "gdb", "hyperfine", "i386"),
-        *("linux32", "linux64", "numactl", "perf", "prlimit", "proot"),
-        *("proxychains", "proxychains4", "retry", "rlwrap", "schedtool", "screen"),
-        *("setarch", "setpriv", "setuidgid", "softlimit", "ssh-agent", "start-stop-daemon"),
-        *("systemd-inhibit", "tini", "tmux", "torsocks", "trickle", "uname26"),
-        *(
-            "valgrind",
-            "x86_64",
-            "xvfb-run",
-        ),
-    }
-)
-"""What stands behind these may be a command from any word on."""
-_AFTER: Mapping[str, frozenset[str]] = {
+# ------------------------------------------------------------------------------------------ a command from some word on
+
+_EVERYWHERE = """
+    aa-exec alacritty bunx bwrap capsh cgexec choom chpst chronic cpulimit daemonize dpkg-architecture dumb-init
+    eatmydata entr fakechroot firejail gdb gnome-terminal hyperfine i386 kitty konsole linux32 linux64 npx numactl
+    perf pnpx prlimit proot proxychains proxychains4 retry rlwrap schedtool screen setarch setpriv setuidgid
+    softlimit ssh-agent start-stop-daemon systemd-inhibit systemd-nspawn tini tmux torsocks trickle uname26 uvx
+    valgrind x86_64 xterm xvfb-run
+"""
+EVERYWHERE = frozenset(_EVERYWHERE.split())
+"""What follows these may be a command from any word on, and a word with blanks in it may be a line for a shell."""
+AFTER: Mapping[str, frozenset[str]] = {
     **dict.fromkeys(("docker", "podman", "nerdctl"), frozenset({"exec", "run"})),
     **dict.fromkeys(("kubectl", "oc"), frozenset({"exec", "run"})),
-    **dict.fromkeys(
-        ("uv", "poetry", "pipenv", "hatch", "pdm", "rye", "conda", "mamba", "doppler", "op"), frozenset({"run"})
-    ),
-    **dict.fromkeys(("bundle", "direnv", "mise", "asdf", "aws-vault", "rbenv", "pyenv", "npm"), frozenset({"exec"})),
+    **dict.fromkeys(("uv", "poetry", "pipenv", "hatch", "pdm", "rye", "conda", "mamba"), frozenset({"run"})),
+    **dict.fromkeys(("doppler", "op", "pipx", "toolbox", "heroku", "foreman", "flatpak"), frozenset({"run"})),
+    **dict.fromkeys(("bundle", "direnv", "mise", "asdf", "aws-vault", "rbenv", "pyenv", "lerna"), frozenset({"exec"})),
+    **dict.fromkeys(("npm", "pnpm", "yarn", "bun"), frozenset({"exec", "x", "dlx"})),
+    **dict.fromkeys(("ip", "lxc", "incus", "multipass", "chamber"), frozenset({"exec"})),
+    **dict.fromkeys(("nix", "guix"), frozenset({"-c", "--command", "--"})),
+    "adb": frozenset({"shell"}),
+    "cmake": frozenset({"-E"}),
+    "dotenv": frozenset({"run", "--"}),
+    "machinectl": frozenset({"shell"}),
 }
 """The same, behind one of these words."""
 _MENTIONING = frozenset({"cat", "echo", "egrep", "fgrep", "grep", "ls", "printf", "rg", "test", "wc", "which"})
@@ -39,48 +46,319 @@ _LONGEST = 200
 """Words of a command that are looked at."""
 
 
-def tails(words: Sequence[Word]) -> Iterator[Sequence[Word]]:
+def _tails(words: Sequence[Word]) -> Iterator[Inner]:
     name = words[0].text
-    start = 1 if name in EVERYWHERE or _LOADER.fullmatch(name) else _after(words, _AFTER.get(name, frozenset()))
+    anywhere = name in EVERYWHERE or _LOADER.fullmatch(name) is not None
+    start = 1 if anywhere else _after(words, AFTER.get(name, frozenset()))
     for at in range(start, min(len(words), start + _MOST)):
         if not words[at].text.startswith("-"):
-            yield words[at : at + _LONGEST]
+            yield Tail(tuple(words[at : at + _LONGEST]))
         if words[at].text in _MENTIONING:
             return
+        if re.search(r"\s", words[at].text):
+            yield Script(words[at]) if anywhere else Code(words[at])
 
 
 def _after(words: Sequence[Word], subcommands: frozenset[str]) -> int:
     return next((at + 1 for at, word in enumerate(words) if at and word.text in subcommands), len(words))
 
 
-_SCRIPTS: Mapping[str, re.Pattern[str]] = {
-    **dict.fromkeys(("mapfile", "readarray", "compgen", "complete"), re.compile("-C")),
-    **dict.fromkeys(("ex", "vi", "vim", "nvim", "view"), re.compile(r"-c|--cmd|\+(?=!)")),
-    "bsdtar": re.compile("--use-compress-program"),
-    "rsync": re.compile("-e|--rsh|--rsync-path"),
-    "sort": re.compile("--compress-program"),
-    "split": re.compile("--filter"),
-    "nix-shell": re.compile("--run|--command"),
-    "tar": re.compile("-[IF]|--(?:use-compress-program|to-command|info-script|rsh-command|checkpoint-action)"),
+# ---------------------------------------------------------------------------------------- the value of an option is one
+
+
+class Given(Struct, frozen=True):
+    """A command that an option gives, however it is attached, abbreviated or glued to others."""
+
+    names: tuple[str, ...]
+    options: Options
+    bundled: bool = False
+    """The first word may be letters of options without a dash: `tar xIf PROGRAM FILE`."""
+
+
+def _given(*names: str, values: str = "", longs: tuple[str, ...] = (), bundled: bool = False) -> Given:
+    """Of the options, those whose value is a command; letters and names of others that take a value."""
+    letters = "".join(name[1] for name in names if len(name) == 2)
+    return Given(names, Options(letters + values, (*(name for name in names if len(name) > 2), *longs)), bundled)
+
+
+_REMOTE = _given("-S", values="cDFiJloPX")
+SCRIPTS: Mapping[str, Given] = {
+    **dict.fromkeys(("mapfile", "readarray"), _given("-C", values="cdnOsu")),
+    **dict.fromkeys(("compgen", "complete"), _given("-C", values="AFGPSWX")),
+    **dict.fromkeys(
+        ("tar", "bsdtar", "gtar"),
+        _given(
+            *("-I", "-F", "--use-compress-program", "--to-command", "--info-script", "--new-volume-script"),
+            *("--rsh-command", "--rmt-command", "--checkpoint-action"),
+            values="fCTXbgHKLNV",
+            longs=("--file", "--directory", "--files-from", "--exclude-from"),
+            bundled=True,
+        ),
+    ),
+    "aria2c": _given("--on-download-complete", "--on-download-error", "--on-download-start", "--on-download-stop"),
+    "bat": _given("--pager", values="lmHrn"),
+    "cpio": _given("--rsh-command", values="CEFHIMOR"),
+    "crontab": _given(values="u"),
+    "dpkg": _given("--pre-invoke", "--post-invoke"),
+    "go": _given("-toolexec", "-exec", "-vettool"),
+    "install": _given("--strip-program", values="tSmogZ"),
+    "man": _given("-P", "-H", "--pager", "--html", values="CLmMSsepRET"),
+    **dict.fromkeys(("nc", "ncat", "netcat"), _given("-e", "-c", "--exec", "--sh-exec", "--lua-exec", values="piswX")),
+    "nix-shell": _given("--run", "--command", values="pAIE"),
+    "repo": _given("-c", values="grp"),
+    "rg": _given("--pre", "--hostname-bin", values="efgtTmABCEjMr"),
+    "rsync": _given("-e", "--rsh", "--rsync-path", values="TfB"),
+    **dict.fromkeys(("scp", "sftp"), _REMOTE),
+    "sort": _given("--compress-program", values="koStT"),
+    "split": _given("--filter", values="abClnt"),
+    "svn": _given("--diff-cmd", "--diff3-cmd", "--editor-cmd", values="mFrNc"),
+    "vagrant": _given("-c", "--command"),
+    "wget": _given("--use-askpass", values="oOaPieBtTwQUl"),
+    **dict.fromkeys(("yt-dlp", "youtube-dl"), _given("--exec", "--exec-before-download", values="fo")),
+    **dict.fromkeys(("npx", "npm"), _given("-c", "--call", values="pw")),
 }
-"""Options whose value is a command."""
+"""Options whose value is text for a shell, or the words of a command."""
+_ONE_DASH: Mapping[str, re.Pattern[str]] = {
+    **dict.fromkeys(("cc", "gcc", "g++", "c++"), re.compile(r"-wrapper")),
+    "go": re.compile(r"--?(?:toolexec|exec|vettool)"),
+    "zip": re.compile(r"-TT|--unzip-command"),
+}
+"""The same, for long options with one dash."""
+_IN_FRONT = re.compile(r"=?(?:exec=|!|\|)?")
+_SSH_RUNS = re.compile(r"\s*(?:ProxyCommand|LocalCommand|KnownHostsCommand|RemoteCommand)\s*[=\s]\s*(.*)", re.I | re.S)
+_SSH_OPTIONS = Options("BbcDEeFIiJLlmOoPpQRSWw")
 _EVALUATING = frozenset({"[", "declare", "let", "local", "readonly", "test", "typeset", "unset"})
 """They expand what stands in the index of an array: `test -v 'a[$(x)]'`."""
-_IN_FRONT = re.compile(r"=?(?:exec=|!)?")
 
 
-def scripts_in(words: Sequence[Word]) -> Iterator[Word]:
-    if words[0].text in _EVALUATING:
+def _scripts(words: Sequence[Word]) -> Iterator[Word]:
+    name = words[0].text
+    if name in _EVALUATING:
         yield from (word for word in words[1:] if word.static and re.search(r"\[.*(?:\$\(|`)", word.text))
-    options = _SCRIPTS.get(words[0].text)
-    for at, word in enumerate(words[1:] if options else (), 1):
-        option = options.match(word.text) if options else None
-        if option is None:
-            continue
-        attached = word.text[option.end() :]
-        following = words[at + 1 : at + 2]
-        yield from (
-            [Word(_IN_FRONT.sub("", attached, count=1), word.static)]
-            if attached
-            else [Word(_IN_FRONT.sub("", value.text, count=1), value.static) for value in following]
-        )
+    if name in SCRIPTS:
+        row = SCRIPTS[name]
+        options, _ = read(unbundled(words, row.options) if row.bundled else words, row.options, mixed=True)
+        yield from (_stripped(value) for value in values_of(options, *row.names))
+    if name in _ONE_DASH:
+        yield from _one_dash(words, _ONE_DASH[name])
+    if name in ("ssh", "scp", "sftp"):
+        options, _ = read(words, _SSH_OPTIONS, mixed=True)
+        for value in values_of(options, "-o"):
+            if runs := _SSH_RUNS.fullmatch(value.text):
+                yield Word(runs[1], value.static)
+
+
+def unbundled(words: Sequence[Word], options: Options) -> list[Word]:
+    """`tar xIf A B` → `tar -x -I A -f B`"""
+    if len(words) < 2 or not re.fullmatch("[A-Za-z]+", words[1].text):
+        return list(words)
+    rest, out = list(words[2:]), [words[0]]
+    for letter in words[1].text:
+        out.append(Word(f"-{letter}"))
+        if letter in options.values and rest:
+            out.append(rest.pop(0))
+    return out + rest
+
+
+def _one_dash(words: Sequence[Word], names: re.Pattern[str]) -> Iterator[Word]:
+    for at, word in enumerate(words[1:], 1):
+        if option := names.match(word.text):
+            attached = Word(word.text[option.end() :], word.static)
+            yield from (
+                Word(_stripped(value).text.replace(",", " "), value.static)
+                for value in ([attached] if attached.text else words[at + 1 : at + 2])
+            )
+
+
+def _stripped(value: Word) -> Word:
+    return Word(_IN_FRONT.sub("", value.text, count=1), value.static)
+
+
+# ------------------------------------------------------------------------------------------------------ other languages
+
+
+class Language(Struct, frozen=True):
+    """A program that runs text in a language of its own, and where it gets it from."""
+
+    names: tuple[str, ...] = ()
+    """Options whose value is such text."""
+    options: Options = Options()
+    first: bool = False
+    """So is the first operand, unless one of these options, or `unless`, is given."""
+    unless: tuple[str, ...] = ()
+    flags: tuple[str, ...] = ()
+    """So is the first operand, if one of these is given."""
+    every: bool = False
+    """So is every word."""
+    stdin: bool = True
+    """So is what it reads, where no operand names a file."""
+    plus: bool = False
+    """So is what follows a plus sign."""
+    only_if: str = ""
+    """A text without this runs nothing."""
+    editor: bool = False
+    """Its operands are files to work on, so that it reads commands besides."""
+
+
+def _code(*names: str, values: str = "", longs: tuple[str, ...] = ()) -> Language:
+    letters = "".join(name[1] for name in names if len(name) == 2)
+    return Language(names, Options(letters + values, (*(name for name in names if len(name) > 2), *longs)))
+
+
+_AWK = Language(
+    ("-e", "--source"),
+    Options("Ffve", ("--source", "--file", "--field-separator")),
+    first=True,
+    unless=("-f",),
+    only_if=r"system|\||@|>",
+)
+_NODE = Language(
+    ("-e", "--eval", "--print"),
+    Options("erC", ("--eval", "--print", "--require", "--import")),
+    flags=("-p",),
+)
+_VIM = Language(("-c", "--cmd", "-S"), Options("cSuUiTtwW", ("--cmd",)), plus=True, editor=True)
+_DATABASE = Language(every=True)
+_PYTHON = re.compile(r"(?:python|pypy)[\d.]*t?")
+LANGUAGES: Mapping[str, Language] = {
+    **dict.fromkeys(("awk", "gawk", "mawk", "nawk", "original-awk"), _AWK),
+    **dict.fromkeys(("ex", "vi", "vim", "nvim", "view", "gvim", "vimdiff", "rvim"), _VIM),
+    **dict.fromkeys(("node", "nodejs", "bun", "tsx", "ts-node"), _NODE),
+    **dict.fromkeys(("sqlite3", "psql", "mysql", "mariadb", "lftp", "socat", "fzf", "expect"), _DATABASE),
+    **dict.fromkeys(("pdflatex", "lualatex", "xelatex", "latex", "tex", "gs"), _DATABASE),
+    **dict.fromkeys(("apt", "apt-get"), _code("-o", "--option", values="ct")),
+    **dict.fromkeys(("ed", "red"), Language(editor=True)),
+    **dict.fromkeys(("tclsh", "wish", "m4", "bc", "ocaml", "crontab", "nft"), Language()),
+    **dict.fromkeys(("pwsh", "powershell"), Language(every=True)),
+    **dict.fromkeys(("lua", "luajit"), _code("-e", values="l")),
+    **dict.fromkeys(("Rscript", "R"), _code("-e")),
+    "dc": _code("-e", "--expression", values="f"),
+    "deno": Language(every=True),
+    "elixir": _code("-e", "--eval", values="r"),
+    "emacs": _code("--eval", "--execute", "-f", "--funcall", "-l", "--load", longs=("-eval", "-execute")),
+    "erl": Language(every=True),
+    "gdb": Language(every=True),
+    "gnuplot": _code("-e"),
+    "hg": _code("--config", values="R"),
+    "guile": _code("-c", values="Llsex"),
+    "julia": _code("-e", "-E", "--eval", "--print"),
+    "less": Language(plus=True, stdin=False),
+    "lldb": Language(every=True),
+    "make": Language(("--eval", "-E"), Options("fCIoEW", ("--eval", "--file", "--makefile", "--directory"))),
+    "osascript": _code("-e"),
+    "perl": _code("-e", "-E", "-M", "-m", values="IF"),
+    "php": _code("-r", "-B", "-R", "-E", values="dcf"),
+    "rake": _code("-e", "-E", "-p"),
+    "rpm": _code("-E", "--eval"),
+    "ruby": _code("-e", values="IrCF"),
+    "sbcl": _code("--eval", "--load"),
+    "scala": _code("-e"),
+}
+"""What they run is searched for the words of a rule, no more."""
+_PYTHON_CODE = Language(("-c",), Options("cmWX"))
+_SED = Options("efl", ("--expression", "--file", "--line-length"), attached="i")
+_SED_RUNS = re.compile(
+    r"(?:^|[\n;{}!0-9$/,+~I])\s*e(?=[\s\w./]|$)|[^\w\s]\w{0,6}e\w{0,6}\s*(?:$|[;}\n])",
+)
+"""The command `e`, or the flag of that name."""
+
+
+def language(name: str) -> Language | None:
+    return _PYTHON_CODE if _PYTHON.fullmatch(name) else LANGUAGES.get(name)
+
+
+def _texts(words: Sequence[Word], stdin: Word | None) -> Iterator[Inner]:
+    found = language(words[0].text)
+    if words[0].text == "sed":
+        yield from _sed(words)
+    if found is None:
+        return
+    options, operands = read(words, found.options, mixed=found.first or found.plus)
+    texts = values_of(options, *found.names) + (operands[:1] if has(options, *found.flags) else [])
+    named = [word for word in operands if word.text != "-"]
+    reads_stdin = found.editor or (found.stdin and not (texts or named))
+    if found.every:
+        texts, reads_stdin = [joined(words[1:])], True
+    elif found.first and not values_of(options, *found.names, *found.unless):
+        texts, reads_stdin = operands[:1], False
+    if found.plus:
+        texts += [Word(word.text[1:], word.static) for word in operands if word.text.startswith("+")]
+    if words[0].text == "make":
+        texts += [joined([word for word in words[1:] if re.match(r"[.\w]+[:+?!]*=", word.text)])]
+    if reads_stdin and stdin is not None:
+        texts.append(stdin)
+    for text in texts:
+        if not found.only_if or re.search(found.only_if, text.text):
+            yield Code(text)
+        if found.plus and (runs := _VIM_RUNS.fullmatch(text.text)):
+            yield Script(Word(runs[1], text.static))
+
+
+_VIM_RUNS = re.compile(r":?!(.*)", re.DOTALL)
+
+
+def _sed(words: Sequence[Word]) -> Iterator[Inner]:
+    options, operands = read(words, _SED, mixed=True)
+    for text in values_of(options, "-e", "--expression") or operands[:1]:
+        if _SED_RUNS.search(text.text):
+            yield Code(Word(f"{text.text}\n{_SED_RUNS.sub(' ', text.text)}", text.static))
+
+
+# ------------------------------------------------------------------------------------------------------------ variables
+
+
+class Variable(Struct, frozen=True):
+    """A variable that makes programs run something."""
+
+    name: re.Pattern[str]
+    harmless: re.Pattern[str]
+    """Values that do not."""
+    unseen: bool
+    """What is run is not in the value: settings, a file, a library."""
+
+
+def _variable(name: str, harmless: str = "(?!)", *, unseen: bool = False) -> Variable:
+    return Variable(re.compile(name), re.compile(harmless, re.DOTALL), unseen)
+
+
+VARIABLES = (
+    _variable("GIT_CONFIG_(?:GLOBAL|SYSTEM)", "/dev/null|", unseen=True),
+    _variable("GIT_CONFIG(?:_(?:COUNT|KEY_.*|VALUE_.*|PARAMETERS))?", "0|", unseen=True),
+    _variable("GIT_EXEC_PATH|GIT_TEMPLATE_DIR|LD_PRELOAD|LD_AUDIT|DYLD_INSERT_LIBRARIES", "", unseen=True),
+    _variable("PERL5OPT", "-[wWTt]+|", unseen=True),
+    _variable("RUBYOPT", r"(?:-[wWvd]\S*\s*)*", unseen=True),
+    _variable("NODE_OPTIONS", r"(?!.*(?:-r\b|--(?:require|import|loader|\w+-loader))).*", unseen=True),
+    _variable("BASH_ENV|ENV", r"[\w-]*|/dev/null|.*(?:\$\(|`).*", unseen=True),
+    _variable("BASH_ENV|ENV|PS4|PROMPT_COMMAND|ZDOTDIR|VIMINIT|EXINIT"),
+    _variable("(?:MAN|SYSTEMD_|PSQL_|BAT_|DELTA_|GH_|AWS_|HG|SVN_|SUDO_|KUBE_)?(?:EDITOR|PAGER)|VISUAL|FCEDIT"),
+    _variable(r"GIT_\w*(?:COMMAND|EDITOR|SSH|ASKPASS|DIFF|PAGER)|SSH_ASKPASS|SUDO_ASKPASS|RSYNC_RSH|CVS_RSH|SVN_SSH"),
+    _variable("BROWSER|LESSOPEN|LESSCLOSE|TAR_OPTIONS|MAKEFLAGS|GNUMAKEFLAGS|GOFLAGS"),
+    _variable(r"CC|CXX|CPP|LD|AR|HOSTCC|RUSTC|RUSTDOC|RUSTC_(?:WORKSPACE_)?WRAPPER|CARGO_\w*RUNNER"),
+)
+
+
+def variable_runs(name: str, value: Word) -> Inner | None:
+    """What setting this variable makes other programs run."""
+    rows = [row for row in VARIABLES if row.name.fullmatch(name)]
+    row = next((row for row in rows if not (value.static and row.harmless.fullmatch(value.text))), None)
+    if row is None:
+        return None
+    if row.unseen:
+        return ANY_COMMAND
+    if value.prints is not None:
+        value = Word(value.prints)
+    if not value.static:
+        return Script(value)
+    plain = _stripped(value)
+    return Code(plain) if name in _OPTIONS_IN else Script(plain)
+
+
+_OPTIONS_IN = frozenset({"TAR_OPTIONS", "MAKEFLAGS", "GNUMAKEFLAGS", "GOFLAGS", "VIMINIT", "EXINIT"})
+"""Those whose value is no command, but may hold one."""
+
+
+def carried(words: Sequence[Word], stdin: Word | None) -> Iterator[Inner]:
+    """What the tables know of this command."""
+    yield from map(Script, _scripts(words))
+    yield from _tails(words)
+    yield from _texts(words, stdin)

@@ -3,10 +3,11 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
-from wave_agent.shell.options import Options, has, read, value_of
+from wave_agent.shell.git_runs import GIT
+from wave_agent.shell.options import Options, has, read, says, value_of, values_of
+from wave_agent.shell.readers import named_by
 from wave_agent.shell.targets import Target
 from wave_agent.shell.values import Reach, Word
-from wave_agent.shell.wrappers import GIT
 
 _CONFIG = Options("f", ("--file", "--blob", "--type", "--default", "--value", "--comment"))
 _READING = ("--get", "--get-all", "--get-regexp", "--get-urlmatch", "--list", "-l", "--get-color", "--get-colorbool")
@@ -28,8 +29,21 @@ def git_targets(words: Sequence[Word]) -> Iterator[Target]:
         yield Target(Word(".git/config"), below=below, upwards=True)
     elif name in _SUBCOMMANDS:
         yield from _SUBCOMMANDS[name](operands, below)
+    elif name not in _READING_COMMANDS:
+        found = (target for word in operands[1:] for target in named_by(word))
+        yield from (Target(target.word, target.reach, below=below) for target in found)
 
 
+_READING_COMMANDS = frozenset(
+    {
+        *("add", "annotate", "blame", "branch", "cat-file", "check-attr", "check-ignore", "check-mailmap", "cherry"),
+        *("commit", "count-objects", "describe", "diff-files", "fetch", "for-each-ref", "fsck", "grep", "hash-object"),
+        *("help", "ls-files", "ls-remote", "ls-tree", "merge-base", "name-rev", "notes", "pull", "push", "range-diff"),
+        *("reflog", "remote", "reset", "rev-list", "rev-parse", "shortlog", "show-branch", "show-index", "show-ref"),
+        *("stage", "status", "tag", "var", "verify-commit", "verify-tag", "version", "whatchanged"),
+    }
+)
+"""They may read the work tree, and write to the repository, but not to a file that is named to them."""
 _GIT_CONFIGURES = {"remote": ("add", "remove", "rm", "rename", "set-url", "set-branches", "set-head")}
 
 
@@ -46,9 +60,9 @@ def _checkout(operands: Sequence[Word], below: Word | None) -> Iterator[Target]:
 
 def _output(operands: Sequence[Word], below: Word | None) -> Iterator[Target]:
     options, _ = read(operands, Options("o", ("--output", "--output-directory")), mixed=True)
-    for name, reach in (("--output", Reach.FILE), ("-o", Reach.INSIDE), ("--output-directory", Reach.INSIDE)):
-        if file := value_of(options, name):
-            yield Target(file, reach, ("*",) if reach is Reach.INSIDE else (), below)
+    for file in values_of(options, "-o", "--output", "--output-directory"):
+        yield Target(file, Reach.INSIDE, ("*",), below)
+        yield Target(file, below=below)
 
 
 def _bundle(operands: Sequence[Word], below: Word | None) -> Iterator[Target]:
@@ -85,7 +99,7 @@ _SUBCOMMANDS: Mapping[str, _Writer] = {
 def _git_config(operands: Sequence[Word], below: Word | None, git_dir: Word | None) -> Iterator[Target]:
     options, rest = read(operands, _CONFIG, mixed=True)
     texts = [word.text for word in rest]
-    if has(options, *_READING) or texts[:1] in (["get"], ["list"]):
+    if says(options, *_READING) or texts[:1] in (["get"], ["list"]):
         return
     changes = has(options, "--add", "--unset", "--unset-all", "--replace-all", "-e", "--edit") or has(
         options, "--rename-section", "--remove-section"

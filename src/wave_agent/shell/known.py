@@ -4,8 +4,10 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from wave_agent.shell.carriers import variable_runs
 from wave_agent.shell.options import Options, read, value_of
 from wave_agent.shell.printing import PRINTING, printed
+from wave_agent.shell.runs import Inner
 from wave_agent.shell.sources import REPORTING
 from wave_agent.shell.values import Origin, Word
 from wave_agent.shell.words import ANYTHING, MADE, Made, Pattern, known_words, source
@@ -18,10 +20,6 @@ _MOST_DEFINITIONS = 3000
 _LONGEST_VALUE = 4000
 _MOST_ADDED_TO = 4
 _READ = Options("adinNptu")
-RUN_BY_OTHERS = re.compile(
-    r"BASH_ENV|ENV|PS4|PROMPT_COMMAND|(?:GIT_)?(?:EDITOR|PAGER)|VISUAL|GIT_\w*(?:COMMAND|EDITOR|SSH)"
-)
-"""Variables whose value is run as a command."""
 
 
 class Known:
@@ -32,8 +30,8 @@ class Known:
         self.assigned: set[str] = set()
         self.aliases: dict[str, tuple[Word, ...]] = {}
         self.functions: set[str] = set()
-        self.scripts: dict[Word, None] = {}
-        """Values that another program runs as a command."""
+        self.runs: dict[Inner, None] = {}
+        """What other programs run because of a value."""
         self.remade = False
         """A command has been given another meaning, that may be any."""
         self.complete = True
@@ -91,9 +89,8 @@ class Known:
         for word in fields:
             if word.glob is not None:
                 self.learn(name, pattern(word))
-            if RUN_BY_OTHERS.fullmatch(name):
-                script = Word(word.prints) if word.prints is not None else word
-                self.scripts[script] = None
+            if (runs := variable_runs(name, word)) is not None:
+                self.runs[runs] = None
         self.learn(name, text)
         if not isinstance(text, Pattern):
             for one in before:

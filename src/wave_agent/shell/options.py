@@ -15,6 +15,8 @@ class Options(Struct, frozen=True):
     """Letters of short options with a value. All other letters are flags."""
     longs: tuple[str, ...] = ()
     """Long options whose value may be the next word."""
+    attached: str = ""
+    """Letters of short options whose value, if any, follows in the same word: `-i.bak`."""
 
 
 class Option(Struct, frozen=True):
@@ -53,10 +55,13 @@ def _long(word: Word, options: Options, rest: list[Word]) -> Option:
 
 def _short(word: Word, options: Options, rest: list[Word]) -> Iterator[Option]:
     for at, letter in enumerate(word.text[1:], 2):
+        attached = word.text[at:]
+        if letter in options.attached:
+            yield Option(f"-{letter}", Word(attached, word.static) if attached else None)
+            return
         if letter not in options.values:
             yield Option(f"-{letter}")
             continue
-        attached = word.text[at:]
         yield Option(f"-{letter}", Word(attached, word.static) if attached else rest.pop(0) if rest else None)
         return
 
@@ -73,8 +78,24 @@ def without_assignments(words: Sequence[Word]) -> list[Word]:
 
 
 def value_of(options: Sequence[Option], *names: str) -> Word | None:
-    return next((option.value for option in options if option.name in names and option.value is not None), None)
+    return next(iter(values_of(options, *names)), None)
+
+
+def values_of(options: Sequence[Option], *names: str) -> list[Word]:
+    """The values of these options. A long one may be abbreviated."""
+    return [option.value for option in options if option.value is not None and _is_one_of(option.name, names)]
 
 
 def has(options: Sequence[Option], *names: str) -> bool:
+    """Whether one of these may be given. A long one may be abbreviated: programs take what is unambiguous, and where it
+    is not they do nothing."""
+    return any(_is_one_of(option.name, names) for option in options)
+
+
+def says(options: Sequence[Option], *names: str) -> bool:
+    """Whether one of these is spelled out: for options with which a command does less."""
     return any(option.name in names for option in options)
+
+
+def _is_one_of(given: str, names: Sequence[str]) -> bool:
+    return given in names or (len(given) > 2 and given.startswith("--") and any(one.startswith(given) for one in names))

@@ -19,13 +19,15 @@ from wave_agent.shell.names import meant
 from wave_agent.shell.pieces import pieces, redirected
 from wave_agent.shell.plain import plain_commands
 from wave_agent.shell.printing import printed
+from wave_agent.shell.readers import named_in
 from wave_agent.shell.redirections import REDIRECTIONS, WRITING, Redirections, redirects
+from wave_agent.shell.runs import Code, Inner, Script, Tail
 from wave_agent.shell.searches import handed_on
 from wave_agent.shell.simple import DECLARING, TESTING, Reading
 from wave_agent.shell.targets import Target
 from wave_agent.shell.values import Command, Line, Origin, Placed, Word, Write, escape
 from wave_agent.shell.words import AT_FIRST, combinations, expand_braces, literal, origin, source
-from wave_agent.shell.wrappers import SHELLS, Script, Tail, inner
+from wave_agent.shell.wrappers import SHELLS, inner
 from wave_agent.shell.writes import targets
 
 if TYPE_CHECKING:
@@ -82,6 +84,7 @@ def _read(text: str, variables: Mapping[str, str], directory: str | None) -> Lin
         assignments=tuple(sorted(reader.known.assigned)),
         writes=tuple(dict.fromkeys(reader.writes)),
         git=tuple(dict.fromkeys(reader.git)),
+        texts=tuple(dict.fromkeys(reader.texts)),
         anything=reader.anything,
         doubtful=() if reader.understood or reader.anything or directory is not None else tuple(reader.doubtful()),
     )
@@ -109,6 +112,7 @@ class _Reader:
         self.statements: list[str] = []
         self.writes: list[Write] = []
         self.git: list[Placed] = []
+        self.texts: list[str] = []
         self.understood = True
         self.parsed = True
         self.anything = False
@@ -177,9 +181,9 @@ class _Reader:
 
     def _run_values(self) -> None:
         """Values of variables that another program runs as a command."""
-        scripts, self.known.scripts = self.known.scripts, {}
-        for script in scripts:
-            self._run(Script(script), None, 0)
+        runs, self.known.runs = self.known.runs, {}
+        for one in runs:
+            self._run(one, None, 0)
 
     def _resolved(self, word: Word) -> Word:
         """The word with the values of its variables, if these are all that is not known of it."""
@@ -510,7 +514,12 @@ class _Reader:
                 if not re.search(r"\s", found[at].text):
                     self._found(found[at:], stdin, level + 1)
 
-    def _run(self, one: Tail | Script, stdin: Word | None, level: int) -> None:
+    def _run(self, one: Inner, stdin: Word | None, level: int) -> None:
+        if isinstance(one, Code):
+            self.texts.append(one.text.text)
+            for target in named_in(one.text.text):
+                self._write(target)
+            return
         if isinstance(one, Script):
             self._script(one, stdin)
             return

@@ -28,6 +28,8 @@ class Word(Struct, frozen=True):
     """What can be read from it, if it is a process substitution with a known output."""
     paths: tuple[str, ...] = ()
     """Patterns of the paths in it, if it is the output of a search."""
+    anything: bool = False
+    """It may be any words, in any number: from here on, nobody can tell what is run."""
     origin: Origin = Origin.ENVIRONMENT
     """Of what is not static."""
     base: str | None = None
@@ -45,6 +47,7 @@ class Reach(Enum):
     FILE = "the file itself"
     INSIDE = "files directly in that directory, of any name"
     TREE = "the path, and all that is below it"
+    NAMED = "the path is handed to a program of which nobody knows what it does with it"
 
 
 class Write(Struct, frozen=True):
@@ -101,6 +104,12 @@ class Line(Struct, frozen=True, kw_only=True):
     """It runs what it puts together itself. That may be any command."""
     doubtful: tuple[str, ...] = ()
     """If it is not understood: the texts in it that a shell would read, without quotes, in several forms."""
+    texts: tuple[str, ...] = ()
+    """Text that is handed to other languages than the shell's: `python3 -c '…'`."""
+
+
+UNSEEN = Word("…", static=False, anything=True)
+"""Stands for words that cannot be seen in the line."""
 
 
 def escape(text: str) -> str:

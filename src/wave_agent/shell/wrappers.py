@@ -2,38 +2,20 @@
 
 import re
 import shlex
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TypeAlias
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
-from wave_agent.shell.carriers import EVERYWHERE, scripts_in, tails
-from wave_agent.shell.options import Option, Options, has, read, value_of, without_assignments
+from wave_agent.shell.carriers import EVERYWHERE, carried
+from wave_agent.shell.git_commands import COMMANDS
+from wave_agent.shell.git_runs import git_runs
+from wave_agent.shell.options import Option, Options, has, read, says, value_of, without_assignments
 from wave_agent.shell.printing import decode
+from wave_agent.shell.runs import ANY_COMMAND, Inner, Script, Tail, joined
 from wave_agent.shell.searches import found, found_name
 from wave_agent.shell.values import Word
 
 SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ksh", "ash", "mksh", "yash", "rbash", "fish", "csh", "tcsh"})
-
-
-class Tail(Struct, frozen=True):
-    """Words that are run as a command."""
-
-    words: tuple[Word, ...]
-    directory: Word | None = None
-    """Where, if not where the command itself is run."""
-    assignments: tuple[Word, ...] = ()
-
-
-class Script(Struct, frozen=True):
-    """Text that a shell reads."""
-
-    text: Word
-    arguments: tuple[Word, ...] = ()
-    """`$0`, `$1` and so on."""
-
-
-Inner: TypeAlias = Tail | Script
 
 
 def inner(words: Sequence[Word], stdin: Word | None) -> Iterator[Inner]:
@@ -42,15 +24,16 @@ def inner(words: Sequence[Word], stdin: Word | None) -> Iterator[Inner]:
     short = name.rsplit("/", 1)[-1]
     if short != name:
         yield Tail((Word(short, words[0].static), *words[1:]))
-    elif short in SHELLS:
+        return
+    if short in SHELLS:
         yield from _shell(words, stdin)
     elif short in _SPECIAL:
         yield from _SPECIAL[short](words, stdin)
-    elif short in _PREFIXES:
-        yield from _prefix(words, _PREFIXES[short])
-    else:
-        yield from (Script(text) for text in scripts_in(words))
-        yield from (Tail(tuple(tail)) for tail in tails(words))
+    elif short in PREFIXES:
+        yield from _prefix(words, PREFIXES[short])
+    elif short.startswith("git-") and short.removeprefix("git-") in COMMANDS:
+        yield Tail((Word("git"), Word(short.removeprefix("git-")), *words[1:]))
+    yield from carried(words, stdin)
 
 
 # --------------------------------------------------------------------------------- those that put words in front of one
@@ -66,11 +49,13 @@ class Prefix(Struct, frozen=True):
     """Options with which nothing is run."""
     directory: tuple[str, ...] = ()
     """Options that say where."""
+    git: bool = False
+    """The command is one of git's."""
 
 
 _SUDO = Options("CDghpRrTtUu", ("--user", "--group", "--host", "--prompt", "--chdir", "--role", "--type", "--chroot"))
 _RUN_AS = Options("cugGsw", ("--command", "--user", "--group", "--shell", "--session-command"))
-_PREFIXES: Mapping[str, Prefix] = {
+PREFIXES: Mapping[str, Prefix] = {
     "!": Prefix(),
     "{": Prefix(),
     "builtin": Prefix(),
@@ -80,7 +65,7 @@ _PREFIXES: Mapping[str, Prefix] = {
     "command": Prefix(lookups=("-v", "-V")),
     "dbus-run-session": Prefix(),
     "doas": Prefix(Options("uC")),
-    "env": Prefix(Options("uCS", ("--unset", "--chdir", "--split-string")), directory=("-C", "--chdir")),
+    "env": Prefix(Options("uCSa", ("--unset", "--chdir", "--split-string", "--argv0")), directory=("-C", "--chdir")),
     "exec": Prefix(Options("a")),
     "fakeroot": Prefix(Options("ils")),
     "faketime": Prefix(Options("f"), skipped=1),
@@ -90,8 +75,12 @@ _PREFIXES: Mapping[str, Prefix] = {
     "ltrace": Prefix(Options("aAeFlnopsuwx")),
     "nice": Prefix(Options("n", ("--adjustment",))),
     "nohup": Prefix(),
-    "nsenter": Prefix(Options("tSG", ("--target", "--setuid", "--setgid"))),
+    "hub": Prefix(git=True),
+    "nsenter": Prefix(Options("tSGW", ("--target", "--setuid", "--setgid", "--wdns"), attached="muinpUCTrw")),
     "pkexec": Prefix(Options("", ("--user",))),
+    "run0": Prefix(
+        Options("ugDM", ("--user", "--group", "--chdir", "--unit", "--property", "--description", "--slice"))
+    ),
     "setsid": Prefix(),
     "stdbuf": Prefix(Options("ioe", ("--input", "--output", "--error"))),
     "strace": Prefix(Options("aAbeEIoOpPsSuUX")),
@@ -104,17 +93,28 @@ _PREFIXES: Mapping[str, Prefix] = {
     "toybox": Prefix(),
     "busybox": Prefix(),
     "unbuffer": Prefix(),
-    "unshare": Prefix(Options("RwSG", ("--root", "--wd", "--setuid", "--setgid"))),
+    "unshare": Prefix(
+        Options(
+            "RwSG",
+            (
+                *("--root", "--wd", "--setuid", "--setgid", "--propagation", "--setgroups", "--map-user"),
+                *("--map-group", "--map-users", "--map-groups", "--monotonic", "--boottime"),
+            ),
+        )
+    ),
 }
 
 
 def _prefix(words: Sequence[Word], prefix: Prefix) -> Iterator[Inner]:
     options, operands = read(words, prefix.options)
-    if has(options, *prefix.lookups):
+    if says(options, *prefix.lookups):
+        return
+    if prefix.git:
+        yield Tail((Word("git"), *words[1:]))
         return
     given, operands = operands, without_assignments(operands)
     if split := value_of(options, "-S", "--split-string"):
-        yield Script(_joined([split, *operands]))
+        yield Script(joined([split, *operands]))
     assignments = tuple(word for word in given[: len(given) - len(operands)] if "=" in word.text)
     for one in _command(operands[prefix.skipped :]):
         where = value_of(options, *prefix.directory)
@@ -130,11 +130,6 @@ def _command(words: Sequence[Word]) -> Iterator[Inner]:
         yield Tail(tuple(rest[1:]))
     elif rest:
         yield Tail(tuple(rest))
-
-
-def _joined(words: Iterable[Word]) -> Word:
-    words = list(words)
-    return Word(" ".join(word.text for word in words), static=all(word.static for word in words))
 
 
 # ---------------------------------------------------------------------------------------- those with a way of their own
@@ -179,7 +174,7 @@ def _source(words: Sequence[Word], stdin: Word | None) -> Iterator[Inner]:
 def _eval(words: Sequence[Word], _: Word | None) -> Iterator[Inner]:
     rest = words[2:] if len(words) > 1 and words[1].text == "--" else words[1:]
     if rest:
-        yield Script(_joined(rest))
+        yield Script(joined(rest))
 
 
 def _trap(words: Sequence[Word], _: Word | None) -> Iterator[Inner]:
@@ -204,14 +199,18 @@ def _coproc(words: Sequence[Word], _: Word | None) -> Iterator[Inner]:
 
 
 def _run_as(words: Sequence[Word], _: Word | None) -> Iterator[Inner]:
-    """`su` and `runuser` find their options anywhere."""
+    """`su` and `runuser` find their options anywhere, and hand on the rest to a shell, or to what is named as one."""
     options, operands = read(words, _RUN_AS, mixed=True)
-    if text := value_of(options, "-c", "--command", "--session-command"):
+    shell = value_of(options, "-s", "--shell")
+    text = value_of(options, "-c", "--command", "--session-command")
+    if text is not None:
         yield Script(text)
-    elif has(options, "-u", "--user"):
+    if has(options, "-u", "--user"):
         yield Tail(tuple(operands))
-    else:
-        yield from (Script(operands[at + 1]) for at, word in enumerate(operands[:-1]) if word.text == "-c")
+    elif shell is not None:
+        given = operands[1:] if operands[:1] != [Word("-")] else operands[2:]
+        yield Tail((shell, *([Word("-c"), text] if text is not None else []), *given))
+    yield from (Script(operands[at + 1]) for at, word in enumerate(operands[:-1]) if word.text == "-c")
 
 
 def _with_script_option(words: Sequence[Word], stdin: Word | None) -> Iterator[Inner]:
@@ -237,7 +236,7 @@ def _make(words: Sequence[Word], stdin: Word | None) -> Iterator[Inner]:
 def _watch(words: Sequence[Word], _: Word | None) -> Iterator[Inner]:
     _options, operands = read(words, Options("nq", ("--interval", "--equexit")))
     if operands:
-        yield Script(_joined(operands))
+        yield Script(joined(operands))
 
 
 _SSH = Options("BbcDEeFIiJLlmOoPpQRSWw")
@@ -247,7 +246,7 @@ def _ssh(words: Sequence[Word], _: Word | None) -> Iterator[Inner]:
     _options, operands = read(words, _SSH)
     _more, rest = read(operands, _SSH)
     if rest:
-        yield Script(_joined(rest))
+        yield Script(joined(rest))
 
 
 _XARGS = Options(
@@ -267,14 +266,17 @@ def _items(text: str, options: Sequence[Option]) -> list[str]:
 
 
 def _xargs(words: Sequence[Word], stdin: Word | None) -> Iterator[Inner]:
-    """What it reads becomes words; what cannot be known of it is left out."""
+    """What it reads becomes words. Of what cannot be known, it is known that there are some."""
     options, operands = read(words, _XARGS)
     if not operands:
         return
     if file := value_of(options, "-a", "--arg-file"):
         stdin = Word(file.text if file.prints is None else file.prints, static=file.prints is not None)
     given = [Word(text) for text in _items(stdin.text, options)] if stdin is not None and stdin.static else []
-    unknown = [] if stdin is None or stdin.static or stdin.paths else [Word(stdin.text, False, origin=stdin.origin)]
+    if stdin is None:
+        unknown = [_UNKNOWN]
+    else:
+        unknown = [] if stdin.static or stdin.paths else [Word(stdin.text, False, origin=stdin.origin)]
     mark = value_of(options, "-I", "--replace") or (Word("{}") if has(options, "-i", "--replace") else None)
     paths = [Word(path, static=False, glob=path) for path in (stdin.paths if stdin is not None else ())]
     if mark is None:
@@ -286,12 +288,15 @@ def _xargs(words: Sequence[Word], stdin: Word | None) -> Iterator[Inner]:
         yield Tail(tuple(word if mark.text in one.text else one for one in operands))
     for path in paths:
         yield Tail(tuple(path if word.text == mark.text else word for word in operands))
-    lines = stdin.text.splitlines()[:_MOST] if stdin is not None and stdin.static else [mark.text]
-    for line in lines:
+    lines = stdin.text.splitlines() if stdin is not None and stdin.static else [mark.text]
+    for line in lines[:_MOST]:
         yield Tail(tuple(Word(word.text.replace(mark.text, line), word.static) for word in operands))
+    if len(lines) > _MOST:
+        yield ANY_COMMAND
 
 
-_MOST = 16
+_UNKNOWN = Word("…", static=False)
+_MOST = 64
 """Lines and arguments for which a command is repeated, that are looked at."""
 _PARALLEL = Options(
     "jJSaINnLPsCdE", ("--jobs", "--sshlogin", "--arg-file", "--colsep", "--joblog", "--results", "--delay")
@@ -303,9 +308,12 @@ def _parallel(words: Sequence[Word], stdin: Word | None) -> Iterator[Inner]:
     texts = [word.text for word in operands]
     marks = [at for at, text in enumerate(texts) if re.fullmatch(r"::::?\+?", text)]
     end = marks[0] if marks else len(texts)
-    template = _joined(operands[:end])
+    template = joined(operands[:end])
     lines = stdin.text.splitlines() if stdin is not None and stdin.static else []
-    for given in [*texts[end + 1 :], *lines][:_MOST] or [""]:
+    each = [*texts[end + 1 :], *lines]
+    if len(each) > _MOST:
+        yield ANY_COMMAND
+    for given in each[:_MOST] or [""]:
         text = template.text.replace("{}", given) if "{}" in template.text else f"{template.text} {given}".strip()
         if text:
             yield Script(Word(text, template.static))
@@ -316,7 +324,12 @@ def _find(words: Sequence[Word], _: Word | None) -> Iterator[Inner]:
     named = found_name(words)
     for at, text in enumerate(texts):
         if text in ("-exec", "-execdir", "-ok", "-okdir"):
-            end = next((stop for stop in range(at, len(texts)) if texts[stop] in (";", "+")), len(texts))
+            ends = (
+                stop
+                for stop in range(at + 1, len(texts))
+                if texts[stop] == ";" or texts[stop - 1 : stop + 1] == ["{}", "+"]
+            )
+            end = next(ends, len(texts))
             run = words[at + 1 : end]
             for place in found(words):
                 yield Tail(tuple(place if word.text == "{}" else word for word in run))
@@ -324,38 +337,17 @@ def _find(words: Sequence[Word], _: Word | None) -> Iterator[Inner]:
                 yield Tail((Word(named.text, glob=named.text), *run[1:]))
 
 
-GIT = Options(
-    "Cc", ("--git-dir", "--work-tree", "--namespace", "--exec-path", "--super-prefix", "--config-env", "--attr-source")
-)
-_GIT_RUNS = re.compile(
-    r"(?:core\.(?:editor|pager|sshcommand|fsmonitor|askpass|gitproxy)|sequence\.editor|pager\.\w+|diff\.external"
-    r"|(?:difftool|mergetool|filter|diff|merge)\.[^=]+\.\w+|credential\.[^=]*helper|gpg\.[^=]*program)=!?(.*)",
-    re.DOTALL | re.IGNORECASE,
-)
-"""Settings whose value is a command."""
+def _fd(words: Sequence[Word], _stdin: Word | None) -> Iterator[Inner]:
+    for at, word in enumerate(words[1:], 1):
+        name, _, value = word.text.partition("=")
+        if len(name) > 3 and "--exec-batch".startswith(name):
+            yield Tail((*([Word(value)] if value else []), *words[at + 1 :]))
+        elif word.text[:2] in ("-x", "-X"):
+            yield Tail((*([Word(word.text[2:])] if word.text[2:] else []), *words[at + 1 :]))
 
 
 def _git(words: Sequence[Word], _: Word | None) -> Iterator[Inner]:
-    """Without the options in front of the subcommand; and what subcommands and aliases run."""
-    options, operands = read(words, GIT)
-    if options and operands:
-        yield Tail((words[0], *operands))
-    texts = [word.text for word in operands]
-    for option in options:
-        alias = re.fullmatch(r"alias\.([^=]+)=(.*)", option.value.text if option.value else "", re.DOTALL)
-        if alias and alias[2].startswith("!"):
-            yield Script(Word(alias[2][1:]))
-        elif runs := _GIT_RUNS.fullmatch(option.value.text if option.value else ""):
-            yield Script(Word(runs[1]))
-        elif alias and texts[:1] == [alias[1]]:
-            yield Tail((words[0], *map(Word, alias[2].split()), *operands[1:]))
-    if texts[:2] == ["submodule", "foreach"]:
-        yield Script(_joined(word for word in operands[2:] if word.text not in ("--recursive", "--quiet")))
-    elif texts[:2] == ["bisect", "run"]:
-        yield Tail(tuple(operands[2:]))
-    elif texts[:1] == ["rebase"]:
-        given, _rest = read(operands, Options("xs", ("--exec", "--onto", "--strategy")), mixed=True)
-        yield from (Script(option.value) for option in given if option.name in ("-x", "--exec") and option.value)
+    yield from git_runs(words)
 
 
 _SPECIAL: Mapping[str, Callable[[Sequence[Word], Word | None], Iterator[Inner]]] = {
@@ -365,6 +357,8 @@ _SPECIAL: Mapping[str, Callable[[Sequence[Word], Word | None], Iterator[Inner]]]
     "batch": _stdin,
     "coproc": _coproc,
     "eval": _eval,
+    "fd": _fd,
+    "fdfind": _fd,
     "find": _find,
     "git": _git,
     "make": _make,
@@ -378,5 +372,5 @@ _SPECIAL: Mapping[str, Callable[[Sequence[Word], Word | None], Iterator[Inner]]]
     "watch": _watch,
     "xargs": _xargs,
 }
-RUN_OTHERS = SHELLS | (frozenset(_SPECIAL) - {"git", "make"}) | frozenset(_PREFIXES) | EVERYWHERE
+RUN_OTHERS = SHELLS | (frozenset(_SPECIAL) - {"git", "make"}) | frozenset(PREFIXES) | EVERYWHERE
 """Commands whose arguments are commands."""

@@ -6,18 +6,21 @@ from posixpath import basename, dirname
 
 from msgspec import Struct
 
+from wave_agent.shell.carriers import unbundled
 from wave_agent.shell.git import git_targets
-from wave_agent.shell.options import Option, Options, has, read, value_of
+from wave_agent.shell.options import Option, Options, has, read, says, value_of, values_of
+from wave_agent.shell.readers import named
 from wave_agent.shell.searches import found
 from wave_agent.shell.targets import Target
 from wave_agent.shell.values import Reach, Word
 
 
 def targets(words: Sequence[Word]) -> Iterator[Target]:
-    """What this command visibly writes to."""
-    writer = WRITERS.get(words[0].text) if words else None
-    if writer is not None:
-        yield from writer(words)
+    """What this command visibly writes to; of a command that is not known, whatever is handed to it."""
+    if not words:
+        return
+    writer = WRITERS.get(words[0].text)
+    yield from named(words) if writer is None else writer(words)
 
 
 # ---------------------------------------------------------------------------------------------- every operand is a path
@@ -51,13 +54,13 @@ class _Each(Struct, frozen=True):
         yield from (Target(word, reach) for word in operands[skip:])
 
 
-_SED = Options("efl", ("--expression", "--file", "--line-length"))
+_SED = Options("efl", ("--expression", "--file", "--line-length"), attached="i")
 _EDITOR = Options("cSuUiTtwW", ("--cmd",))
 
 
 # ---------------------------------------------------------------------------------------------- the last operand is one
 
-_COPY = Options("tSmogZ", ("--target-directory", "--suffix", "--mode", "--owner", "--group"))
+_COPY = Options("tSmog", ("--target-directory", "--suffix", "--mode", "--owner", "--group"))
 
 
 class _Into(Struct, frozen=True):
@@ -109,14 +112,34 @@ def _copy(words: Sequence[Word]) -> Iterator[Target]:
         yield from _link(words)
 
 
+_RSYNC_FILES = (
+    "--log-file",
+    "--write-batch",
+    "--only-write-batch",
+    "--backup-dir",
+    "--partial-dir",
+    "--temp-dir",
+    "-T",
+)
+_RSYNC = Options(
+    "eTfBM", (*_RSYNC_FILES, "--rsh", "--exclude", "--include", "--filter", "--files-from", "--rsync-path")
+)
+
+
+def _install(words: Sequence[Word]) -> Iterator[Target]:
+    options, operands = read(words, _COPY, mixed=True)
+    yield from map(Target, operands) if has(options, "-d", "--directory") else _Into()(words)
+
+
 def _rsync(words: Sequence[Word]) -> Iterator[Target]:
-    _, operands = read(
-        words, Options("eTfB", ("--rsh", "--exclude", "--include", "--filter", "--files-from")), mixed=True
-    )
+    options, operands = read(words, _RSYNC, mixed=True)
+    yield from (Target(value, Reach.INSIDE) for value in values_of(options, *_RSYNC_FILES))
     if len(operands) > 1:
         names = tuple(basename(word.pattern) for word in operands[:-1] if not word.text.endswith("/"))
-        yield Target(operands[-1], Reach.INSIDE)
+        yield Target(operands[-1], Reach.TREE if has(options, "--delete", "--delete-after") else Reach.INSIDE)
         yield Target(operands[-1], Reach.TREE, names or ("*",))
+    if has(options, "--remove-source-files"):
+        yield from (Target(word, Reach.TREE) for word in operands[:-1])
 
 
 def _secure_copy(words: Sequence[Word]) -> Iterator[Target]:
@@ -135,28 +158,47 @@ def _second(words: Sequence[Word]) -> Iterator[Target]:
 
 
 class _Option(Struct, frozen=True):
-    """The value of an option, however it is attached: `-o FILE`, `-oFILE`, `--output=FILE`."""
+    """The value of an option, however it is attached: `-o FILE`, `-uoFILE`, `--output=FILE`, `--out FILE`."""
 
     names: tuple[str, ...]
+    values: str = ""
+    """Letters of other options with a value."""
     prefix: bool = False
     """The names of the files only begin with it."""
 
     def __call__(self, words: Sequence[Word]) -> Iterator[Target]:
-        for at, word in enumerate(words[1:], 1):
-            for name in self.names:
-                if word.text == name:
-                    yield from map(self._target, words[at + 1 : at + 2])
-                elif word.text.startswith(name) and (len(name) == 2 or word.text[len(name)] == "="):
-                    yield self._target(_after(word, len(name)))
+        letters = "".join(name[1] for name in self.names if len(name) == 2)
+        longs = tuple(name for name in self.names if len(name) > 2)
+        options, _ = read(words, Options(letters + self.values, longs), mixed=True)
+        yield from map(self._target, values_of(options, *self.names))
 
     def _target(self, word: Word) -> Target:
         return Target(Word(word.text, word.static, f"{word.pattern}*")) if self.prefix else Target(word)
 
 
-def _after(word: Word, length: int) -> Word:
-    """What is attached to an option."""
-    cut = length + (word.text[length : length + 1] == "=")
-    return Word(word.text[cut:], word.static, word.glob and word.glob[cut:])
+class _OneDash(Struct, frozen=True):
+    """The same, for long options with one dash."""
+
+    names: tuple[str, ...]
+
+    def __call__(self, words: Sequence[Word]) -> Iterator[Target]:
+        for at, word in enumerate(words[1:], 1):
+            name, equals, value = word.text.partition("=")
+            if name in self.names:
+                yield from map(Target, [Word(value, word.static)] if equals else words[at + 1 : at + 2])
+
+
+_LOGS = ("-O", "-I", "-B", "-T", "--log-out", "--log-in", "--log-io", "--log-timing")
+
+
+def _typescript(words: Sequence[Word]) -> Iterator[Target]:
+    options, operands = read(words, Options("cEIOBTmo", (*_LOGS[4:], "--command", "--echo")), mixed=True)
+    yield from map(Target, (*operands, *values_of(options, *_LOGS)))
+
+
+def _compiler(words: Sequence[Word]) -> Iterator[Target]:
+    yield from _Option(("-o",), "ILlDxU")(words)
+    yield from _OneDash(("-MF", "-MJ", "-dumpdir", "-dumpbase", "-aux-info", "--serialize-diagnostics"))(words)
 
 
 def _split(words: Sequence[Word]) -> Iterator[Target]:
@@ -168,12 +210,18 @@ def _sed(words: Sequence[Word]) -> Iterator[Target]:
     """Its files, if they are changed in place; and those that its script writes to."""
     yield from _Each(_SED, only=("-i", "--in-place"))(words)
     options, operands = read(words, _SED, mixed=True)
-    given = [option.value for option in options if option.name in ("-e", "--expression") and option.value]
-    for script in given or operands[:1]:
-        yield from (Target(Word(file.strip(), script.static)) for file in _SED_WRITES.findall(script.text))
+    for script in values_of(options, "-e", "--expression") or operands[:1]:
+        yield from (Target(Word(file, script.static)) for file in _SED_WRITES.findall(script.text)[:_MOST_IN_SCRIPT])
 
 
-_SED_WRITES = re.compile(r"[wW][ \t]+([^\n]+)")
+_SED_WRITES = re.compile(r"(?=[wW][ \t]*([^\n;}]*[^\s;}]))")
+_MOST_IN_SCRIPT = 100
+
+
+def _in_place(words: Sequence[Word]) -> Iterator[Target]:
+    """Files that are changed by `-i`; without it, what the code does is not known."""
+    files = list(_Each(Options("eEIMmFrC", attached="i0l"), only=("-i",))(words))
+    yield from files or named(words)
 
 
 def _editor(words: Sequence[Word]) -> Iterator[Target]:
@@ -194,9 +242,9 @@ def _history(words: Sequence[Word]) -> Iterator[Target]:
 def _compress(words: Sequence[Word]) -> Iterator[Target]:
     """The file is replaced by another one of almost the same name."""
     options, operands = read(words, Options("STb", ("--suffix", "--threads")), mixed=True)
-    if not has(options, "-c", "-t", "-l", "--stdout", "--to-stdout", "--test", "--list"):
+    if not says(options, "-c", "-t", "-l", "--stdout", "--to-stdout", "--test", "--list"):
         for word in operands:
-            yield Target(word)
+            yield Target(word, Reach.TREE)
             yield Target(Word(re.sub(r"\.(?:gz|xz|bz2|zst|lzma|Z)$", "", word.text), word.static))
 
 
@@ -206,47 +254,71 @@ def _dd(words: Sequence[Word]) -> Iterator[Target]:
             yield Target(Word(word.text[3:], word.static, word.glob and word.glob[3:]))
 
 
+_TAR = Options(
+    "fCTXbgHKLNVIF",
+    (
+        *("--file", "--directory", "--files-from", "--exclude-from", "--exclude", "--transform", "--strip-components"),
+        *("--listed-incremental", "--index-file", "--use-compress-program", "--to-command", "--checkpoint-action"),
+    ),
+)
+
+
 def _tar(words: Sequence[Word]) -> Iterator[Target]:
     """The files in an archive are not to be seen, the directory is; so is the archive that is written."""
-    listed = list(words)
-    if len(listed) > 1 and re.fullmatch("[A-Za-z]+", listed[1].text):
-        listed[1] = Word(f"-{listed[1].text}")  # the old way: `tar xf a.tar`
-    options, operands = read(listed, Options("fCTXbgHKLNV", ("--file", "--directory")), mixed=True)
+    options, operands = read(unbundled(words, _TAR), _TAR, mixed=True)
+    below = value_of(options, "-C", "--directory")
     if has(options, "-x", "--extract", "--get"):
-        below = value_of(options, "-C", "--directory")
         yield Target(below or Word("."), Reach.INSIDE)
         yield from (Target(word, Reach.TREE, below=below) for word in operands)
-    elif has(options, "-c", "-r", "-u", "--create", "--append") and (archive := value_of(options, "-f", "--file")):
-        yield Target(archive)
+    elif has(options, "-c", "-r", "-u", "-A", "--create", "--append", "--update", "--concatenate", "--delete"):
+        yield from map(Target, values_of(options, "-f", "--file"))
+    if has(options, "--remove-files"):
+        yield from (Target(word, Reach.TREE, below=below) for word in operands)
+    yield from map(Target, values_of(options, "-g", "--listed-incremental", "--index-file"))
+
+
+def _zip(words: Sequence[Word]) -> Iterator[Target]:
+    options, operands = read(words, Options("bntPsx", ("--out", "--password", "--suffixes")), mixed=True)
+    yield from map(Target, (*operands[:1], *values_of(options, "--out")))
+    if has(options, "-m", "--move"):
+        yield from (Target(word, Reach.TREE) for word in operands[1:])
 
 
 def _unzip(words: Sequence[Word]) -> Iterator[Target]:
     options, _operands = read(words, Options("dPx"), mixed=True)
-    if not has(options, "-l", "-t", "-p", "-Z"):
+    if not says(options, "-l", "-t", "-p", "-Z"):
         yield Target(value_of(options, "-d") or Word("."), Reach.INSIDE)
 
 
+_CURL_FILES = (
+    *("-o", "--output", "-c", "--cookie-jar", "-D", "--dump-header", "--trace", "--trace-ascii", "--stderr"),
+    *("--libcurl", "--etag-save", "--hsts", "--alt-svc"),
+)
 _CURL = Options(
-    "AbCcdDeEFhHKmoPQrTtuUwxXYyz", ("--output", "--output-dir", "--header", "--data", "--request", "--user")
+    "AbCcdDeEFhHKmoPQrTtuUwxXYyz",
+    (*_CURL_FILES, "--output-dir", "--header", "--data", "--request", "--user", "--max-time", "--retry", "--url"),
 )
 
 
 def _curl(words: Sequence[Word]) -> Iterator[Target]:
     options, operands = read(words, _CURL, mixed=True)
     below = value_of(options, "--output-dir")
-    for option in options:
-        if option.name in ("-o", "--output", "-c", "--cookie-jar", "-D", "--dump-header") and option.value:
-            yield Target(option.value, below=below)
+    yield from (Target(value, below=below) for value in values_of(options, *_CURL_FILES))
     if has(options, "-O", "--remote-name", "--remote-name-all"):
         yield from (Target(_last_part(word), below=below) for word in operands)
 
 
+_WGET_FILES = (
+    *("-O", "--output-document", "-o", "--output-file", "-a", "--append-output", "--save-cookies", "--rejected-log"),
+    *("--warc-file", "--hsts-file"),
+)
+_WGET = Options("oOaPieBtTwQUl", (*_WGET_FILES, "--directory-prefix", "--header", "--tries", "--timeout"))
+
+
 def _wget(words: Sequence[Word]) -> Iterator[Target]:
-    options, operands = read(words, Options("oOaPieBtTwQUl", ("--output-document", "--directory-prefix")), mixed=True)
+    options, operands = read(words, _WGET, mixed=True)
     below = value_of(options, "-P", "--directory-prefix")
-    for option in options:
-        if option.name in ("-O", "--output-document", "-o", "--output-file", "-a") and option.value:
-            yield Target(option.value)
+    yield from map(Target, values_of(options, *_WGET_FILES))
     yield from (Target(_last_part(word), below=below) for word in operands)
 
 
@@ -277,42 +349,44 @@ WRITERS: Mapping[str, Callable[[Sequence[Word]], Iterator[Target]]] = {
     **dict.fromkeys(("tee", "touch", "rmdir", "unlink", "mkdir", "mkfifo", "sponge"), _Each(Options("rdmtA"))),
     "truncate": _Each(Options("rs", ("--size", "--reference"))),
     "shred": _Each(Options("ns", ("--iterations", "--size"))),
-    "rm": _Each(reach=Reach.TREE),
+    **dict.fromkeys(("rm", "rimraf", "trash", "trash-put"), _Each(reach=Reach.TREE)),
     "chmod": _mode,
     "chown": _Each(skip=1, reach=Reach.TREE, unless=("--reference",)),
     "chgrp": _Each(skip=1, reach=Reach.TREE, unless=("--reference",)),
-    "chattr": _Each(skip=1),
-    "setfacl": _Each(Options("mxMX")),
+    "chattr": _Each(skip=1, reach=Reach.TREE),
+    "setfacl": _Each(Options("mxMX"), reach=Reach.TREE),
     "cp": _copy,
     "scp": _secure_copy,
-    "install": _Into(),
+    "install": _install,
     "mv": _Into(Reach.TREE, moves=True),
     "ln": _link,
     "rsync": _rsync,
     "dd": _dd,
     "sed": _sed,
-    "sort": _Option(("-o", "--output")),
+    "sort": _Option(("-o", "--output"), "kStT"),
     "uniq": _second,
     "split": _split,
-    "csplit": _Option(("-f", "--prefix"), prefix=True),
+    "csplit": _Option(("-f", "--prefix"), "bn", prefix=True),
     **dict.fromkeys(
         ("gzip", "gunzip", "xz", "unxz", "bzip2", "bunzip2", "zstd", "unzstd", "lzma", "uncompress", "compress"),
         _compress,
     ),
-    "script": _Each(Options("cEIOBTmo", ("--command", "--echo"))),
-    **dict.fromkeys(("cc", "gcc", "g++", "c++", "clang", "clang++", "ld", "as", "go", "rustc"), _Option(("-o",))),
-    **dict.fromkeys(("pandoc", "jq", "dot", "protoc", "objcopy"), _Option(("-o", "--output"))),
-    "openssl": _Option(("-out", "-keyout")),
-    "ssh-keygen": _Option(("-f",)),
+    "script": _typescript,
+    **dict.fromkeys(("cc", "gcc", "g++", "c++", "clang", "clang++", "ld", "as", "rustc"), _compiler),
+    "go": _OneDash(("-o", "-coverprofile", "-cpuprofile", "-memprofile", "-outputdir")),
+    **dict.fromkeys(("pandoc", "dot"), _Option(("-o", "--output"), "ftTGNEK")),
+    "openssl": _OneDash(("-out", "-keyout")),
+    "ssh-keygen": _Option(("-f",), "tbCNPIVnOsSDrRaE"),
     "history": _history,
-    "perl": _Each(Options("eEIMmF"), only=("-i",)),
-    "ruby": _Each(Options("eIr"), only=("-i",)),
+    "perl": _in_place,
+    "ruby": _in_place,
     **dict.fromkeys(("ed", "nano", "emacs"), _Each(_EDITOR)),
     **dict.fromkeys(("ex", "vi", "vim", "nvim"), _editor),
     "patch": _patch,
     "tar": _tar,
     "bsdtar": _tar,
     "unzip": _unzip,
+    "zip": _zip,
     "curl": _curl,
     "wget": _wget,
     "find": _find,

@@ -1,0 +1,42 @@
+"""What a command runs besides itself."""
+
+from collections.abc import Iterable
+from typing import TypeAlias
+
+from msgspec import Struct
+
+from wave_agent.shell.values import UNSEEN, Word
+
+
+class Tail(Struct, frozen=True):
+    """Words that are run as a command."""
+
+    words: tuple[Word, ...]
+    directory: Word | None = None
+    """Where, if not where the command itself is run."""
+    assignments: tuple[Word, ...] = ()
+
+
+class Script(Struct, frozen=True):
+    """Text that a shell reads."""
+
+    text: Word
+    arguments: tuple[Word, ...] = ()
+    """`$0`, `$1` and so on."""
+
+
+class Code(Struct, frozen=True):
+    """Text in another language. It is not read, only searched: for the words of a rule, and for protected paths."""
+
+    text: Word
+
+
+Inner: TypeAlias = Tail | Script | Code
+
+ANY_COMMAND = Tail((UNSEEN,))
+"""Something is run, and the line does not say what."""
+
+
+def joined(words: Iterable[Word]) -> Word:
+    words = list(words)
+    return Word(" ".join(word.text for word in words), static=all(word.static for word in words))
