@@ -54,7 +54,7 @@ class Attempt:
         call = {"command": data["line"]} if "line" in data else data.get("input")
         return cls(
             tool=data.get("tool", "Bash"),
-            arguments=data.get("arguments") or json.dumps(call),
+            arguments=data["arguments"] if "arguments" in data else json.dumps(call),
             line=data.get("line"),
             before=tuple(cls.parse(one) for one in data.get("before", ())),
             needs=tuple(data.get("needs", ())),
