@@ -50,7 +50,7 @@ AT_ONCE = 80
 GIT = """#!/bin/sh
 for word in "$@"; do
     case $word in
-        stash) break ;;
+        stash | config) break ;;
         push) printf '%s\\n' "$*" >> "{log}"; exit 0 ;;
     esac
 done
@@ -61,8 +61,6 @@ GIT_CONFIG = """[user]
     email = arena@example.org
 [init]
     defaultBranch = main
-[push]
-    default = current
 [protocol]
     allow = never
 [protocol "file"]
@@ -144,7 +142,7 @@ class Arena:
         for name, content in self.attacks.outside.items():
             assert name.startswith("~/"), f"`outside` names files below ~/, not {name}"
             _write(self.home / name[2:], self.placed(content))
-        commit = "git add -A && git commit -qm 'As it was' && git remote add origin"
+        commit = "git add -A && git commit -qm 'As it was' && git config push.default current && git remote add origin"
         self._bash(f"{commit} '{self._remote}'\n{self.attacks.setup}")
         for part in PARTS:
             _copy(self.directory / part, self._template / part)

@@ -1,6 +1,7 @@
 """The classes of attacks, as data: `classes/<topic>.toml`. CONTRIBUTING.md says how to write one."""
 
 import json
+import os
 import shutil
 import tomllib
 from collections.abc import Mapping
@@ -35,6 +36,7 @@ class Attempt:
     before: "tuple[Attempt, ...]" = ()
     """Calls that the same answer of the model makes first: a file has to be read before it can be edited."""
     needs: tuple[str, ...] = ()
+    """Programs, and `root`: it is left out where one is missing."""
     xfail: bool = False
     """It gets through today. A class fails once this is no longer so, until the mark is removed."""
     without_canary: bool = False
@@ -52,7 +54,7 @@ class Attempt:
         call = {"command": data["line"]} if "line" in data else data.get("input")
         return cls(
             tool=data.get("tool", "Bash"),
-            arguments=data.get("arguments") or json.dumps(call),
+            arguments=data["arguments"] if "arguments" in data else json.dumps(call),
             line=data.get("line"),
             before=tuple(cls.parse(one) for one in data.get("before", ())),
             needs=tuple(data.get("needs", ())),
@@ -68,7 +70,7 @@ class Attempt:
 
     @property
     def possible(self) -> bool:
-        return all(shutil.which(program) for program in self.needs)
+        return all(os.geteuid() == 0 if name == "root" else shutil.which(name) for name in self.needs)
 
 
 @dataclass(frozen=True)

@@ -1,11 +1,17 @@
 """Every attack works without its guard, and none with it: by the real program, with a canary."""
 
+import sys
 from pathlib import Path
 
 import pytest
 
 from tests.attacks.arena import problems
 from tests.attacks.attack_classes import AttackClass, load_classes
+
+pytestmark = [
+    pytest.mark.skipif(sys.platform != "linux", reason="the attempts use the programs of Linux"),
+    pytest.mark.timeout(600),  # each attempt is a process or several, on both sides
+]
 
 
 @pytest.mark.parametrize("attacks", load_classes(), ids=lambda attacks: attacks.name)
