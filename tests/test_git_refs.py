@@ -62,6 +62,23 @@ def test_what_the_ref_holds_runs_and_nothing_is_stored(repository: Repository) -
     assert not repository.home.exists()
 
 
+def test_hooks_for_other_agents_are_missed_only_where_they_count(repository: Repository) -> None:
+    (repository.project / ".claude").mkdir()
+    entry = {"type": "command", "command": "true"}
+    foreign = {"hooks": {"Stop": [{"hooks": [entry]}]}, "permissions": {"deny": ["Bash(rm:*)"]}}
+    (repository.project / ".claude" / "settings.json").write_text(json.dumps(foreign))
+    repository.commit()
+    git(repository.root, "update-ref", "refs/remotes/origin/main", "HEAD")
+    assert len(merge_settings(repository.gather().sources).hooks.hooks) == 1
+    repository.settings({**SETTINGS, "compat": {"claude": True}})
+    repository.commit()
+    git(repository.root, "update-ref", "refs/remotes/origin/main", "HEAD")
+    assert len(merge_settings(repository.gather().sources).hooks.hooks) == 2
+    repository.settings(SETTINGS)
+    with pytest.raises(SettingsError, match=r"switched off:\n  Stop: true\n  the rule deny Bash\(rm:\*\)"):
+        repository.gather()
+
+
 @pytest.mark.parametrize("committed", [True, False])
 @pytest.mark.parametrize("attack", ["script", "definition", "another hook", "run bit"])
 def test_what_a_branch_changes_does_not(repository: Repository, attack: str, committed: bool) -> None:

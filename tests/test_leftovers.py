@@ -148,7 +148,9 @@ async def test_a_run_is_noted_before_it_starts_and_when_it_has_ended(tmp_path: P
     job = HookJob(command=f"cat {run_file(home)}; echo $$", env=dict(os.environ), cwd=str(tmp_path), timeout=60)
     result = await ProcessRunner(ledger=leftovers.entry).run(job)
     header, begun, *_, pid = result.stdout.splitlines()
-    assert json.loads(header) == {"pid": os.getpid(), "transcript": str(tmp_path / f"{SESSION}.jsonl")}
+    facts = json.loads(header)
+    assert (facts["pid"], facts["transcript"]) == (os.getpid(), str(tmp_path / f"{SESSION}.jsonl"))
+    assert (facts["project"], facts["unattended"]) == ("", True)
     assert begun.startswith("?1 ")
     _, _, running, ended = run_file(home).read_text().splitlines()
     assert running.split()[:2] == ["+1", pid]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from wave_agent import Agent, NoticeBlock, SettingsError, UntrustedHooksError
-from wave_agent.project import Project
+from wave_agent.project import Project, branch_of
 from wave_agent.rules import parse_rule
 from wave_agent.settings import merge_settings
 from wave_agent.sources import Choice, Gathered, gather_settings, project_settings
@@ -43,6 +43,11 @@ class Checkout:
         sources = project_settings(self.home, Project.at(str(self.project)))
         found = candidates(sources, str(self.project), file_digest)
         TrustStore(self.home).trust(str(self.project), record_of(sources, str(self.project), found))
+
+    def alarms(self) -> tuple[str, ...]:
+        with pytest.raises(UntrustedHooksError) as told:
+            self.gather()
+        return told.value.alarms
 
     def doubts(self) -> str:
         with pytest.raises(UntrustedHooksError) as told:
@@ -150,15 +155,178 @@ def test_a_file_that_was_not_there_and_appears_asks_again(checkout: Checkout) ->
     assert "late.sh" in checkout.doubts()
 
 
-def test_a_trusted_hook_that_is_gone_is_told(checkout: Checkout) -> None:
+GONE = "gone or switched off: PreToolUse: ./.wave/hooks/guard.sh"
+
+
+def test_a_trusted_hook_that_is_gone_stops_the_start_until_somebody_agrees(checkout: Checkout) -> None:
     checkout.trust()
     checkout.settings({"hooks": {"PreToolUse": [{"matcher": "Bash", "hooks": [checkout.guard(enabled=False)]}]}})
-    told = "A hook that you trusted is not here any more, or switched off: PreToolUse: ./.wave/hooks/guard.sh"
-    assert checkout.gather().notices == (told,)
+    assert checkout.alarms() == (GONE,)
     (checkout.project / ".wave" / "settings.json").unlink()
-    assert checkout.gather().notices == (told,)
+    assert checkout.alarms() == (GONE,)
     assert checkout.gather(project_hooks=False).notices == ()
     assert checkout.gather(layers=[]).notices == ()
+    agreed = checkout.gather(trust=True).notices
+    assert agreed == (f"Trusted for this run alone, though not as you left it: {GONE}",)
+    assert checkout.alarms() == (GONE,)
+    checkout.trust()
+    assert checkout.gather().notices == ()
+
+
+def test_so_does_a_rule_that_restricts(checkout: Checkout) -> None:
+    hooks = {"PreToolUse": [{"matcher": "Bash", "hooks": [checkout.guard()]}]}
+    checkout.settings({"hooks": hooks, "permissions": {"deny": ["Bash(rm:*)"], "ask": ["Write", "Edit"]}})
+    checkout.trust()
+    checkout.settings({"hooks": hooks, "permissions": {"deny": ["Write"]}})
+    checkout.settings({"permissions": {"ask": ["Edit"]}}, "settings.local.json")  # moved, and made stricter: both hold
+    assert checkout.alarms() == ("gone or switched off: the rule deny Bash(rm:*)",)
+
+
+@pytest.mark.parametrize("permissions", [5, {"deny": 5}, {"deny": [5, None]}])
+def test_rules_that_cannot_be_read_are_not_remembered(checkout: Checkout, permissions: Any) -> None:
+    checkout.settings({"permissions": permissions})
+    checkout.trust()
+    assert TrustStore(checkout.home).read(str(checkout.project)).rules == {}
+
+
+def test_a_function_that_takes_hooks_alone_cannot_agree_to_what_is_gone(checkout: Checkout) -> None:
+    checkout.trust()
+    (checkout.project / ".wave" / "settings.json").unlink()
+    with pytest.raises(UntrustedHooksError) as told:
+        checkout.gather(trust=lambda hooks: True)  # noqa: ARG005
+    assert (told.value.hooks, told.value.alarms) == ((), (GONE,))
+    asked: list[Any] = []
+
+    def look(hooks: Any, alarms: Any) -> bool:
+        asked.append((list(hooks), list(alarms)))
+        return len(asked) > 1
+
+    with pytest.raises(UntrustedHooksError, match="not as you left it"):
+        checkout.gather(trust=look)
+    assert checkout.gather(trust=look).notices == ()
+    assert asked == [([], [GONE])] * 2
+
+
+def test_settings_that_are_gone_do_not_make_another_project_of_a_directory(checkout: Checkout) -> None:
+    from wave_agent.assembly import locate_project
+
+    (checkout.project.parent / ".git").mkdir()
+    (checkout.project.parent / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
+    checkout.trust()
+    shutil.rmtree(checkout.project / ".wave")
+    inside = checkout.project / "deep"
+    inside.mkdir()
+    found, home = locate_project(inside, {"WAVE_HOME": str(checkout.home)})
+    assert found.directory == str(checkout.project)
+    with pytest.raises(UntrustedHooksError) as told:
+        gather_settings(home, found)
+    assert told.value.alarms == (GONE,)
+
+
+def test_nor_do_settings_of_a_directory_above_it(checkout: Checkout) -> None:
+    from wave_agent.assembly import locate_project
+
+    above = checkout.project.parent
+    (above / ".git").mkdir()
+    (above / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
+    checkout.trust()
+    shutil.rmtree(checkout.project / ".wave")
+    (above / ".wave").mkdir()
+    (above / ".wave" / "settings.json").write_text("{}")
+    found, home = locate_project(checkout.project, {"WAVE_HOME": str(checkout.home)})
+    assert found.directory == str(above)
+    with pytest.raises(UntrustedHooksError) as told:
+        gather_settings(home, found)
+    assert told.value.alarms == (GONE,)
+    store = TrustStore(home)
+    store.trust(found.directory, Record(), found.inner)
+    assert gather_settings(home, found).notices == ()
+
+
+# ------------------------------------------------------------------------------------------------------------- branches
+
+
+def on_branch(checkout: Checkout, head: str) -> None:
+    (checkout.project / ".git").mkdir(exist_ok=True)
+    (checkout.project / ".git" / "HEAD").write_text(head)
+
+
+MAIN, OLD, NEW, COMMIT = "ref: refs/heads/main\n", "ref: refs/heads/old\n", "ref: refs/heads/new\n", "0123abcd" * 5
+
+
+def test_what_was_confirmed_on_a_branch_holds_there_and_nowhere_else(checkout: Checkout) -> None:
+    content = (checkout.project / ".wave" / "settings.json").read_text()
+    on_branch(checkout, MAIN)
+    checkout.trust()
+    on_branch(checkout, OLD)
+    checkout.settings({})
+    assert checkout.alarms() == (GONE,)
+    checkout.trust()
+    for _ in range(2):
+        assert checkout.gather().notices == ()
+        on_branch(checkout, MAIN)
+        assert checkout.alarms() == (GONE,)
+        (checkout.project / ".wave" / "settings.json").write_text(content)
+        assert checkout.gather().notices == ()
+        on_branch(checkout, OLD)
+        assert "new or changed" in checkout.doubts() or "not trusted yet" in checkout.doubts()
+        checkout.settings({})
+
+
+@pytest.mark.parametrize("head", [NEW, COMMIT, "", "ref: ../../x"])
+def test_a_branch_that_nobody_knows_is_compared_with_the_one_that_was_used_last(checkout: Checkout, head: str) -> None:
+    on_branch(checkout, MAIN)
+    checkout.trust()
+    content = (checkout.project / ".wave" / "settings.json").read_text()
+    on_branch(checkout, OLD)
+    checkout.settings({})
+    checkout.trust()
+    store = TrustStore(checkout.home)
+    on_branch(checkout, head)
+    assert checkout.gather().notices == ()  # used last was `old`, which has no guard
+    on_branch(checkout, MAIN)
+    (checkout.project / ".wave" / "settings.json").write_text(content)
+    assert store.use(str(checkout.project)).hooks
+    on_branch(checkout, head)
+    assert checkout.gather().notices == ()
+    checkout.settings({})
+    assert checkout.alarms() == (GONE,)
+
+
+def test_a_head_that_nobody_can_read_is_no_branch(checkout: Checkout) -> None:
+    on_branch(checkout, MAIN)
+    assert branch_of(str(checkout.project / ".wave")) == "main"
+    (checkout.project / ".git" / "HEAD").unlink()
+    os.mkfifo(checkout.project / ".git" / "HEAD")
+    assert branch_of(str(checkout.project)) == ""
+    (checkout.project / ".git" / "HEAD").unlink()
+    (checkout.project / ".git" / "HEAD").symlink_to("nowhere")
+    assert branch_of(str(checkout.project)) == ""
+
+
+def test_as_many_branches_as_are_needed_are_remembered_and_no_more(checkout: Checkout) -> None:
+    for number in range(105):
+        on_branch(checkout, f"ref: refs/heads/b{number}")
+        checkout.trust()
+    kept = list(TrustStore(checkout.home).read(str(checkout.project)).branches)
+    assert kept == [f"b{number}" for number in range(5, 105)]
+
+
+# ---------------------------------------------------------------------------------------------- trust that is in doubt
+
+
+def test_trust_in_doubt_has_to_be_confirmed_and_its_rules_do_not_count_meanwhile(checkout: Checkout) -> None:
+    store, project = TrustStore(checkout.home), str(checkout.project)
+    checkout.trust()
+    before = store.use(project)
+    assert store.look_back(project, before, "") == ""
+    store.remember_rule(project, "Bash")
+    assert store.look_back(project, before, "") == "trust in this project was changed while a session ran unattended"
+    assert len(checkout.alarms()) == 1
+    assert merge_settings(checkout.gather(project_hooks=False).sources).rules.allow == ()
+    assert merge_settings(checkout.gather(trust=True).sources).rules.allow == (parse_rule("Bash"),)
+    checkout.trust()
+    assert merge_settings(checkout.gather().sources).rules.allow == (parse_rule("Bash"),)
 
 
 @pytest.mark.parametrize(
@@ -312,16 +480,38 @@ async def test_a_script_that_changes_in_a_session_does_not_run_and_what_it_guard
     ]
 
 
-async def test_what_the_user_agrees_to_meanwhile_counts(checkout: Checkout) -> None:
+async def test_trust_that_is_given_anew_meanwhile_does_not_count_in_this_session(checkout: Checkout) -> None:
     checkout.trust()
 
     def agree() -> None:
-        checkout.script.write_text(GUARD + "# better\n")
+        checkout.script.write_text(GUARD + "# better, says whoever did this\n")
         checkout.trust()
 
-    agent, _ = await guarded(checkout, agree)
-    assert (checkout.project / "two.txt").exists()
-    assert [run.outcome for run in agent.hook_runs] == ["none", "none"]
+    agent, model = await guarded(checkout, agree)
+    assert "guard.sh has changed since it was trusted" in model.requests[2].messages[-1]["content"]
+    assert not (checkout.project / "two.txt").exists()
+    assert [run.outcome for run in agent.hook_runs] == ["none", "failure"]
+    assert checkout.alarms() == (
+        "trust in this project was changed while a session ran unattended: confirm it once more",
+    )
+
+
+async def test_what_a_person_accepts_in_the_session_counts_as_it_was_then(checkout: Checkout) -> None:
+    checkout.trust()
+    seen: list[Any] = []
+    async with await Agent.create(
+        workdir=checkout.project, model_client=ScriptedModel([]), permission_mode="bypassPermissions"
+    ) as agent:
+        trust, (hook,) = agent.project_trust, agent.settings.hooks.hooks
+        assert trust.changes() == {}
+        checkout.script.write_text(GUARD + "# better\n")
+        seen.append(trust.changes())
+        checkout.script.write_text("#!/bin/sh\nexit 0\n")  # while the person is looking
+        trust.accept(seen[0])
+        assert "has changed" in (trust.problem(hook) or "")
+        checkout.script.write_text(GUARD + "# better\n")
+        assert trust.problem(hook) is None
+    assert list(seen[0]) == [".wave/hooks/guard.sh"]
 
 
 async def test_settings_are_a_snapshot_and_a_change_is_told(checkout: Checkout) -> None:

@@ -63,6 +63,7 @@ from wave_agent.tools.files import uninterrupted
 from wave_agent.tools.registry import builtin_tools
 from wave_agent.tools.shells import earlier_shells
 from wave_agent.transcript import Resumed, transcript_file
+from wave_agent.trust import ProjectTrust, Vigil
 from wave_agent.wiring import Ground, make_briefing, make_calls, make_hooks, make_parts, make_variables, with_model
 
 
@@ -88,6 +89,7 @@ class Agent:
         sandbox: Sandbox | None = None,
         changes: FileChanges | None = None,
         source: str = "startup",
+        interactive: bool = False,
     ) -> None:
         """For `create`; nothing here touches the network or the disk."""
         path = transcript_file(foundation.home, foundation.project, session_id)
@@ -99,6 +101,7 @@ class Agent:
         self.last_result: Result | None = None
         """What came of the last prompt."""
         self._leftovers = leftovers or Leftovers(self.home, path)
+        self._vigil = Vigil(foundation.home, foundation.project, is_needed=not interactive and foundation.above is None)
         before = resumed or Resumed()
         self._log = SessionLog(store or FileSessionStore(path), session_id, foundation.place, before)
         self._messages = MessageManager(before.messages, self._changed, before.compacted)
@@ -215,7 +218,7 @@ class Agent:
         changes = FileChanges()
         session_id = str(uuid.uuid4()) if options.resume is None else options.resume
         path = transcript_file(home, project, session_id)
-        leftovers = Leftovers(home, path)
+        leftovers = Leftovers(home, path, project=project, unattended=not options.interactive)
         kept = store(path, holder=partial(holder_of, home))
         model = options.model_client or model_for(options.base_url, options.api_key, settings, environment)
         resumed = None if options.resume is None else kept.resume()
@@ -233,11 +236,11 @@ class Agent:
             model=model,
             model_name=model_name_for(options.model, settings, environment),
             tools=list({tool.name: tool for tool in tools}.values()),
-            briefing=make_briefing(foundation, options, sandbox),
+            briefing=make_briefing(foundation, options, sandbox, notices.append),
             can_use_tool=options.can_use_tool,
             callbacks=options.callbacks,
             session_id=session_id,
-            hook_runner=options.hook_runner or hook_runner_for(settings, environment, leftovers.entry),
+            hook_runner=options.hook_runner or hook_runner_for(settings, foundation.hook_environment, leftovers.entry),
             store=kept,
             resumed=resumed,
             notices=notices,
@@ -245,6 +248,7 @@ class Agent:
             sandbox=sandbox,
             changes=changes,
             source=options.source,
+            interactive=bool(options.interactive),
         )
         if resumed is not None:
             agent._end_leftovers()
@@ -276,6 +280,11 @@ class Agent:
     def messages(self) -> list[Message]:
         """The whole conversation, blocks for the user alone included."""
         return self._messages.messages
+
+    @property
+    def project_trust(self) -> ProjectTrust:
+        """The files that the project's hooks are bound to in this session, and what has changed about them."""
+        return self._foundation.trust
 
     @property
     def unused_hooks(self) -> tuple[str, ...]:
@@ -487,6 +496,8 @@ class Agent:
                 self._log.close()
             except SessionError as error:
                 self._emit(Error(content=str(error)))
+            if found := self._vigil.end():
+                self._emit(Notice(content=f"The next start asks you to confirm your trust in this project: {found}."))
             self._leftovers.close()
 
     async def __aenter__(self) -> Self:
@@ -564,6 +575,7 @@ class Agent:
             keep_private(self._ground.outputs.parent)
         if not resumed:
             self._end_leftovers()
+        self._vigil.begin()
         if self._blank:
             with suppress(SessionError):  # noted: see `SessionLog.failure`
                 self._log.start()

@@ -14,13 +14,15 @@ from wave_agent.foreign import claude_home
 from wave_agent.hooks.definitions import HookDefinition, Layer
 from wave_agent.hooks.events import HookEventName
 from wave_agent.hooks.execution import HookRunner
+from wave_agent.hooks.pinned import search_path
 from wave_agent.models.base import Model, ModelRequest
 from wave_agent.models.windows import Window
-from wave_agent.nesting import Inheritance, inherited, is_below, restricted
+from wave_agent.nesting import Inheritance, inherited, is_below, restricted, steering, this_process
 from wave_agent.permissions import NOT_LOOSER, Approver, PermissionMode
 from wave_agent.project import Project
 from wave_agent.protected import ProtectedPaths, protected_paths
 from wave_agent.readable import readable_text
+from wave_agent.real_files import resolve_or_keep
 from wave_agent.result import Callbacks
 from wave_agent.sandbox import SETTINGS_DIRECTORIES, Sandbox
 from wave_agent.settings import MANAGED_FILE, OF_THE_PROJECT, Place, Settings, project_places
@@ -28,7 +30,7 @@ from wave_agent.snapshot import Snapshot
 from wave_agent.sources import Choice, Gathered, Overlay, Trust, gather_settings, locate, merge_gathered, read_overlay
 from wave_agent.tools.base import Tool
 from wave_agent.transcript import transcript_file
-from wave_agent.trust import ProjectTrust, Record, TrustStore, rest_digest
+from wave_agent.trust import ProjectTrust, Record, TrustStore, file_digest, rest_digest
 
 
 class Options(Struct, frozen=True, kw_only=True):
@@ -143,6 +145,11 @@ class Foundation(Struct, frozen=True, kw_only=True):
         return (*self.settings.hooks.hooks, *self.silenced)
 
     @property
+    def hook_environment(self) -> Mapping[str, str]:
+        """What hooks run with: a command that starts an agent does not say where its hooks find programs."""
+        return self.environment if self.above is None else self.above.hook_environment(self.environment)
+
+    @property
     def project(self) -> str:
         """The project's directory."""
         return self.place.directory
@@ -159,16 +166,20 @@ def lay_foundation(options: Options, environment: Mapping[str, str]) -> Foundati
     above = inherited(environment)
     if above is not None:
         above.require_complete()
+        above.require_same_guards(os.path.realpath(Path.home()), file_digest)
         environment = {**environment, "WAVE_HOME": above.home}
-    if options.no_hooks:
-        from wave_agent.way_out import require_person  # lazy: for the day somebody is locked out
-
-        require_person(environment, below_agent=above is not None)
     start, home = _start_of(options.workdir), _home_of(environment)
     choice, notices = _choice(options, environment, above, start)
     project = locate(start, home, choice)
+    if options.no_hooks:
+        from wave_agent.way_out import require_own_terminal, require_person  # lazy: for the day somebody is locked out
+
+        require_person(environment)
+        require_own_terminal(home, project.directory)
     if above is not None:
-        choice = replace(choice, record=_inherited_record(above, project, home))
+        project = above.project_for(project)
+        path = search_path(above.hook_environment(environment))
+        choice = replace(choice, record=_inherited_record(above, project, home), search_path=path)
     gathered = gather_settings(home, project, choice)
     settings = merge_gathered(gathered, project)
     settings.require_usable()
@@ -249,6 +260,7 @@ def _choice(
     refused = [*dict.fromkeys(dropped)]
     refused += ["trust"] if choice.trust or choice.trust_ref else []
     refused += ["plugins"] if choice.plugins else []
+    refused += ["managed settings"] if choice.added_managed not in (None, above.added_managed) else []
     refused += ["no project hooks"] if above.project_hooks and not choice.project_hooks else []
     inherited_rules = {"permissions": {"deny": [*above.deny], "ask": [*above.ask]}, "strictHooks": above.strict}
     told = f"This agent was started by another one, whose limits hold. Ignored: {', '.join(refused)}."
@@ -259,7 +271,7 @@ def _choice(
         trust=False,
         trust_ref=None,
         project_hooks=above.project_hooks,
-        added_managed=above.added_managed or choice.added_managed,
+        added_managed=above.added_managed,
         plugins=above.plugins,
         claude_home=Path(above.claude_home) if above.claude_home else choice.claude_home,
     ), [told] if refused else []
@@ -272,6 +284,8 @@ def _handed_down(base: Foundation, choice: Choice, gathered: Gathered, *, sandbo
         os.path.join(project, max((one.inner for one in gathered.sources), key=len, default=""))
     )
     theirs = [source for source in gathered.sources if source.layer in OF_THE_PROJECT]
+    own = {str(place.file) for place in project_places(base.home, base.place)}
+    above = base.above
     in_code = any(hook.layer is Layer.CODE for hook in settings.hooks.hooks)
     return Inheritance(
         mode=base.mode,
@@ -291,11 +305,19 @@ def _handed_down(base: Foundation, choice: Choice, gathered: Gathered, *, sandbo
         sandbox=base.sandbox or sandbox,
         record=Record(
             hooks=gathered.trust.record,
+            shown=gathered.trust.shown,
+            programs=gathered.trust.programs,
             settings={os.path.relpath(source.name, project): rest_digest(source) for source in theirs},
         ),
         added_managed=choice.added_managed,
         plugins=tuple(choice.plugins),
         claude_home=str(choice.claude_home or ""),
+        user_home=os.path.realpath(Path.home()) if above is None else above.user_home,
+        files={name: file_digest(name) for name in base.snapshot.files if name not in own}
+        if above is None
+        else above.files,
+        environment=steering(base.environment) if above is None else above.environment,
+        process=this_process() if above is None else above.process,
         hidden="hooks in code, which cannot be handed down" if in_code else "",
     )
 
@@ -349,7 +371,7 @@ def model_name_for(asked: str | None, settings: Settings, environment: Mapping[s
 
 def real_directories(project: str, directories: Sequence[str]) -> tuple[str, ...]:
     """Directories as settings write them, as absolute paths without links."""
-    return tuple(os.path.realpath(os.path.join(project, os.path.expanduser(directory))) for directory in directories)
+    return tuple(resolve_or_keep(os.path.join(project, os.path.expanduser(one))) for one in directories)
 
 
 def sandbox_for(foundation: Foundation, session_id: str) -> Sandbox:

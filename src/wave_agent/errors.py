@@ -2,7 +2,7 @@
 
 WaveError                   anything that a message can explain; the command line prints it without a traceback
 ├── SettingsError           settings that cannot be used: starting with them would lose a guard
-├── UntrustedHooksError     the project has hooks that nobody has trusted yet; it lists them
+├── UntrustedHooksError     the project has hooks that nobody has trusted yet, or trusted ones are gone; it lists them
 ├── ModelError              the model did not answer, with the server's own message
 ├── SandboxError            `--sandbox` was asked for, and cannot be had here
 ├── SessionError            a session cannot be found, read or written
@@ -28,19 +28,26 @@ class SettingsError(WaveError):
 
 
 class UntrustedHooksError(WaveError):
-    """The project's settings hold hooks that nobody has trusted: they are neither run nor skipped silently."""
+    """The project's settings hold hooks that nobody has trusted, or guards that somebody had trusted are gone: hooks
+    are neither run nor skipped silently."""
 
-    def __init__(self, hooks: Sequence[str]) -> None:
-        """`hooks` describes each of them: event, what it runs, where it stands."""
-        listed = "\n".join(f"  {hook}" for hook in hooks)
+    def __init__(self, hooks: Sequence[str], alarms: Sequence[str] = ()) -> None:
+        """`hooks` describes each hook that is not trusted: event, what it runs, where it stands. `alarms` says what is
+        gone that was trusted, and why trust that was given is in doubt."""
+        told: list[str] = []
+        if hooks:
+            told += ["This project has hooks that are not trusted:", *(f"  {hook}" for hook in hooks)]
+        if alarms:
+            told += ["What you trusted in this project is not as you left it:", *(f"  {alarm}" for alarm in alarms)]
+        look = "Look at them, then choose:" if not alarms else "Bring back what is missing, or look and then choose:"
         choices = (
-            "  wave hooks trust      to trust them as they are now",
+            "  wave hooks trust      to trust them as they are now" + (" (it shows what is gone)" if alarms else ""),
             "  --trust               to trust them for this run alone (in Python: trust=True)",
             "  --no-project-hooks    to go without them",
         )
-        told = "\n".join(choices)
-        super().__init__(f"This project has hooks that are not trusted:\n{listed}\nLook at them, then choose:\n{told}")
+        super().__init__("\n".join((*told, look, *choices)))
         self.hooks = tuple(hooks)
+        self.alarms = tuple(alarms)
 
 
 FAILURE_KINDS: Mapping[str, frozenset[int]] = {

@@ -3,7 +3,7 @@
 Hooks and commands have sessions of their own, so a `kill -9` of the agent does not reach them. Each agent therefore
 keeps a file in `WAVE_HOME/running`, locked as long as it lives, with a line for whatever happens to a process:
 
-    {"pid":4711,"transcript":"/home/ada/.wave/projects/…"}      the first line
+    {"pid":4711,"transcript":"/home/ada/.wave/projects/…", "project": …}      the first line
     ?3 812345                   process 3 is about to be started, at this time in ticks since boot
     +3 4800 812346              it runs, as group 4800
     +3 4807 812399              it has left group 4807 behind
@@ -12,9 +12,12 @@ keeps a file in `WAVE_HOME/running`, locked as long as it lives, with a line for
 A file that nobody has locked is that of a dead agent. Numbers of processes are given away again, so a group counts as
 the dead agent's only if its leader was born when the file says so, or if one of it was told the id of the session and
 is not older than the line. Needs /proc: elsewhere nothing is ended.
+
+When an agent ends, or is found dead, the time of its session is noted in `WAVE_HOME/ended`: see `presence`.
 """
 
 import fcntl
+import hashlib
 import json
 import os
 import signal
@@ -43,6 +46,69 @@ _STARTING = 5 * _TICKS
 terminal, say, that a hook has opened."""
 
 
+_ENDED_SIZE = 8192
+"""Bytes of the notes on one project, before old ones are dropped."""
+_ENDED_KEPT = 64
+
+
+class Session(Struct, frozen=True):
+    """A session of a project, from when to when. Times in ticks since boot."""
+
+    begun: int
+    ended: int | None = None
+    """None: it runs."""
+    unattended: bool = True
+
+
+def sessions_of(home: Path, project: str) -> list[Session]:
+    """The sessions of this project that run, and those of this boot that are known to have ended."""
+    found: list[Session] = []
+    for path in _run_files(home):
+        with suppress(OSError, ValueError, KeyError, TypeError, IndexError):
+            facts = json.loads(path.read_bytes().splitlines()[0])
+            if facts["project"] == project:
+                # One that was killed may have left something behind until now.
+                ended = None if _is_locked(path) else _now()
+                found.append(Session(int(facts["begun"]), ended, bool(facts["unattended"])))
+    with suppress(OSError):
+        boot = _boot()
+        for line in _ended_file(home, project).read_text().splitlines():
+            with suppress(ValueError):
+                noted, begun, ended, unattended = line.split()
+                found += [Session(int(begun), int(ended), unattended == "1")] if noted == boot else []
+    return found
+
+
+def _note_end(home: Path, header: bytes) -> None:
+    """Keeps the time of a session that has ended. `header` is the first line of its run file."""
+    with suppress(OSError, ValueError, KeyError, TypeError):
+        facts = json.loads(header)
+        file = _ended_file(home, facts["project"])
+        line = f"{_boot()} {int(facts['begun'])} {_now()} {int(facts['unattended'])}\n"
+        keep_private(file.parent)
+        descriptor = open_private(file, os.O_RDWR | os.O_APPEND | os.O_CREAT)
+        try:
+            os.write(descriptor, line.encode())
+            if (size := os.fstat(descriptor).st_size) > _ENDED_SIZE:
+                kept = os.pread(descriptor, _ENDED_SIZE, size - _ENDED_SIZE).splitlines(keepends=True)[-_ENDED_KEPT:]
+                os.ftruncate(descriptor, 0)
+                os.write(descriptor, b"".join(kept))
+        finally:
+            os.close(descriptor)
+
+
+def _ended_file(home: Path, project: str) -> Path:
+    return home / "ended" / hashlib.sha256(os.fsencode(project)).hexdigest()[:32]
+
+
+def _boot() -> str:
+    """Ticks are those of one boot."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text().strip() or "?"
+    except OSError:
+        return "?"
+
+
 def holder_of(home: Path, transcript: Path) -> int | None:
     """The process whose agent has this transcript."""
     for path in _run_files(home):
@@ -56,12 +122,13 @@ def holder_of(home: Path, transcript: Path) -> int | None:
 class Leftovers:
     """The run file of one agent, and its look at those of dead ones."""
 
-    def __init__(self, home: Path, transcript: Path) -> None:
+    def __init__(self, home: Path, transcript: Path, *, project: str = "", unattended: bool = True) -> None:
         self._home = home
         self._transcript = transcript
+        self._facts = {"project": project, "unattended": unattended}
         self._path: Path | None = None
         self._descriptor: int | None = None
-        self._header = 0
+        self._first_line = b""
         self._lock = threading.Lock()
         self._started = 0
         self._running: set[int] = set()
@@ -87,12 +154,14 @@ class Leftovers:
         if self._descriptor is not None and self._path is not None:
             with self._lock:
                 descriptor, self._descriptor = self._descriptor, None
+            _note_end(self._home, self._first_line)
             with suppress(OSError):
                 self._path.unlink()
             os.close(descriptor)
 
     def _create(self) -> None:
-        header = json.dumps({"pid": os.getpid(), "transcript": str(self._transcript)}).encode() + b"\n"
+        facts = {"pid": os.getpid(), "transcript": str(self._transcript), **self._facts, "begun": _now()}
+        header = json.dumps(facts).encode() + b"\n"
         while self._descriptor is None:
             path = self._home / "running" / f"{self._transcript.stem}.{os.urandom(6).hex()}"
             descriptor = open_private(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL)
@@ -106,7 +175,7 @@ class Leftovers:
             except OSError:
                 os.close(descriptor)
                 raise
-            self._path, self._descriptor, self._header = path, descriptor, len(header)
+            self._path, self._descriptor, self._first_line = path, descriptor, header
 
     def begin(self) -> int:
         with self._lock:
@@ -125,7 +194,7 @@ class Leftovers:
             self._write(b"-%d\n" % number)
             if not self._running and self._started % 1024 == 0 and self._descriptor is not None:
                 with suppress(OSError):  # Nothing in it matters now: it need not grow for ever.
-                    os.ftruncate(self._descriptor, self._header)
+                    os.ftruncate(self._descriptor, len(self._first_line))
 
     def _write(self, line: bytes) -> None:
         if self._descriptor is not None:
@@ -208,6 +277,7 @@ def _end_of_dead(path: Path) -> int:
         session_id, left = _read(path)
         groups = _still_ours(session_id, left)
         _end(groups)
+        _note_end(path.parents[1], path.read_bytes().partition(b"\n")[0])
         path.unlink()
         return len(groups)
     except OSError:  # It lives, or somebody else is at it.
@@ -269,6 +339,16 @@ def live_processes() -> Iterator[LiveProcess]:
             fields: list[Any] = Path(f"/proc/{name}/stat").read_bytes().rpartition(b")")[2].split()
             if fields[0] not in (b"Z", b"X"):
                 yield LiveProcess(int(name), *map(int, (fields[1], fields[2], fields[3], fields[19])))
+
+
+def birth_of(pid: int) -> int | None:
+    """Ticks since boot; None if there is no such process, or it cannot be looked at."""
+    try:
+        if os.readlink("/proc/self") != str(os.getpid()):
+            return None
+        return int(Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[19])
+    except OSError:
+        return None
 
 
 def was_given(pid: int, *variables: str) -> bool:

@@ -6,7 +6,7 @@ has cut itself loose from all of them is out of sight.
 """
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 from typing import Any
 
@@ -14,17 +14,18 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from wave_agent.ancestry import VARIABLE, handed_down
 from wave_agent.errors import SettingsError
 from wave_agent.hooks.config import SettingsSource
+from wave_agent.hooks.pinned import is_pinned
+from wave_agent.leftovers import birth_of, environment_of
 from wave_agent.permissions import NOT_LOOSER, PermissionMode
+from wave_agent.project import Project
 from wave_agent.settings import only_restrictions
 from wave_agent.trust import Record
 
-VARIABLE = "WAVE_PARENT"
 _LARGEST = 64 * 1024
 """Bytes: the system takes 128 KiB for one variable."""
-_ANCESTORS = 64
-_ENTRY = f"{VARIABLE}=".encode()
 
 
 class Inheritance(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -51,6 +52,14 @@ class Inheritance(Struct, frozen=True, kw_only=True, omit_defaults=True):
     plugins: tuple[str, ...] = ()
     claude_home: str = ""
     """Where the user keeps settings for other agents."""
+    user_home: str = ""
+    """What `~` means in rules and settings."""
+    files: Mapping[str, str | None] = {}
+    """Settings files that are not the project's → what was in them: guards stand there too."""
+    environment: Mapping[str, str] = {}
+    """Variables that steer the programs of hooks."""
+    process: tuple[int, int] | None = None
+    """The agent's own: number, and when it was born. Its environment is that of the hooks, if it can be read."""
     hidden: str = ""
     """What cannot be handed down. An agent that would have to do without it does not start."""
 
@@ -85,6 +94,41 @@ class Inheritance(Struct, frozen=True, kw_only=True, omit_defaults=True):
             where = ", ".join(self.directories)
             raise SettingsError(f"The agent that started this one may not work in {directory}, only in {where}.")
 
+    def require_same_guards(self, user_home: str, digest: Callable[[str], str | None]) -> None:
+        """Raises `SettingsError` if this agent would read other guards than the one above has."""
+        if self.user_home and user_home != self.user_home:
+            raise SettingsError(
+                f"HOME is {user_home}, and {self.user_home} for the agent that started this one: rules would mean "
+                "other files, so nothing is started."
+            )
+        changed = [name for name, content in self.files.items() if digest(name) != content]
+        if changed:
+            raise SettingsError(
+                f"{', '.join(changed)} has changed since the agent that started this one has begun, so nothing can be "
+                "started below it. Start that one anew."
+            )
+
+    def project_for(self, found: Project) -> Project:
+        """The project of an agent that would begin here. Neither another repository inside, nor a worktree, nor
+        settings of its own take it out of the project above. Raises `SettingsError` where its guards cannot hold."""
+        if found.directory == self.project:
+            return found
+        if is_below(found.start, self.project):
+            return Project(self.project, found.start, min(found.root, self.project, key=len))
+        if self.record.hooks:
+            raise SettingsError(
+                f"The hooks of {self.project} hold for the agent that started this one. They would not in "
+                f"{found.start}, so nothing is started there."
+            )
+        return found
+
+    def hook_environment(self, own: Mapping[str, str]) -> dict[str, str]:
+        """What hooks run with: the environment of the agent above, as far as it can be known. What a command sets for
+        an agent that it starts must not switch guards off."""
+        above = _environment_of(self.process)
+        kept = {name: value for name, value in own.items() if not _steers(name)} if above is None else above
+        return {**kept, **self.environment, "WAVE_HOME": self.home}
+
     def require_complete(self) -> None:
         """Raises `SettingsError` if a guard of the agent above could not be handed down."""
         if self.hidden:
@@ -98,11 +142,8 @@ def inherited(environment: Mapping[str, str]) -> Inheritance | None:
 
     A command can set the variable anew for its children, so every one that is found counts, and the strictest holds.
     """
-    own = environment.get(VARIABLE)
-    texts: list[str] = [own] if own else []
-    texts += _of_ancestors()
     try:
-        found = [msgspec.json.decode(text, type=Inheritance) for text in dict.fromkeys(texts) if text]
+        found = [msgspec.json.decode(text, type=Inheritance) for text in handed_down(environment)]
     except msgspec.DecodeError as error:
         raise SettingsError(
             f"{VARIABLE} cannot be read ({error}); it belongs to the agent that started this."
@@ -125,6 +166,49 @@ def _both(outer: Inheritance, inner: Inheritance) -> Inheritance:
         sandbox=outer.sandbox or inner.sandbox,
         hidden=outer.hidden or inner.hidden,
     )
+
+
+_STEERING = frozenset(
+    {
+        *("TMPDIR", "EDITOR", "PAGER", "LANG", "LANGUAGE", "SHELL"),
+    }
+)
+"""Beside those that decide which code a hook runs."""
+_STEERING_PREFIXES = (
+    *("GCONV_", "LC_", "GIT_", "XDG_", "JQ_"),
+    *("PYTHON", "PERL", "RUBY", "NODE_", "NPM_", "npm_", "JAVA_", "JDK_"),
+)
+_SECRETS = ("KEY", "TOKEN", "SECRET", "PASS")
+
+
+def _steers(name: str) -> bool:
+    return is_pinned(name) or name in _STEERING or name.startswith(_STEERING_PREFIXES)
+
+
+def steering(environment: Mapping[str, str]) -> dict[str, str]:
+    """The variables by which somebody else's program can be put in the place of the one that a hook means.
+
+    What looks like a secret is not handed down: a command that it was taken away from would get it back.
+    """
+    return {
+        name: value
+        for name, value in environment.items()
+        if _steers(name) and not any(word in name.upper() for word in _SECRETS)
+    }
+
+
+def this_process() -> tuple[int, int] | None:
+    """For `Inheritance.process`."""
+    born = birth_of(os.getpid())
+    return None if born is None else (os.getpid(), born)
+
+
+def _environment_of(process: tuple[int, int] | None) -> dict[str, str] | None:
+    """What this process began with; None if it is not there any more, or cannot be looked at."""
+    if process is None or birth_of(process[0]) != process[1]:
+        return None
+    pairs = (os.fsdecode(entry).partition("=") for entry in environment_of(process[0]) if b"=" in entry)
+    return {name: value for name, _, value in pairs} or None
 
 
 def _common(some: Sequence[str], others: Sequence[str]) -> tuple[str, ...]:
@@ -156,18 +240,3 @@ def _says_something(settings: Any, name: str) -> bool:
     for step in name.split("."):
         settings = settings[step]
     return settings not in ([], {})
-
-
-def _of_ancestors() -> Iterator[str]:
-    """The variable in the environments of the processes above, the nearest first. Nothing where there is no /proc."""
-    pid = os.getppid()
-    for _ in range(_ANCESTORS):
-        if pid <= 1:
-            return
-        try:
-            with open(f"/proc/{pid}/environ", "rb") as environment, open(f"/proc/{pid}/stat", "rb") as facts:
-                found = [entry for entry in environment.read().split(b"\0") if entry.startswith(_ENTRY)]
-                pid = int(facts.read().rpartition(b")")[2].split()[1])
-        except OSError:  # gone, or another user's
-            return
-        yield from (entry.removeprefix(_ENTRY).decode(errors="replace") for entry in found)

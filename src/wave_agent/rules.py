@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from wave_agent.expressions import compile_strictly, matching_glob
-from wave_agent.shell.values import Command, Line
+from wave_agent.shell.values import Command, Line, Origin
 
 PATH_FIELDS: Mapping[str, str] = {
     "Read": "file_path",
@@ -153,10 +153,18 @@ def _restricts(pattern: str, command: str) -> bool:
     compiled = _compiled(pattern, ".")
     line = _read_line(command)
     as_written = (command.strip(), *line.statements)
-    if any(compiled.fullmatch(text) for text in as_written):
+    if line.anything or any(compiled.fullmatch(text) for text in as_written):
         return True
     rule = _PREFIX.sub("", pattern).split()
-    return any(compiled.fullmatch(one.text) or _may_match(compiled, rule, one) for one in line.commands)
+    if any(compiled.fullmatch(one.text) or _may_match(compiled, rule, one) for one in line.commands):
+        return True
+    return bool(line.doubtful) and _could_run(pattern, line.doubtful)
+
+
+def _could_run(pattern: str, texts: Sequence[str]) -> bool:
+    from wave_agent.shell.doubt import could_run  # lazy: see above
+
+    return could_run(pattern, texts)
 
 
 def _may_match(compiled: re.Pattern[str], rule: list[str], command: Command) -> bool:
@@ -170,7 +178,7 @@ def _may_match(compiled: re.Pattern[str], rule: list[str], command: Command) -> 
     if not any(unknown) or all(unknown):
         return False
     filled = [
-        said if guess and not said.startswith("-") else word.text
+        said if guess and (word.origin is Origin.MADE or not said.startswith("-")) else word.text
         for (word, said), guess in zip(shared, unknown, strict=True)
     ]
     rest = [word.text for word in command.words[len(shared) :]]
@@ -225,9 +233,16 @@ def uncovered(rules: Sequence[Rule], tool: str, tool_input: Mapping[str, Any]) -
 
 
 def _matches_path(pattern: str, path: str, places: Places) -> bool:
-    """gitignore-style: a pattern without a slash matches at any depth, a matched directory covers what is below it."""
     path = normpath(join(places.start or places.project, path))
     path = path.replace("//", "/", 1)  # POSIX lets two leading slashes stand; they must not dodge a rule
+    return re.fullmatch(path_expression(pattern, places), path, re.DOTALL) is not None
+
+
+def path_expression(pattern: str, places: Places) -> str:
+    """The regular expression of the absolute paths that a pattern speaks of.
+
+    gitignore-style: a pattern without a slash matches at any depth, a matched directory covers what is below it.
+    """
     if pattern.startswith("//"):
         base, pattern = "/", pattern[2:]
     elif pattern.startswith("~/"):
@@ -236,11 +251,11 @@ def _matches_path(pattern: str, path: str, places: Places) -> bool:
         base, pattern = places.project, pattern.removeprefix("./")
         if "/" not in pattern.rstrip("/"):
             pattern = f"**/{pattern}"
-    base = normpath(base)
-    inside = "" if path == base else path.removeprefix(base.rstrip("/") + "/")
-    if inside == path:
-        return False
-    return re.fullmatch(_glob(pattern.strip("/")) + r"(?:/.*)?", inside, re.DOTALL) is not None
+    inside = _glob(pattern.strip("/"))
+    base = normpath(base).replace("//", "/", 1).rstrip("/")
+    # A pattern such as `**` also speaks of the base itself.
+    itself = f"|{re.escape(base) or '/'}" if re.fullmatch(inside, "") else ""
+    return rf"{re.escape(base)}/(?:{inside})(?:/.*)?{itself}"
 
 
 _GLOB_TOKEN = re.compile(

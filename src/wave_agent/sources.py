@@ -46,9 +46,11 @@ from wave_agent.settings import (
 )
 from wave_agent.strictjson import Document
 from wave_agent.text import reveal
-from wave_agent.trust import Candidate, ProjectTrust, Record, TrustStore, candidates, file_digest, record_of
+from wave_agent.trust import ProjectTrust, Record, TrustStore, candidates, file_digest, record_of
 
-Trust = bool | Callable[[Sequence[HookDefinition]], bool]
+Trust = bool | Callable[[Sequence[HookDefinition]], bool] | Callable[[Sequence[HookDefinition], Sequence[str]], bool]
+"""A function that takes two arguments is also asked about guards that are gone."""
+_GONE = "gone or switched off: "
 Overlay = str | os.PathLike[str] | Mapping[str, Any]
 
 
@@ -92,6 +94,8 @@ class Choice(Struct, frozen=True, kw_only=True):
     """Directories of plugins that the user named."""
     claude_home: Path | None = None
     """Where the user keeps settings for other agents; None: the usual place."""
+    search_path: str | None = None
+    """Where hooks find programs; None: where this process does."""
 
     @property
     def wanted(self) -> tuple[Layer, ...]:
@@ -109,11 +113,15 @@ def locate(start: str, home: Path, choice: Choice | None = None) -> Project:
     """
     choice = choice or Choice()
     user = os.path.realpath(Path.home())
-    found = find_project(start, lambda one: has_settings(one, home, OWN_FILES), user)
+    try:  # Where somebody trusted guards is a project, also when all its settings are gone.
+        guarded = TrustStore(home).guarded()
+    except SettingsError:  # told when the settings are read
+        guarded = frozenset[str]()
+    found = find_project(start, lambda one: one in guarded or has_settings(one, home, OWN_FILES), user)
 
     def has_any(directory: str) -> bool:
         foreign = (name for name in PROJECT_FILES if (Path(directory) / name).parent != choice.claude)
-        return has_settings(directory, home, (*OWN_FILES, *foreign))
+        return directory in guarded or has_settings(directory, home, (*OWN_FILES, *foreign))
 
     wider = find_project(start, has_any, user)
     if wider.directory == found.directory:
@@ -141,7 +149,8 @@ def gather_settings(home: Path, project: Project, choice: Choice | None = None) 
     store = TrustStore(home)
     sources = _named_and_own(home, project, choice)
     managed = [source for source in sources if source.layer is Layer.MANAGED]
-    if Layer.USER in wanted and (allowed := store.read(project.directory).allow):
+    kept = store.read(project.directory)
+    if Layer.USER in wanted and (allowed := kept.allow if not kept.doubt or choice.trust is True else ()):
         document = Document({"permissions": {"allow": list(allowed)}}, {})
         sources.append(SettingsSource(Layer.USER, str(store.file), document))
     elsewhere = [one for one in foreign_files(home, project, choice.claude) if one.layer in wanted]
@@ -160,7 +169,7 @@ def gather_settings(home: Path, project: Project, choice: Choice | None = None) 
     with_hooks = choice.project_hooks and not choice.no_hooks and not merge_settings(managed).managed_hooks_only
     theirs = theirs if with_hooks else [without_hooks(source) for source in theirs]
     all_read = with_hooks and set(OF_THE_PROJECT) <= set(wanted)
-    judged = _judge(theirs, project, store, choice, with_hooks=all_read)
+    judged = _judge(theirs, project, store, choice, with_hooks=all_read, foreign=bool(foreign))
     sources = [source for source in sources if source.layer not in OF_THE_PROJECT]
     sources += [*judged.sources, *plugins, *([] if choice.hooks is None else [hooks_in_code(choice.hooks)])]
     named = [Path(one) for one in (*choice.overlays, choice.added_managed) if one and not isinstance(one, Mapping)]
@@ -217,7 +226,7 @@ def _may_say(source: SettingsSource, project: Project, store: TrustStore, choice
     """Whether this file can have hooks of other agents read: the user's can, a project's if it is trusted."""
     if source.layer not in OF_THE_PROJECT or "compat" not in source.document.value or choice.trust is not False:
         return True  # a function that decides is asked for those hooks too
-    return _record(project, store, choice).covers(source, project.directory)
+    return _record(project, store, choice, foreign=False).covers(source, project.directory)
 
 
 def project_settings(home: Path, project: Project) -> list[SettingsSource]:
@@ -231,37 +240,68 @@ def project_settings(home: Path, project: Project) -> list[SettingsSource]:
 
 
 def _judge(
-    theirs: list[SettingsSource], project: Project, store: TrustStore, choice: Choice, *, with_hooks: bool
+    theirs: list[SettingsSource],
+    project: Project,
+    store: TrustStore,
+    choice: Choice,
+    *,
+    with_hooks: bool,
+    foreign: bool,
 ) -> Gathered:
-    """The project's settings, less what is not trusted. `with_hooks` False: its hooks are left out in any case."""
+    """The project's settings, less what is not trusted. `with_hooks` False: its hooks are left out in any case.
+    `foreign`: what is there for other agents counts."""
     _check_trust(choice.trust)
     # Looked at once: what is judged is what is pinned.
-    found = candidates(theirs, project.directory, file_digest)
+    found = candidates(theirs, project.directory, file_digest, path=choice.search_path)
     everything = record_of(theirs, project.directory, found)
-    record = everything if choice.trust is True else _record(project, store, choice)
+    record = everything if choice.trust is True else _record(project, store, choice, foreign=foreign)
     doubts = [(candidate.hook, why) for candidate in found if (why := record.why_not(candidate)) is not None]
-    if doubts and callable(choice.trust) and _says_yes(choice.trust, [hook for hook, _ in doubts]):
-        record, doubts = everything, []
-    if doubts:
-        raise UntrustedHooksError([reveal(f"{describe(hook)}: {why}") for hook, why in doubts])
-    notices = _missing(record.only(project.inner), found, choice) if with_hooks else []
+    alarms = _alarms(record, everything, project, store, choice) if with_hooks else []
+    notices: list[str] = []
+    if choice.trust is True:
+        notices = [f"Trusted for this run alone, though not as you left it: {one}" for one in alarms]
+    elif callable(choice.trust) and (doubts or alarms):
+        agreed = _says_yes(choice.trust, [hook for hook, _ in doubts], alarms)
+        record = everything if agreed else record
+        doubts, alarms = ([], []) if agreed else (doubts, alarms)
+    if choice.trust is not True and (doubts or alarms):
+        raise _refusal([reveal(f"{describe(hook)}: {why}") for hook, why in doubts], alarms, choice)
     kept: list[SettingsSource] = []
     for source in theirs:
         counted, told = _counted(source, record, project.directory)
         kept.append(counted)
         notices += told
-    directory = project.directory
-    pinned = ProjectTrust(found, project=directory, look_again=lambda: store.read(directory))
-    return Gathered(tuple(kept), tuple(notices), pinned)
+    return Gathered(
+        tuple(kept), tuple(notices), ProjectTrust(found, project=project.directory, path=choice.search_path)
+    )
 
 
-def _missing(record: Record, found: Sequence[Candidate], choice: Choice) -> list[str]:
-    """What to tell about guards that were removed or switched off. Raises `SettingsError` if a ref has them."""
-    missing = [reveal(one) for one in record.missing(found)]
-    if missing and choice.trust_ref is not None:
-        told = f"--trust-ref {choice.trust_ref}: these hooks that it holds are not here, or switched off:"
-        raise SettingsError(told, missing)
-    return [f"A hook that you trusted is not here any more, or switched off: {one}" for one in missing]
+def _refusal(hooks: list[str], alarms: list[str], choice: Choice) -> SettingsError | UntrustedHooksError:
+    if hooks or choice.trust_ref is None:
+        return UntrustedHooksError(hooks, alarms)
+    told = f"--trust-ref {choice.trust_ref}: these guards that it holds are not here, or switched off:"
+    return SettingsError(told, [alarm.removeprefix(_GONE) for alarm in alarms])
+
+
+def _alarms(record: Record, now: Record, project: Project, store: TrustStore, choice: Choice) -> list[str]:
+    """What is amiss with what is to be trusted, whoever says what that is."""
+    if choice.trust_ref is not None or choice.record is not None:
+        return _gone(record, now, project)
+    return alarms_of(store.read(project.directory), now, project, store)
+
+
+def alarms_of(record: Record, now: Record, project: Project, store: TrustStore) -> list[str]:
+    """What is amiss with what the user trusted: guards that are gone, and trust that is in doubt."""
+    alarms = [reveal(f"{record.doubt}: confirm it once more")] if record.doubt else []
+    alarms += _gone(record, now, project)
+    for inner, level in zip(project.inner[1:], project.levels[1:], strict=True):
+        alarms += _gone(store.read(level).moved_to(inner), now, project)
+    return alarms
+
+
+def _gone(record: Record, now: Record, project: Project) -> list[str]:
+    """The guards that this record has and the project has not, described."""
+    return [_GONE + reveal(one) for one in record.only(project.inner).gone(now)]
 
 
 def _counted(source: SettingsSource, record: Record, project: str) -> tuple[SettingsSource, list[str]]:
@@ -274,13 +314,13 @@ def _counted(source: SettingsSource, record: Record, project: str) -> tuple[Sett
     return counted, [told] if dropped else []
 
 
-def _record(project: Project, store: TrustStore, choice: Choice) -> Record:
+def _record(project: Project, store: TrustStore, choice: Choice, *, foreign: bool) -> Record:
     if choice.record is not None:
         return choice.record
     if choice.trust_ref is not None:
         from wave_agent.git_refs import record_at  # lazy: runs git
 
-        return record_at(choice.trust_ref, project, store.file.parent)
+        return record_at(choice.trust_ref, project, store.file.parent, foreign=foreign)
     return store.read(project.directory)
 
 
@@ -289,13 +329,27 @@ def _check_trust(trust: Any) -> None:
         raise SettingsError(f"trust must be True, False or a function, not {trust!r}.")
 
 
-def _says_yes(trust: Callable[[Sequence[HookDefinition]], bool], hooks: Sequence[HookDefinition]) -> bool:
-    answer: Any = trust(hooks)
+def _says_yes(trust: Callable[..., bool], hooks: Sequence[HookDefinition], alarms: Sequence[str]) -> bool:
+    """One that takes hooks alone cannot agree to what is gone: it would not know of it."""
+    wants_alarms = _takes_two(trust)
+    if alarms and not wants_alarms:
+        return False
+    answer: Any = trust(hooks, alarms) if wants_alarms else trust(hooks)
     if inspect.iscoroutine(answer):
         answer.close()
     if not isinstance(answer, bool):
         raise SettingsError(f"The trust function must return True or False, not {type(answer).__name__}.")
     return answer
+
+
+def _takes_two(function: Callable[..., Any]) -> bool:
+    """With nothing optional about the second: a default there was meant for something else."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):  # written in C: it does not say
+        return False
+    placed = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return sum(one.kind in placed and one.default is one.empty for one in parameters) == 2
 
 
 def _without_bypass(source: SettingsSource) -> tuple[SettingsSource, tuple[str, ...]]:

@@ -76,8 +76,9 @@ def untrusted(home: Path, project: Project) -> list[tuple[HookDefinition, str]]:
 def _counted(home: Path, project: Project, choice: Choice) -> Gathered:
     try:
         return gather_settings(home, project, choice)
-    except UntrustedHooksError:
-        return gather_settings(home, project, replace(choice, project_hooks=False))
+    except UntrustedHooksError as error:
+        found = gather_settings(home, project, replace(choice, project_hooks=False))
+        return replace(found, notices=(*error.alarms, *found.notices))
 
 
 def _distrust(home: Path, project: Project, found: Gathered, hooks: Sequence[HookDefinition]) -> dict[int, str]:

@@ -9,7 +9,7 @@ import json
 import os
 import stat
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, cast
 
@@ -17,15 +17,30 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from wave_agent.ancestry import handed_down
 from wave_agent.errors import SettingsError
 from wave_agent.hooks.config import SettingsSource, load_hooks
 from wave_agent.hooks.definitions import HookDefinition
+from wave_agent.hooks.pinned import search_path
 from wave_agent.named_files import hook_files
+from wave_agent.programs import Programs, describe_move, programs_of
+from wave_agent.project import branch_of
 from wave_agent.settings import RESTRICTIONS, require_sound_owner
 
 UNREADABLE = "cannot be relied on: "
 RUNS = "+x"
 """Ends the digest of a file that can be run."""
+
+_BRANCHES = 100
+"""Branches of one project that are remembered."""
+
+_PLACES = 8
+"""Places of one program that are remembered."""
+
+_PROGRAM = "the program "
+
+_NAME = 200
+"""Characters of a hook's name that are handed down."""
 
 Digest = Callable[[str], str | None]
 """The digest of a file's content, by absolute path; None if there is no such file."""
@@ -39,6 +54,7 @@ class Candidate(Struct, frozen=True):
     """Of a hook in the settings of a directory below the project's own, that directory stands before it."""
     files: Mapping[str, str | None]
     """Path, relative to the project → digest; None: not there."""
+    programs: Programs = Programs()
 
 
 class Record(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -50,6 +66,15 @@ class Record(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Settings file, relative to the project → digest of what it says beside hooks and restrictions."""
     shown: Mapping[str, str] = {}
     """Fingerprint of a hook → what to call it when it is no longer there."""
+    rules: Mapping[str, tuple[str, ...]] = {}
+    """Directory, relative to the project → the rules that its settings restrict by: `deny Bash(rm:*)`."""
+    programs: Mapping[str, tuple[str, ...]] | None = None
+    """Name of a program → where hooks found it when they were trusted; "": nowhere, as one that is not listed. None:
+    trusted before this was kept."""
+    branches: Mapping[str, "Record"] = {}
+    """Branch → what was confirmed on it. The fields above are what was confirmed or used last, on whichever branch."""
+    doubt: str = ""
+    """Why a person has to confirm all this once more."""
     allow: tuple[str, ...] = ()
     """Rules that the user gave as an answer for always."""
     told: bool = False
@@ -62,6 +87,7 @@ class Record(Struct, frozen=True, kw_only=True, omit_defaults=True):
             hooks={key: files for key, files in self.hooks.items() if _directory(key) in directories},
             shown={key: text for key, text in self.shown.items() if _directory(key) in directories},
             settings={name: digest for name, digest in self.settings.items() if _level(name) in directories},
+            rules={level: rules for level, rules in self.rules.items() if level in directories},
         )
 
     def laid_over(self, other: "Record") -> "Record":
@@ -71,12 +97,40 @@ class Record(Struct, frozen=True, kw_only=True, omit_defaults=True):
             hooks={**other.hooks, **self.hooks},
             shown={**other.shown, **self.shown},
             settings={**other.settings, **self.settings},
+            rules={**other.rules, **self.rules},
+            programs=_all_places(self.programs, other.programs),
         )
+
+    def on(self, branch: str) -> "Record":
+        """What counts on this branch. One that nothing was confirmed on has what was confirmed or used last: a new name
+        for a branch takes no guard away."""
+        own = self.branches.get(branch)
+        if own is None:
+            return self
+        return replace(own, allow=self.allow, told=self.told, doubt=self.doubt, branches=self.branches)
+
+    def moved_to(self, directory: str) -> "Record":
+        """The guards of a project that is a directory of another one now."""
+        return Record(
+            hooks={_below(directory, key): {} for key in self.hooks},
+            shown={_below(directory, key): text for key, text in self.shown.items()},
+            rules={os.path.normpath(os.path.join(directory, level)): rules for level, rules in self.rules.items()},
+        )
+
+    @property
+    def alone(self) -> "Record":
+        """What is confirmed on one branch, without what holds for the project as a whole."""
+        return replace(self, allow=(), told=False, doubt="", branches={})
+
+    @property
+    def guards(self) -> frozenset[str]:
+        """All that would be missed if it were gone."""
+        return frozenset((*self.hooks, *(f"{level}:{rule}" for level, rules in self.rules.items() for rule in rules)))
 
     @property
     def directories(self) -> frozenset[str]:
         """Those that it speaks of."""
-        return frozenset((*map(_directory, self.hooks), *map(_level, self.settings)))
+        return frozenset((*map(_directory, self.hooks), *map(_level, self.settings), *self.rules))
 
     def why_not(self, candidate: Candidate) -> str | None:
         """Why this hook is not trusted; None if it is."""
@@ -84,41 +138,107 @@ class Record(Struct, frozen=True, kw_only=True, omit_defaults=True):
         if files is None:
             return "not trusted yet" if not self.hooks else "new or changed"
         changed = [name for name, digest in candidate.files.items() if files.get(name) != digest]
-        return f"changed since it was trusted: {', '.join(changed)}" if changed else None
+        if changed:
+            return f"changed since it was trusted: {', '.join(changed)}"
+        return self._why_not_run(candidate.programs)
 
-    def missing(self, found: Iterable[Candidate]) -> tuple[str, ...]:
-        """The hooks that are trusted and not there: a guard that somebody has removed or switched off."""
-        there = {candidate.fingerprint for candidate in found}
-        return tuple(self.shown.get(one, "a hook") for one in self.hooks if one not in there)
+    def _why_not_run(self, now: Programs) -> str | None:
+        """Which of a hook's programs lead elsewhere than when they were trusted."""
+        if self.programs is None:
+            return "trusted by an older version, which did not note where its programs are" if now.names else None
+        places = {name: self.programs.get(name, ("",)) for name in {*now.found, *(now.names & self.programs.keys())}}
+        moved = [name for name, known in sorted(places.items()) if now.found.get(name, "") not in known]
+        told = [describe_move(name, now.found.get(name, ""), places[name]) for name in moved]
+        return f"it would run something else than when it was trusted: {', '.join(told)}" if told else None
+
+    def gone(self, now: "Record") -> tuple[str, ...]:
+        """The guards that were confirmed and are not there now: somebody has removed them, or switched them off."""
+        hooks = [self.shown.get(one, "a hook") for one in self.hooks if one not in now.hooks]
+        rules = [
+            rule for level in self.rules for rule in self.rules[level] if not _holds(rule, now.rules.get(level, ()))
+        ]
+        return (*hooks, *(f"the rule {rule}" for rule in rules))
 
     def covers(self, source: SettingsSource, project: str) -> bool:
         """Everything that this file says beside its hooks is trusted."""
         return self.settings.get(_relative(source.name, project)) == rest_digest(source)
 
 
-def candidates(sources: Iterable[SettingsSource], project: str, digest: Digest) -> tuple[Candidate, ...]:
-    """The hooks in these settings that would run."""
+def candidates(
+    sources: Iterable[SettingsSource],
+    project: str,
+    digest: Digest,
+    *,
+    path: str | None = None,
+    digest_of_program: Digest | None = None,
+) -> tuple[Candidate, ...]:
+    """The hooks in these settings that would run. `path` is where they find programs, if not where this process does;
+    those of them that lie in the project have a `digest_of_program`."""
     by_name = {source.name: source for source in sources}
-    root = _root(project)
+    root, path = _root(project), search_path(os.environ) if path is None else path
     return tuple(
-        Candidate(hook, _bound(hook, by_name[hook.source]), dict(_named(hook, project, root, digest)))
+        Candidate(
+            hook,
+            _bound(hook, by_name[hook.source]),
+            dict(_named(hook, project, root, digest)),
+            programs_of(hook, project, root, path, digest_of_program or digest),
+        )
         for hook in load_hooks(by_name.values()).hooks
         if hook.enabled
     )
 
 
-def record_of(sources: Sequence[SettingsSource], project: str, found: Sequence[Candidate]) -> Record:
+def record_of(
+    sources: Sequence[SettingsSource], project: str, found: Sequence[Candidate], before: "Record | None" = None
+) -> Record:
     """What has to be kept to trust all of this. `found` are the hooks in it, looked at once: what is kept is what was
-    judged or shown."""
+    judged or shown. `before` is what was trusted so far, if that is to be kept along with it."""
+    known = (before and before.programs) or {}
+    places = {name: (where,) for candidate in found for name, where in candidate.programs.found.items()}
+    nowhere = {name: ("",) for one in found for name in one.programs.names & known.keys() if name not in places}
     return Record(
+        programs={**places, **nowhere},
         hooks={candidate.fingerprint: candidate.files for candidate in found},
-        shown={
-            candidate.fingerprint: f"{one.event}: {one.shown_command}"
-            for candidate in found
-            for one in [candidate.hook]
-        },
+        shown={candidate.fingerprint: _called(candidate.hook) for candidate in found},
         settings={_relative(source.name, project): rest_digest(source) for source in sources},
+        rules=restrictions_of(sources, project),
     )
+
+
+def _all_places(
+    some: Mapping[str, tuple[str, ...]] | None, others: Mapping[str, tuple[str, ...]] | None
+) -> Mapping[str, tuple[str, ...]] | None:
+    """A program may be here or there: in a terminal with an environment of the project, and in one without."""
+    if some is None or others is None:
+        return others if some is None else some
+    names = dict.fromkeys((*others, *some))
+    both = {name: dict.fromkeys((*others.get(name, ()), *some.get(name, ()))) for name in names}
+    return {name: tuple(places)[-_PLACES:] for name, places in both.items()}
+
+
+def _called(hook: HookDefinition) -> str:
+    return f"{hook.event}: {hook.shown_command}"
+
+
+def restrictions_of(sources: Iterable[SettingsSource], project: str) -> dict[str, tuple[str, ...]]:
+    """The rules by which these settings deny or ask, by directory."""
+    found: dict[str, tuple[str, ...]] = {}
+    for source in sources:
+        rules: Any = cast(Mapping[str, Any], source.document.value).get("permissions")
+        given: Mapping[str, Any] = cast(Mapping[str, Any], rules) if isinstance(rules, Mapping) else {}
+        level = _level(_relative(source.name, project))
+        for kind in RESTRICTIONS:
+            listed: Any = given.get(kind)
+            texts = cast(list[Any], listed) if isinstance(listed, list) else []
+            here = (f"{kind} {text}" for text in texts if isinstance(text, str))
+            found[level] = tuple(dict.fromkeys((*found.get(level, ()), *here)))
+    return {level: rules for level, rules in found.items() if rules}
+
+
+def _holds(rule: str, now: Collection[str]) -> bool:
+    """A rule that asked may deny by now."""
+    kind, _, text = rule.partition(" ")
+    return rule in now or (kind == "ask" and f"deny {text}" in now)
 
 
 def file_digest(path: str) -> str | None:
@@ -172,6 +292,11 @@ def _directory(fingerprint: str) -> str:
     return fingerprint.rpartition(":")[0]
 
 
+def _below(directory: str, fingerprint: str) -> str:
+    inner, _, found = fingerprint.rpartition(":")
+    return f"{os.path.join(directory, inner).rstrip('/')}:{found}"
+
+
 def _level(settings: str) -> str:
     """The directory that a settings file stands for, by its path in the project."""
     return os.path.dirname(os.path.dirname(settings))
@@ -212,44 +337,92 @@ def _relative(path: str, project: str) -> str:
 
 
 class ProjectTrust:
-    """The project's hooks of one session, each bound to the files that it had when it was trusted."""
+    """The project's hooks of one session, each bound to the files that it had when it was trusted.
 
-    def __init__(
-        self, pinned: Iterable[Candidate] = (), *, project: str = "", look_again: Callable[[], Record] = Record
-    ) -> None:
-        """`look_again` reads what is trusted by now: the user may have agreed to a change meanwhile."""
+    What is trusted anew on disk meanwhile does not count: whoever did that may have been the agent. Only a person who
+    is asked in this session can `accept` a change.
+    """
+
+    def __init__(self, pinned: Iterable[Candidate] = (), *, project: str = "", path: str | None = None) -> None:
+        """`path` is where hooks find programs, if not where this process does."""
         self._pinned = {_place(found.hook): found for found in pinned}
         self._project = project
-        self._look_again = look_again
+        self._root = _root(project)
+        self._path = search_path(os.environ) if path is None else path
+        self._seen: dict[tuple[Any, ...], Programs] = {}
+        """Where programs were when it was last looked, if not where they are pinned."""
 
     @property
     def record(self) -> Mapping[str, Mapping[str, str | None]]:
         """What is trusted, as a record keeps it."""
         return {found.fingerprint: found.files for found in self._pinned.values()}
 
+    @property
+    def programs(self) -> Mapping[str, tuple[str, ...]]:
+        """Where its programs are, as a record keeps it."""
+        return {name: (where,) for one in self._pinned.values() for name, where in one.programs.found.items()}
+
+    @property
+    def shown(self) -> Mapping[str, str]:
+        """What to call the hooks of the record."""
+        return {found.fingerprint: _called(found.hook)[:_NAME] for found in self._pinned.values()}
+
     def problem(self, hook: HookDefinition) -> str | None:
         """Why this hook must not run now; None if it may. Hooks that are not the project's are not looked at."""
         pinned = self._pinned.get(_place(hook))
         if pinned is None:
             return None
-        now = {name: file_digest(os.path.join(self._project, name)) for name in pinned.files}
-        if now == pinned.files:
+        moved = self._moved(pinned)
+        if moved:
+            told = [
+                describe_move(name, now or "", [pinned.programs.found.get(name, "")]) for name, now in moved.items()
+            ]
+            return f"not run: {', '.join(told)}. Look at it, run wave hooks trust, and start a new session."
+        changed = self._changed_files(pinned)
+        if not changed:
             return None
-        changed = {name: digest for name, digest in now.items() if digest != pinned.files[name]}
         for name, digest in changed.items():
             if digest is not None and digest.startswith(UNREADABLE):
                 return f"not run: whether {name} is still what was trusted is not known, it {digest}"
-        current = replace(pinned, files=now)
-        try:
-            agreed = self._look_again().why_not(current) is None
-        except SettingsError as error:
-            return f"not run: {error}"
-        if agreed:
-            self._pinned[_place(hook)] = current
-            return None
         gone = [name for name, digest in changed.items() if digest is None]
         what = f"{', '.join(gone)} does not exist any more" if gone else f"{', '.join(changed)} has changed"
-        return f"not run: {what} since it was trusted. Look at it, then: wave hooks trust"
+        return f"not run: {what} since it was trusted. Look at it, run wave hooks trust, and start a new session."
+
+    def changes(self) -> Mapping[str, str | None]:
+        """The files of hooks that are not what was trusted, as they are now: path in the project → digest."""
+        found: dict[str, str | None] = {}
+        for pinned in self._pinned.values():
+            found |= self._changed(pinned)
+        return {name: digest for name, digest in found.items() if not (digest or "").startswith(UNREADABLE)}
+
+    def accept(self, changes: Mapping[str, str | None]) -> None:
+        """A person has looked at these changes, and trusts the files as they were then, for this session."""
+        for place, pinned in self._pinned.items():
+            agreed = {name: digest for name, digest in changes.items() if name in pinned.files}
+            moved = {name: where for name in self._moved(pinned) for where in [changes.get(f"{_PROGRAM}{name}")]}
+            found = {name: where for name, where in {**pinned.programs.found, **moved}.items() if where is not None}
+            programs = replace(pinned.programs, found=found, watched={})
+            self._pinned[place] = replace(pinned, files={**pinned.files, **agreed}, programs=programs)
+
+    def _changed(self, pinned: Candidate) -> dict[str, str | None]:
+        return {
+            **self._changed_files(pinned),
+            **{f"{_PROGRAM}{name}": where for name, where in self._moved(pinned).items()},
+        }
+
+    def _moved(self, pinned: Candidate) -> dict[str, str | None]:
+        """Programs that are not where they were: name → where they are, None if nowhere."""
+        place = _place(pinned.hook)
+        now = self._seen.get(place, pinned.programs)
+        if not now.is_fresh:
+            now = self._seen[place] = programs_of(pinned.hook, self._project, self._root, self._path, file_digest)
+        before = pinned.programs.found
+        names = {name for name in {*now.found, *before} if now.found.get(name) != before.get(name)}
+        return {name: now.found.get(name) for name in sorted(names)}
+
+    def _changed_files(self, pinned: Candidate) -> dict[str, str | None]:
+        now = {name: file_digest(os.path.join(self._project, name)) for name in pinned.files}
+        return {name: digest for name, digest in now.items() if digest != pinned.files[name]}
 
 
 def _place(hook: HookDefinition) -> tuple[Any, ...]:
@@ -263,18 +436,63 @@ class TrustStore:
         self.file = home / "trust.json"
 
     def read(self, project: str) -> Record:
-        """What is trusted in this project. Raises `SettingsError` if the store cannot be relied on."""
-        return self._load().get(project, Record())
+        """What is trusted in this project, on the branch that is checked out. Raises `SettingsError` if the store
+        cannot be relied on."""
+        stored = self._load().get(project)
+        return Record() if stored is None else stored.on(branch_of(project))
 
-    def trust(self, project: str, record: Record, directories: Collection[str] = ("",)) -> None:
-        """From now on exactly this of what is in the settings of these `directories`, relative to the project.
+    def guarded(self) -> frozenset[str]:
+        """The projects that have guards which would be missed."""
+        return frozenset(project for project, record in self._load().items() if record.guards)
 
-        What is trusted in others stays, and so do rules that the user allowed for always.
+    def trust(self, project: str, record: Record, directories: Collection[str] = ("",), *, doubt: str = "") -> None:
+        """From now on exactly this of what is in the settings of these `directories`, relative to the project, on the
+        branch that is checked out.
+
+        What is trusted in others stays, and so do rules that the user allowed for always. `doubt` says why a person is
+        to confirm it once more.
         """
+        branch = branch_of(project)
         with self._changing() as projects:
             before = projects.get(project, Record())
-            kept = before.only(before.directories - set(directories))
-            projects[project] = replace(record.laid_over(kept), allow=before.allow, told=before.told)
+            here = before.on(branch)
+            confirmed = record.laid_over(here.only(here.directories - set(directories))).alone
+            others = {name: one for name, one in before.branches.items() if name != branch}
+            kept = dict([*others.items(), *([(branch, confirmed)] if branch else [])][-_BRANCHES:])
+            projects[project] = replace(confirmed, branches=kept, doubt=doubt, allow=before.allow, told=before.told)
+            for inner in filter(None, directories):  # once projects of their own: what they had is looked at here now
+                if (path := os.path.join(project, inner)) in projects:
+                    projects[path] = Record(allow=projects[path].allow, told=projects[path].told)
+
+    def use(self, project: str) -> Record:
+        """A session begins: a branch that nothing was confirmed on is compared with this one's guards from now on.
+
+        Returns all that is kept about the project.
+        """
+        stored = self._load().get(project, Record())
+        here = stored.on(branch_of(project))
+        if here.alone == stored.alone:
+            return stored
+        with self._changing() as projects:
+            projects[project] = here
+        return here
+
+    def look_back(self, project: str, before: Record, branch: str) -> str:
+        """A session that nobody attended has ended: what it did to the trust in its project, empty if nothing.
+
+        It is kept as a doubt. `before` is what was kept when it began, on this `branch`.
+        """
+        now = self._load().get(project, Record())
+        here = branch_of(project)
+        if (now.allow, now.branches or now.alone) != (before.allow, before.branches or before.alone):
+            found = "trust in this project was changed while a session ran unattended"
+        elif here != branch and before.on(branch).guards - now.on(here).guards:
+            found = f"a session that ran unattended has left {branch} for {here}, which has fewer guards"
+        else:
+            return ""
+        with self._changing() as projects:
+            projects[project] = replace(projects.get(project, Record()), doubt=found)
+        return found
 
     def revoke(self, project: str) -> bool:
         """Forgets the project, its rules included. False if there was nothing to forget."""
@@ -313,7 +531,11 @@ class TrustStore:
 
     @contextmanager
     def _changing(self) -> Generator[dict[str, Record]]:
-        """The projects, to be changed; written whole, and by one process at a time."""
+        """The projects, to be changed; written whole, and by one process at a time. Below an agent nothing is."""
+        if handed_down(os.environ):
+            raise SettingsError(
+                f"{self.file} is not changed by what an agent has started: trust is a person's to give."
+            )
         import fcntl  # lazy: only whoever changes the store needs it
 
         try:
@@ -330,6 +552,34 @@ class TrustStore:
                 os.replace(written, self.file)
         except OSError as error:
             raise SettingsError(f"{self.file} cannot be written: {error.strerror}") from None
+
+
+class Vigil:
+    """Over the trust in a project while a session runs that nobody attends: what it did to it, a person is asked about
+    at the next start. Never raises: a store that cannot be relied on stops the next start by itself."""
+
+    def __init__(self, home: Path, project: str, *, is_needed: bool) -> None:
+        """`is_needed`: False for a session that somebody attends. Below another agent it is that one which is watched,
+        and the store takes no notes."""
+        self._store = TrustStore(home)
+        self._project = project
+        self._is_needed = is_needed
+        self._before: Record | None = None
+        self._branch = ""
+
+    def begin(self) -> None:
+        with suppress(SettingsError):
+            self._branch = branch_of(self._project)
+            self._before = self._store.use(self._project)
+
+    def end(self) -> str:
+        """What it did; empty if nothing."""
+        before, self._before = self._before, None
+        if before is None or not self._is_needed:
+            return ""
+        with suppress(SettingsError):
+            return self._store.look_back(self._project, before, self._branch)
+        return ""
 
 
 class _Stored(Struct, frozen=True, kw_only=True):

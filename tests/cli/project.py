@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from wave_agent.ancestry import OTHER_AGENTS
 from wave_agent.testing import RecordingModelServer
 
 WAVE = str(Path(sysconfig.get_path("scripts")) / "wave")
@@ -23,7 +24,8 @@ class Project:
 
     def environment(self, server: RecordingModelServer | None, **more: str) -> dict[str, str]:
         kept = {key: value for key, value in os.environ.items() if not key.startswith(("WAVE", "OPENAI"))}
-        kept.pop("CI", None)  # `--no-hooks` is for a person
+        for name in ("CI", *OTHER_AGENTS):  # `--no-hooks` and trust are for a person
+            kept.pop(name, None)
         endpoint = {"WAVE_BASE_URL": server.base_url, "WAVE_MODEL": "test", "WAVE_API_KEY": "key"} if server else {}
         return {**kept, **endpoint, "WAVE_HOME": str(self.home), "NO_PROXY": "127.0.0.1", **more}
 

@@ -468,3 +468,27 @@ def test_a_stdin_that_is_no_text_is_read_nevertheless(project: Project):
         _, err = process.communicate("a\r\n\udcffb", timeout=60)
     assert (process.returncode, err) == (0, "")
     assert server.requests[0].body["messages"][-1]["content"] == "Look\n\na\n\ufffdb"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["-c", "-r", "12345678"], "give one of them"),
+        (["--add-dir", "no/such"], "Directory 'no/such' does not exist"),
+        (["--allowed-tools", "Bash("], '--allowed-tools: "Bash(" is not a rule'),
+        (["--disallowed-tools", "Web(x)"], 'write "Web" for every call of that tool'),
+    ],
+    ids=["two sessions", "a directory that is missing", "a rule to allow", "a rule to deny"],
+)
+def test_a_flag_that_makes_no_sense_is_wrong_usage(project: Project, arguments: list[str], said: str) -> None:
+    with serving("Hi.") as server:
+        done = project.wave("-p", "go", *arguments, server=server)
+    assert server.requests == []
+    assert (done.returncode, said in done.stderr) == (2, True), done.stderr
+
+
+def test_the_prompt_may_stand_before_the_flag(project: Project) -> None:
+    with serving("Hi.") as server:
+        done = project.wave("Say hi", "-p", "--model", "small", server=server)
+    assert server.requests[0].body["messages"][-1]["content"] == "Say hi"
+    assert (done.returncode, done.stdout) == (0, "Hi.\n")

@@ -66,6 +66,40 @@ def test_what_cannot_be_meant_is_a_usage_error(project: Project, arguments: tupl
     assert not (project.home / "trust.json").exists()
 
 
+@pytest.mark.parametrize("variable", ["WAVE_PARENT", "CLAUDECODE", "GEMINI_CLI"])
+@pytest.mark.parametrize(
+    "command", [("trust", "--yes"), ("trust", "--revoke"), ("new", "mine", "--event", "Stop", "--yes")]
+)
+def test_below_an_agent_nothing_is_changed(project: Project, variable: str, command: tuple[str, ...]) -> None:
+    refused = project.wave("hooks", *command, **{variable: "1"})
+    assert (refused.returncode, "is for a person, and" in refused.stderr) == (1, True)
+    assert not (project.home / "trust.json").exists()
+    assert not (project.directory / ".wave" / "hooks").exists()
+
+
+def test_what_is_gone_is_listed_until_it_is_agreed_to(project: Project) -> None:
+    settings = {"permissions": {"deny": ["Bash(rm:*)"]}, "hooks": {"Stop": [{"hooks": [{"command": "true"}]}]}}
+    project.settings(settings)
+    shown = project.wave("hooks", "trust", "--yes")
+    assert (shown.returncode, "rule     deny Bash(rm:*)" in shown.stdout) == (0, True)
+    project.settings({})
+    listed = project.wave("hooks", "trust", "--list")
+    assert listed.returncode == 1
+    assert "ALARM    gone or switched off: Stop: true" in listed.stdout
+    assert "ALARM    gone or switched off: the rule deny Bash(rm:*)" in listed.stdout
+    assert len(json.loads(project.wave("hooks", "trust", "--list", "--json").stdout)["alarms"]) == 2
+    assert project.wave("hooks", "trust", "--yes").returncode == 0
+    assert project.wave("hooks", "trust", "--list").returncode == 0
+
+
+def test_rules_alone_can_be_remembered(project: Project) -> None:
+    project.settings({"permissions": {"deny": ["Bash(rm:*)"]}})
+    assert project.wave("hooks", "trust", "--list").returncode == 0  # they need no trust
+    assert project.wave("hooks", "trust", "--yes").returncode == 0
+    project.settings({})
+    assert project.wave("hooks", "trust", "--list").returncode == 1
+
+
 def test_a_project_without_hooks_says_so(tmp_path: Path) -> None:
     done = Project(tmp_path).wave("hooks", "trust")
     assert (done.returncode, "has no hooks" in done.stdout) == (0, True)

@@ -4,12 +4,14 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import click
 from msgspec import Struct
 from msgspec.structs import replace
 
 from wave_agent.assembly import Options, Overlay, locate_for
 from wave_agent.events import Event
 from wave_agent.result import Callbacks
+from wave_agent.rules import RuleError, parse_rule
 from wave_agent.session_index import find_session, latest_session
 
 SHORT, WHOLE = 8, 36
@@ -42,6 +44,17 @@ class Flags(Struct, frozen=True, kw_only=True):
     go_on: bool = False
     """Resume the latest session."""
     debug_hooks: bool = False
+
+
+def check_rules(flags: Flags) -> None:
+    """Raises `click.UsageError` for a rule that cannot be read: in a settings file it would be reported and left out,
+    but whoever types one is there to mend it."""
+    for option, rules in (("--allowed-tools", flags.allowed_tools), ("--disallowed-tools", flags.disallowed_tools)):
+        for rule in rules:
+            try:
+                parse_rule(rule)
+            except RuleError as error:
+                raise click.UsageError(f"{option}: {error}.") from None
 
 
 def options(flags: Flags, on_event: Callable[[Event], None]) -> Options:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from wave_agent.ancestry import require_no_agent
 from wave_agent.assembly import find_places
 from wave_agent.errors import SettingsError
 from wave_agent.importing import Plan, find_importable, plan_import
@@ -60,6 +61,7 @@ def import_hooks(origin: str | None, yes: bool, dry_run: bool, cwd: str | None) 
 
 
 def _decide(plan: Plan, target: Path, home: Path, project: str, *, yes: bool) -> int:
+    require_no_agent(os.environ, "wave hooks import")
     if not yes:
         if not sys.stdin.isatty():
             raise click.UsageError("Nobody can be asked here: look at the change above, then add --yes.")

@@ -5,6 +5,7 @@ import sys
 
 import click
 
+from wave_agent.ancestry import require_no_agent
 from wave_agent.assembly import find_places
 from wave_agent.cli.hooks_recipes import recipe_named
 from wave_agent.hooks.events import EVENTS, HookEvent
@@ -55,6 +56,7 @@ def new(
     _show(files)
     if dry_run:
         return 0
+    require_no_agent(os.environ, "wave hooks new")
     if not yes:
         if not sys.stdin.isatty():
             raise click.UsageError("Nobody can be asked here: look at the files above, then add --yes.")

@@ -4,17 +4,21 @@ import json
 import os
 import sys
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import click
 from msgspec import Struct
 
+from wave_agent.ancestry import require_no_agent
 from wave_agent.assembly import locate_project
+from wave_agent.errors import SettingsError
 from wave_agent.hooks.config import SettingsSource
 from wave_agent.permissions import PermissionMode
+from wave_agent.presence import at_terminal, doubt
 from wave_agent.project import Project
 from wave_agent.settings import merge_settings, only_restrictions
-from wave_agent.sources import describe, project_settings
+from wave_agent.sources import alarms_of, describe, project_settings
 from wave_agent.text import reveal
 from wave_agent.trust import (
     RUNS,
@@ -25,6 +29,7 @@ from wave_agent.trust import (
     candidates,
     file_digest,
     record_of,
+    restrictions_of,
 )
 
 
@@ -64,6 +69,12 @@ def trust(yes: bool, only_list: bool, revoke: bool, cwd: str | None, as_json: bo
     again. It also covers the other settings of the project (env, allow rules, model, endpoint). It is kept in your own
     directory (WAVE_HOME), never in the project.
 
+    What you trusted and is gone, rules that deny or ask included, is listed as an ALARM: nothing starts until you agree
+    to that, or bring it back. Each branch keeps what you agreed to on it.
+
+    Below an agent this command changes nothing. Without a terminal, --yes works only while no session of the project
+    runs; what is given at a terminal while one runs unattended has to be given again.
+
     \b
     wave hooks trust             look, then decide
     wave hooks trust --list      what is trusted, and what has changed
@@ -73,42 +84,78 @@ def trust(yes: bool, only_list: bool, revoke: bool, cwd: str | None, as_json: bo
         raise click.UsageError("--yes, --list and --revoke exclude each other.")
     if as_json and not only_list:
         raise click.UsageError("--json goes with --list.")
+    if not only_list:
+        require_no_agent(os.environ, "wave hooks trust")
     place, home = locate_project(cwd, os.environ)
     project = place.directory
     store = TrustStore(home)
     if revoke:
+        _require_person(home, project, "revoked")
         click.echo("Nothing in this project is trusted any more." if store.revoke(project) else "Nothing was trusted.")
         return 0
     sources = project_settings(home, place)
     record = store.read(project)
     looked_at = candidates(sources, project, file_digest)
+    wanted = record_of(sources, project, looked_at, record)
     found = [Finding(one, record.why_not(one)) for one in looked_at]
     uncovered = [source for source in sources if not record.covers(source, project)]
+    alarms = alarms_of(record, wanted, place, store)
     if only_list and as_json:
-        click.echo(json.dumps({"project": project, "hooks": [one.to_dict() for one in found]}))
+        listed = {"project": project, "hooks": [one.to_dict() for one in found], "alarms": alarms}
+        click.echo(json.dumps(listed))
     else:
-        _show(project, found, sources, record)
-    pending = any(one.why_not for one in found) or any(_others(source) for source in uncovered)
-    if only_list or not pending:
+        _show(project, found, sources, record, alarms)
+    pending = bool(alarms) or any(one.why_not for one in found) or any(_others(source) for source in uncovered)
+    if only_list:
         return 1 if pending else 0
-    return _decide(store, place, record_of(sources, project, looked_at), yes=yes)
+    unknown = wanted.guards - record.guards  # rules that restrict need no trust, but would not be missed yet
+    return _decide(store, place, wanted, yes=yes) if pending or unknown else 0
+
+
+def _require_person(home: Path, project: str, what: str) -> str:
+    """Why trust that is given now is to be confirmed once more; empty if nothing is against it.
+
+    Raises `SettingsError` where no person can be behind it. While a session runs unattended nothing is taken back.
+    """
+    terminal = at_terminal()
+    why = doubt(home, project, terminal=terminal)
+    if why and (not terminal or what == "revoked"):
+        raise SettingsError(
+            f"Trust was not {what}: {why}, and an agent must not change its own guards. Run this in a terminal "
+            "once no session runs. Scripts and CI can use --trust or --trust-ref."
+        )
+    return why
 
 
 def _decide(store: TrustStore, project: Project, wanted: Record, *, yes: bool) -> int:
+    why = _require_person(store.file.parent, project.directory, "given")
     if not yes:
         if not sys.stdin.isatty():
             raise click.UsageError("Nobody can be asked here: look at the list above, then add --yes.")
         if not click.confirm("Trust this, as it is now?"):
             click.echo("Nothing has changed.")
             return 1
-    store.trust(project.directory, wanted, project.inner)
+    store.trust(project.directory, wanted, project.inner, doubt=why and f"trust was given while {why}")
     click.echo(f"Trusted. It is kept in {store.file}; wave hooks trust --revoke takes it back.")
+    if why:
+        click.echo(f"But {why}. The next start asks for it once more: run this again then, in a new terminal.")
     return 0
 
 
-def _show(project: str, found: Sequence[Finding], sources: Sequence[SettingsSource], record: Record) -> None:
-    for line in _lines(project, found, sources, record):
+def _show(
+    project: str, found: Sequence[Finding], sources: Sequence[SettingsSource], record: Record, alarms: Sequence[str]
+) -> None:
+    for line in (*_lines(project, found, sources, record), *_confirmed(sources, project, record, alarms)):
         click.echo(reveal(line))
+
+
+def _confirmed(sources: Sequence[SettingsSource], project: str, record: Record, alarms: Sequence[str]) -> Iterator[str]:
+    """What trust also remembers: rules that restrict, rules that were allowed for always, and what is amiss."""
+    for level, rules in restrictions_of(sources, project).items():
+        where = f" (in {level})" if level else ""
+        yield from (f"rule     {rule}{where}" for rule in rules)
+    yield from (f"always   allow {rule}" for rule in record.allow)
+    yield from (f"ALARM    {alarm}" for alarm in alarms)
 
 
 def _lines(project: str, found: Sequence[Finding], sources: Sequence[SettingsSource], record: Record) -> Iterator[str]:

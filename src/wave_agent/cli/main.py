@@ -74,9 +74,10 @@ class WaveGroup(LazyGroup):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         args = [part for one in args for part in (("-p", "-c") if one == "-pc" else (one,))]
-        given, _, _ = self.make_parser(ctx).parse_args([*args])
-        # Options behind the first word are a subcommand's own, except that -p has none.
-        ctx.allow_interspersed_args = "prompt" in given
+        given, words, _ = self.make_parser(ctx).parse_args([*args])
+        # Options behind the first word are a subcommand's own, except that -p has none: `wave "Review this" -p`.
+        prompt_first = bool(words) and words[0] not in self.sources and not {"-p", "--print"}.isdisjoint(words)
+        ctx.allow_interspersed_args = "prompt" in given or prompt_first
         return super().parse_args(ctx, args)
 
     def resolve_command(
@@ -138,7 +139,14 @@ def load(source: CommandSource) -> click.Command:
     "--allowed-tools", multiple=True, metavar="RULE", help="Run this without asking, such as 'Bash(git log:*)'."
 )
 @click.option("--disallowed-tools", multiple=True, metavar="RULE", help="Never run this.")
-@click.option("--add-dir", "add_dirs", multiple=True, metavar="DIR", help="Count this directory to the project.")
+@click.option(
+    "--add-dir",
+    "add_dirs",
+    multiple=True,
+    metavar="DIR",
+    type=click.Path(exists=True, file_okay=False),
+    help="Let the agent work in this directory too.",
+)
 @click.option("--max-turns", type=click.IntRange(min=1), metavar="N", help="At most so many requests to the model.")
 @click.option("--append-system-prompt", default="", metavar="TEXT", help="More instructions for the model.")
 @click.option("--cwd", metavar="DIR", help="Work in this project instead of the current directory.")
@@ -176,9 +184,12 @@ def start(prompt: str | None, debug_topics: Sequence[str], **flags: Any) -> int:
     """One prompt, or without one the screen."""
     if prompt is None:
         require_terminal(flags["output_format"])
-    from wave_agent.cli.flags import Flags  # lazy: --help needs none of it
+    if flags["go_on"] and flags["resume"] is not None:
+        raise click.UsageError("-c goes on with the latest session and -r with the one you name: give one of them.")
+    from wave_agent.cli.flags import Flags, check_rules  # lazy: --help needs none of it
 
     given = Flags(prompt=prompt or "", debug_hooks="hooks" in debug_topics, **flags)
+    check_rules(given)
     if prompt is None:
         from wave_agent.cli.tui.launch import open_screen  # lazy: the screen's library takes a while to load
 

@@ -22,6 +22,7 @@ from wave_agent.hooks.events import EVENTS, EventRow, HookEvent
 from wave_agent.hooks.execution import HookExecutionResult, HookJob, HookRunner, Kind, close_runner
 from wave_agent.hooks.functions import call_function
 from wave_agent.hooks.occasion import Occasion, Stage, ToolFacts, reading_of, role_of
+from wave_agent.hooks.pinned import is_pinned, search_path
 from wave_agent.hooks.semantics import lets_through, limited, merge, read, rewrite, withholds
 from wave_agent.hooks.variables import FILE_VARIABLE, ExportFile, SessionVariables, exported
 from wave_agent.hooks.verdicts import (
@@ -137,9 +138,12 @@ class HookManager:
         kept = without_credentials(environment)
         for not_for_all in ("HOOK_EVENT", "HOOK_TOOL_NAME", FILE_VARIABLE, "CLAUDE_PLUGIN_ROOT", "CLAUDE_PLUGIN_DATA"):
             kept.pop(not_for_all, None)
+        self.search_path = search_path(environment)
+        """Where hooks find programs: that of the agent, whatever settings and hooks say for commands."""
         wanted = {
             **kept,
-            **(settings_env or {}),
+            **{name: value for name, value in (settings_env or {}).items() if not is_pinned(name)},
+            "PATH": self.search_path,
             "WAVE_PROJECT_DIR": session.project_dir,
             "CLAUDE_PROJECT_DIR": session.project_dir,
             "WAVE_SESSION_ID": session.session_id,

@@ -5,12 +5,14 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.cli.tui.stage import hooks, project_settings, stage
 from tests.spec.world import make
 from wave_agent.cli.tui.entries import HookLine
 from wave_agent.cli.tui.hooks_view import HooksView
 from wave_agent.cli.tui.permission import PermissionDialog
-from wave_agent.cli.tui.trust import TrustQuestion
+from wave_agent.cli.tui.trust import ChangedFiles, TrustQuestion
 from wave_agent.hooks import context, deny, rewrite
 from wave_agent.testing import Reply, call
 
@@ -151,6 +153,45 @@ async def test_trust_can_be_kept_until_a_hook_changes(project: Path):
         await on.press("o")
         await on.until(lambda: on.app.open_agent is not None)
         await on.say("Hi.")
+
+
+async def test_what_is_gone_is_shown_and_asked_about(project: Path):
+    project_settings(project, {"hooks": GUARD})
+    options: dict[str, Any] = {"trust": False, "wait_for_agent": False}
+    async with stage(project, **options) as on:
+        await on.until(lambda: on.asks(TrustQuestion) is not None)
+        await on.press("k")
+        await on.until(lambda: on.app.open_agent is not None)
+    project_settings(project, {})
+    async with stage(project, **options) as on:
+        await on.until(lambda: on.asks(TrustQuestion) is not None)
+        assert "not as you left it" in on.screen
+        assert "gone or switched off: PreToolUse: echo no >&2; exit 2" in on.screen
+        await on.press("k")
+        await on.until(lambda: on.app.open_agent is not None)
+    async with stage(project, trust=False) as on:
+        assert on.agent.settings.hooks.hooks == ()
+
+
+@pytest.mark.parametrize(("key", "is_made"), [("y", True), ("n", False), ("escape", False)])
+async def test_a_script_that_changes_in_a_session_is_asked_about_and_does_not_run_before(
+    project: Path, key: str, is_made: bool
+):
+    (project / "guard.sh").write_text("exit 0\n")
+    project_settings(project, {"hooks": {"PreToolUse": ["sh ./guard.sh"]}})
+    replies = [Reply(tool_calls=[make()]), "one", Reply(tool_calls=[make()]), "two"]
+    async with stage(project, replies, permission_mode="bypassPermissions") as on:
+        (project / "guard.sh").write_text("exit 0 # better\n")
+        await on.send("Make it.")
+        await on.until(lambda: on.asks(ChangedFiles) is not None)
+        await on.idle()
+        assert "guard.sh: changed" in on.screen
+        assert not (project / "made.txt").exists()
+        await on.press(key)
+        await on.until(lambda: on.asks(ChangedFiles) is None)
+        await on.say("Once more.")
+        assert on.asks(ChangedFiles) is None
+    assert (project / "made.txt").exists() == is_made
 
 
 async def test_an_untrusted_project_can_be_opened_without_its_hooks_and_commands(project: Path):

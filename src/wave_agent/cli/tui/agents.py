@@ -10,6 +10,7 @@ from wave_agent.assembly import Options
 from wave_agent.cli.tui.custom import CustomCommand, directories, load_commands, project_commands
 from wave_agent.events import Event
 from wave_agent.permissions import Approver
+from wave_agent.presence import doubt
 from wave_agent.project import Project
 from wave_agent.result import Callbacks
 from wave_agent.sources import project_settings
@@ -42,11 +43,14 @@ class Agents:
     def looked_at(self) -> Record:
         """What there is to trust, as it is at this moment."""
         sources = project_settings(self.home, self.place)
-        return record_of(sources, self.project, candidates(sources, self.project, file_digest))
+        found = candidates(sources, self.project, file_digest)
+        return record_of(sources, self.project, found, TrustStore(self.home).read(self.project))
 
     def keep(self, record: Record) -> None:
         """The user trusts what this is a record of, until it changes. Raises `SettingsError`."""
-        TrustStore(self.home).trust(self.project, record, self.place.inner)
+        why = doubt(self.home, self.project, terminal=True)
+        marked = why and f"trust was given while {why}"
+        TrustStore(self.home).trust(self.project, record, self.place.inner, doubt=marked)
 
     def distrust(self) -> None:
         """The project's own hooks are left out."""

@@ -38,10 +38,10 @@ from wave_agent.cli.tui.search import HistorySearch
 from wave_agent.cli.tui.shell import UserShell
 from wave_agent.cli.tui.status import Facts, StatusLine, short_directory
 from wave_agent.cli.tui.theme import DARK, LIGHT, THEMES, VARIABLES, Preference
-from wave_agent.cli.tui.trust import KEEP, TRUST, WITHOUT, TrustQuestion
+from wave_agent.cli.tui.trust import ACCEPT, KEEP, TRUST, WITHOUT, ChangedFiles, TrustQuestion
 from wave_agent.cli.unused_hooks import unused_hooks
 from wave_agent.errors import SettingsError, UntrustedHooksError, WaveError
-from wave_agent.events import Event, HookRun
+from wave_agent.events import Event, HookFinished, HookRun
 from wave_agent.permissions import Allow, Deny, PermissionMode, PermissionRequest
 from wave_agent.session import transcripts
 from wave_agent.surroundings import git_branch
@@ -81,6 +81,8 @@ class WaveApp(App[int]):
         self._desk = Desk(self, self._preference)
         self._agent: Agent | None = None
         self._untrusted: tuple[str, ...] = ()
+        self._alarms: tuple[str, ...] = ()
+        self._refused: Mapping[str, str | None] = {}  # changes of hooks that the user was asked about
         self._happened: asyncio.Queue[tuple[Event, Narration]] = asyncio.Queue()
         self._narration: Narration | None = None
         self._asking = asyncio.Lock()
@@ -103,7 +105,7 @@ class WaveApp(App[int]):
         try:
             self._agent = self._open(self._agents.first)
         except UntrustedHooksError as error:
-            self._untrusted = error.hooks
+            self._untrusted, self._alarms = error.hooks, error.alarms
         if commands and self._agent is not None:
             self._left.append(asyncio.ensure_future(self._agent.close()))
             self._agent = None
@@ -132,7 +134,8 @@ class WaveApp(App[int]):
 
     async def _ask_for_trust(self) -> None:
         looked_at = self._agents.looked_at()  # before it is shown: what is kept is what was looked at
-        question = TrustQuestion(self._agents.project, self._untrusted, self._agents.untrusted_commands())
+        commands = self._agents.untrusted_commands()
+        question = TrustQuestion(self._agents.project, self._untrusted, commands, self._alarms)
         answer = await self.ask(question)
         if answer not in (TRUST, KEEP, WITHOUT):
             self.leave()
@@ -274,6 +277,16 @@ class WaveApp(App[int]):
     def _hear(self, event: Event) -> None:
         if self._narration is not None:
             self._happened.put_nowait((event, self._narration))
+        if isinstance(event, HookFinished) and event.run.failure is not None and self._agent is not None:
+            changes = self._agent.project_trust.changes()
+            if changes and changes != self._refused:
+                self._refused = changes
+                self.run_worker(self._ask_about_changes(self._agent, changes), group="trust")
+
+    async def _ask_about_changes(self, agent: Agent, changes: Mapping[str, str | None]) -> None:
+        """Trust that was given elsewhere meanwhile may be the agent's own work, so the user is asked here."""
+        if await self.ask(ChangedFiles(agent.project, changes)) == ACCEPT:
+            agent.project_trust.accept(changes)
 
     async def _narrate(self) -> None:
         while True:

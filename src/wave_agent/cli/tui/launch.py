@@ -8,11 +8,13 @@ from functools import partial
 
 import click
 
+from wave_agent.ancestry import handed_down
 from wave_agent.assembly import locate_for
 from wave_agent.cli.flags import Flags, options
 from wave_agent.cli.tui import memory
 from wave_agent.cli.tui.agents import Agents
 from wave_agent.cli.tui.app import WaveApp
+from wave_agent.errors import SettingsError
 from wave_agent.session_index import forget_old_sessions
 from wave_agent.trust import TrustStore
 
@@ -28,6 +30,8 @@ async def _run(flags: Flags) -> int:
     for name in ("COLUMNS", "LINES"):  # exported, they tell the size of another moment, and would be believed
         os.environ.pop(name, None)
     environment = dict(os.environ)
+    if handed_down(environment):  # whoever answers its questions would be that agent
+        raise SettingsError("The screen is for a person, and another agent has started this program. Use wave -p.")
     chosen = options(flags, lambda _: None)
     place, home = locate_for(chosen, environment)
     agents = Agents(chosen, place, home)

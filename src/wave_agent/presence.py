@@ -1,0 +1,61 @@
+"""Whether a person gives a command, or something that an agent's session has left behind.
+
+A process that has cut itself loose from its parents, and cleaned its environment, cannot be told from a person's by
+looking upwards. But it began while a session of the project ran, and so did the group of processes that the system
+calls a session: no process can join an older one. What a person starts belongs to a terminal, or to a service, that was
+there before or came later.
+
+Tamper-evident, not tamper-proof: whoever types into a person's terminal (`tmux send-keys`), or has itself started later
+by somebody else (cron, a user's service manager), passes. So does whoever writes to the agent's own files directly once
+the session has ended.
+"""
+
+import os
+import sys
+from pathlib import Path
+
+from wave_agent.leftovers import Session, birth_of, sessions_of
+
+_STDIN = 0
+
+
+def at_terminal(*descriptors: int) -> bool:
+    """These are the terminal that controls this process, which runs in its foreground: keys that are typed reach it."""
+    return all(map(_is_attended, descriptors or (_STDIN,)))
+
+
+def _is_attended(descriptor: int) -> bool:
+    try:
+        return os.tcgetpgrp(descriptor) == os.getpgrp()
+    except OSError:  # closed, no terminal, or not the one that controls this process
+        return False
+
+
+def doubt(home: Path, project: str, *, terminal: bool) -> str:
+    """Why this command may be the work of a session of the project; empty if it cannot be.
+
+    At a terminal only sessions count that nobody attends: whoever attends one has others open beside it.
+    """
+    sessions = [one for one in sessions_of(home, project) if one.unattended or not terminal]
+    if any(one.ended is None for one in sessions):
+        return f"a session of this project {'runs unattended' if terminal else 'is running'}"
+    if sessions and _may_be_of(sessions):
+        where = "this terminal was opened" if terminal else "the process that it comes from began"
+        return f"{where} while a session of this project ran"
+    return ""
+
+
+def began_in_session(home: Path, project: str) -> bool:
+    """Whether this terminal, or whatever this process comes from, may have been opened by a session that nobody
+    attended."""
+    sessions = [one for one in sessions_of(home, project) if one.unattended]
+    return bool(sessions) and _may_be_of(sessions)
+
+
+def _may_be_of(sessions: list[Session]) -> bool:
+    """What began in one of them may have been begun by it. A session of processes without its leader, or whose leader
+    cannot be seen, may have begun at any time."""
+    if not sys.platform.startswith("linux"):
+        return False  # there is no telling
+    leader = birth_of(os.getsid(0))
+    return leader is None or any(one.begun <= leader <= (one.ended or leader) for one in sessions)

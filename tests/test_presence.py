@@ -1,0 +1,124 @@
+"""Whether a person gives a command: by what runs, what has run, and since when whoever gives it is there."""
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from wave_agent.leftovers import Leftovers, sessions_of
+from wave_agent.presence import at_terminal, doubt
+
+PROJECT = "/somewhere/project"
+LOOK = "import sys; from pathlib import Path; from wave_agent.presence import doubt; "
+LOOK += "from wave_agent.way_out import require_own_terminal; sys.stdin.readline(); home, project, way = sys.argv[1:]; "
+LOOK += "print(doubt(Path(home), project, terminal=way == 'terminal')); way == 'no-hooks' and "
+LOOK += "require_own_terminal(Path(home), project)"
+
+
+def session(home: Path, *, unattended: bool, project: str = PROJECT) -> Leftovers:
+    begun = Leftovers(home, Path("/somewhere/one.jsonl"), project=project, unattended=unattended)
+    begun.open()
+    return begun
+
+
+@pytest.mark.parametrize(
+    ("unattended", "terminal", "why"),
+    [
+        (True, True, "a session of this project runs unattended"),
+        (True, False, "a session of this project is running"),
+        (False, True, ""),
+        (False, False, "a session of this project is running"),
+    ],
+)
+def test_while_a_session_runs(tmp_path: Path, unattended: bool, terminal: bool, why: str) -> None:
+    running = session(tmp_path, unattended=unattended)
+    assert doubt(tmp_path, PROJECT, terminal=terminal) == why
+    assert doubt(tmp_path, "/somewhere/else", terminal=terminal) == ""
+    running.close()
+    assert doubt(tmp_path, PROJECT, terminal=terminal) == ""  # this process was there before
+
+
+def next_tick() -> None:
+    """Births are known by the tick, of which there are a hundred in a second."""
+
+    def now() -> int:
+        return int(time.clock_gettime(time.CLOCK_BOOTTIME) * os.sysconf("SC_CLK_TCK"))
+
+    begun = now()
+    while now() < begun + 2:
+        pass
+
+
+def looker(home: Path, where: str) -> "subprocess.Popen[str]":
+    """A process with a session of its own, that looks when it is told to."""
+    return subprocess.Popen(
+        [sys.executable, "-c", LOOK, str(home), PROJECT, where],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs /proc")
+@pytest.mark.parametrize(
+    ("where", "why"), [("script", "the process that it comes from began"), ("terminal", "this te")]
+)
+@pytest.mark.parametrize("end", ["closed", "killed"])
+def test_what_began_while_a_session_ran_stays_in_doubt(tmp_path: Path, where: str, why: str, end: str) -> None:
+    before = looker(tmp_path, where)
+    next_tick()
+    running = session(tmp_path, unattended=True)
+    during = looker(tmp_path, where)
+    if end == "closed":
+        running.close()
+    else:  # as the system does it
+        (file,) = (tmp_path / "running").iterdir()
+        content = file.read_bytes()
+        file.unlink()
+        running.close()
+        (tmp_path / "ended").rename(tmp_path / "elsewhere")
+        file.write_bytes(content)
+        Leftovers(tmp_path, Path("/somewhere/two.jsonl")).open()  # the next agent notes that it is dead
+        assert not file.exists()
+    next_tick()
+    after = looker(tmp_path, where)
+    told = [process.communicate("go\n", timeout=60)[0] for process in (before, during, after)]
+    assert (told[0], told[2]) == ("\n", "\n")
+    assert told[1].startswith(why)
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs /proc")
+def test_a_terminal_that_a_session_may_have_made_switches_no_hooks_off(tmp_path: Path) -> None:
+    before = looker(tmp_path, "no-hooks")
+    next_tick()
+    running = session(tmp_path, unattended=True)
+    during = looker(tmp_path, "no-hooks")
+    told = [process.communicate("go\n", timeout=60)[0] for process in (before, during)]
+    running.close()
+    assert "Open a new terminal" not in told[0]
+    assert "Open a new terminal" in told[1]
+
+
+def test_notes_do_not_grow_for_ever_and_those_of_another_boot_do_not_count(tmp_path: Path) -> None:
+    session(tmp_path, unattended=True).close()
+    (file,) = (tmp_path / "ended").iterdir()
+    boot = file.read_text().split()[0]
+    file.write_text("".join(f"{boot} {number} {number + 1} 1\n" for number in range(1000)))
+    session(tmp_path, unattended=True).close()
+    assert len(sessions_of(tmp_path, PROJECT)) == 64
+    file.write_text("other-boot 0 99999999999 1\nnonsense\n\n")
+    assert sessions_of(tmp_path, PROJECT) == []
+
+
+def test_a_pipe_is_no_terminal() -> None:
+    reading, writing = os.pipe()
+    try:
+        assert not at_terminal(reading)
+    finally:
+        os.close(reading)
+        os.close(writing)
