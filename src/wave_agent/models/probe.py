@@ -43,15 +43,14 @@ class Probe:
         return found
 
     def _ask(self, method: str, url: str, body: Mapping[str, Any] | None, seconds: float) -> tuple[int, Any]:
-        from urllib.request import HTTPRedirectHandler, Request, build_opener  # lazy: half a megabyte for one question
+        from urllib.error import HTTPError  # lazy: half a megabyte of modules for one question
+        from urllib.request import HTTPRedirectHandler, Request, build_opener
 
         class Stay(HTTPRedirectHandler):
             """Only the server that is configured is asked: where it points to is not."""
 
-            def http_error_302(self, req: Any, fp: Any, code: int, msg: str, headers: Any) -> None:
+            def redirect_request(self, *_: Any, **__: Any) -> None:
                 return None
-
-            http_error_301 = http_error_303 = http_error_307 = http_error_308 = http_error_302
 
         headers = {"Content-Type": "application/json", "User-Agent": "wave-agent"}
         data = None if body is None else json.dumps(body).encode()
@@ -60,7 +59,12 @@ class Probe:
             request.add_unredirected_header("Authorization", authorization)
         ends = monotonic() + seconds
         content = bytearray()
-        with build_opener(Stay).open(request, timeout=seconds) as answer:
+        try:
+            opened = build_opener(Stay).open(request, timeout=seconds)
+        except HTTPError as refusal:
+            refusal.close()
+            raise OSError(f"the server answered {refusal.code}") from None
+        with opened as answer:
             while len(content) < MAX_ANSWER and (part := answer.read1(64 << 10)):
                 content += part
                 if monotonic() > ends:
