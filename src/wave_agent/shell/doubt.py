@@ -48,7 +48,7 @@ def forms(text: str) -> Iterator[str]:
         yield _QUOTING.sub("", _ANSI.sub(lambda found: decode(found[1]), text))
         yield _QUOTING.sub("", decoded)
     if _SIGN.search(text):
-        yield _QUOTING.sub("", _SIGNS_IN_QUOTES.sub(lambda found: _SIGN.sub(" ", found[0]), text))
+        yield _QUOTING.sub("", _SIGNS_IN_QUOTES.sub(lambda found: _SIGN.sub("_", found[0]), text))
     if "$" in bare or "`" in bare:
         yield from _expanded(bare)
     if "{" in bare and "," in bare:

@@ -55,8 +55,7 @@ class Known:
 
     def _define(self, node: "Node", name: str) -> None:
         if node.type == "function_definition":
-            self.functions.add(name)
-            self.remade |= name in PRINTING or name in REPORTING or name == "command_not_found_handle"
+            self.define(name)
             return
         array, bracket, _ = name.partition("[")
         self.remade |= array in ("BASH_ALIASES", "BASH_CMDS")
@@ -71,6 +70,10 @@ class Known:
             if bracket:
                 self._assign(array, value, ())
                 self._assign(f"{array}[@]", value, tuple(f"{one} " for one in self.values.get(f"{array}[@]", ())))
+
+    def define(self, function: str) -> None:
+        self.functions.add(function)
+        self.remade |= function in PRINTING or function in REPORTING or function == "command_not_found_handle"
 
     def _assign(self, name: str, value: "Node", before: tuple[str, ...]) -> None:
         parts = value.named_children if value.type == "array" else [value]

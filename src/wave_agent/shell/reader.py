@@ -156,22 +156,26 @@ class _Reader:
             self.anything = True
             return
         self.anything |= any(found.words and not found.words[0].static for found in reading.commands)
+        self.understood &= _EXPANDED_AGAIN.search(text) is None
         self._found_simply(reading)
 
     def _found_simply(self, reading: Reading) -> None:
         """What the simple reader has found, as far as it knows the words."""
-        handed_on: Word | None = None
+        handed_on = made = Word("", static=False, origin=Origin.MADE)
+        for function in reading.functions:
+            self.known.define(function)
         for found in reading.commands:
             for assignment in found.assignments:
+                self.anything |= _REMAKES.search(assignment.text) is not None
                 self.known.assigned.add(assignment.text.partition("=")[0])
                 self.known.give(self._resolved(assignment))
             for operator, word in found.redirections:
                 if operator in WRITING:
                     self._write(Target(self._resolved(word)))
-            stdin = found.stdin or (handed_on if found.piped else None)
+            stdin = made if found.fed else found.stdin or (handed_on if found.piped else None)
             words = tuple(map(self._resolved, found.words))
             text = printed(words)
-            handed_on = Word("", static=False, origin=Origin.MADE) if text is None else Word(text)
+            handed_on = made if text is None else Word(text)
             self._found(words, stdin)
             if any("{" in word.text and len(word.text) > _LONGEST_WORD for word in words):
                 self._give_up()
@@ -269,6 +273,9 @@ class _Reader:
             self.understood = False
             self.anything |= may_make(text)
             self._found_simply(reading)
+            for word in [word for found in reading.commands for word in found.words[1:]]:
+                if word.static and " " in word.text and word.text not in self._texts:
+                    self._nested(word.text)  # whichever command has it, may hand it to a shell
 
     def _give_up(self) -> None:
         """There is more of it than is followed."""

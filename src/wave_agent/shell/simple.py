@@ -46,7 +46,7 @@ _BACKQUOTED = re.compile(r"`((?:[^`\\]|\\.)*+)`", re.DOTALL)
 class Found:
     """A simple command: its words, and what is around them."""
 
-    __slots__ = ("assignments", "piped", "redirections", "stdin", "words")
+    __slots__ = ("assignments", "fed", "piped", "redirections", "stdin", "words")
 
     def __init__(self) -> None:
         self.words: list[Word] = []
@@ -56,6 +56,8 @@ class Found:
         """The text of its here-document or here-string."""
         self.piped = False
         """There was a pipe on the line before it."""
+        self.fed = False
+        """It reads what another command writes: `>(…)`."""
 
 
 class _UnsureError(Exception):
@@ -70,6 +72,7 @@ class Reading:
         self.exact = True
         """False: there may be more commands, or others."""
         self.parts = 0
+        self.functions: list[str] = []
         try:
             _Scanner(text, self, 0).run()
         except _UnsureError:
@@ -93,7 +96,7 @@ class _Scanner:
         self.reading = reading
         self.depth = depth
         self.command = Found()
-        self.piped = False
+        self.piped = self.fed = False
         self.documents: list[tuple[str, bool, bool, Found]] = []
         """Here-documents that begin on the next line: delimiter, whether tabs go, whether it is literal."""
 
@@ -177,6 +180,7 @@ class _Scanner:
             function = _FUNCTION.match(self.text, self.at)
             if function is None or len(self.command.words) != 1:
                 raise _UnsureError
+            self.reading.functions.append(self.command.words[0].text)
             self.command = Found()
             self.at = function.end()
         elif self.text.startswith("((", self.at) and self._is_arithmetic(self.at + 2):
@@ -194,7 +198,7 @@ class _Scanner:
         command = self.command
         if not (command.words or command.assignments or command.redirections):
             return
-        command.piped = self.piped
+        command.piped, command.fed = self.piped, self.fed
         self.reading.commands.append(command)
         if len(self.reading.commands) > _MOST_COMMANDS:
             raise _UnsureError
@@ -235,7 +239,7 @@ class _Scanner:
             self._condition()
         elif raw == "function":
             self._blanks()
-            self._word()
+            self.reading.functions.append(self._word().text)
             if brackets := _FUNCTION.match(self.text, self.at):
                 self.at = brackets.end()
         elif raw in _UNMODELLED or (raw == "time" and self._before_compound()):
@@ -391,7 +395,9 @@ class _Scanner:
                 self.at = plain.end()
             elif character in "<>" and self.at == start and text.startswith("(", self.at + 1):
                 self.at += 2
+                outer, self.fed = self.fed, self.fed or character == ">"
                 self._list(")")
+                self.fed = outer
                 static = False
             elif character in " \t\n;&|<>)" or (character == "(" and self._names_function(start)):
                 break
