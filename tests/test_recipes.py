@@ -98,10 +98,11 @@ def test_a_recipe_is_complete(recipe: Recipe) -> None:
 )
 def test_a_script_is_short_says_what_it_is_for_and_names_its_interpreter(recipe: Recipe, language: str) -> None:
     lines = recipe.scripts[language].splitlines()
-    interpreter = {"bash": "bash", "python": "python3", "node": "node"}[language]
+    # Isolated: Bash from BASH_ENV and functions of the environment, Python from modules that lie next to the script.
+    interpreter = {"bash": "-S bash -p", "python": "-S python3 -I", "node": "node"}[language]
     assert lines[0] == f"#!/usr/bin/env {interpreter}"
     assert lines[1].startswith(("# ", '"""', "// "))
-    assert 10 <= len(lines) <= 62
+    assert 10 <= len(lines) <= 66
     assert all(len(line) <= 130 for line in lines)
 
 

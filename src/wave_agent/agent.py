@@ -49,6 +49,7 @@ from wave_agent.models.base import Model, Usage
 from wave_agent.outgoing import tokens_of
 from wave_agent.permissions import Approver, ModeName, PermissionMode, Rules
 from wave_agent.private import keep_private
+from wave_agent.readable import readable_text
 from wave_agent.result import Callbacks, Context, Result
 from wave_agent.rules import RuleError, parse_rule
 from wave_agent.sandbox import Sandbox
@@ -235,11 +236,11 @@ class Agent:
             model=model,
             model_name=model_name_for(options.model, settings, environment),
             tools=list({tool.name: tool for tool in tools}.values()),
-            briefing=make_briefing(foundation, options, sandbox),
+            briefing=make_briefing(foundation, options, sandbox, notices.append),
             can_use_tool=options.can_use_tool,
             callbacks=options.callbacks,
             session_id=session_id,
-            hook_runner=options.hook_runner or hook_runner_for(settings, environment, leftovers.entry),
+            hook_runner=options.hook_runner or hook_runner_for(settings, foundation.hook_environment, leftovers.entry),
             store=kept,
             resumed=resumed,
             notices=notices,
@@ -397,7 +398,7 @@ class Agent:
         not only when it is awaited.
         """
         self._require_prompt(text, "send_message")
-        return self._send(text, None)
+        return self._send(readable_text(text), None)
 
     async def _send(self, text: str, listener: asyncio.Queue[Event | None] | None) -> Result:
         async with self._turn_lock:
@@ -431,7 +432,7 @@ class Agent:
     def stream(self, text: str) -> AsyncIterator[Event]:
         """Like `send_message`, as events. Leaving the loop early interrupts the turn. See also `last_result`."""
         self._require_prompt(text, "stream")
-        return self._stream(text)
+        return self._stream(readable_text(text))
 
     async def _stream(self, text: str) -> AsyncIterator[Event]:
         queue: asyncio.Queue[Event | None] = asyncio.Queue()

@@ -14,12 +14,15 @@ from wave_agent.foreign import claude_home
 from wave_agent.hooks.definitions import HookDefinition, Layer
 from wave_agent.hooks.events import HookEventName
 from wave_agent.hooks.execution import HookRunner
+from wave_agent.hooks.pinned import search_path
 from wave_agent.models.base import Model, ModelRequest
 from wave_agent.models.windows import Window
 from wave_agent.nesting import Inheritance, inherited, is_below, restricted, steering, this_process
 from wave_agent.permissions import NOT_LOOSER, Approver, PermissionMode
 from wave_agent.project import Project
 from wave_agent.protected import ProtectedPaths, protected_paths
+from wave_agent.readable import readable_text
+from wave_agent.real_files import resolve_or_keep
 from wave_agent.result import Callbacks
 from wave_agent.sandbox import SETTINGS_DIRECTORIES, Sandbox
 from wave_agent.settings import MANAGED_FILE, OF_THE_PROJECT, Place, Settings, project_places
@@ -90,9 +93,15 @@ def locate_for(options: Options, environment: Mapping[str, str]) -> tuple[Projec
 
 def _start_of(workdir: str | os.PathLike[str] | None) -> str:
     try:
-        start = os.path.realpath(workdir or os.getcwd())
+        start = str(workdir or os.getcwd())
+        start = start if "\0" in start else os.path.realpath(start)
     except FileNotFoundError:
         raise SettingsError("The current directory no longer exists.") from None
+    if readable_text(start) != start:  # a hook that is named by this path would not be found, or be another one
+        shown = start.encode("utf-8", "backslashreplace").decode().replace("\0", "\\0")
+        raise SettingsError(
+            f"The path {shown} is not UTF-8 text, so hooks could not be given it. Rename the directory."
+        )
     if not os.path.isdir(start):
         raise SettingsError(f"There is no directory {start} to work in.")
     return start
@@ -137,7 +146,7 @@ class Foundation(Struct, frozen=True, kw_only=True):
 
     @property
     def hook_environment(self) -> Mapping[str, str]:
-        """What hooks run with."""
+        """What hooks run with: a command that starts an agent does not say where its hooks find programs."""
         return self.environment if self.above is None else self.above.hook_environment(self.environment)
 
     @property
@@ -169,7 +178,8 @@ def lay_foundation(options: Options, environment: Mapping[str, str]) -> Foundati
         require_own_terminal(home, project.directory)
     if above is not None:
         project = above.project_for(project)
-        choice = replace(choice, record=_inherited_record(above, project, home))
+        path = search_path(above.hook_environment(environment))
+        choice = replace(choice, record=_inherited_record(above, project, home), search_path=path)
     gathered = gather_settings(home, project, choice)
     settings = merge_gathered(gathered, project)
     settings.require_usable()
@@ -297,6 +307,7 @@ def _handed_down(base: Foundation, choice: Choice, gathered: Gathered, *, sandbo
         record=Record(
             hooks=gathered.trust.record,
             shown=gathered.trust.shown,
+            programs=gathered.trust.programs,
             settings={os.path.relpath(source.name, project): rest_digest(source) for source in theirs},
         ),
         added_managed=choice.added_managed,
@@ -339,10 +350,15 @@ def model_for(base_url: str | None, api_key: str | None, settings: Settings, env
     key = api_key or environment.get("WAVE_API_KEY") or environment.get("OPENAI_API_KEY")
     if url is None and key is None:
         return _NoModel()
+    from wave_agent.models.limits import limits_in
     from wave_agent.models.openai_chat import OpenAIChatModel  # lazy: an agent with its own model never needs it
 
     return OpenAIChatModel(
-        base_url=url or "https://api.openai.com/v1", api_key=key, environment=environment, needs_name=True
+        base_url=url or "https://api.openai.com/v1",
+        api_key=key,
+        environment=environment,
+        needs_name=True,
+        limits={name: limits_in(facts) for name, facts in settings.models.items()},
     )
 
 
@@ -354,7 +370,7 @@ def model_name_for(asked: str | None, settings: Settings, environment: Mapping[s
 
 def real_directories(project: str, directories: Sequence[str]) -> tuple[str, ...]:
     """Directories as settings write them, as absolute paths without links."""
-    return tuple(os.path.realpath(os.path.join(project, os.path.expanduser(directory))) for directory in directories)
+    return tuple(resolve_or_keep(os.path.join(project, os.path.expanduser(one))) for one in directories)
 
 
 def sandbox_for(foundation: Foundation, session_id: str) -> Sandbox:

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import stat
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from enum import IntEnum
@@ -37,7 +38,9 @@ from wave_agent.permissions import (
     unanswered,
 )
 from wave_agent.protected import ProtectedPaths
-from wave_agent.rules import Places, Rule
+from wave_agent.readable import readable, readable_text, why_unreadable
+from wave_agent.real_files import Seen, look
+from wave_agent.rules import Places, Rule, path_expression
 from wave_agent.text import strip_controls
 from wave_agent.tools.base import Tool, ToolContext, ToolInputError, ToolInterrupted, ToolResult
 from wave_agent.tools.changes import FileChanges
@@ -49,6 +52,8 @@ if TYPE_CHECKING:
     from wave_agent.tools.hook_edits import Watched
 
 INTERRUPTED = "Interrupted by the user before it was done."
+_SEARCHES = ("grep",)
+"""Tools that open files which their input does not name."""
 NOT_BEGUN = f"{NOT_RUN}the turn was interrupted before this call began."
 
 
@@ -74,6 +79,8 @@ class _Permitted(Struct, frozen=True):
 
     tool_input: Mapping[str, Any]
     arguments: Any
+    seen: Mapping[str, Seen] = {}
+    """What its paths led to when that was judged."""
     notes: tuple[TextBlock, ...] = ()
     """What the model is told beside the result."""
 
@@ -179,20 +186,40 @@ class CallRunner:
             return self._refuse(call, str(error))
         if call.parameters is None:
             return self._refuse(call, call.problem)
-        changed, later = _Changed(call.parameters, Answered.NOBODY), ()
-        while True:
-            judged = await self._before(call, tool, tool.normalise(changed.tool_input, str(self._context.cwd)))
-            later = (*later, *self._apply(judged, call))
-            if judged.flow in (Flow.SKIP_TOOL, Flow.END_TURN):
-                return CallEnd(later, ends_turn=judged.flow is Flow.END_TURN)
-            judged = replace(judged, rewritten_by={**changed.rewritten_by, **judged.rewritten_by})
-            permitted = await self._permit(call, tool, judged, changed.answered)
-            if not isinstance(permitted, _Changed):
-                break
-            # No input runs unseen: guards and rules judge what whoever was asked has put in its place.
-            changed = permitted
+        try:
+            permitted, later = await self._judge(call, tool, call.parameters)
+        except SessionError:
+            raise
+        except Exception as error:  # what cannot be judged does not run
+            return self._unjudged(call, error)
         end = permitted if isinstance(permitted, CallEnd) else await self._use(call, tool, permitted)
         return CallEnd((*later, *end.later), end.ends_turn)
+
+    async def _judge(
+        self, call: Asked, tool: Tool, parameters: Mapping[str, Any]
+    ) -> tuple[_Permitted | CallEnd, tuple[Operation, ...]]:
+        """What may run, or an end if nothing may; and what has to wait for the end of the batch."""
+        changed, later = _Changed(parameters, Answered.NOBODY), ()
+        while True:
+            tool_input = tool.normalise(changed.tool_input, str(self._context.cwd))
+            before = _first_look(tool, tool_input)
+            judged = await self._before(call, tool, tool_input)
+            later = (*later, *self._apply(judged, call))
+            if judged.flow in (Flow.SKIP_TOOL, Flow.END_TURN):
+                return CallEnd(ends_turn=judged.flow is Flow.END_TURN), later
+            judged = replace(judged, rewritten_by={**changed.rewritten_by, **judged.rewritten_by})
+            permitted = await self._permit(call, tool, judged, changed.answered, before)
+            if not isinstance(permitted, _Changed):
+                return permitted, later
+            # No input runs unseen: guards and rules judge what whoever was asked has put in its place.
+            changed = permitted
+
+    def _unjudged(self, call: Asked, error: Exception) -> CallEnd:
+        """An error while a call is judged is a deny: nobody knows what a guard or a rule would have said."""
+        why = unjudged(error)
+        if not isinstance(error, OSError):  # a bug, which somebody should hear of; the rest is the path's fault
+            self._messages.add_error_block(strip_controls(f"{call.name} was not run: {why}"))
+        return self._deny(call, f"{why}. {INSTEAD}", ())
 
     def _refuse(self, call: Asked, problem: str) -> CallEnd:
         self._finish(call, ToolResult(content=problem, success=False), error=problem)
@@ -201,14 +228,17 @@ class CallRunner:
     # ------------------------------------------------------------------------------------------------------ permission
 
     async def _permit(
-        self, call: Asked, tool: Tool, judged: Outcome, answered: Answered
+        self, call: Asked, tool: Tool, judged: Outcome, answered: Answered, before: Mapping[str, Seen]
     ) -> _Permitted | _Changed | CallEnd:
         """Validates, judges and asks. An end if the tool must not run; the call then has its result.
 
-        `answered`: by whom the question was answered already, with this input as the answer.
+        `answered`: by whom the question was answered already, with this input as the answer. `before`: what the paths
+        led to when hooks began to judge.
         """
         tool_input: Mapping[str, Any] = judged.tool_input or {}
         try:
+            if unreadable := why_unreadable(tool_input):  # a hook, or whoever was asked, has put it in
+                raise ToolInputError(f"{tool.name}: invalid input: {unreadable}")
             arguments = tool.parse(tool_input)
         except ToolInputError as error:
             wrong = ToolResult(content=_blame(str(error), judged), success=False, ran=False)
@@ -217,7 +247,13 @@ class CallRunner:
         written = tool.paths(tool_input) if tool.kind is Kind.EDITS else ()
         if beyond := next((why for path in written if (why := self._border(path)) is not None), None):
             return self._deny(call, beyond, notes)
-        subject = subject_of(tool, tool_input, self._context, self._directories, self._protected)
+        seen = seen_by(tool, tool_input)
+        if swapped := next((path for path, one in seen.items() if before.get(path, one).real != one.real), None):
+            return self._deny(call, f"{swapped} was replaced while hooks judged this call. {INSTEAD}", notes)
+        subject = subject_of(tool, tool_input, self._context, self._directories, self._protected, seen=seen)
+        subject = await self._with_other_names(tool, subject, seen)
+        if subject.protected is None:
+            subject = replace(subject, protected=await self._changed_by_git(tool, tool_input))
         if notes:
             subject = replace(subject, outside=None)  # a hook may have put it in, and its values are not for the model
         permission = decide(subject, self.mode, self._rules, judged, self._places)
@@ -226,7 +262,7 @@ class CallRunner:
                 self._messages.add_notice_block(f"{tool.name} was not run: {permission.for_user}")
             return self._deny(call, permission.for_model, notes)
         needed = Answered.PERSON if permission.needs_person else Answered.HOOK
-        permitted = _Permitted(tool_input, arguments, notes)
+        permitted = _Permitted(tool_input, arguments, seen, notes)
         if permission.answer is Answer.ALLOW or answered >= needed:
             return permitted
         if answered is Answered.NOBODY:
@@ -240,6 +276,44 @@ class CallRunner:
             told = [permission.for_user, *(said.text for said in hooks.reasons.get(Decision.ASK, ()))]
             permission = replace(permission, for_user="\n".join(told))
         return await self._ask_person(call, subject, permission, permitted)
+
+    async def _with_other_names(self, tool: Tool, subject: Call, seen: Mapping[str, Seen]) -> Call:
+        """The call with other names of the file that it is about, as far as patterns of rules could match them."""
+        name = tool.name.casefold()
+        rules = [rule for rule in (*self._rules.deny, *self._rules.ask) if rule.pattern is not None]
+        rules = [rule for rule in rules if rule.tool == name]
+        linked = [(path, facts) for path, one in seen.items() if (facts := _linked(one)) is not None] if rules else []
+        if not linked:
+            return subject
+        from wave_agent.other_names import other_names, places_of  # lazy: few files have two names
+
+        where = places_of(rules, self._places)
+        for path, facts in linked:
+            found = await asyncio.to_thread(other_names, facts, where)
+            fields = [field for field in tool.path_fields if subject.tool_input.get(field) == path]
+            others = tuple({**subject.tool_input, **dict.fromkeys(fields, other)} for other in found.names)
+            subject = replace(
+                subject,
+                other_inputs=(*subject.other_inputs, *others),
+                unsure=subject.unsure if found.complete else path,
+            )
+        return subject
+
+    async def _changed_by_git(self, tool: Tool, tool_input: Mapping[str, Any]) -> str | None:
+        """A git command names no file: what it would change is asked of git, beside the loop."""
+        runs, assigned = tool.git_runs(tool_input, self._context)
+        if not runs:
+            return None
+        from wave_agent.git_effects import Question, changed_by_git, find_git  # lazy: a session may never use git
+
+        return await asyncio.to_thread(
+            changed_by_git,
+            Question(runs=runs, assigned=tuple(assigned)),
+            self._protected.files,
+            self._protected.directories,
+            program=find_git(self._hooks.search_path, self._places.project),
+            environment=dict(self._context.environment),
+        )
 
     async def _ask_person(
         self, call: Asked, subject: Call, question: Permission, permitted: _Permitted
@@ -324,13 +398,13 @@ class CallRunner:
     async def _use(self, call: Asked, tool: Tool, permitted: _Permitted) -> CallEnd:
         facts = self._facts(call, permitted.tool_input)
         started, clock = stamp(self._now()), monotonic()
-        result = await self._execute(call, tool, permitted.arguments, facts)
+        result = _readable(await self._execute(call, tool, permitted, facts))
         if not result.ran:
             return await self._failed(call, facts, result, permitted.notes)
         ran = Ran(started, round((monotonic() - clock) * 1000, 3))
         return await self._after(call, facts, result, ran, permitted.notes)
 
-    async def _execute(self, call: Asked, tool: Tool, arguments: Any, facts: dict[str, Any]) -> ToolResult:
+    async def _execute(self, call: Asked, tool: Tool, permitted: _Permitted, facts: dict[str, Any]) -> ToolResult:
         """What came of it, also where the tool could not do its work."""
 
         def stream(text: str) -> None:
@@ -339,14 +413,15 @@ class CallRunner:
         # While a hook may still redact the result, nothing of it is shown.
         after = (HookEvent.POST_TOOL_USE, HookEvent.POST_TOOL_USE_FAILURE)
         hidden = any(self._hooks.watches(event, tool.name) for event in after)
-        context = replace(self._context, hold=True) if hidden else replace(self._context, emit=stream)
+        context = replace(self._context, judged=permitted.seen, unread=self._unread(tool, permitted.tool_input))
+        context = replace(context, hold=True) if hidden else replace(context, emit=stream)
         if tool.kind is not Kind.READS:
             self._sync()
         try:
             await asyncio.sleep(0)  # an interrupt that a callback asked for comes through before anything is done
             self._begun.add(call.id)
             with context.door():
-                return await tool.run(arguments, context)
+                return await tool.run(permitted.arguments, context)
         except ToolInputError as error:
             return ToolResult(content=str(error), success=False, ran=False)
         except (Exception, SystemExit) as error:  # a tool's bug is the call's result, not the end of the agent
@@ -363,6 +438,16 @@ class CallRunner:
                 waited=False,
             )
             raise asyncio.CancelledError from None  # as itself: a task group knows no other
+
+    def _unread(self, tool: Tool, tool_input: Mapping[str, Any]) -> tuple[str, ...]:
+        """What a search must leave out: rules speak of files that it would open, not only of where it begins. A rule
+        that asked about this call has been answered."""
+        if tool.name.casefold() not in _SEARCHES:
+            return ()
+        asked = (rule for rule in self._rules.ask if not rule.matches(tool.name, tool_input, self._places))
+        rules = (rule for rule in (*self._rules.deny, *asked) if rule.tool in ("read", tool.name.casefold()))
+        patterns = (pattern for rule in rules for pattern in (rule.pattern, rule.also) if pattern is not None)
+        return tuple(dict.fromkeys(path_expression(pattern, self._places) for pattern in patterns))
 
     async def _failed(
         self, call: Asked, facts: dict[str, Any], result: ToolResult, notes: Sequence[TextBlock] = (), error: str = ""
@@ -484,8 +569,27 @@ class CallRunner:
         return ToolFacts(nullable=tool.nullable(), normalise=lambda tool_input: tool.normalise(tool_input, start))
 
 
+def _readable(result: ToolResult) -> ToolResult:
+    """What hooks, the model and the transcript get of a result is the same text, and such as each of them can read."""
+    return replace(result, content=readable_text(result.content), response=readable(result.response))
+
+
 def _note(event: HookEvent, hook: str, text: str) -> TextBlock:
     return TextBlock(text, "hook", Origin(event, hook))
+
+
+def seen_by(tool: Tool, tool_input: Mapping[str, Any]) -> dict[str, Seen]:
+    """What the paths of a call lead to. What cannot be a path leads nowhere: the tool refuses it. Raises `OSError`
+    where the system cannot tell."""
+    return {path: look(path) for path in tool.paths(tool_input) if "\0" not in path}
+
+
+def _first_look(tool: Tool, tool_input: Mapping[str, Any]) -> dict[str, Seen]:
+    """The same before hooks run, which hear of every call; what cannot be looked at is refused after them."""
+    try:
+        return seen_by(tool, tool_input)
+    except OSError:
+        return {}
 
 
 def subject_of(
@@ -494,12 +598,15 @@ def subject_of(
     context: ToolContext,
     directories: Sequence[str],
     protected: ProtectedPaths,
+    *,
+    seen: Mapping[str, Seen] | None = None,
 ) -> Call:
-    """What permission is judged by. `directories` are those that count as inside, real paths."""
-    real = [os.path.realpath(path) for path in tool.paths(tool_input)]
-    outside = [path for path in real if not any(_is_below(path, base) for base in directories)]
+    """What permission is judged by. `directories` are those that count as inside, real paths. `seen` is what the paths
+    lead to, if somebody has looked already."""
+    seen = seen_by(tool, tool_input) if seen is None else seen
+    outside = [one.real for one in seen.values() if not any(_is_below(one.real, base) for base in directories)]
     guards = map(protected.touched, tool.written_paths(tool_input, context))
-    resolved = {field: os.path.realpath(tool_input[field]) for field in tool.path_fields if tool_input.get(field)}
+    resolved = {field: seen[path].real for field in tool.path_fields if (path := str(tool_input.get(field))) in seen}
     return Call(
         tool=tool.name,
         tool_input=tool_input,
@@ -510,6 +617,23 @@ def subject_of(
         real_input={**tool_input, **resolved},
         own=tool.own,
     )
+
+
+def _linked(seen: Seen) -> os.stat_result | None:
+    """The facts about a file that has other names."""
+    try:
+        facts = os.lstat(seen.real)
+    except OSError:
+        return None
+    return facts if facts.st_nlink > 1 and stat.S_ISREG(facts.st_mode) else None
+
+
+def unjudged(error: Exception) -> str:
+    """Why a call could not be judged."""
+    where = error.filename if isinstance(error, OSError) else None
+    what = error.strerror if isinstance(error, OSError) else None
+    told = f"{type(error).__name__}: {error}" if what is None else f"{where}: {what}" if where else what
+    return strip_controls(f"it could not be judged ({told})")
 
 
 def _is_below(path: str, base: str) -> bool:

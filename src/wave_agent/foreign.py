@@ -18,6 +18,7 @@ from wave_agent.hooks.config import SettingsSource
 from wave_agent.hooks.definitions import Layer
 from wave_agent.hooks.events import EVENTS, NEVER_HERE
 from wave_agent.project import Project
+from wave_agent.real_files import resolve_or_keep
 from wave_agent.rules import RuleError, parse_rule
 from wave_agent.settings import RESTRICTIONS, Place, project_places, read_place, read_source
 from wave_agent.strictjson import Document
@@ -49,9 +50,9 @@ def read_foreign(files: Iterable[Place], known: Iterable[Path]) -> Iterator[Sett
 
     Raises `SettingsError`.
     """
-    seen = {os.path.realpath(file) for file in known}
+    seen = {resolve_or_keep(str(file)) for file in known}
     for place in files:
-        real = os.path.realpath(place.file)
+        real = resolve_or_keep(str(place.file))
         source = read_place(place) if real not in seen else None
         seen.add(real)
         if source is not None:
@@ -75,7 +76,7 @@ def read_plugin(directory: str, home: Path) -> SettingsSource | None:
     if not os.path.isdir(directory):
         raise SettingsError(f"There is no plugin directory {directory}.")
     root = os.path.abspath(directory)
-    source = read_source(Layer.FLAG, Path(root) / PLUGIN_FILE)
+    source = read_source(Layer.FLAG, Path(root) / PLUGIN_FILE, resolve_or_keep(root))
     if source is None:
         return None
     taken = as_foreign(source)
@@ -86,7 +87,7 @@ def read_plugin(directory: str, home: Path) -> SettingsSource | None:
 
 def _plugin_data(root: str, home: Path) -> Path:
     """Of two plugins with one name, each has its own."""
-    real = os.path.realpath(root)
+    real = resolve_or_keep(root)
     name = re.sub(r"[^A-Za-z0-9_.-]", "-", os.path.basename(real)) or "plugin"
     return home / "plugins" / "data" / f"{name}-{hashlib.sha256(os.fsencode(real)).hexdigest()[:8]}"
 

@@ -14,7 +14,7 @@ from wave_agent.foreign import PROJECT_FILES, as_foreign
 from wave_agent.hooks.config import SettingsSource, parse_settings
 from wave_agent.project import Project
 from wave_agent.settings import Place, project_places, wants_foreign
-from wave_agent.trust import Record, candidates, digest_of, record_of
+from wave_agent.trust import Record, candidates, digest_of, file_digest, record_of
 
 _PATIENCE = 30.0
 
@@ -33,7 +33,8 @@ def record_at(ref: str, project: Project, home: Path, *, foreign: bool) -> Recor
         # One that cannot be read is not trusted, and told if it is still there.
         with suppress(SettingsError):
             sources += map(as_foreign, _settings_at(tree, place))
-    return record_of(sources, project.directory, candidates(sources, project.directory, tree.digest))
+    found = candidates(sources, project.directory, tree.digest, digest_of_program=tree.digest_of_program)
+    return record_of(sources, project.directory, found)
 
 
 def _settings_at(tree: "_Tree", place: Place) -> list[SettingsSource]:
@@ -72,6 +73,13 @@ class _Tree:
             return None
         listed = self._git("ls-tree", "--full-tree", self._commit, "--", self._inside(path)).stdout
         return digest_of(hashlib.sha256(content).hexdigest(), runs=listed.startswith(b"100755"))
+
+    def digest_of_program(self, path: str) -> str | None:
+        """As the ref has it. One that no commit brought along, such as that of a virtual environment which CI has just
+        made, is taken as it is."""
+        found = self.digest(path)
+        tracked = found is None and self._git("ls-files", "--", os.path.relpath(path, self._project)).stdout
+        return found if found is not None or tracked else file_digest(path)
 
     def _inside(self, path: str) -> str:
         """The path as the repository knows it."""

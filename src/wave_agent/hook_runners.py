@@ -1,8 +1,10 @@
 """A runner for each kind of hook that there is."""
 
+import shutil
 from collections.abc import Callable, Mapping
 
 from wave_agent.hooks.execution import HookRunner, Kind, Runners
+from wave_agent.hooks.pinned import search_path
 from wave_agent.hooks.runner import ProcessRunner
 from wave_agent.processes import Ledger, no_ledger
 from wave_agent.settings import Settings
@@ -11,7 +13,7 @@ from wave_agent.settings import Settings
 def hook_runner_for(settings: Settings, environment: Mapping[str, str], ledger: Ledger = no_ledger) -> HookRunner:
     """What runs the hooks in these settings; of each kind only if there is such a hook."""
     makers: Mapping[Kind, Callable[[], HookRunner]] = {
-        Kind.COMMAND: lambda: ProcessRunner(ledger=ledger),
+        Kind.COMMAND: lambda: ProcessRunner(shell=shutil.which("bash", path=search_path(environment)), ledger=ledger),
         Kind.PYTHON: lambda: _workers(ledger),
         Kind.HTTP: lambda: _http(settings, environment),
     }

@@ -4,13 +4,14 @@ The user's own come first, then those from the root of the project down to where
 """
 
 import os
-import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from msgspec import Struct
 
 from wave_agent.project import Project
+from wave_agent.project_files import Denied, NotReadError, nothing_denied, read_project_file
 from wave_agent.text import clip
 
 NAMES = ("AGENTS.md", "CLAUDE.md")
@@ -18,6 +19,8 @@ LIMIT = 40_000
 """Characters of one file."""
 TOTAL = 60_000
 """Characters of all together: the outermost give way first."""
+_BYTES = 4 * LIMIT
+"""Of one file that are read: no character takes more than four."""
 _SMALLEST = 200
 """Fewer characters of a file than these are of no use."""
 
@@ -27,10 +30,22 @@ class Instruction(Struct, frozen=True):
     text: str
 
 
-def instructions(project: Project, home: Path, claude_home: Path | None = None) -> list[str]:
-    """The texts, each once. `home` is the agent's own directory; `claude_home` counts only if it is given."""
+def instructions(
+    project: Project,
+    home: Path,
+    claude_home: Path | None = None,
+    *,
+    denied: Denied = nothing_denied,
+    tell: Callable[[str], None] = lambda _: None,
+) -> list[str]:
+    """The texts, each once. `home` is the agent's own directory; `claude_home` counts only if it is given.
+
+    `denied` says why a file of the project must not be read, and `tell` hears of what was left out.
+    """
     found: dict[str, Instruction] = {}
-    for one in _found(project, home, claude_home):
+    for one in _of_the_user(home, claude_home):
+        found.setdefault(one.text, one)
+    for one in _of_the_project(project, denied, tell):
         found.setdefault(one.text, one)
     kept: list[str] = []
     left = TOTAL
@@ -42,28 +57,27 @@ def instructions(project: Project, home: Path, claude_home: Path | None = None) 
     return kept[::-1]
 
 
-def _found(project: Project, home: Path, claude_home: Path | None) -> Iterator[Instruction]:
-    own = [home / "AGENTS.md", *([claude_home / "CLAUDE.md"] if claude_home is not None else [])]
-    for file in own:
-        if text := _read(file):
-            yield Instruction(f"Instructions of the user for all projects ({file.name}):", text)
+def _of_the_user(home: Path, claude_home: Path | None) -> Iterator[Instruction]:
+    """These may be links to wherever the user keeps such files."""
+    for file in (home / "AGENTS.md", *([claude_home / "CLAUDE.md"] if claude_home is not None else [])):
+        with suppress(NotReadError):
+            if text := _text(read_project_file(str(file), "/", _BYTES, whole=False)):
+                yield Instruction(f"Instructions of the user for all projects ({file.name}):", text)
+
+
+def _of_the_project(project: Project, denied: Denied, tell: Callable[[str], None]) -> Iterator[Instruction]:
     for directory in project.path:
         for name in NAMES:
-            if text := _read(Path(directory, name)):
-                where = os.path.relpath(os.path.join(directory, name), project.root)
+            file = os.path.join(directory, name)
+            try:
+                text = _text(read_project_file(file, project.root, _BYTES, denied=denied, whole=False))
+            except NotReadError as error:
+                tell(f"{file} is not given to the model: it {error}.")
+                continue
+            if text:
+                where = os.path.relpath(file, project.root)
                 yield Instruction(f"Instructions of this project ({where}):", text)
 
 
-def _read(file: Path) -> str:
-    """Empty if there is nothing to read: a regular file, and no more of it than can be shown."""
-    try:
-        with open(file, "rb", opener=_without_waiting) as opened:
-            if not stat.S_ISREG(os.fstat(opened.fileno()).st_mode):
-                return ""
-            return opened.read(4 * LIMIT).decode(errors="replace").strip()
-    except OSError:
-        return ""
-
-
-def _without_waiting(path: str, flags: int) -> int:
-    return os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC)  # nobody may ever write to a FIFO
+def _text(data: bytes | None) -> str:
+    return "" if data is None else data.decode(errors="replace").strip()

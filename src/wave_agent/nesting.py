@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from wave_agent.ancestry import VARIABLE, handed_down
 from wave_agent.errors import SettingsError
 from wave_agent.hooks.config import SettingsSource
+from wave_agent.hooks.pinned import is_pinned
 from wave_agent.leftovers import birth_of, environment_of
 from wave_agent.permissions import NOT_LOOSER, PermissionMode
 from wave_agent.project import Project
@@ -169,19 +170,19 @@ def _both(outer: Inheritance, inner: Inheritance) -> Inheritance:
 
 _STEERING = frozenset(
     {
-        *("PATH", "HOME", "TMPDIR", "EDITOR", "PAGER", "LANG", "LANGUAGE"),
-        *("SHELL", "IFS", "CDPATH", "ENV", "BASH_ENV", "SHELLOPTS", "BASHOPTS", "PS4"),
+        *("TMPDIR", "EDITOR", "PAGER", "LANG", "LANGUAGE", "SHELL"),
     }
 )
+"""Beside those that decide which code a hook runs."""
 _STEERING_PREFIXES = (
-    *("LD_", "DYLD_", "GCONV_", "LC_", "BASH_FUNC_", "GIT_", "XDG_", "JQ_"),
+    *("GCONV_", "LC_", "GIT_", "XDG_", "JQ_"),
     *("PYTHON", "PERL", "RUBY", "NODE_", "NPM_", "npm_", "JAVA_", "JDK_"),
 )
 _SECRETS = ("KEY", "TOKEN", "SECRET", "PASS")
 
 
 def _steers(name: str) -> bool:
-    return name in _STEERING or name.startswith(_STEERING_PREFIXES)
+    return is_pinned(name) or name in _STEERING or name.startswith(_STEERING_PREFIXES)
 
 
 def steering(environment: Mapping[str, str]) -> dict[str, str]:

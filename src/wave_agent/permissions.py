@@ -82,6 +82,10 @@ class Call(Struct, frozen=True, kw_only=True):
     """The input with links resolved, where that makes a difference."""
     own: bool = False
     """It touches only what this session has started."""
+    other_inputs: tuple[Mapping[str, Any], ...] = ()
+    """The input with other names of the same file: hard links."""
+    unsure: str | None = None
+    """A path that may have other names, which nobody could look for everywhere."""
 
 
 class Permission(Struct, frozen=True, kw_only=True):
@@ -171,9 +175,9 @@ class _Case(Struct, frozen=True):
     places: Places
 
     def restricting(self, rules: Sequence[Rule]) -> Rule | None:
-        """The first of these rules that speaks of the call. A link must not dodge it."""
+        """The first of these rules that speaks of the call. A link must not dodge it, of either kind."""
         call = self.call
-        inputs = (call.tool_input, self._real())
+        inputs = (call.tool_input, self._real(), *call.other_inputs)
         return next((rule for rule in rules for one in inputs if rule.matches(call.tool, one, self.places)), None)
 
     def permitting(self) -> tuple[Rule, ...]:
@@ -226,6 +230,9 @@ def _ask(case: _Case) -> Permission | None:
     asking: list[_Asking] = []
     if path := case.call.protected:
         asking.append(_Asking(f"protected path {path}", f"{path} is a protected path", f"the protected path {path}"))
+    if path := case.call.unsure:
+        told = f"{path} has other names (hard links), and too many files to compare them with the rules"
+        asking.append(_Asking("hard links", told, f"the hard links of {path}"))
     if rule := case.restricting(case.rules.ask):
         asking.append(_Asking(f"rule {rule.text}", f"the rule {rule.text} asks", f"the permission rule {rule.text}"))
     asks = case.hooks.reasons.get(Decision.ASK, ())
@@ -238,7 +245,7 @@ def _ask(case: _Case) -> Permission | None:
         answer=Answer.ASK,
         by="; ".join(one.by for one in asking),
         for_user="\n".join(one.for_user for one in asking),
-        needs_person=case.call.protected is not None or rule is not None,
+        needs_person=any(one is not None for one in (case.call.protected, case.call.unsure, rule)),
         why=f"this call needs confirmation because of {' and '.join(one.for_model for one in asking)}",
     )
 

@@ -7,6 +7,9 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from wave_agent.project_files import NotReadError, read_project_file
+from wave_agent.real_files import resolve_or_keep
+
 _LARGEST_POINTER = 4096
 """Bytes of a `.git` file that are read."""
 
@@ -124,7 +127,7 @@ def _superproject(repository: str, user_home: str) -> str | None:
     for above in _parents(repository, user_home) if git is not None else ():
         if not _has_git(above):
             continue
-        theirs = _pointed(above) or os.path.realpath(os.path.join(above, ".git"))
+        theirs = _pointed(above) or resolve_or_keep(os.path.join(above, ".git"))
         if git is None or not git.startswith(f"{theirs}/modules/"):
             break
         found, git = above, _pointed(above)
@@ -138,17 +141,14 @@ def _has_git(directory: str) -> bool:
 
 def _pointed(directory: str) -> str | None:
     """Where the `.git` file of a worktree or submodule points to."""
-    file = os.path.join(directory, ".git")
     try:
-        if not stat.S_ISREG(os.stat(file).st_mode):
-            return None
-        with open(file, "rb") as opened:
-            text = os.fsdecode(opened.read(_LARGEST_POINTER))
-    except (OSError, ValueError):
+        data = read_project_file(os.path.join(directory, ".git"), directory, _LARGEST_POINTER)
+    except NotReadError:
         return None
+    text = os.fsdecode(data or b"")
     label, _, path = text.partition(":")
     usable = label == "gitdir" and path.strip() and "\0" not in path
-    return os.path.realpath(os.path.join(directory, path.strip())) if usable else None
+    return resolve_or_keep(os.path.join(directory, path.strip())) if usable else None
 
 
 def _is_for_everybody(directory: str) -> bool:

@@ -3,6 +3,7 @@
 import glob
 import os
 import re
+import stat
 from collections.abc import Iterable
 from itertools import islice
 from pathlib import Path
@@ -11,6 +12,8 @@ from msgspec import Struct
 
 from wave_agent.hooks.definitions import HookDefinition
 from wave_agent.named_files import hook_files
+from wave_agent.project_files import NotReadError, read_project_file
+from wave_agent.real_files import identity, resolve_or_keep
 from wave_agent.shell.values import Reach, Write, escape
 
 PROJECT_FILES = (
@@ -52,7 +55,20 @@ class ProtectedPaths(Struct, frozen=True):
         for form in (os.path.normpath(path), os.path.realpath(path)):
             if form in self.files or any(form.startswith(f"{directory}/") for directory in self.directories):
                 return path
-        return None
+        return path if self._is_linked(path) else None
+
+    def _is_linked(self, path: str) -> bool:
+        """Another name of a protected file: a hard link, through which a command would write to it."""
+        try:
+            facts = os.stat(path)
+        except (OSError, ValueError):
+            return False
+        if facts.st_nlink < 2 or not stat.S_ISREG(facts.st_mode):
+            return False
+        inside = (
+            entry for one in self.directories for entry in islice(glob.iglob(f"{glob.escape(one)}/*"), _MOST_MATCHES)
+        )
+        return any(_identity(one) == identity(facts) for one in (*self.files, *inside))
 
     def touched(self, write: Write) -> str | None:
         """What of it a command would change, whether the file is there or not."""
@@ -96,7 +112,16 @@ class ProtectedPaths(Struct, frozen=True):
         return next((path for path in found if path is not None), None)
 
 
+def _identity(path: str) -> tuple[int, int] | None:
+    try:
+        return identity(os.lstat(path))
+    except OSError:
+        return None
+
+
 _MOST_MATCHES = 1000
+_LARGEST_POINTER = 4096
+"""Bytes of a file of git that names a directory."""
 _NO_PATH = re.compile(r"(?!)")
 _QUOTED = re.compile(r"\[([*?\[])\]")
 
@@ -186,9 +211,10 @@ def _git_directories(project: Path) -> list[Path]:
 
 def _pointer(file: Path, label: str) -> Path | None:
     try:
-        text = file.read_text(errors="replace").strip()
-    except OSError:
+        data = read_project_file(str(file), resolve_or_keep(str(file.parent)), _LARGEST_POINTER)
+    except NotReadError:
         return None
+    text = (data or b"").decode(errors="replace").strip()
     path = text.removeprefix(label).strip()
     usable = text.startswith(label) and path and "\0" not in path
     return Path(os.path.normpath(file.parent / path)) if usable else None

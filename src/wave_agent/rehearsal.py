@@ -10,7 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from wave_agent.account import Account, account_of
-from wave_agent.calls import subject_of
+from wave_agent.calls import subject_of, unjudged
 from wave_agent.events import HookRun
 from wave_agent.hooks.definitions import HookDefinition
 from wave_agent.hooks.events import EVENTS, Flow
@@ -56,8 +56,11 @@ class Judge(Struct, frozen=True, kw_only=True):
             return Permission(answer=Answer.DENY, by="the input does not fit the tool", for_model=str(error))
         project, start = Path(self.places.project), Path(self.places.start or self.places.project)
         context = ToolContext(project_dir=project, start=start, environment=self.environment, outputs=project)
-        call = subject_of(tool, tool_input, context, self.directories, self.protected)
-        return decide(call, self.mode, self.rules, hooks, self.places)
+        try:
+            call = subject_of(tool, tool_input, context, self.directories, self.protected)
+            return decide(call, self.mode, self.rules, hooks, self.places)
+        except Exception as error:  # as in a session: what cannot be judged does not run
+            return Permission(answer=Answer.DENY, by="an error", for_model=unjudged(error))
 
 
 class Bench(Struct, frozen=True, kw_only=True):

@@ -10,8 +10,8 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from wave_agent.shell.values import Command, Line
-from wave_agent.text import compile_strictly
+from wave_agent.expressions import compile_strictly, matching_glob
+from wave_agent.shell.values import Command, Line, Origin
 
 PATH_FIELDS: Mapping[str, str] = {
     "Read": "file_path",
@@ -124,14 +124,15 @@ def _check_path_pattern(text: str, pattern: str) -> None:
 
 _PREFIX = re.compile(r":\*$")
 # An allow rule's `*` must not reach over into another command, a substitution or a redirection.
-_ONE_COMMAND = r"[^;&|<>\n`$(){}]*"
+_ONE_COMMAND = r"[^;&|<>\n`$(){}]"
 
 
 def _compiled(pattern: str, anything: str) -> re.Pattern[str]:
-    expression = anything.join(re.escape(piece) for piece in _PREFIX.sub("", pattern).split("*"))
-    if _PREFIX.search(pattern):
-        expression += rf"(?:[ \t]{anything})?"
-    return re.compile(expression, re.DOTALL)
+    pieces = [re.escape(piece) for piece in _PREFIX.sub("", pattern).split("*")]
+    if not _PREFIX.search(pattern):
+        return re.compile(matching_glob(pieces, anything), re.DOTALL)
+    pieces[-1] += r"(?=[ \t]|\Z)"
+    return re.compile(matching_glob([*pieces, rf"(?:[ \t]{anything}*)?"], anything, glued=True), re.DOTALL)
 
 
 def _read_line(command: str) -> Line:
@@ -149,13 +150,21 @@ def _matches_command(pattern: str, command: str, purpose: Purpose) -> bool:
 
 
 def _restricts(pattern: str, command: str) -> bool:
-    compiled = _compiled(pattern, ".*")
+    compiled = _compiled(pattern, ".")
     line = _read_line(command)
     as_written = (command.strip(), *line.statements)
-    if any(compiled.fullmatch(text) for text in as_written):
+    if line.anything or any(compiled.fullmatch(text) for text in as_written):
         return True
     rule = _PREFIX.sub("", pattern).split()
-    return any(compiled.fullmatch(one.text) or _may_match(compiled, rule, one) for one in line.commands)
+    if any(compiled.fullmatch(one.text) or _may_match(compiled, rule, one) for one in line.commands):
+        return True
+    return bool(line.doubtful) and _could_run(pattern, line.doubtful)
+
+
+def _could_run(pattern: str, texts: Sequence[str]) -> bool:
+    from wave_agent.shell.doubt import could_run  # lazy: see above
+
+    return could_run(pattern, texts)
 
 
 def _may_match(compiled: re.Pattern[str], rule: list[str], command: Command) -> bool:
@@ -169,7 +178,7 @@ def _may_match(compiled: re.Pattern[str], rule: list[str], command: Command) -> 
     if not any(unknown) or all(unknown):
         return False
     filled = [
-        said if guess and not said.startswith("-") else word.text
+        said if guess and (word.origin is Origin.MADE or not said.startswith("-")) else word.text
         for (word, said), guess in zip(shared, unknown, strict=True)
     ]
     rest = [word.text for word in command.words[len(shared) :]]
@@ -188,7 +197,7 @@ def _permits(pattern: str, command: Command) -> bool:
     from wave_agent.shell.wrappers import RUN_OTHERS  # lazy: see above
 
     # What is quoted is no syntax here, but it may be for a command that hands its arguments to a shell.
-    anything = _ONE_COMMAND if command.words[0].text.rsplit("/", 1)[-1] in RUN_OTHERS else ".*"
+    anything = _ONE_COMMAND if command.words[0].text.rsplit("/", 1)[-1] in RUN_OTHERS else "."
     return _compiled(pattern, anything).fullmatch(command.quoted) is not None
 
 
@@ -224,9 +233,16 @@ def uncovered(rules: Sequence[Rule], tool: str, tool_input: Mapping[str, Any]) -
 
 
 def _matches_path(pattern: str, path: str, places: Places) -> bool:
-    """gitignore-style: a pattern without a slash matches at any depth, a matched directory covers what is below it."""
     path = normpath(join(places.start or places.project, path))
     path = path.replace("//", "/", 1)  # POSIX lets two leading slashes stand; they must not dodge a rule
+    return re.fullmatch(path_expression(pattern, places), path, re.DOTALL) is not None
+
+
+def path_expression(pattern: str, places: Places) -> str:
+    """The regular expression of the absolute paths that a pattern speaks of.
+
+    gitignore-style: a pattern without a slash matches at any depth, a matched directory covers what is below it.
+    """
     if pattern.startswith("//"):
         base, pattern = "/", pattern[2:]
     elif pattern.startswith("~/"):
@@ -235,11 +251,11 @@ def _matches_path(pattern: str, path: str, places: Places) -> bool:
         base, pattern = places.project, pattern.removeprefix("./")
         if "/" not in pattern.rstrip("/"):
             pattern = f"**/{pattern}"
-    base = normpath(base)
-    inside = "" if path == base else path.removeprefix(base.rstrip("/") + "/")
-    if inside == path:
-        return False
-    return re.fullmatch(_glob(pattern.strip("/")) + r"(?:/.*)?", inside, re.DOTALL) is not None
+    inside = _glob(pattern.strip("/"))
+    base = normpath(base).replace("//", "/", 1).rstrip("/")
+    # A pattern such as `**` also speaks of the base itself.
+    itself = f"|{re.escape(base) or '/'}" if re.fullmatch(inside, "") else ""
+    return rf"{re.escape(base)}/(?:{inside})(?:/.*)?{itself}"
 
 
 _GLOB_TOKEN = re.compile(

@@ -191,11 +191,11 @@ _AGAIN = {
     "if (event.stop_hook_active) process.exit(0);\n",
 }
 _BASH_HEAD = """\
-#!/usr/bin/env bash
+#!/usr/bin/env -S bash -p
 # @NAME@, on @EVENT@: @WHEN@.
 """
 _PYTHON_HEAD = '''\
-#!/usr/bin/env python3
+#!/usr/bin/env -S python3 -I
 """@NAME@, on @EVENT@: @WHEN@."""
 '''
 _NODE_HEAD = """\
@@ -207,6 +207,11 @@ _TEMPLATES: Mapping[tuple[str, str], str] = {
     ("bash", "guard"): _BASH_HEAD
     + """\
 # Exit 0 has no objection, 2 blocks with the reason on stderr. Every other status is a failure, so no `set -e`.
+# Programs of the system only: none that the project could put there, and jq without what ~/.jq would add.
+project=${WAVE_PROJECT_DIR:-${CLAUDE_PROJECT_DIR:-$PWD}} own=""
+IFS=: read -ra places <<<"$PATH"
+for place in "${places[@]}"; do [[ $place != /* || $place/ == "$project"/* ]] || own+=:$place; done
+export PATH=${own#:} HOME=/dev/null
 event=$(cat)
 @AGAIN@block() {
   echo "$1" >&2

@@ -21,8 +21,12 @@ from wave_agent.hooks.definitions import Issue, Layer
 from wave_agent.hooks.execution import Kind
 from wave_agent.hooks.kinds import header_variables, is_listed
 from wave_agent.hooks.matcher import KNOWN_TOOLS
+from wave_agent.models.limits import LIMIT_KEYS
 from wave_agent.permissions import NOT_LOOSER, PermissionMode, Rules
 from wave_agent.project import Project
+from wave_agent.project_files import NotReadError, read_project_file
+from wave_agent.readable import why_unreadable
+from wave_agent.real_files import resolve, resolve_or_keep
 from wave_agent.rules import Rule, RuleError, below, parse_rule
 from wave_agent.strictjson import Document, type_name
 from wave_agent.strictjson import Path as Where
@@ -155,6 +159,8 @@ class Place(Struct, frozen=True):
     file: Path
     inner: str = ""
     """The directory that it stands for, if that lies below the project's own."""
+    root: str = "/"
+    """The real path of the directory that it must not lead out of: of the project, if it is a project's."""
 
 
 def project_places(home: Path, project: Project, names: Mapping[str, Layer] | None = None) -> tuple[Place, ...]:
@@ -164,7 +170,7 @@ def project_places(home: Path, project: Project, names: Mapping[str, Layer] | No
     """
     wanted = OWN_FILES if names is None else names
     return tuple(
-        Place(layer, file, inner)
+        Place(layer, file, inner, project.root)
         for level, inner in zip(project.levels, project.inner, strict=True)
         for name, layer in wanted.items()
         if not _is_state(file := Path(level) / name, home)
@@ -177,7 +183,7 @@ def has_settings(directory: str, home: Path, names: Iterable[str]) -> bool:
 
 
 def _is_state(file: Path, home: Path) -> bool:
-    return os.path.realpath(file.parent) == os.path.realpath(home)
+    return resolve_or_keep(str(file.parent)) == resolve_or_keep(str(home))
 
 
 def _may_exist(file: Path) -> bool:
@@ -193,37 +199,30 @@ def _may_exist(file: Path) -> bool:
 
 def read_place(place: Place) -> SettingsSource | None:
     """The settings there, if there are any. Raises `SettingsError`."""
-    found = read_source(place.layer, place.file)
+    found = read_source(place.layer, place.file, place.root)
     return None if found is None else replace(found, inner=place.inner)
 
 
-def read_source(layer: Layer, file: Path) -> SettingsSource | None:
-    """The settings in this file, if there is one. Raises `SettingsError`."""
+def read_source(layer: Layer, file: Path, root: str = "/") -> SettingsSource | None:
+    """The settings in this file, if there is one. Nothing that leads out of `root` is read. Raises `SettingsError`: a
+    file that is there and cannot be read may have held guards."""
+
+    def check(_real: str, facts: os.stat_result) -> None:
+        if layer is Layer.MANAGED:
+            _require_sound_place(facts, file)
+
     try:
-        with open(file, "rb", opener=_without_waiting) as opened:
-            if not stat.S_ISREG(os.fstat(opened.fileno()).st_mode):
-                raise SettingsError(f"{file} is not a file.")
-            if layer is Layer.MANAGED:
-                require_sound_owner(opened.fileno(), file)
-            content = opened.read(LARGEST_FILE + 1)
-            text = content.decode()
-        if len(content) > LARGEST_FILE:
-            raise SettingsError(f"{file} is larger than {LARGEST_FILE >> 20} MiB: these cannot be settings.")
-    except (FileNotFoundError, NotADirectoryError):
-        if os.path.islink(file) or (layer is not Layer.USER and _may_exist(file)):
-            raise SettingsError(
-                f"{file} cannot be read: it, or its directory, is a link that leads nowhere or no directory."
-            ) from None
-        return None
+        content = read_project_file(str(file), root, LARGEST_FILE, denied=check)
+        if content is None:
+            if os.path.islink(file) or (layer is not Layer.USER and _may_exist(file)):
+                raise NotReadError("cannot be read: it, or its directory, is a link that leads nowhere or no directory")
+            return None
+        text = content.decode()
+    except NotReadError as error:
+        raise SettingsError(f"{file} {error}.") from None
     except UnicodeDecodeError as error:
         raise SettingsError(f"{file}: not valid JSON: it is not UTF-8 ({error.reason} at byte {error.start})") from None
-    except OSError as error:
-        raise SettingsError(f"{file} cannot be read: {error.strerror}") from None
     return parse_settings(text, layer, str(file))
-
-
-def _without_waiting(path: str, flags: int) -> int:
-    return os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC)  # nobody may ever write to a FIFO
 
 
 def read_managed(file: Path, added: str | None) -> list[SettingsSource]:
@@ -244,7 +243,11 @@ def read_managed(file: Path, added: str | None) -> list[SettingsSource]:
 def require_sound_owner(descriptor: int, file: Path, *, levels: int | None = None) -> None:
     """Raises `SettingsError` if somebody else than root or the running user could have written this file, or could put
     another one in its place: that is whoever can write to a directory that leads to it. `levels`: only so many."""
-    _require_sound(str(file), os.fstat(descriptor))
+    _require_sound_place(os.fstat(descriptor), file, levels)
+
+
+def _require_sound_place(facts: os.stat_result, file: Path, levels: int | None = None) -> None:
+    _require_sound(str(file), facts)
     written, real = Path(os.path.abspath(file)), Path(os.path.realpath(file))
     for directory in dict.fromkeys((*list(written.parents)[:levels], *list(real.parents)[:levels])):
         _require_sound(str(directory), os.stat(directory))
@@ -321,6 +324,17 @@ def _texts(value: Any) -> tuple[str, ...]:
     return tuple(_text(item) for item in cast(list[Any], value))
 
 
+def _directories(value: Any) -> tuple[str, ...]:
+    found = _texts(value)
+    for index, text in enumerate(found):
+        try:
+            resolve(os.path.expanduser(text))
+        except (OSError, ValueError) as error:
+            why = error.strerror if isinstance(error, OSError) else str(error)
+            raise _WrongError(f"cannot be a directory: {why}", (index,)) from None
+    return found
+
+
 def _object(value: Any) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
         raise _WrongError(f"must be an object, not {type_name(value)}")
@@ -333,6 +347,10 @@ def _model(value: Any) -> Mapping[str, Any]:
     window = facts.get("contextWindow", 1)
     if not isinstance(window, int) or isinstance(window, bool) or window < 1:
         raise _WrongError(f"must be a number of tokens, not {window!r}", ("contextWindow",))
+    for key in LIMIT_KEYS:
+        limit = facts.get(key, 1)
+        if not isinstance(limit, int) or isinstance(limit, bool) or limit < 1:
+            raise _WrongError(f"must be a whole number of 1 or more, not {limit!r}", (key,))
     if not isinstance(facts.get("images", False), bool):
         raise _WrongError(f"must be true or false, not {facts['images']!r}", ("images",))
     _prices(facts.get("prices", {}))
@@ -390,10 +408,15 @@ SCHEMAS: Mapping[_Reader, Mapping[str, Any]] = {
     _flag: {"type": "boolean"},
     _count: {"type": "integer", "minimum": 0},
     _texts: {"type": "array", "items": {"type": "string"}},
+    _directories: {"type": "array", "items": {"type": "string"}},
     _mode: {"enum": [mode.value for mode in PermissionMode]},
     _model: {
         "type": "object",
-        "properties": {"contextWindow": {"type": "integer", "minimum": 1}, "images": {"type": "boolean"}},
+        "properties": {
+            "contextWindow": {"type": "integer", "minimum": 1},
+            "images": {"type": "boolean"},
+            **{key: {"type": "integer", "minimum": 1} for key in LIMIT_KEYS},
+        },
     },
 }
 """What each reader takes, as JSON Schema."""
@@ -440,7 +463,7 @@ VALUES = (
           below=_both),
     Value("permissions", "defaultMode", "default_mode", _mode, "the permission mode; `--permission-mode` comes first",
           below=_stricter_mode),
-    Value("permissions", "additionalDirectories", "additional_directories", _texts,
+    Value("permissions", "additionalDirectories", "additional_directories", _directories,
           "directories that count to the project", adds_up=True, below=_outer_stays),
 )  # fmt: skip
 _SECTIONS = ("permissions", "compat", "httpHooks", "sandbox", "env", "models")
@@ -494,7 +517,7 @@ class _Merge:
                 self.value(source, path, value, found)
         for key, raw in sections["env"].items():
             text = self.read(source, ("env", key), raw, _text)
-            if not key or "=" in key or "\0" in f"{key}{text}":
+            if not key or "=" in key or why_unreadable({key: text}):
                 self.report(source, ("env", key), "cannot be the name or value of an environment variable", broken=True)
                 continue
             if text is not None:

@@ -94,6 +94,8 @@ class Choice(Struct, frozen=True, kw_only=True):
     """Directories of plugins that the user named."""
     claude_home: Path | None = None
     """Where the user keeps settings for other agents; None: the usual place."""
+    search_path: str | None = None
+    """Where hooks find programs; None: where this process does."""
 
     @property
     def wanted(self) -> tuple[Layer, ...]:
@@ -250,7 +252,7 @@ def _judge(
     `foreign`: what is there for other agents counts."""
     _check_trust(choice.trust)
     # Looked at once: what is judged is what is pinned.
-    found = candidates(theirs, project.directory, file_digest)
+    found = candidates(theirs, project.directory, file_digest, path=choice.search_path)
     everything = record_of(theirs, project.directory, found)
     record = everything if choice.trust is True else _record(project, store, choice, foreign=foreign)
     doubts = [(candidate.hook, why) for candidate in found if (why := record.why_not(candidate)) is not None]
@@ -269,7 +271,9 @@ def _judge(
         counted, told = _counted(source, record, project.directory)
         kept.append(counted)
         notices += told
-    return Gathered(tuple(kept), tuple(notices), ProjectTrust(found, project=project.directory))
+    return Gathered(
+        tuple(kept), tuple(notices), ProjectTrust(found, project=project.directory, path=choice.search_path)
+    )
 
 
 def _refusal(hooks: list[str], alarms: list[str], choice: Choice) -> SettingsError | UntrustedHooksError:

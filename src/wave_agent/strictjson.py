@@ -13,6 +13,8 @@ from typing import Any, cast
 from msgspec import Struct
 
 MAX_DEPTH = 64
+MOST_VALUES = 50_000
+"""Of a document that people write. Each costs time when it is read, and again when it is judged."""
 
 _TYPE_NAMES: dict[type, str] = {
     dict: "an object",
@@ -59,8 +61,8 @@ class Twice(tuple[Any, ...]):
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        keys = [key for key, _ in pairs]
-        double = next(key for key in keys if keys.count(key) > 1)
+        seen: set[str] = set()
+        double = next(key for key, _ in pairs if key in seen or seen.add(key))
         raise StrictJSONError(f'the key "{double}" stands twice in one object')
     return found
 
@@ -199,6 +201,9 @@ class _Scanner:
     def __init__(self, text: str) -> None:
         self.text = text
         self.at = 0
+        self.line = 1
+        self.counted = 0
+        """Up to where the newlines are counted: counting from the beginning each time would take for ever."""
         self.lines: dict[Path, int] = {}
         self.spans: dict[Path, tuple[int, int]] = {}
 
@@ -222,7 +227,11 @@ class _Scanner:
     def value(self, path: Path) -> Any:
         first = self.skip_space()
         start = self.at
-        self.lines[path] = self.text.count("\n", 0, self.at) + 1
+        self.line += self.text.count("\n", self.counted, self.at)
+        self.counted = self.at
+        self.lines[path] = self.line
+        if len(self.lines) > MOST_VALUES:
+            raise self.problem(f"more than {MOST_VALUES:,} values")
         if first in ("{", "[") and len(path) >= MAX_DEPTH:
             raise self.problem(f"nested deeper than {MAX_DEPTH}")
         if first == "{":

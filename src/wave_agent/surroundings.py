@@ -14,6 +14,8 @@ from pathlib import Path
 from msgspec import Struct
 
 from wave_agent.credentials import without_credentials
+from wave_agent.project_files import NotReadError, read_project_file
+from wave_agent.real_files import resolve_or_keep
 from wave_agent.text import strip_controls
 from wave_agent.tools.walk import Walk
 
@@ -30,6 +32,8 @@ PATIENCE = 0.1
 # A repository's own configuration can name programs: filters, and what included files hold. A partial clone fetches.
 _RUNS_SOMETHING = re.compile(rb"\[\s*(?:filter|include)|promisor|partialclone", re.IGNORECASE)
 _CONFIG_SIZE = 1 << 18
+_LINE_SIZE = 4096
+_HEAD = re.compile(r"ref: *refs/.+|[0-9a-f]{40,64}", re.DOTALL)
 _ELSEWHERE = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_NAMESPACE")
 """Set inside git's own hooks, and they may speak of another repository."""
 
@@ -66,13 +70,20 @@ def git_directory(project: str) -> Path | None:
         git = place / ".git"
         if not os.path.lexists(git):
             continue
-        try:
-            if git.is_file():  # a worktree or a submodule: the file says where
-                return place / git.read_text().partition("gitdir:")[2].strip()
-        except (OSError, UnicodeDecodeError):
-            return None
-        return git
+        if git.is_dir():
+            return git
+        pointed = _line(place, ".git").partition("gitdir:")[2].strip()  # a worktree or a submodule: the file says where
+        return place / pointed if pointed and "\0" not in pointed else None
     return None
+
+
+def _line(directory: Path, name: str, limit: int = _LINE_SIZE) -> str:
+    """The text of a short file of git's; empty if there is none, or if it is something else."""
+    try:
+        data = read_project_file(str(directory / name), resolve_or_keep(str(directory)), limit)
+    except NotReadError:
+        return ""
+    return (data or b"").decode(errors="replace").strip()
 
 
 def git_branch(project: str) -> str:
@@ -82,10 +93,9 @@ def git_branch(project: str) -> str:
 
 
 def _branch(git: Path) -> str:
-    try:
-        head = (git / "HEAD").read_text().strip()
-    except (OSError, UnicodeDecodeError):
-        return ""
+    head = _line(git, "HEAD")
+    if not _HEAD.fullmatch(head):
+        return ""  # whatever that is, the model is not shown it
     branch = head.removeprefix("ref: refs/heads/") if head.startswith("ref:") else head[:8]
     return " ".join(strip_controls(branch).split())[:_BRANCH_SIZE]
 
@@ -117,18 +127,16 @@ def count_changes(project: str, git: Path, environment: Mapping[str, str], patie
 def _runs_something(git: Path) -> bool:
     """True also where that cannot be found out."""
     try:
-        link = git / "commondir"  # of a worktree
-        common = git / link.read_text().strip() if link.exists() else git
-        configs = [file for file in (common / "config", git / "config.worktree") if file.exists()]
-        texts = [_start_of(file) for file in configs]
-    except (OSError, UnicodeDecodeError):
+        pointed = _line(git, "commondir")  # of a worktree
+        common = git / pointed if pointed and "\0" not in pointed else git
+        texts = [_config(common, "config"), _config(git, "config.worktree")]
+    except NotReadError:
         return True
-    return any(len(text) > _CONFIG_SIZE or _RUNS_SOMETHING.search(text) for text in texts)
+    return any(_RUNS_SOMETHING.search(text) for text in texts)
 
 
-def _start_of(file: Path) -> bytes:
-    with file.open("rb") as opened:
-        return opened.read(_CONFIG_SIZE + 1)
+def _config(git: Path, name: str) -> bytes:
+    return read_project_file(str(git / name), resolve_or_keep(str(git)), _CONFIG_SIZE) or b""
 
 
 # ------------------------------------------------------------------------------------------------------------ top level

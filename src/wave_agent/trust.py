@@ -21,7 +21,9 @@ from wave_agent.ancestry import handed_down
 from wave_agent.errors import SettingsError
 from wave_agent.hooks.config import SettingsSource, load_hooks
 from wave_agent.hooks.definitions import HookDefinition
+from wave_agent.hooks.pinned import search_path
 from wave_agent.named_files import hook_files
+from wave_agent.programs import Programs, describe_move, programs_of
 from wave_agent.project import branch_of
 from wave_agent.settings import RESTRICTIONS, require_sound_owner
 
@@ -31,6 +33,11 @@ RUNS = "+x"
 
 _BRANCHES = 100
 """Branches of one project that are remembered."""
+
+_PLACES = 8
+"""Places of one program that are remembered."""
+
+_PROGRAM = "the program "
 
 _NAME = 200
 """Characters of a hook's name that are handed down."""
@@ -47,6 +54,7 @@ class Candidate(Struct, frozen=True):
     """Of a hook in the settings of a directory below the project's own, that directory stands before it."""
     files: Mapping[str, str | None]
     """Path, relative to the project → digest; None: not there."""
+    programs: Programs = Programs()
 
 
 class Record(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -60,6 +68,9 @@ class Record(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Fingerprint of a hook → what to call it when it is no longer there."""
     rules: Mapping[str, tuple[str, ...]] = {}
     """Directory, relative to the project → the rules that its settings restrict by: `deny Bash(rm:*)`."""
+    programs: Mapping[str, tuple[str, ...]] | None = None
+    """Name of a program → where hooks found it when they were trusted; "": nowhere, as one that is not listed. None:
+    trusted before this was kept."""
     branches: Mapping[str, "Record"] = {}
     """Branch → what was confirmed on it. The fields above are what was confirmed or used last, on whichever branch."""
     doubt: str = ""
@@ -87,6 +98,7 @@ class Record(Struct, frozen=True, kw_only=True, omit_defaults=True):
             shown={**other.shown, **self.shown},
             settings={**other.settings, **self.settings},
             rules={**other.rules, **self.rules},
+            programs=_all_places(self.programs, other.programs),
         )
 
     def on(self, branch: str) -> "Record":
@@ -126,7 +138,18 @@ class Record(Struct, frozen=True, kw_only=True, omit_defaults=True):
         if files is None:
             return "not trusted yet" if not self.hooks else "new or changed"
         changed = [name for name, digest in candidate.files.items() if files.get(name) != digest]
-        return f"changed since it was trusted: {', '.join(changed)}" if changed else None
+        if changed:
+            return f"changed since it was trusted: {', '.join(changed)}"
+        return self._why_not_run(candidate.programs)
+
+    def _why_not_run(self, now: Programs) -> str | None:
+        """Which of a hook's programs lead elsewhere than when they were trusted."""
+        if self.programs is None:
+            return "trusted by an older version, which did not note where its programs are" if now.names else None
+        places = {name: self.programs.get(name, ("",)) for name in {*now.found, *(now.names & self.programs.keys())}}
+        moved = [name for name, known in sorted(places.items()) if now.found.get(name, "") not in known]
+        told = [describe_move(name, now.found.get(name, ""), places[name]) for name in moved]
+        return f"it would run something else than when it was trusted: {', '.join(told)}" if told else None
 
     def gone(self, now: "Record") -> tuple[str, ...]:
         """The guards that were confirmed and are not there now: somebody has removed them, or switched them off."""
@@ -141,26 +164,56 @@ class Record(Struct, frozen=True, kw_only=True, omit_defaults=True):
         return self.settings.get(_relative(source.name, project)) == rest_digest(source)
 
 
-def candidates(sources: Iterable[SettingsSource], project: str, digest: Digest) -> tuple[Candidate, ...]:
-    """The hooks in these settings that would run."""
+def candidates(
+    sources: Iterable[SettingsSource],
+    project: str,
+    digest: Digest,
+    *,
+    path: str | None = None,
+    digest_of_program: Digest | None = None,
+) -> tuple[Candidate, ...]:
+    """The hooks in these settings that would run. `path` is where they find programs, if not where this process does;
+    those of them that lie in the project have a `digest_of_program`."""
     by_name = {source.name: source for source in sources}
-    root = _root(project)
+    root, path = _root(project), search_path(os.environ) if path is None else path
     return tuple(
-        Candidate(hook, _bound(hook, by_name[hook.source]), dict(_named(hook, project, root, digest)))
+        Candidate(
+            hook,
+            _bound(hook, by_name[hook.source]),
+            dict(_named(hook, project, root, digest)),
+            programs_of(hook, project, root, path, digest_of_program or digest),
+        )
         for hook in load_hooks(by_name.values()).hooks
         if hook.enabled
     )
 
 
-def record_of(sources: Sequence[SettingsSource], project: str, found: Sequence[Candidate]) -> Record:
+def record_of(
+    sources: Sequence[SettingsSource], project: str, found: Sequence[Candidate], before: "Record | None" = None
+) -> Record:
     """What has to be kept to trust all of this. `found` are the hooks in it, looked at once: what is kept is what was
-    judged or shown."""
+    judged or shown. `before` is what was trusted so far, if that is to be kept along with it."""
+    known = (before and before.programs) or {}
+    places = {name: (where,) for candidate in found for name, where in candidate.programs.found.items()}
+    nowhere = {name: ("",) for one in found for name in one.programs.names & known.keys() if name not in places}
     return Record(
+        programs={**places, **nowhere},
         hooks={candidate.fingerprint: candidate.files for candidate in found},
         shown={candidate.fingerprint: _called(candidate.hook) for candidate in found},
         settings={_relative(source.name, project): rest_digest(source) for source in sources},
         rules=restrictions_of(sources, project),
     )
+
+
+def _all_places(
+    some: Mapping[str, tuple[str, ...]] | None, others: Mapping[str, tuple[str, ...]] | None
+) -> Mapping[str, tuple[str, ...]] | None:
+    """A program may be here or there: in a terminal with an environment of the project, and in one without."""
+    if some is None or others is None:
+        return others if some is None else some
+    names = dict.fromkeys((*others, *some))
+    both = {name: dict.fromkeys((*others.get(name, ()), *some.get(name, ()))) for name in names}
+    return {name: tuple(places)[-_PLACES:] for name, places in both.items()}
 
 
 def _called(hook: HookDefinition) -> str:
@@ -290,14 +343,24 @@ class ProjectTrust:
     is asked in this session can `accept` a change.
     """
 
-    def __init__(self, pinned: Iterable[Candidate] = (), *, project: str = "") -> None:
+    def __init__(self, pinned: Iterable[Candidate] = (), *, project: str = "", path: str | None = None) -> None:
+        """`path` is where hooks find programs, if not where this process does."""
         self._pinned = {_place(found.hook): found for found in pinned}
         self._project = project
+        self._root = _root(project)
+        self._path = search_path(os.environ) if path is None else path
+        self._seen: dict[tuple[Any, ...], Programs] = {}
+        """Where programs were when it was last looked, if not where they are pinned."""
 
     @property
     def record(self) -> Mapping[str, Mapping[str, str | None]]:
         """What is trusted, as a record keeps it."""
         return {found.fingerprint: found.files for found in self._pinned.values()}
+
+    @property
+    def programs(self) -> Mapping[str, tuple[str, ...]]:
+        """Where its programs are, as a record keeps it."""
+        return {name: (where,) for one in self._pinned.values() for name, where in one.programs.found.items()}
 
     @property
     def shown(self) -> Mapping[str, str]:
@@ -307,7 +370,15 @@ class ProjectTrust:
     def problem(self, hook: HookDefinition) -> str | None:
         """Why this hook must not run now; None if it may. Hooks that are not the project's are not looked at."""
         pinned = self._pinned.get(_place(hook))
-        changed = {} if pinned is None else self._changed(pinned)
+        if pinned is None:
+            return None
+        moved = self._moved(pinned)
+        if moved:
+            told = [
+                describe_move(name, now or "", [pinned.programs.found.get(name, "")]) for name, now in moved.items()
+            ]
+            return f"not run: {', '.join(told)}. Look at it, run wave hooks trust, and start a new session."
+        changed = self._changed_files(pinned)
         if not changed:
             return None
         for name, digest in changed.items():
@@ -328,9 +399,28 @@ class ProjectTrust:
         """A person has looked at these changes, and trusts the files as they were then, for this session."""
         for place, pinned in self._pinned.items():
             agreed = {name: digest for name, digest in changes.items() if name in pinned.files}
-            self._pinned[place] = replace(pinned, files={**pinned.files, **agreed})
+            moved = {name: where for name in self._moved(pinned) for where in [changes.get(f"{_PROGRAM}{name}")]}
+            found = {name: where for name, where in {**pinned.programs.found, **moved}.items() if where is not None}
+            programs = replace(pinned.programs, found=found, watched={})
+            self._pinned[place] = replace(pinned, files={**pinned.files, **agreed}, programs=programs)
 
     def _changed(self, pinned: Candidate) -> dict[str, str | None]:
+        return {
+            **self._changed_files(pinned),
+            **{f"{_PROGRAM}{name}": where for name, where in self._moved(pinned).items()},
+        }
+
+    def _moved(self, pinned: Candidate) -> dict[str, str | None]:
+        """Programs that are not where they were: name → where they are, None if nowhere."""
+        place = _place(pinned.hook)
+        now = self._seen.get(place, pinned.programs)
+        if not now.is_fresh:
+            now = self._seen[place] = programs_of(pinned.hook, self._project, self._root, self._path, file_digest)
+        before = pinned.programs.found
+        names = {name for name in {*now.found, *before} if now.found.get(name) != before.get(name)}
+        return {name: now.found.get(name) for name in sorted(names)}
+
+    def _changed_files(self, pinned: Candidate) -> dict[str, str | None]:
         now = {name: file_digest(os.path.join(self._project, name)) for name in pinned.files}
         return {name: digest for name, digest in now.items() if digest != pinned.files[name]}
 

@@ -25,9 +25,12 @@ from wave_agent.leftovers import Leftovers
 from wave_agent.loop import Parts
 from wave_agent.messages import MessageManager
 from wave_agent.models.base import Model, ToolSpec
+from wave_agent.models.limits import limits_in
+from wave_agent.other_names import why_unread
 from wave_agent.outgoing import Draft, Form, Images
 from wave_agent.permissions import Approver, Kind, PermissionMode
 from wave_agent.prompt import Session, mode_words, system_prompt
+from wave_agent.rules import Places
 from wave_agent.sandbox import Sandbox
 from wave_agent.surroundings import Surroundings, look_around
 from wave_agent.tools.base import Tool, ToolContext
@@ -87,8 +90,11 @@ def make_hooks(ground: Ground, runner: HookRunner, variables: SessionVariables, 
     )
 
 
-def make_briefing(foundation: Foundation, options: Options, sandbox: Sandbox | None) -> Briefing:
-    """A system prompt of the caller's own takes the place of ours. Plan mode and the sandbox are told in any case."""
+def make_briefing(
+    foundation: Foundation, options: Options, sandbox: Sandbox | None, tell: Callable[[str], None] = lambda _: None
+) -> Briefing:
+    """A system prompt of the caller's own takes the place of ours. Plan mode and the sandbox are told in any case.
+    `tell` hears of instructions that are left out."""
     start = foundation.place.start
     session = Session(
         project_dir=foundation.project,
@@ -100,7 +106,8 @@ def make_briefing(foundation: Foundation, options: Options, sandbox: Sandbox | N
     )
     own = options.system_prompt
     place, home = foundation.place, foundation.home
-    ours = [] if own is not None else instructions(place, home, foundation.claude_home)
+    denied = partial(why_unread, foundation.settings.rules, Places(foundation.project, os.path.expanduser("~")))
+    ours = [] if own is not None else instructions(place, home, foundation.claude_home, denied=denied, tell=tell)
 
     def compose(mode: PermissionMode, around: Surroundings) -> str:
         first = system_prompt(session, mode, around) if own is None else own
@@ -183,6 +190,7 @@ def make_parts(
         emit=ground.emit,
         reports=lambda: [report for tool in tools for report in tool.reports()],
         draft=draft,
+        limits=limits_in(ground.foundation.settings.models.get(model_name, {})),
         compactor=Compactor(
             messages=ground.messages,
             hooks=hooks,
@@ -202,7 +210,12 @@ def with_model(ground: Ground, parts: Parts, window: WindowFinder, model_name: s
     form = parts.draft.form
     draft = _draft(ground, model_name, form.system, form.tools, window)
     return replace(
-        parts, model_name=model_name, window=window, draft=draft, compactor=parts.compactor.with_draft(draft, window)
+        parts,
+        model_name=model_name,
+        window=window,
+        draft=draft,
+        limits=limits_in(ground.foundation.settings.models.get(model_name, {})),
+        compactor=parts.compactor.with_draft(draft, window),
     )
 
 

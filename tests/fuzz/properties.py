@@ -1,7 +1,9 @@
 """What holds for every input whatsoever. Each is defined once and run twice: briefly with the other tests, long by
 `make soak`."""
 
+import asyncio
 import json
+import os
 import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -16,6 +18,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from tests.fuzz import strategies as make
+from wave_agent.calls import seen_by, subject_of
 from wave_agent.errors import SessionError, SettingsError
 from wave_agent.events import HookRun
 from wave_agent.hooks.config import parse_settings
@@ -30,10 +33,16 @@ from wave_agent.messages import Message, MessageManager, TextBlock, ToolBlock
 from wave_agent.models.chat_stream import AnswerReader
 from wave_agent.models.repair import calls_in_text, repair_arguments
 from wave_agent.models.sse import EventReader
+from wave_agent.permissions import Answer, Kind, PermissionMode, Rules, decide
+from wave_agent.protected import protected_paths
 from wave_agent.rules import PATH_FIELDS, Places, Purpose, RuleError, parse_rule
 from wave_agent.session import FileSessionStore, Recorder, load_session
 from wave_agent.settings import merge_settings
 from wave_agent.strictjson import StrictJSONError, parse_document, parse_object
+from wave_agent.tools.base import ToolContext, ToolInputError
+from wave_agent.tools.files import FileRefusedError
+from wave_agent.tools.registry import builtin_tools
+from wave_agent.tools.searching import search_root
 
 PLACES = Places("/project", "/home/me")
 
@@ -346,6 +355,72 @@ def _strings(value: Any) -> list[str]:
     return [value] if isinstance(value, str) else []
 
 
+# --------------------------------------------------------------------------------------------------- inputs of tools
+
+
+class _Ground:
+    """Files of every kind, and the tools that are let loose on them. Nothing outside is written to."""
+
+    def __init__(self) -> None:
+        self.kept = tempfile.TemporaryDirectory()
+        self.root = Path(self.kept.name).resolve() / "project"
+        self.root.mkdir()
+        self.known = builtin_tools()
+        self.tools = {tool.name: tool for tool in self.known}
+        self.runner = asyncio.Runner()
+        self.context = ToolContext(project_dir=self.root, environment={}, outputs=self.root.parent)
+        self.protected = protected_paths(str(self.root), self.root.parent / "home", (), self.root.parent)
+        self.rules = Rules(deny=tuple(map(parse_rule, ("Read(.env)", "Edit(d/**)", "Write(~/x*)", "Grep(//proc/**)"))))
+        self.places = Places(str(self.root), str(self.root.parent))
+        self.fill()
+
+    def fill(self) -> None:
+        (self.root / "d").mkdir(exist_ok=True)
+        for name in ("a.txt", ".env", "d/b.txt"):
+            (self.root / name).write_text("one\ntwo\n")
+        for name, target in make.LINKS.items():
+            if not os.path.lexists(self.root / name):
+                (self.root / name).symlink_to(target)
+        if not os.path.lexists(self.root / "fifo"):
+            os.mkfifo(self.root / "fifo")
+
+
+@cache
+def _ground() -> _Ground:
+    return _Ground()
+
+
+def _check_tool(value: tuple[str, Any]) -> None:
+    """A call is judged or cannot be, for a reason of the system's; a tool gives a result or says what is wrong."""
+    ground = _ground()
+    ground.fill()
+    name, given_input = value
+    tool = ground.tools[name]
+    tool_input = tool.normalise(given_input, str(ground.root))
+    try:
+        arguments = tool.parse(tool_input)
+        seen = seen_by(tool, tool_input)
+    except ToolInputError as error:
+        return _explains(error)
+    except OSError as error:
+        return _explains(error, error.strerror or "a reason")
+    judged = subject_of(tool, tool_input, ground.context, (str(ground.root),), ground.protected, seen=seen)
+    no_hooks = merge(HookEvent.PRE_TOOL_USE, [])
+    permission = decide(judged, PermissionMode.BYPASS, ground.rules, no_hooks, ground.places)
+    assert permission.by
+    if permission.answer is not Answer.ALLOW or (tool.kind is not Kind.READS and not judged.inside):
+        return None
+    if name in ("Glob", "Grep"):  # these start a program
+        with suppress(FileRefusedError):
+            search_root(str(given_input.get("path", "")), ground.context)
+        return None
+    try:
+        result = ground.runner.run(tool.run(arguments, msgspec.structs.replace(ground.context, judged=seen)))
+    except ToolInputError as error:
+        return _explains(error)
+    assert result.content
+
+
 PROPERTIES = (
     Property("reader", st.tuples(st.sampled_from(HookEvent), _runs, st.sampled_from(OnFailure)), _check_reader),
     Property("settings", st.tuples(make.settings_texts, make.settings_texts, st.booleans()), _check_settings),
@@ -358,4 +433,5 @@ PROPERTIES = (
     Property("model stream", st.tuples(make.streams, st.lists(st.integers(0, 10_000), max_size=4)), _check_stream),
     Property("transcript", make.damage, _check_transcript),
     Property("masking", make.with_secrets, _check_masking),
+    Property("tools", make.tool_calls, _check_tool),
 )

@@ -246,3 +246,56 @@ with_secrets = st.recursive(
     max_leaves=5,
 )
 """Values with texts that are full of secrets, and of what nearly is one."""
+
+
+# ------------------------------------------------------------------------------------------------------ inputs of tools
+
+LINKS = {
+    "loop": "loop",
+    "loop1": "loop2",
+    "loop2": "loop1",
+    "dangling": "none/at/all",
+    "out": "../..",
+    "root": "/",
+    "init": "/proc/1/root",
+    "zero": "/dev/zero",
+    "env": ".env",
+    "here": ".",
+}
+"""In the project, by name."""
+_steps = st.sampled_from(
+    [
+        *("a.txt", ".env", "d", "b.txt", "new", "fifo", *LINKS, "..", ".", "", "~", "~x", "\0", "\ud800", "\udcff"),
+        *("x" * 256, "\n", " ", "*", "é", "e\u0301", "\u202e", "-", "$HOME", "mem", "fd", "0", "self", "1", "root"),
+    ]
+)
+_starts = st.sampled_from(
+    [
+        *("", "", "", "", "/", "//", "///", "~/", "~root/", "/proc/1/", "/proc/self/", "/proc/self/fd/", "/dev/"),
+        *("/sys/", "/proc/self/root/", "/proc/thread-self/", "x/" * 2100),
+    ]
+)
+tool_paths = st.builds(lambda start, steps: start + "/".join(steps), _starts, st.lists(_steps, max_size=5))
+_anything = st.none() | st.booleans() | st.integers() | st.floats() | st.lists(st.text(), max_size=2) | st.text()
+_values = tool_paths | _anything
+_texts_of_files = st.sampled_from(["", "one", "two\n", "\ud800", "\0", "x" * 5000]) | st.text(max_size=20)
+
+
+def _call(tool: str, **fields: st.SearchStrategy[Any]) -> st.SearchStrategy[tuple[str, dict[str, Any]]]:
+    usual = st.fixed_dictionaries(fields)
+    odd = st.dictionaries(st.sampled_from([*fields, "x"]), _values, max_size=4)
+    return st.tuples(st.just(tool), usual | usual | usual | odd)
+
+
+tool_calls = st.one_of(
+    _call("Read", file_path=tool_paths),
+    _call("Read", file_path=tool_paths, offset=_anything, limit=st.integers()),
+    _call("Write", file_path=tool_paths, content=_texts_of_files),
+    _call("Edit", file_path=tool_paths, old_string=_texts_of_files, new_string=_texts_of_files),
+    _call("Glob", pattern=_texts_of_files, path=tool_paths),
+    _call("Grep", pattern=_texts_of_files, path=tool_paths, glob=_texts_of_files),
+    _call("TodoWrite", todos=_values),
+    _call("BashOutput", bash_id=_values),
+    _call("KillShell", shell_id=_values),
+)
+"""The name of a tool and its input, as a model may write it. What commands can hold is another matter."""

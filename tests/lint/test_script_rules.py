@@ -12,7 +12,7 @@ from wave_agent.recipes import LANGUAGES, load_recipe, recipe_names, settings_gr
 
 BASH = "#!/usr/bin/env bash\n"
 SH = "#!/bin/sh\n"
-PYTHON = "#!/usr/bin/env python3\nimport json\nimport sys\n"
+PYTHON = "#!/usr/bin/env -S python3 -I\nimport json\nimport sys\n"
 NODE = '#!/usr/bin/env node\nconst { readFileSync } = require("fs");\n'
 
 BLOCKS = "if [[ $x == *rm* ]]; then echo no >&2; exit 2; fi\n"
@@ -175,6 +175,27 @@ PYTHONS: list[tuple[str, str, str, str]] = [
 ]  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("first", "more", "code"),
+    [
+        ("#!/usr/bin/env python3", "", "W215"),
+        ("#!/usr/bin/python3", "from os import path\n", "W215"),
+        ("#!/usr/bin/env -S python3 -I", "", ""),
+        ("#!/usr/bin/python3 -sP", "", ""),
+        ("#!/usr/bin/env python3", "import mine\n", ""),
+        ("#!/usr/bin/env python3", "from . import mine\n", ""),
+        ("#!/usr/bin/env -S uv run --script python", "", ""),
+    ],
+)
+def test_a_python_guard_is_isolated_unless_it_needs_its_neighbours(
+    bench: Workbench, first: str, more: str, code: str
+) -> None:
+    text = f"{first}\nimport json, sys\n{more}{TRIED}if event:\n    print('no', file=sys.stderr)\n    sys.exit(2)\n"
+    assert [one for one in bench.script(text, "PreToolUse", name="hook.py") if one == "W215"] == (
+        [code] if code else []
+    )
+
+
 @pytest.mark.parametrize(("code", "event", "about", "text"), PYTHONS, ids=ids(PYTHONS))
 def test_python_scripts(bench: Workbench, code: str, event: str, about: str, text: str) -> None:
     assert bench.script(PYTHON + text, event, name="hook.py") == ([code] if code else []), about
@@ -235,7 +256,7 @@ def test_every_recipe_is_clean(bench: Workbench) -> None:
 
 
 def test_every_code_has_an_example_that_has_it_and_one_that_has_not() -> None:
-    tested = {row[0] for table in (SHELL, PYTHONS, NODES) for row in table} | {"W213"}
+    tested = {row[0] for table in (SHELL, PYTHONS, NODES) for row in table} | {"W213", "W215"}
     assert {code for code in CODES if code.startswith("W2")} <= tested
 
 

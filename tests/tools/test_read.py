@@ -296,11 +296,12 @@ class TestPDF:
         session.file("a.pdf", b"%PDF-1.7\n")
 
     async def test_its_text_is_shown_page_by_page(self, session: Session) -> None:
-        self.converter(session, r'printf "%s\n\f" "$*" two')
+        """The program is given what was read, not the path, where another file may be by then."""
+        self.converter(session, r'printf "%s %s\n\f%s" "$1 $2 $3 $4 $6" "$(cat "$5")" two')
         result = await session.call("Read", file_path="a.pdf")
         assert [line.partition("\t")[2] for line in result.content.split("\n")] == [
             "[Page 1 of 2]",
-            f"-q -layout -enc UTF-8 {session.project}/a.pdf -",
+            "-q -layout -enc UTF-8 - %PDF-1.7",
             "[Page 2 of 2]",
             "two",
         ]

@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from tests.tools.trees import RG, needs_rg, write
+from wave_agent.real_files import look
 from wave_agent.tools.globs import Glob
 from wave_agent.tools.matches import compile_pattern
 from wave_agent.tools.search import search
@@ -69,6 +70,7 @@ def test_grep_finds_the_same_with_and_without_rg(
         request = {
             "kind": "grep",
             "path": directory,
+            **seen(directory),
             "project": directory,
             "cwd": directory,
             "pattern": pattern,
@@ -105,6 +107,7 @@ def test_ignored_is_what_git_ignores(paths: set[str], rules: list[str], nested: 
         request = {
             "kind": "glob",
             "path": directory,
+            **seen(directory),
             "project": directory,
             "cwd": directory,
             "pattern": "*",
@@ -112,6 +115,12 @@ def test_ignored_is_what_git_ignores(paths: set[str], rules: list[str], nested: 
         }
         request |= {"characters": 30_000, "size": 120_000}
         assert search(request)["lines"] == files_of_git(directory)
+
+
+def seen(directory: str) -> dict[str, object]:
+    """What a call was permitted for."""
+    found = look(directory)
+    return {"real": found.real, "identity": found.file, "unread": ()}
 
 
 def files_of_git(directory: str) -> list[str]:

@@ -118,7 +118,7 @@ def bench_of(foundation: Foundation) -> Bench:
         settings_env=settings.env,
         max_stop_blocks=settings.max_stop_blocks,
         why_refused=foundation.trust.problem,
-        runner=hook_runner_for(settings, foundation.environment),
+        runner=hook_runner_for(settings, foundation.hook_environment),
         tools={tool.name: tool for tool in builtin_tools()},
         judge=Judge(
             places=Places(foundation.project, os.path.expanduser("~"), foundation.place.start),

@@ -96,7 +96,7 @@ def trust(yes: bool, only_list: bool, revoke: bool, cwd: str | None, as_json: bo
     sources = project_settings(home, place)
     record = store.read(project)
     looked_at = candidates(sources, project, file_digest)
-    wanted = record_of(sources, project, looked_at)
+    wanted = record_of(sources, project, looked_at, record)
     found = [Finding(one, record.why_not(one)) for one in looked_at]
     uncovered = [source for source in sources if not record.covers(source, project)]
     alarms = alarms_of(record, wanted, place, store)

@@ -62,7 +62,8 @@ class ExportFile:
 
     def job(self, environment: Mapping[str, str], cwd: str) -> HookJob:
         """What has to be run to learn what the file exports."""
-        env = shutil.which("env") or "/usr/bin/env"  # looked up here: the file may change PATH
+        # Looked up here: the file may change PATH.
+        env = shutil.which("env", path=environment.get("PATH")) or "/usr/bin/env"
         command = f'. "${FILE_VARIABLE}" >/dev/null; exec {env} -0'
         return HookJob(command=command, env={**environment, FILE_VARIABLE: self.path}, cwd=cwd, timeout=PATIENCE)
 

@@ -104,6 +104,9 @@ _CODES = (
          "A plain sh (dash) stops with a syntax error, which is exit 2: it blocks everything.",
          "Begin with #!/usr/bin/env bash, and run it with bash."),
     Code("W214", _E, "a syntax error", "The script does not run; Bash even exits with 2.", "Correct it."),
+    Code("W215", _A, "a Python guard that is not isolated",
+         "Python takes modules from the script's directory first: a json.py that appears there replaces the guard.",
+         "Begin with #!/usr/bin/env -S python3 -I, or run it with python3 -I."),
 )  # fmt: skip
 
 CODES: Mapping[str, Code] = MappingProxyType({code.id: code for code in _CODES})

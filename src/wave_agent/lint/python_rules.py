@@ -1,6 +1,7 @@
 """Rules for scripts in Python, on their syntax tree."""
 
 import ast
+import re
 import sys
 from collections.abc import Iterator, Sequence
 
@@ -12,6 +13,8 @@ _EXITS = ("exit", "sys.exit", "os._exit", "SystemExit", "quit")
 _LOADS = ("json.load", "json.loads")
 _NETWORK = ("requests.", "httpx.", "urllib.request.urlopen", "urlopen", "aiohttp.", "http.client.")
 _EVERYTHING = ("", "Exception", "BaseException")
+_RUNS_PYTHON = re.compile(r"\bpython[\d.]*\b")
+_ISOLATES = re.compile(r"\bpython[\d.]*[ \t]+-\w*[IP]")
 
 
 def python_hits(script: Script) -> Iterator[Hit]:
@@ -24,6 +27,23 @@ def python_hits(script: Script) -> Iterator[Hit]:
     yield from _swallows(script, tree)
     yield from _network(script, tree)
     yield from _exits(script, tree)
+    yield from _not_isolated(script, tree)
+
+
+def _not_isolated(script: Script, tree: ast.Module) -> Iterator[Hit]:
+    """Not of a script that imports more than Python's own library: it may be from next to it."""
+    if not script.can_block or script.runs_elsewhere or not _imported(tree) <= sys.stdlib_module_names:
+        return
+    starts = [hook.command for hook in script.hooks if _RUNS_PYTHON.search(hook.command)]
+    if not all(map(_ISOLATES.search, starts or [script.text.split("\n", 1)[0]])):
+        yield Hit("W215", 1, "modules that lie next to it come before those of Python")
+
+
+def _imported(tree: ast.Module) -> set[str]:
+    """The first parts of the names of the modules that it loads."""
+    names = [alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names]
+    names += [f"{'.' * node.level}{node.module}" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+    return {name.partition(".")[0] for name in names}
 
 
 def target_problem(text: bytes, function: str) -> str:

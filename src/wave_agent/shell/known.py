@@ -5,9 +5,10 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from wave_agent.shell.options import Options, read, value_of
-from wave_agent.shell.printing import printed
-from wave_agent.shell.values import Word
-from wave_agent.shell.words import ANYTHING, Pattern, known_words, source
+from wave_agent.shell.printing import PRINTING, printed
+from wave_agent.shell.sources import REPORTING
+from wave_agent.shell.values import Origin, Word
+from wave_agent.shell.words import ANYTHING, MADE, Made, Pattern, known_words, source
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -31,8 +32,10 @@ class Known:
         self.assigned: set[str] = set()
         self.aliases: dict[str, tuple[Word, ...]] = {}
         self.functions: set[str] = set()
-        self.scripts: dict[str, None] = {}
+        self.scripts: dict[Word, None] = {}
         """Values that another program runs as a command."""
+        self.remade = False
+        """A command has been given another meaning, that may be any."""
         self.complete = True
         """False: there are values that are not kept."""
 
@@ -55,8 +58,10 @@ class Known:
     def _define(self, node: "Node", name: str) -> None:
         if node.type == "function_definition":
             self.functions.add(name)
+            self.remade |= name in PRINTING or name in REPORTING or name == "command_not_found_handle"
             return
         array, bracket, _ = name.partition("[")
+        self.remade |= array in ("BASH_ALIASES", "BASH_CMDS")
         if node.type == "variable_assignment":
             self.assigned.add(array)
         if _is_reference(node):
@@ -81,12 +86,14 @@ class Known:
                 self.learn(f"{name}[@]", " ".join((one, *(word.text for word in first))))
 
     def _give(self, name: str, fields: Sequence[Word], before: tuple[str, ...]) -> None:
-        text = value(Word(" ".join(word.text for word in fields), all(word.static for word in fields)))
+        origin = max((word.origin for word in fields), default=Origin.ENVIRONMENT)
+        text = value(Word(" ".join(word.text for word in fields), all(word.static for word in fields), origin=origin))
         for word in fields:
             if word.glob is not None:
-                self.learn(name, Pattern(word.glob))
-            if RUN_BY_OTHERS.fullmatch(name) and (word.static or word.prints is not None):
-                self.scripts[word.text if word.prints is None else word.prints] = None
+                self.learn(name, pattern(word))
+            if RUN_BY_OTHERS.fullmatch(name):
+                script = Word(word.prints) if word.prints is not None else word
+                self.scripts[script] = None
         self.learn(name, text)
         if not isinstance(text, Pattern):
             for one in before:
@@ -96,7 +103,8 @@ class Known:
         """`name=value`, as an argument."""
         name, _, _ = assignment.text.partition("=")
         glob = assignment.glob and assignment.glob.partition("=")[2]
-        self._give(name, [Word(assignment.text[len(name) + 1 :], assignment.static, glob)], ())
+        value = Word(assignment.text[len(name) + 1 :], assignment.static, glob, origin=assignment.origin)
+        self._give(name, [value], ())
 
     def list_of(self, name: str, words: Sequence[Word]) -> None:
         """The elements of an array."""
@@ -119,12 +127,13 @@ class Known:
         for at, word in enumerate(arguments[:10]):
             self.learn(str(at), value(word))
             if word.glob is not None:
-                self.learn(str(at), Pattern(word.glob))
+                self.learn(str(at), pattern(word))
+        made = any(word.origin is Origin.MADE for word in arguments[1:])
         for name in "@*":
-            self.learn(name, " ".join(word.text for word in arguments[1:]))
+            self.learn(name, MADE if made else " ".join(word.text for word in arguments[1:]))
             for word in arguments[1:MOST_VALUES]:
                 if word.glob is not None:
-                    self.learn(name, Pattern(word.glob))
+                    self.learn(name, pattern(word))
 
     # ------------------------------------------------------------------------------------ commands that set something
 
@@ -137,12 +146,12 @@ class Known:
             self._read(command, stdin)
         elif name == "printf" and len(command) > 2 and command[1].text == "-v":
             text = printed((command[0], *command[3:]))
-            self.learn(command[2].text, ANYTHING if text is None else text)
+            self.learn(command[2].text, MADE if text is None else text)
         elif name == "alias":
             pairs = (word.text.partition("=") for word in command[1:])
             self.aliases |= {name: tuple(map(Word, text.split())) for name, equals, text in pairs if equals}
-        elif name == "hash" and len(command) > 3 and command[1].text == "-p":
-            self.aliases[command[3].text] = (command[2],)
+        elif name in ("hash", "enable"):
+            self.remade |= any(re.match("-[a-z]*[pf]", word.text) or not word.static for word in command[1:])
 
     def _set(self, command: Sequence[Word]) -> None:
         rest = list(command[1:])
@@ -157,7 +166,8 @@ class Known:
         names = [word.text for word in operands] or ["REPLY" if command[0].text == "read" else "MAPFILE"]
         array = value_of(options, "-a") if command[0].text == "read" else Word(names[0])
         if stdin is None or not stdin.static:
-            paths = [ANYTHING] if stdin is None else [ANYTHING, *map(Pattern, stdin.paths)]
+            unknown = MADE if stdin is not None and stdin.origin is Origin.MADE else ANYTHING
+            paths = [unknown] if stdin is None else [unknown, *map(Pattern, stdin.paths)]
             for name in [*names, *([array.text, f"{array.text}[@]"] if array else [])]:
                 for path in paths:
                     self.learn(name, path)
@@ -175,7 +185,11 @@ _DEFINITIONS = ("variable_assignment", "for_statement", "function_definition")
 
 def value(word: Word) -> str:
     """A word as the value of a variable."""
-    return word.text if word.static else ANYTHING if word.glob is None else Pattern(word.glob)
+    return word.text if word.static else pattern(word)
+
+
+def pattern(word: Word) -> Pattern:
+    return (Made if word.origin is Origin.MADE else Pattern)("*" if word.glob is None else word.glob)
 
 
 def _is_reference(node: "Node") -> bool:

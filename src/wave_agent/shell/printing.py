@@ -4,6 +4,8 @@ import re
 
 from wave_agent.shell.values import Word
 
+PRINTING = frozenset({"which", "type", "command", "echo", "yes", "printf", "builtin"})
+
 
 def printed(command: tuple[Word, ...]) -> str | None:
     """What a simple command prints, if that is plain to see."""
@@ -12,10 +14,13 @@ def printed(command: tuple[Word, ...]) -> str | None:
     name, *arguments = (word.text for word in command)
     if name in ("which", "type") or (name == "command" and arguments[:1] in (["-v"], ["-V"])):
         return arguments[-1] if arguments else None
+    escapes = False
     while name == "echo" and arguments and re.fullmatch("-[neE]+", arguments[0]):
-        arguments.pop(0)
+        escapes |= "e" in arguments.pop(0)
     if name in ("echo", "yes"):
-        return decode(" ".join(arguments))
+        text = " ".join(arguments)
+        # Whether backslashes mean something depends on the shell and its settings.
+        return decode(text) if escapes or "\\" not in text else f"{text}\n{decode(text)}"
     return _formatted(arguments) if name == "printf" else None
 
 
@@ -24,9 +29,24 @@ def _formatted(arguments: list[str]) -> str | None:
         arguments = arguments[1:]
     if not arguments:
         return None
-    form, values = decode(arguments[0]), iter(arguments[1:])
-    filled = re.sub(r"%[sbq]", lambda _: decode(next(values, "")), form)
-    return " ".join([filled, *values])
+    form, values = decode(arguments[0]), arguments[1:]
+    fields = re.findall("%[sbq]", form)
+    if "%" in re.sub("%[sbq%]", "", form) or len(values) > _MOST_VALUES:
+        return None
+    filled: list[str] = []
+    while not filled or (fields and values):
+        filled.append(re.sub("%[sbq%]", lambda field: _field(field[0], values), form))
+    return "".join(filled)
+
+
+_MOST_VALUES = 200
+
+
+def _field(form: str, values: list[str]) -> str:
+    if form == "%%":
+        return "%"
+    value = values.pop(0) if values else ""
+    return decode(value) if form == "%b" else value
 
 
 _ESCAPE = re.compile(

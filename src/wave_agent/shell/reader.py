@@ -5,24 +5,27 @@ Where a line may do one thing or another, both are taken.
 """
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from posixpath import join, normpath
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from wave_agent.shell.doubt import forms, may_make
 from wave_agent.shell.grammar import DEEPEST, LONGEST, can_parse, is_deep, is_sound, parse
 from wave_agent.shell.known import MOST_VALUES, Known
 from wave_agent.shell.names import meant
 from wave_agent.shell.pieces import pieces, redirected
 from wave_agent.shell.plain import plain_commands
 from wave_agent.shell.printing import printed
-from wave_agent.shell.redirections import Redirections
+from wave_agent.shell.redirections import REDIRECTIONS, WRITING, Redirections, redirects
 from wave_agent.shell.searches import handed_on
+from wave_agent.shell.simple import DECLARING, TESTING, Reading
 from wave_agent.shell.targets import Target
-from wave_agent.shell.values import Command, Line, Word, Write, escape
-from wave_agent.shell.words import combinations, source
-from wave_agent.shell.wrappers import Script, Tail, inner
+from wave_agent.shell.values import Command, Line, Origin, Placed, Word, Write, escape
+from wave_agent.shell.words import AT_FIRST, combinations, expand_braces, literal, origin, source
+from wave_agent.shell.wrappers import SHELLS, Script, Tail, inner
 from wave_agent.shell.writes import targets
 
 if TYPE_CHECKING:
@@ -33,6 +36,8 @@ _MOST_SCRIPTS = 120
 _LONGEST_ALTOGETHER = 8 * LONGEST
 _DEEPEST_WRAPPING = 24
 _MOST_STEPS = 32
+_LONGEST_WORD = 2000
+_MOST_FILES = 4
 _BLANK = re.compile(r"\$IFS(?!\w)|\$\{IFS\}")
 _CONTINUED = re.compile(r"(\\[^\n])|\\\n")
 _COMMENT = re.compile(r"(?<![^\s;&|()])#[^\n]*")
@@ -52,15 +57,22 @@ def read_writes(text: str, variables: Mapping[str, str], directory: str) -> tupl
     return _read(text, variables, directory).writes
 
 
+def read_placed(text: str, variables: Mapping[str, str], directory: str) -> Line:
+    """The line, when it is run with these variables in this directory."""
+    return _read(text, variables, directory)
+
+
 def _read(text: str, variables: Mapping[str, str], directory: str | None) -> Line:
     unix = text.replace("\r\n", "\n").rstrip("\r")
     reader = _Reader(variables, directory)
-    forms = _forms(unix)
-    for form in forms:
-        reader.line(form)
-    if not reader.understood:
-        for form in forms:
-            reader.cut(form)
+    if len(unix) > LONGEST:
+        reader.long(unix)
+    else:
+        reader.forms(unix)
+    if reader.known.remade or reader.anything:
+        reader.anything, reader.understood = True, False
+    if not reader.understood and directory is not None:
+        reader.cut(unix)
     return Line(
         commands=tuple(dict.fromkeys(reader.commands)),
         statements=tuple(dict.fromkeys(reader.statements)),
@@ -69,6 +81,9 @@ def _read(text: str, variables: Mapping[str, str], directory: str | None) -> Lin
         plain=plain_commands(text) if reader.understood else (),
         assignments=tuple(sorted(reader.known.assigned)),
         writes=tuple(dict.fromkeys(reader.writes)),
+        git=tuple(dict.fromkeys(reader.git)),
+        anything=reader.anything,
+        doubtful=() if reader.understood or reader.anything or directory is not None else tuple(reader.doubtful()),
     )
 
 
@@ -93,8 +108,10 @@ class _Reader:
         self.commands: list[Command] = []
         self.statements: list[str] = []
         self.writes: list[Write] = []
+        self.git: list[Placed] = []
         self.understood = True
         self.parsed = True
+        self.anything = False
         self.known = Known(variables)
         self._start: tuple[str, ...] = ("",) if directory is None else (directory,)
         self._directories = self._start
@@ -103,29 +120,119 @@ class _Reader:
         self._scripts = self._length = self._known_at_first = 0
         self._depth = 0
         self._dotglob = False
+        self._texts: dict[str, None] = {}
+        """All that a shell reads."""
+        self._signature: list[tuple[str | None, ...]] = []
+        """What has been found in the text that is being read, for the two readers to be compared."""
+        self._agreed = True
+        self._from_elsewhere = False
+        """The text that is being read is another program's report."""
+        self._files: dict[str, Word] = {}
+        """What the line has written to files, by their names: it may run them."""
+        self._guessing = False
+        """The command may begin at any of several words."""
 
-    def line(self, text: str) -> None:
+    def forms(self, text: str) -> None:
+        """The line as the grammar has to be given it to see what Bash sees. All of these readings count, and one of
+        them must be what the simple reader finds."""
+        reading = Reading(text)
+        agreed = False
+        for form in _forms(text):
+            self.line(form, reading)
+            agreed |= self._agreed
+        self._agree(text, reading, agreed=agreed)
+
+    def long(self, text: str) -> None:
+        """A line that is too long for the grammar is a matter of the simple reader alone."""
+        self.parsed = False
+        self._texts[text] = None
+        reading = Reading(text)
+        if not reading.exact:
+            self.understood = False
+            self.anything = True
+            return
+        self.anything |= any(found.words and not found.words[0].static for found in reading.commands)
+        self._found_simply(reading)
+
+    def _found_simply(self, reading: Reading) -> None:
+        """What the simple reader has found, as far as it knows the words."""
+        handed_on: Word | None = None
+        for found in reading.commands:
+            for assignment in found.assignments:
+                self.known.assigned.add(assignment.text.partition("=")[0])
+                self.known.give(self._resolved(assignment))
+            for operator, word in found.redirections:
+                if operator in WRITING:
+                    self._write(Target(self._resolved(word)))
+            stdin = found.stdin or (handed_on if found.piped else None)
+            words = tuple(map(self._resolved, found.words))
+            text = printed(words)
+            handed_on = Word("", static=False, origin=Origin.MADE) if text is None else Word(text)
+            self._found(words, stdin)
+            if any("{" in word.text and len(word.text) > _LONGEST_WORD for word in words):
+                self._give_up()
+            elif any("{" in word.text for word in words):
+                self._found(tuple(Word(text) for word in words for text in expand_braces(word.text)), stdin)
+        self._run_values()
+
+    def _run_values(self) -> None:
+        """Values of variables that another program runs as a command."""
+        scripts, self.known.scripts = self.known.scripts, {}
+        for script in scripts:
+            self._run(Script(script), None, 0)
+
+    def _resolved(self, word: Word) -> Word:
+        """The word with the values of its variables, if these are all that is not known of it."""
+        if word.static:
+            return word
+        missing = False
+
+        def value(found: re.Match[str]) -> str:
+            nonlocal missing
+            name = found[1] or found[2] or ""
+            known = self.known.values.get(name) or AT_FIRST.get(name, ())
+            missing |= not known
+            return known[-1] if known else ""
+
+        text = _SIMPLE_VARIABLE.sub(value, word.text)
+        if missing or re.search(r"[$`'\"\\]", text):
+            return word
+        return Word(text, glob=text if re.search(r"[*?\[]", text) else None)
+
+    def doubtful(self) -> list[str]:
+        found: dict[str, None] = {}
+        length = 0
+        for text in self._texts:
+            length += len(text)
+            if not found or length <= _LONGEST_ALTOGETHER:
+                found |= dict.fromkeys(forms(text))
+        return list(found)
+
+    def line(self, text: str, reading: Reading) -> None:
         """Twice, if on the way something was learned about values that were used before."""
-        self.script(text)
+        self.script(text, reading)
         known = self.known.size
-        for script in list(self.known.scripts):
-            self._nested(script)
+        self._run_values()
         if known != self._known_at_first:
             self._directories = self._start
-            self.script(text)
+            self.script(text, reading)
         self.understood &= self.known.complete
 
-    def script(self, text: str, arguments: Sequence[Word] = ()) -> None:
+    def script(self, text: str, reading: Reading, arguments: Sequence[Word] = (), stdin: Word | None = None) -> None:
         """A line, or a text that a command has a shell read."""
         self._scripts += 1
+        self._texts[text] = None
         self._length += len(text)
         too_much = self._scripts > _MOST_SCRIPTS or self._length > _LONGEST_ALTOGETHER or self._depth > DEEPEST
-        if too_much or not can_parse(text):
-            self.understood = self.parsed = False
+        if too_much:
+            self._give_up()
+            return
+        if not can_parse(text):
+            self.understood = self.parsed = self._agreed = False
             return
         root = parse(text)
         if is_deep(root):
-            self.understood = self.parsed = False
+            self._give_up()
             return
         if not is_sound(root):
             self.understood = self.parsed = False
@@ -135,18 +242,38 @@ class _Reader:
         if self._depth == 0:
             self._known_at_first = self.known.size
         self._dotglob |= "dotglob" in text  # a star then stands for the dot in front as well
-        self.understood &= "@P}" not in text  # a value that is expanded once more
-        self._visit(root)
+        self.understood &= _EXPANDED_AGAIN.search(text) is None
+        outer, self._signature = self._signature, []
+        self._visit(root, stdin)
+        self._agreed = reading.exact and Counter(self._signature) == Counter(map(_unordered, reading.signature()))
+        self._signature = outer
 
-    def _nested(self, text: str, arguments: Sequence[Word] = ()) -> None:
+    def _nested(self, text: str, arguments: Sequence[Word] = (), stdin: Word | None = None) -> None:
+        if self._scripts > _MOST_SCRIPTS or self._depth > DEEPEST:
+            self._give_up()
+            return
         self._depth += 4
-        self.script(text, arguments)
+        reading = Reading(text)
+        self.script(text, reading, arguments, stdin)
+        self._agree(text, reading, agreed=self._agreed)
         self._depth -= 4
 
+    def _agree(self, text: str, reading: Reading, *, agreed: bool) -> None:
+        """Where the readers find different commands, either may be right, and one of these commands may be put together
+        by the line itself."""
+        if not agreed:
+            self.understood = False
+            self.anything |= may_make(text)
+            self._found_simply(reading)
+
+    def _give_up(self) -> None:
+        """There is more of it than is followed."""
+        self.understood = self.parsed = False
+        self.anything = True
+
     def cut(self, text: str) -> None:
-        """What the characters alone say, for a line that was not understood."""
+        """What the characters alone say about paths, for a line that was not understood."""
         for piece in pieces(text):
-            self.commands.append(Command((Word(piece),)))
             self._add_targets(tuple(map(Word, piece.split()[:_MOST_COMMANDS])))
         for path in redirected(text):
             self._write(Target(Word(path)))
@@ -156,7 +283,7 @@ class _Reader:
     def _visit(self, node: "Node", stdin: Word | None = None, extra: Redirections | None = None) -> None:
         self._depth += 1
         if self._depth > DEEPEST or len(self.commands) > _MOST_COMMANDS:
-            self.understood = False
+            self._give_up()
         elif node.type == "command":
             self._command(node, stdin, extra or Redirections())
         elif node.type == "redirected_statement":
@@ -179,11 +306,25 @@ class _Reader:
             self._redirect(extra)
             if node.type in ("word", "regex") and _HIDDEN.search(source(node)):
                 self._nested(source(node))  # `${x:-`…`}`: the grammar does not look into it
+            if node.type in REDIRECTIONS:
+                self._note_redirection(node)
             self._inside(node, stdin)
+
+    def _note_redirection(self, node: "Node") -> None:
+        targets = node.children_by_field_name("destination") or node.named_children[-1:]
+        if node.type == "heredoc_redirect":
+            starts = [source(child) for child in node.named_children if child.type == "heredoc_start"]
+            self._signature.append(("<<", *starts))
+            return
+        operator = next((child.type for child in node.children if not child.is_named), "")
+        if operator.endswith("&-"):
+            self._signature.append((operator[:-1], "-"))
+        else:
+            self._signature.append((operator, literal(targets[0]) if targets else None))
 
     def _inside(self, node: "Node", stdin: Word | None = None) -> None:
         for child in node.named_children:
-            if child.type in ("file_redirect", "herestring_redirect", "heredoc_redirect"):
+            if child.type in REDIRECTIONS:
                 self._redirect(Redirections.of([child], self.known.values))
             self._visit(child, stdin)
 
@@ -219,42 +360,52 @@ class _Reader:
     def _output(self, node: "Node", stdin: Word | None = None) -> Word:
         """What a stage of a pipeline hands on."""
         if node.type == "redirected_statement":
-            redirections = Redirections.of(node.children_by_field_name("redirect"), self.known.values)
+            redirections = Redirections.of(redirects(node), self.known.values)
             body = node.child_by_field_name("body") or node
             while body.type in ("list", "pipeline") and body.named_children:
                 body = body.named_children[-1]
             if source(body).strip() == "cat" and redirections.stdin is not None:
                 return redirections.stdin
-            return Word(source(node), static=False) if body is node else self._output(body, stdin)
+            return (
+                Word(source(node), static=False, origin=origin([node])) if body is node else self._output(body, stdin)
+            )
+        if node.type == "negated_command" and node.named_children:
+            return self._output(node.named_children[-1], stdin)
         if node.type == "command":
             lines, _ = combinations(_word_nodes(node), self.known.values)
+            lines = [_untimed(line) for line in lines]
             text = printed(lines[0]) if lines else None
             if text is not None:
                 return Word(text)
             if lines and lines[0]:
-                return handed_on(lines[0], stdin) or Word(source(node), static=False)
+                return handed_on(lines[0], stdin) or Word(source(node), static=False, origin=origin([node]))
         inside = [child for child in node.named_children if child.type in ("command", "redirected_statement")]
         if node.type in ("subshell", "compound_statement") and inside:
             texts = [self._output(child) for child in inside]
             # Whether a line ends where an output ends, is left open.
             joined = "\n".join(between.join(text.text for text in texts) for between in ("\n", "")[: len(texts)])
             return Word(joined, static=all(text.static for text in texts))
-        return Word(source(node), static=False)
+        return Word(source(node), static=False, origin=origin([node]))
 
     def _redirected(self, node: "Node", stdin: Word | None) -> None:
         self.statements.append(source(node))
-        redirections = Redirections.of(node.children_by_field_name("redirect"), self.known.values)
+        redirections = Redirections.of(redirects(node), self.known.values)
         body = node.child_by_field_name("body")
         if body is None:
             self._redirect(redirections)
         else:
+            for target in (word for word in redirections.written if word.static):
+                self._files[target.text.rsplit("/", 1)[-1]] = self._output(node, stdin)
             self._visit(body, redirections.stdin or stdin, redirections)
-        for redirect in node.children_by_field_name("redirect"):
+        for redirect in redirects(node):
+            self._note_redirection(redirect)
             # What stands behind `<<EOF` on its line is found inside of it.
             piped = self._output(node) if redirect.type == "heredoc_redirect" else None
             for child in redirect.named_children:
                 if child.type == "pipeline" and piped is not None:
                     self._pipeline(child, piped)
+                elif child.type == "process_substitution" and body is not None:
+                    self._visit(child, self._output(body, stdin))
                 else:
                     self._visit(child, piped)
 
@@ -271,45 +422,88 @@ class _Reader:
         own = Redirections.of([child for child in node.children if child.type.endswith("redirect")], self.known.values)
         self._redirect(own)
         self._redirect(outer)
-        lines, complete = combinations([*_word_nodes(node), *own.words, *outer.words], self.known.values)
+        nodes = [*_word_nodes(node), *own.words, *outer.words]
+        spelt = tuple(map(literal, nodes))
+        if spelt and spelt[0] not in DECLARING and spelt[0] not in TESTING:
+            self._signature.append(_unordered(spelt))
+        lines, complete = combinations(nodes, self.known.values)
         self.understood &= complete
         for line in lines:
             self._found(line, own.stdin or outer.stdin or stdin)
+        printed = None
         for child in node.named_children:
-            self._visit(child)
+            if source(child).startswith(">(") and printed is None:
+                printed = self._output(node, own.stdin or outer.stdin or stdin)
+            self._visit(child, printed if child.type in ("process_substitution", "file_redirect") else None)
 
     def _found(self, found: tuple[Word, ...], stdin: Word | None, level: int = 0) -> None:
         if not found:
             return
         if level > _DEEPEST_WRAPPING or len(self.commands) > _MOST_COMMANDS:
-            self.understood = False
+            self._give_up()
             return
+        name = found[0]
+        numbered = _BY_NUMBER.fullmatch(name.text) is not None
+        if not name.static and name.base is not None and name.origin is not Origin.MADE and not numbered:
+            found = (Word(name.base), *found[1:])
+            name = found[0]
         self.commands.append(Command(found))
         self._add_targets(found)
-        name = found[0]
-        if not name.static or name.glob is not None:
+        if not name.static or name.glob is not None or numbered:
             self.understood = False
-            self._anything(found)
+            self._unknown(found, stdin, level)
+        if any(_REMAKES.search(word.text) for word in found):
+            self.anything = True
         for words in meant(found):
             self._found(words, stdin, level + 1)
         self._meaning(found, stdin, level)
-        for one in inner(found, stdin):
+        run = list(inner(found, stdin))
+        outer = self._guessing
+        self._guessing |= sum(isinstance(one, Tail) for one in run) > 1
+        for one in run:
             self._run(one, stdin, level)
+        self._guessing = outer
 
-    def _anything(self, found: tuple[Word, ...]) -> None:
-        """What is not known in front may be nothing, or something that runs the rest."""
+    def _unknown(self, found: tuple[Word, ...], stdin: Word | None, level: int) -> None:
+        """What is not known in front may be nothing, something that runs the rest, or a shell."""
+        name = found[0]
+        if not name.static and name.origin is not Origin.ENVIRONMENT and name.glob is None:
+            self.anything |= name.origin is Origin.MADE or not (self._from_elsewhere or self._guessing)
         for at in range(1, min(len(found), MOST_VALUES)):
             self.commands.append(Command(found[at:]))
             self._add_targets(found[at:])
+        if _BY_NUMBER.fullmatch(name.text):
+            self.commands.append(Command((Word(name.text, static=False), *found[1:])))
+        for one in inner((Word("bash"), *found[1:]), stdin):
+            self._run(one, stdin, level)
+        if any(" " in word.text for word in found[1:]):
+            self._run(
+                Script(Word(" ".join(word.text for word in found[1:]), all(w.static for w in found[1:]))), None, level
+            )
 
     def _meaning(self, found: tuple[Word, ...], stdin: Word | None, level: int) -> None:
         """What the line itself says about this name, or this command about what follows."""
         name = found[0].text
         if name in ("cd", "pushd"):
             self._enter(found[1:])
+        if name == "time":
+            for word in found[1:]:
+                if _ASSIGNS.match(word.text):
+                    self.known.give(word)
+        if name == "exec" and len(found) == 1 and stdin is not None:
+            self._script(Script(stdin), None)  # from now on, what reads, reads this
+        for word in found[:_MOST_FILES] if name in SHELLS or name in (".", "source") else found[:1]:
+            if (text := self._files.pop(word.text.rsplit("/", 1)[-1], None)) is not None:
+                self._script(Script(text), None)
         self.known.follow(found, stdin)
         if name in self.known.aliases:
-            self._found((*self.known.aliases[name], *found[1:]), stdin, level + 1)
+            aliases = self.known.aliases
+            rest = found[1:]
+            self._found((*aliases[name], *rest), stdin, level + 1)
+            if any(word.text in aliases for word in rest):  # `alias g='git '`: what follows is looked up as well
+                self._found(
+                    (*aliases[name], *(w for word in rest for w in aliases.get(word.text, (word,)))), stdin, level + 1
+                )
         if name in self.known.functions and found[1:]:
             self.known.set_arguments(found)
             for at in range(1, min(len(found), MOST_VALUES)):  # the function may run what it is given
@@ -318,10 +512,7 @@ class _Reader:
 
     def _run(self, one: Tail | Script, stdin: Word | None, level: int) -> None:
         if isinstance(one, Script):
-            if one.text.static:
-                self._nested(one.text.text, one.arguments)
-            else:
-                self.understood = False
+            self._script(one, stdin)
             return
         directories = self._directories
         if one.directory is not None:
@@ -331,6 +522,18 @@ class _Reader:
         self._found(one.words, stdin, level + 1)
         if one.directory is not None:
             self._directories = directories
+
+    def _script(self, script: Script, stdin: Word | None) -> None:
+        """Text for a shell. What is expanded before the shell gets to read it may be any text."""
+        text = script.text
+        if text.static:
+            self._nested(text.text, script.arguments, stdin)
+            return
+        self.understood = False
+        self.anything |= text.origin is Origin.MADE
+        outer, self._from_elsewhere = self._from_elsewhere, True
+        self._nested(text.text, script.arguments, stdin)
+        self._from_elsewhere = outer
 
     def _enter(self, arguments: Sequence[Word]) -> None:
         operands = [word for word in arguments if not word.text.startswith("-") or word.text == "-"]
@@ -347,6 +550,8 @@ class _Reader:
     # ----------------------------------------------------------------------------------------------------------- writes
 
     def _add_targets(self, found: Sequence[Word]) -> None:
+        if found and found[0].text.rsplit("/", 1)[-1] == "git":
+            self.git.append(Placed(tuple(found), self._directories))
         for target in targets(found):
             self._write(target)
 
@@ -367,6 +572,14 @@ class _Reader:
                 self.writes.append(target.write(join(escape(place), pattern)))
 
 
+_EXPANDED_AGAIN = re.compile(r"@P\}|\w\[[^\]\n]*(?:\$\(|`)")
+"""A value or an index that is expanded once more when it is used."""
+_BY_NUMBER = re.compile(r"/proc/[^/]+/(?:exe|fd/\d+)|/dev/fd/\d+|/dev/stdin")
+"""Names of programs that say nothing about them."""
+_SIMPLE_VARIABLE = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
+_REMAKES = re.compile(r"(?:^|=)(?:BASH_ALIASES|BASH_CMDS|BASH_FUNC_|command_not_found_handle|expand_aliases$)")
+"""By these, a command gets to be another one."""
+_ASSIGNS = re.compile(r"[A-Za-z_]\w*\+?=")
 _STAR = re.compile(r"(?<![^/])\*(?!\*)")
 _HIDDEN = re.compile(r"`|\$\(")
 _HERE = re.compile(r"^/proc/(?:self|thread-self|\$\$|\d+)/cwd/")
@@ -376,6 +589,16 @@ def _upwards(directory: str) -> list[str]:
     """The directory and those around it."""
     steps = normpath(directory).split("/")
     return ["/".join(steps[:end]) or "/" for end in range(len(steps), 0, -1)][:_MOST_STEPS]
+
+
+def _untimed(words: tuple[Word, ...]) -> tuple[Word, ...]:
+    start = 1 if words and words[0].text == "time" else 0
+    return words[start + (start and words[1:2] == (Word("-p"),)) :]
+
+
+def _unordered(words: tuple[str | None, ...]) -> tuple[str | None, ...]:
+    """The grammar hangs words on redirections that stand in front of them, and loses the dash of `python3 - <<E`."""
+    return (words[0], *sorted((word for word in words[1:] if word != "-"), key=str))
 
 
 def _word_nodes(node: "Node") -> list["Node"]:

@@ -6,15 +6,23 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from wave_agent.shell.values import Word
-from wave_agent.shell.words import Variables, output, searched, source, words
+from wave_agent.shell.values import Origin, Word
+from wave_agent.shell.words import Variables, origin, output, searched, source, words
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-_WRITING = frozenset({">", ">>", ">|", "&>", "&>>", ">&", "<>"})
+WRITING = frozenset({">", ">>", ">|", "&>", "&>>", ">&", "<>"})
 _BACKQUOTED = re.compile(r"`([^`]+)`")
 _DESCRIPTOR = re.compile(r"\d*-?")
+
+
+REDIRECTIONS = frozenset({"file_redirect", "herestring_redirect", "heredoc_redirect"})
+
+
+def redirects(node: "Node") -> list["Node"]:
+    """Those of a statement. The grammar does not name all of them."""
+    return [child for child in node.named_children if child.type in REDIRECTIONS]
 
 
 class Redirections(Struct, frozen=True):
@@ -56,7 +64,7 @@ class Redirections(Struct, frozen=True):
 
 def _written(node: "Node", targets: list["Node"], variables: Variables) -> list[Word]:
     operator = next((child.type for child in node.children if not child.is_named), "")
-    if operator not in _WRITING:
+    if operator not in WRITING:
         return []
     found = [word for target in targets for fields in words(target, variables) for word in fields]
     return [word for word in found if operator != ">&" or not _DESCRIPTOR.fullmatch(word.text)]
@@ -68,14 +76,16 @@ def _substituted(targets: list["Node"], variables: Variables) -> Word | None:
         if node.type == "process_substitution":
             printed = output(node.named_children, variables)
             paths = searched(node.named_children, variables)
-            return Word(source(node), static=False, paths=paths) if printed is None else Word(printed)
+            made = origin(node.named_children)
+            return Word(source(node), static=False, paths=paths, origin=made) if printed is None else Word(printed)
     return None
 
 
 def _text(nodes: list["Node"], variables: Variables) -> Word | None:
     readings = [fields for node in nodes for fields in words(node, variables)]
     fields = readings[0] if readings else ()
-    return Word(" ".join(word.text for word in fields), static=all(word.static for word in fields))
+    made = max((word.origin for word in fields), default=Origin.ENVIRONMENT)
+    return Word(" ".join(word.text for word in fields), static=all(word.static for word in fields), origin=made)
 
 
 def _document(node: "Node") -> Word:

@@ -1,8 +1,19 @@
 """What a line of Bash says, as values."""
 
-from enum import Enum
+from enum import Enum, IntEnum
 
 from msgspec import Struct
+
+
+class Origin(IntEnum):
+    """Where the part of a word comes from that is not known."""
+
+    ENVIRONMENT = 0
+    """A variable that the line does not set."""
+    ELSEWHERE = 1
+    """A file, a search, another program's report: nothing that the line itself could put together."""
+    MADE = 2
+    """The line may put it together as it likes: a decoded text, a slice, an indirection."""
 
 
 class Word(Struct, frozen=True):
@@ -17,6 +28,10 @@ class Word(Struct, frozen=True):
     """What can be read from it, if it is a process substitution with a known output."""
     paths: tuple[str, ...] = ()
     """Patterns of the paths in it, if it is the output of a search."""
+    origin: Origin = Origin.ENVIRONMENT
+    """Of what is not static."""
+    base: str | None = None
+    """What stands behind the last slash, if that much is known of a word that is not static."""
 
     @property
     def pattern(self) -> str:
@@ -57,6 +72,13 @@ class Command(Struct, frozen=True):
         return " ".join(f"'{word.text}'" if _needs_quotes(word.text) else word.text for word in self.words)
 
 
+class Placed(Struct, frozen=True):
+    """A command, and the directories that it may run in."""
+
+    words: tuple[Word, ...]
+    directories: tuple[str, ...]
+
+
 class Line(Struct, frozen=True, kw_only=True):
     """What a line was found to say."""
 
@@ -73,6 +95,12 @@ class Line(Struct, frozen=True, kw_only=True):
     assignments: tuple[str, ...] = ()
     """Names of the variables that it sets."""
     writes: tuple[Write, ...] = ()
+    git: tuple[Placed, ...] = ()
+    """Its git commands, in order."""
+    anything: bool = False
+    """It runs what it puts together itself. That may be any command."""
+    doubtful: tuple[str, ...] = ()
+    """If it is not understood: the texts in it that a shell would read, without quotes, in several forms."""
 
 
 def escape(text: str) -> str:

@@ -10,7 +10,8 @@ from msgspec import Struct
 from wave_agent.shell.grammar import spelling
 from wave_agent.shell.printing import decode, printed
 from wave_agent.shell.searches import handed_on
-from wave_agent.shell.values import Word, escape
+from wave_agent.shell.sources import reports
+from wave_agent.shell.values import Origin, Word, escape
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -20,15 +21,26 @@ class Pattern(str):
     """A value of which only a pattern is known."""
 
     __slots__ = ()
+    origin = Origin.ELSEWHERE
+
+
+class Made(Pattern):
+    """The same, of a value that the line puts together itself."""
+
+    __slots__ = ()
+    origin = Origin.MADE
 
 
 ANYTHING = Pattern("*")
+MADE = Made("*")
 Variables: TypeAlias = Mapping[str, tuple[str, ...]]
 """The values that a variable may have, as far as they are known."""
 
 _EMPTY = ""
 """A name that is among the variables if what is not known is taken to be empty."""
-_AT_FIRST: Variables = {"IFS": (" ",)}
+AT_FIRST: Variables = {"IFS": (" ",), "SHELL": ("/bin/bash",), "BASH": ("/bin/bash",), "0": ("bash",)}
+_HOLDS_THE_LINE = frozenset({"_", "BASH_COMMAND", "BASH_EXECUTION_STRING", "BASH_ARGV", "BASH_ARGV0", "FUNCNAME"})
+"""Variables that Bash sets to words of the line."""
 MOST_READINGS = 16
 """Of one word or command. Beyond, only the first ones are looked at, and the line does not count as understood."""
 _MOST_BRACES = 64
@@ -45,6 +57,7 @@ class Segment(Struct, frozen=True):
     prints: str | None = None
     glob: str = "*"
     """The pattern of what is not static."""
+    origin: Origin = Origin.ENVIRONMENT
 
 
 Reading: TypeAlias = tuple[Segment, ...]
@@ -52,6 +65,30 @@ Reading: TypeAlias = tuple[Segment, ...]
 
 def source(node: "Node") -> str:
     return spelling(node.text)
+
+
+def literal(node: "Node") -> str | None:
+    """A word without its quotes, if nothing in it is expanded but wildcards and braces."""
+    kind = node.type
+    if kind in ("word", "number", "raw_string", "ansi_c_string"):
+        text = source(node)
+        if kind == "ansi_c_string":
+            return decode(text[2:-1])
+        return (
+            text[1:-1]
+            if kind == "raw_string"
+            else "".join(part.text for part in _unescape(text))
+            if "\\" in text
+            else text
+        )
+    if kind == "string" and all(child.type == "string_content" for child in node.named_children):
+        return _quoted_text((node.text or b"")[1:-1])[0].text
+    if kind in ("concatenation", "command_name"):
+        parts = [literal(child) for child in node.children]
+        return None if None in parts else "".join(part or "" for part in parts)
+    if kind == "translated_string":
+        return literal(node.named_children[0])
+    return None if node.is_named else source(node)
 
 
 def words(node: "Node", variables: Variables) -> list[tuple[Word, ...]]:
@@ -93,7 +130,10 @@ def _readings(node: "Node", variables: Variables, *, in_string: bool = False) ->
     found = _literal(node) if reader is None else reader(node, variables)
     if in_string:
         found = [
-            tuple(Segment(part.text, True, part.static, prints=part.prints, glob=part.glob) for part in reading)
+            tuple(
+                Segment(part.text, True, part.static, prints=part.prints, glob=part.glob, origin=part.origin)
+                for part in reading
+            )
             for reading in found
         ]
     return found
@@ -150,19 +190,24 @@ def _variable(node: "Node", variables: Variables) -> list[Reading]:
 
 
 def _values(name: str, node: "Node", variables: Variables) -> list[Reading]:
-    known = variables.get(name) or _AT_FIRST.get(name, ())
+    known = variables.get(name) or AT_FIRST.get(name, ())
     found = [_value(value, node, variables) for value in known[:MOST_READINGS]]
-    return found or [_unknown(node, variables)]
+    return found or [_unknown(node, variables, origin=_MADE if name in _HOLDS_THE_LINE else Origin.ENVIRONMENT)]
 
 
 def _value(value: str, node: "Node", variables: Variables) -> Reading:
-    return _unknown(node, variables, value) if isinstance(value, Pattern) else (Segment(value, split=True),)
+    if isinstance(value, Pattern):
+        return _unknown(node, variables, value, value.origin)
+    return (Segment(value, split=True),)
 
 
-def _unknown(node: "Node", variables: Variables, glob: str = "*") -> Reading:
+_MADE = Origin.MADE
+
+
+def _unknown(node: "Node", variables: Variables, glob: str = "*", origin: Origin = Origin.ENVIRONMENT) -> Reading:
     if _EMPTY in variables and glob == "*":
         return (Segment("", split=True),)
-    return (Segment(source(node), quoted=True, static=False, glob=glob),)
+    return (Segment(source(node), quoted=True, static=False, glob=glob, origin=origin),)
 
 
 _DEFAULTING = frozenset({":-", "-", ":=", "=", ":+", "+"})
@@ -183,7 +228,7 @@ def _expansion(node: "Node", variables: Variables) -> list[Reading]:
     names = [child for child in node.named_children if child.type in _NAMES]
     operators = [child.type for child in node.children if not child.is_named and child.type not in ("${", "}")]
     if len(names) != 1 or operators[:1] == ["!"]:
-        return [_unknown(node, variables)]
+        return [_unknown(node, variables, origin=_MADE)]
     found = _values(_element(names[0], variables), node, variables)
     rest = [child for child in node.named_children if child != names[0]]
     if operators and operators[0] not in _DEFAULTING:
@@ -191,7 +236,10 @@ def _expansion(node: "Node", variables: Variables) -> list[Reading]:
     if not rest:
         return found
     default = _joined([_readings(child, variables) for child in rest])
-    spread = [tuple(Segment(part.text, static=part.static, split=True) for part in reading) for reading in default]
+    spread = [
+        tuple(Segment(part.text, static=part.static, split=True, origin=part.origin) for part in reading)
+        for reading in default
+    ]
     return [*(reading for reading in found if reading[0].static), *spread]
 
 
@@ -208,8 +256,13 @@ def _changed(reading: Reading, operator: str, rest: list["Node"], node: "Node", 
     pattern, by = (*map(source, rest), "", "")[:2]
     change = _CHANGING.get(operator)
     if change is None or not reading[0].static or re.search(r"[*?\[\\$`'\"]", pattern + by):
-        return _unknown(node, variables)
+        # What only loses something at its ends is no more than it was.
+        kept = operator in _SHORTENING and not reading[0].static
+        return _unknown(node, variables, origin=reading[0].origin if kept else _MADE)
     return (Segment(change(reading[0].text, pattern, by), split=True),)
+
+
+_SHORTENING = frozenset({"#", "##", "%", "%%"})
 
 
 def _substitution(node: "Node", variables: Variables) -> list[Reading]:
@@ -217,13 +270,15 @@ def _substitution(node: "Node", variables: Variables) -> list[Reading]:
         return _values("PWD", node, variables)
     printed = output(node.named_children, variables)
     if printed is None and (paths := searched(node.named_children, variables)):
-        return [_unknown(node, variables, path) for path in paths]
-    return [_unknown(node, variables)] if printed is None else [(Segment(printed.rstrip("\n"), split=True),)]
+        return [_unknown(node, variables, path, Origin.ELSEWHERE) for path in paths]
+    if printed is None:
+        return [_unknown(node, variables, origin=origin(node.named_children))]
+    return [(Segment(printed.rstrip("\n"), split=True),)]
 
 
 def _process(node: "Node", variables: Variables) -> list[Reading]:
     printed = output(node.named_children, variables)
-    return [(Segment(source(node), quoted=True, static=False, prints=printed),)]
+    return [(Segment(source(node), quoted=True, static=False, prints=printed, origin=origin(node.named_children)),)]
 
 
 def _translated(node: "Node", variables: Variables) -> list[Reading]:
@@ -275,6 +330,29 @@ def searched(statements: list["Node"], variables: Variables) -> tuple[str, ...]:
     return () if found is None else found.paths
 
 
+def origin(statements: list["Node"]) -> Origin:
+    """Where the output of these statements comes from."""
+    if len(statements) != 1:
+        return _MADE
+    stages = statements[0].named_children if statements[0].type == "pipeline" else statements
+    return Origin.ELSEWHERE if all(_reports(one, first=at == 0) for at, one in enumerate(stages)) else _MADE
+
+
+def _reports(node: "Node", *, first: bool) -> bool:
+    if node.type == "redirected_statement":
+        redirects = [child for child in node.named_children if child.type.endswith("_redirect")]
+        body = node.child_by_field_name("body")
+        if any(one.type != "file_redirect" or b"(" in (one.text or b"") for one in redirects):
+            return False
+        return body is None or _reports(body, first=first)
+    if node.type == "file_redirect":
+        return b"(" not in (node.text or b"")  # `$(<file)`
+    if node.type != "command":
+        return False
+    words = [source(part) for part in node.named_children if not part.type.endswith("redirect")]
+    return bool(words) and reports(words, first=first)
+
+
 # --------------------------------------------------------------------------------------------------------------- fields
 
 # While braces are expanded, every segment that is not literal text is one character of the private use area.
@@ -295,14 +373,14 @@ def _fields(reading: Reading, variables: Variables) -> tuple[Word, ...]:
         else:
             encoded += segment.text
     if len(held) > _LAST - _FIRST:
-        return (Word("".join(segment.text for segment in reading), static=False),)
+        return (Word("".join(segment.text for segment in reading), static=False, origin=_MADE),)
     separators = "".join((" \t\n", *variables.get("IFS", ())))
     blanks = re.compile(f"[{re.escape(separators)}]+")
-    found = (word for text in _expand_braces(encoded) for word in _split(text, held, blanks))
+    found = (word for text in expand_braces(encoded) for word in _split(text, held, blanks))
     return tuple(_word(parts, variables) for parts in found)
 
 
-def _expand_braces(text: str) -> list[str]:
+def expand_braces(text: str) -> list[str]:
     done: list[str] = []
     waiting = [text]
     while waiting:
@@ -374,4 +452,18 @@ def _word(parts: list[Segment], variables: Variables) -> Word:
         static=all(part.static for part in parts),
         glob=pattern if wild and (first.static or first.glob != "*") else None,
         prints=parts[0].prints,
+        origin=max(part.origin for part in parts),
+        base=_base(parts),
     )
+
+
+def _base(parts: list[Segment]) -> str | None:
+    end = ""
+    for part in reversed(parts):
+        if not part.static:
+            return None
+        _, slash, name = part.text.rpartition("/")
+        end = name + end
+        if slash:
+            return end or None
+    return None

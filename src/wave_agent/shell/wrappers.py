@@ -1,13 +1,15 @@
 """Commands that run other commands."""
 
 import re
+import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 from msgspec import Struct
 
 from wave_agent.shell.carriers import EVERYWHERE, scripts_in, tails
-from wave_agent.shell.options import Options, has, read, value_of, without_assignments
+from wave_agent.shell.options import Option, Options, has, read, value_of, without_assignments
+from wave_agent.shell.printing import decode
 from wave_agent.shell.searches import found, found_name
 from wave_agent.shell.values import Word
 
@@ -253,17 +255,35 @@ _XARGS = Options(
 )
 
 
+def _items(text: str, options: Sequence[Option]) -> list[str]:
+    """What `xargs` makes of its input: it has quotes of its own."""
+    delimiter = value_of(options, "-d", "--delimiter")
+    if delimiter is not None or has(options, "-0", "--null"):
+        return text.split(decode(delimiter.text) or " " if delimiter else "\0")
+    try:
+        return shlex.split(text)
+    except ValueError:
+        return text.split()
+
+
 def _xargs(words: Sequence[Word], stdin: Word | None) -> Iterator[Inner]:
     """What it reads becomes words; what cannot be known of it is left out."""
     options, operands = read(words, _XARGS)
     if not operands:
         return
-    given = [Word(text) for text in stdin.text.split()] if stdin is not None and stdin.static else []
+    if file := value_of(options, "-a", "--arg-file"):
+        stdin = Word(file.text if file.prints is None else file.prints, static=file.prints is not None)
+    given = [Word(text) for text in _items(stdin.text, options)] if stdin is not None and stdin.static else []
+    unknown = [] if stdin is None or stdin.static or stdin.paths else [Word(stdin.text, False, origin=stdin.origin)]
     mark = value_of(options, "-I", "--replace") or (Word("{}") if has(options, "-i", "--replace") else None)
     paths = [Word(path, static=False, glob=path) for path in (stdin.paths if stdin is not None else ())]
     if mark is None:
         yield Tail((*operands, *given, *paths))
+        if unknown:
+            yield Tail((*operands, *unknown))
         return
+    for word in unknown:
+        yield Tail(tuple(word if mark.text in one.text else one for one in operands))
     for path in paths:
         yield Tail(tuple(path if word.text == mark.text else word for word in operands))
     lines = stdin.text.splitlines()[:_MOST] if stdin is not None and stdin.static else [mark.text]

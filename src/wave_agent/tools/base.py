@@ -4,6 +4,7 @@ import asyncio
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, ClassVar, cast
 
@@ -14,8 +15,9 @@ from wave_agent.inside import Door, no_door
 from wave_agent.messages import Image
 from wave_agent.permissions import Kind
 from wave_agent.processes import Ledger, no_ledger
+from wave_agent.real_files import Seen
 from wave_agent.sandbox import Sandbox
-from wave_agent.shell.values import Write, escape
+from wave_agent.shell.values import Placed, Write, escape
 from wave_agent.tools.room import Room, room_in
 
 
@@ -77,12 +79,22 @@ class ToolContext(Struct, frozen=True, kw_only=True):
     takes_images: Callable[[], Awaitable[bool]] = _takes_none
     """Whether the model takes images: what the settings say, or its server."""
 
+    judged: Mapping[str, Seen] | None = None
+    """What the paths of this call led to when it was permitted. None: nobody has looked."""
+
+    unread: tuple[str, ...] = ()
+    """Regular expressions of real paths that rules keep a search from opening."""
+
     door: Door = no_door
     """Opened around code of the program, in whatever thread it runs."""
 
     def room(self, *, asked: bool = False) -> Room:
         """How long the result of a call may be. `asked`: the call asks for more than usual."""
         return room_in(self.window(), asked=asked)
+
+    def seen(self, path: str) -> Seen | None:
+        """What may be used under this path; None if nobody has looked yet."""
+        return None if self.judged is None else self.judged.get(path)
 
     @property
     def cwd(self) -> Path:
@@ -147,6 +159,8 @@ class Tool(ABC):
                 raise ToolInputError(f"{self.name}: invalid input: a path cannot hold a NUL character - at `$.{field}`")
         try:
             return msgspec.convert(dict(tool_input), self.Input, strict=False)
+        except UnicodeError:
+            raise ToolInputError(f"{self.name}: invalid input: half a surrogate pair is no character") from None
         except msgspec.ValidationError as error:
             from wave_agent.tools.inputs import explained  # lazy: most input is right
 
@@ -158,7 +172,9 @@ class Tool(ABC):
         for field in self.path_fields:
             value = changed.get(field)
             if isinstance(value, str) and value and "\0" not in value:
-                changed[field] = os.path.normpath(os.path.join(directory, os.path.expanduser(value)))
+                with suppress(ValueError):  # a user's name that no system can look up
+                    value = os.path.expanduser(value)
+                changed[field] = os.path.normpath(os.path.join(directory, value))
         return changed
 
     def paths(self, tool_input: Mapping[str, Any]) -> tuple[str, ...]:
@@ -168,6 +184,10 @@ class Tool(ABC):
     def written_paths(self, tool_input: Mapping[str, Any], context: ToolContext) -> tuple[Write, ...]:
         """What a call visibly writes to."""
         return tuple(Write(escape(path)) for path in self.paths(tool_input)) if self.kind is Kind.EDITS else ()
+
+    def git_runs(self, tool_input: Mapping[str, Any], context: ToolContext) -> tuple[tuple[Placed, ...], Sequence[str]]:
+        """The git commands that a call visibly runs, and the names of the variables that it sets."""
+        return (), ()
 
 
 def _inlined(schema: Any, components: Mapping[str, Any], inside: tuple[str, ...] = ()) -> Any:

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 import shlex
 import shutil
 from collections.abc import Mapping, Sequence
@@ -15,7 +16,7 @@ from msgspec.structs import replace
 
 from wave_agent.permissions import Kind
 from wave_agent.private import make_private
-from wave_agent.shell.values import Reach, Write
+from wave_agent.shell.values import Line, Placed, Reach, Word, Write
 from wave_agent.text import strip_controls
 from wave_agent.tools.base import Tool, ToolContext, ToolInterrupted, ToolResult
 from wave_agent.tools.files import uninterrupted
@@ -25,6 +26,8 @@ from wave_agent.tools.shells import Shells, started
 
 _UNATTENDED = {"GIT_EDITOR": "true", "GIT_TERMINAL_PROMPT": "0"}
 """For commands: nobody sits at an editor or a prompt that git would open."""
+_GIT = re.compile(r"\bgit\b[^;&|\n]*?\s([a-z][a-z-]+)\b")
+_GIVEN = re.compile(r"(\w+)\+?=")
 _DEFAULT_TIMEOUT = 120_000
 _LONGEST_TIMEOUT = 600_000
 
@@ -64,6 +67,7 @@ class Bash(Tool):
         self._shell = shell or default_shell()
         self._directory: str | None = None
         """Where the last command ended up. None: still where the agent was started."""
+        self._last: tuple[tuple[str, Mapping[str, str], str], Line] | None = None
 
     async def run(self, arguments: Any, context: ToolContext) -> ToolResult:
         call: BashInput = arguments
@@ -109,13 +113,33 @@ class Bash(Tool):
         return replace(result, keep=file.release) if isinstance(file, HeldFile) and file.exists else result
 
     def written_paths(self, tool_input: Mapping[str, Any], context: ToolContext) -> tuple[Write, ...]:
-        directory, _ = self._working_directory(context)
-        variables = {"WAVE_PROJECT_DIR": str(context.project_dir), **context.environment, "PWD": directory}
         try:
-            from wave_agent.shell.reader import read_writes  # lazy: a session may never run a command
+            return self._read(tool_input, context).writes
         except (ImportError, OSError):  # no descriptor is left to load it: then anything may be written
             return (Write("/", Reach.TREE),)
-        return read_writes(str(tool_input.get("command", "")), variables, directory)
+
+    def git_runs(self, tool_input: Mapping[str, Any], context: ToolContext) -> tuple[tuple[Placed, ...], Sequence[str]]:
+        line = self._read(tool_input, context)
+        given = (_GIVEN.match(word.text) for command in line.commands for word in command.words)  # `env A=1 git …`
+        names = (*line.assignments, *(found[1] for found in given if found))
+        if line.understood:
+            return line.git, names
+        # There may be more of them than were found: whatever looks like one may be one.
+        hidden = dict.fromkeys(_GIT.findall(str(tool_input.get("command", ""))))
+        where = (self._working_directory(context)[0],)
+        more = (Placed((Word("git"), Word(name), Word("", static=False)), where) for name in hidden)
+        return (*line.git, *more), names
+
+    def _read(self, tool_input: Mapping[str, Any], context: ToolContext) -> Line:
+        """What the line says where it would run. It is asked for more than once."""
+        from wave_agent.shell.reader import read_placed  # lazy: a session may never run a command
+
+        directory, _ = self._working_directory(context)
+        variables = {"WAVE_PROJECT_DIR": str(context.project_dir), **context.environment, "PWD": directory}
+        asked = (str(tool_input.get("command", "")), variables, directory)
+        if self._last is None or self._last[0] != asked:
+            self._last = asked, read_placed(*asked)
+        return self._last[1]
 
     def reports(self) -> Sequence[str]:
         return self._shells.take_reports()

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 
 from msgspec import Struct
 
+from wave_agent.real_files import resolve_or_keep
 from wave_agent.tools.files import FileRefusedError, KnownFiles, existing, replace
 
 MEMORY = 64 << 20
@@ -60,7 +61,7 @@ class FileChanges:
         return tuple(self._turns[-1])
 
     def note(self, path: str, before: bytes | None, after: bytes | None) -> None:
-        target = os.path.realpath(path)
+        target = resolve_or_keep(path)
         known = self._turns[-1].get(target)
         if known is None:
             self._turns[-1][target] = _File(before, after)

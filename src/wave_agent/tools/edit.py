@@ -8,6 +8,7 @@ from typing import Annotated, Any, ClassVar
 from msgspec import Meta, Struct
 
 from wave_agent.permissions import Kind
+from wave_agent.real_files import Seen
 from wave_agent.tools.base import Tool, ToolContext, ToolInputError, ToolResult
 from wave_agent.tools.changes import FileChanges
 from wave_agent.tools.diff import unified_diff
@@ -46,13 +47,14 @@ class Edit(Tool):
         if _SURROGATE.search(call.new_string):
             raise ToolInputError("Edit: new_string has half a surrogate pair in it, which no file can hold")
         try:
-            return await uninterrupted(partial(self._edit, call, os.path.join(context.cwd, call.file_path)))
+            path = os.path.join(context.cwd, call.file_path)
+            return await uninterrupted(partial(self._edit, call, path, context.seen(path)))
         except FileRefusedError as refusal:
             return refusal.result()
 
-    def _edit(self, call: EditInput, path: str) -> ToolResult:
+    def _edit(self, call: EditInput, path: str, seen: Seen | None) -> ToolResult:
         with self._known.lock:
-            before = existing(path)
+            before = existing(path, seen)
             if before is None:
                 raise FileRefusedError(f"{missing(path)} Write makes a new file.")
             self._known.check(path, before)
@@ -61,7 +63,7 @@ class Edit(Tool):
                 raise FileRefusedError(f"{path} is not a text file.")
             after, count = _replaced(text.content, call, path)
             data = _encoded(text, after, path)
-            replace(path, data)
+            replace(path, data, seen)
             self._known.note(path, data)
             self._changes.note(path, before, data)
         diff = unified_diff(printable(text.content), printable(after))

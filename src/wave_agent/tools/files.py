@@ -1,6 +1,7 @@
 """Files as the tools see them: what has been read in this session, and writing that is all or nothing."""
 
 import asyncio
+import errno
 import hashlib
 import os
 import stat
@@ -10,6 +11,7 @@ from contextlib import suppress
 from itertools import count
 from typing import TypeVar
 
+from wave_agent.real_files import Seen, look, open_file, open_in, opened_directory, read_at_most, resolve_or_keep
 from wave_agent.text import nearest
 from wave_agent.tools.base import ToolResult
 
@@ -50,7 +52,7 @@ class KnownFiles:
         """Held between looking at a file and writing it, so that parallel calls do not undo each other."""
 
     def note(self, path: str, data: bytes) -> None:
-        target = os.path.realpath(path)
+        target = resolve_or_keep(path)
         self._seen[target] = _digest(data)
         self._order[target] = next(self._count)
 
@@ -72,7 +74,7 @@ class KnownFiles:
         The content decides, not its time: a file that was only touched is unchanged, and one that was changed within
         the clock's grain is not.
         """
-        seen = self._seen.get(os.path.realpath(path))
+        seen = self._seen.get(resolve_or_keep(path))
         if seen is None:
             raise FileRefusedError(
                 f"{path} exists and has not been read since this session was started or resumed. "
@@ -86,38 +88,50 @@ def _digest(data: bytes) -> bytes:
     return hashlib.blake2b(data, digest_size=16).digest()
 
 
-def read_bytes(path: str) -> bytes:
-    """The content of a regular file. Raises `FileRefusedError`."""
+def read_bytes(path: str, seen: Seen | None = None) -> bytes:
+    """The content of a regular file. Raises `FileRefusedError`, also if it is not the one that was `seen`."""
     try:
-        # Without O_NONBLOCK, opening a named pipe waits for somebody to write.
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-        with open(descriptor, "rb") as file:
-            facts = os.fstat(descriptor)
-            if not stat.S_ISREG(facts.st_mode):
-                raise FileRefusedError(_not_regular(path, facts.st_mode))
-            if facts.st_size > SIZE_LIMIT:
-                raise FileRefusedError(
-                    f"{path} is too large ({facts.st_size:,} bytes). Use Grep, or a part of it by Bash: sed -n, tail."
-                )
-            return file.read()
+        seen = seen or look(path)
+        descriptor = open_file(seen.real)
     except FileNotFoundError:
         raise FileRefusedError(missing(path)) from None
     except IsADirectoryError:
         raise FileRefusedError(_not_regular(path, stat.S_IFDIR)) from None
     except NotADirectoryError:
         raise FileRefusedError(missing(path)) from None
-    except (OSError, ValueError) as error:
-        raise FileRefusedError(f"{path} cannot be read: {_reason(error)}") from None
+    except OSError as error:
+        raise _unreadable(path, error) from None
+    return _content(descriptor, path, seen)
+
+
+def _content(descriptor: int, path: str, seen: Seen) -> bytes:
+    """Closes the descriptor."""
+    try:
+        facts = os.fstat(descriptor)
+        if not stat.S_ISREG(facts.st_mode):
+            raise FileRefusedError(_not_regular(path, facts.st_mode))
+        seen.check_file(facts)
+        data, complete = read_at_most(descriptor, SIZE_LIMIT)
+    except OSError as error:
+        raise _unreadable(path, error) from None
+    finally:
+        os.close(descriptor)
+    if not complete:
+        size = f"{max(facts.st_size, SIZE_LIMIT):,} bytes"
+        raise FileRefusedError(f"{path} is too large ({size}). Use Grep, or a part of it by Bash: sed -n, tail.")
+    return data
+
+
+def _unreadable(path: str, error: OSError) -> FileRefusedError:
+    if error.errno == errno.ELOOP:
+        return FileRefusedError(f"{path} is a symbolic link that leads back to itself.")
+    return FileRefusedError(f"{path} cannot be read: {error.strerror or error}")
 
 
 def _not_regular(path: str, mode: int) -> str:
     if stat.S_ISDIR(mode):
         return f"{path} is a directory. Glob lists the files in it."
     return f"{path} is not a regular file."
-
-
-def _reason(error: Exception) -> str:
-    return (error.strerror if isinstance(error, OSError) else None) or str(error)
 
 
 def missing(path: str) -> str:
@@ -134,50 +148,60 @@ def missing(path: str) -> str:
     return f"{path} does not exist{what}.{hint}"
 
 
-def existing(path: str) -> bytes | None:
-    """The content of the file to be written, None if there is none yet. Raises `FileRefusedError`."""
-    target = os.path.realpath(path)
-    if os.path.islink(target):
-        raise FileRefusedError(f"{path} is a symbolic link that leads back to itself.")
-    if not os.path.lexists(target):
+def existing(path: str, seen: Seen | None = None) -> bytes | None:
+    """The content of the file to be written, None if there is none yet. Raises `FileRefusedError`, also if it is not
+    the one that was `seen`."""
+    try:
+        seen = seen or look(path)
+        with opened_directory(os.path.dirname(seen.real)) as parent:
+            seen.check_parent(os.fstat(parent))
+            descriptor = open_in(parent, seen.real)
+            writable = os.access(os.path.basename(seen.real), os.W_OK, dir_fd=parent)
+    except (FileNotFoundError, NotADirectoryError):
         return None
-    data = read_bytes(path)
-    if not os.access(target, os.W_OK):
+    except OSError as error:
+        raise _unreadable(path, error) from None
+    data = _content(descriptor, path, seen)
+    if not writable:
         raise FileRefusedError(f"{path} is read-only.")
     return data
 
 
-def replace(path: str, data: bytes) -> None:
-    """Write the file, all or nothing: a link's target, with the mode it has. Raises `FileRefusedError`."""
-    target = os.path.realpath(path)
+def replace(path: str, data: bytes, seen: Seen | None = None) -> None:
+    """Write the file, all or nothing: a link's target, with the mode it has. Raises `FileRefusedError`.
+
+    The directory is the one that was `seen`: the file is made in it, and renamed in it, by its descriptor.
+    """
     try:
-        os.makedirs(os.path.dirname(target), exist_ok=True)
-        _swap(target, data)
+        seen = seen or look(path)
+        with opened_directory(os.path.dirname(seen.real), make=True) as parent:
+            seen.check_parent(os.fstat(parent))
+            _swap(parent, os.path.basename(seen.real), data)
     except (FileExistsError, NotADirectoryError):
         raise FileRefusedError(f"{path} cannot be written: a part of its path is a file, not a directory.") from None
-    except (OSError, ValueError) as error:
-        raise FileRefusedError(f"{path} cannot be written: {_reason(error)}") from None
+    except OSError as error:
+        raise FileRefusedError(f"{path} cannot be written: {error.strerror or error}") from None
 
 
-def _swap(target: str, data: bytes) -> None:
+def _swap(parent: int, name: str, data: bytes) -> None:
     before: os.stat_result | None = None
     with suppress(FileNotFoundError):
-        before = os.stat(target)
-    temporary = os.path.join(os.path.dirname(target), f".wave-{os.urandom(6).hex()}.tmp")
+        before = os.stat(name, dir_fd=parent, follow_symlinks=False)
+    temporary = f".wave-{os.urandom(6).hex()}.tmp"
     # A new file gets the mode that the umask leaves; the copy of a private one is private from the start.
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-    descriptor = os.open(temporary, flags, 0o600 if before else 0o666)
+    descriptor = os.open(temporary, flags, 0o600 if before else 0o666, dir_fd=parent)
     try:
         with open(descriptor, "wb") as file:
             file.write(data)
-            if before is not None:
+            if before is not None and not stat.S_ISLNK(before.st_mode):
                 with suppress(PermissionError):  # Only root may give files away.
                     os.fchown(descriptor, before.st_uid, before.st_gid)
                 os.fchmod(descriptor, stat.S_IMODE(before.st_mode))
             file.flush()
             os.fsync(descriptor)  # Or a crash might leave the new name with nothing in it.
-        os.replace(temporary, target)
+        os.replace(temporary, name, src_dir_fd=parent, dst_dir_fd=parent)
     except BaseException:
         with suppress(OSError):
-            os.unlink(temporary)
+            os.unlink(temporary, dir_fd=parent)
         raise

@@ -31,9 +31,9 @@ class Glob(Tool):
 
         call: GlobInput = arguments
         try:
-            root = search_root(call.path, context, only_directory=True)
+            root, seen = search_root(call.path, context, only_directory=True)
             request = {"kind": "glob", "path": root, "pattern": _inside(call.pattern, root), "head_limit": _LIMIT}
-            answer = await run_search(request, context)
+            answer = await run_search(request, seen, context)
         except FileRefusedError as refusal:
             return refusal.result()
         lines = answer["lines"] or ["No files found."]

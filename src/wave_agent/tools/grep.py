@@ -52,10 +52,10 @@ class Grep(Tool):
 
         call: GrepInput = arguments
         try:
-            root = search_root(call.path, context)
+            root, seen = search_root(call.path, context)
             mode = _usual_mode(root) if call.output_mode is UNSET else call.output_mode
             asked = call.head_limit is not UNSET
-            answer = await run_search(_request(call, root, mode), context, asked=asked)
+            answer = await run_search(_request(call, root, mode), seen, context, asked=asked)
         except FileRefusedError as refusal:
             return refusal.result()
         shown: list[str] = answer["lines"]

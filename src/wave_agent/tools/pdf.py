@@ -2,6 +2,9 @@
 
 import os
 import shutil
+from collections.abc import Generator
+from contextlib import contextmanager
+from tempfile import TemporaryFile
 
 from msgspec.structs import replace
 
@@ -14,8 +17,8 @@ _LONGEST = 8 << 20
 """Bytes of text that are kept."""
 
 
-async def pdf_lines(path: str, context: ToolContext) -> list[str]:
-    """Page by page. Raises `FileRefusedError` that says what to do instead."""
+async def pdf_lines(path: str, data: bytes, context: ToolContext) -> list[str]:
+    """The text of what was read from `path`, page by page. Raises `FileRefusedError` that says what to do instead."""
     program = shutil.which("pdftotext", path=context.environment.get("PATH", os.defpath))
     if program is None:
         raise FileRefusedError(
@@ -28,8 +31,9 @@ async def pdf_lines(path: str, context: ToolContext) -> list[str]:
         received[stream].extend(data[: _LONGEST - len(received[stream])])
 
     try:
-        launch = _confined([program, "-q", "-layout", "-enc", "UTF-8", path, "-"], context)
-        ending = await Process(launch, receive).run()
+        with _in_memory(data) as file:
+            argv = [program, "-q", "-layout", "-enc", "UTF-8", f"/dev/fd/{file}", "-"]
+            ending = await Process(replace(_confined(argv, context), kept=(file,)), receive).run()
     except (OSError, RuntimeError) as error:
         raise FileRefusedError(f"{path} is a PDF, and pdftotext cannot be started: {error}") from None
     if ending.cut_short:
@@ -49,6 +53,15 @@ async def pdf_lines(path: str, context: ToolContext) -> list[str]:
     if len(received["stdout"]) == _LONGEST:
         lines.append(f"[The rest is left out: the text is longer than {_LONGEST >> 20} MiB]")
     return lines
+
+
+@contextmanager
+def _in_memory(data: bytes) -> Generator[int]:
+    """A descriptor to read this from: by its path, the program might get another file than the one that was judged."""
+    with open(os.memfd_create("pdf"), "w+b") if hasattr(os, "memfd_create") else TemporaryFile() as file:
+        file.write(data)
+        file.seek(0)
+        yield file.fileno()
 
 
 def _confined(argv: list[str], context: ToolContext) -> Launch:

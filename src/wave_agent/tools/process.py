@@ -94,6 +94,8 @@ class Launch(Struct, frozen=True, kw_only=True):
     """Asked when it has ended: what it did that must not be, or nothing."""
     watch: Watch | None = None
     """Finds what it leaves running, and ends that too where the command is cut short."""
+    kept: Sequence[int] = ()
+    """Descriptors that it gets beside its streams."""
 
 
 class Ending(Struct, frozen=True, kw_only=True):
@@ -184,7 +186,7 @@ def _run(launch: Launch, receive: Receive, cancel: Cancellation) -> Ending:
     started = time.monotonic()
     with ExitStack() as account:
         note = account.enter_context(launch.ledger())
-        popen = spawn(launch.argv, cwd=launch.cwd, env=launch.environment)
+        popen = spawn(launch.argv, cwd=launch.cwd, env=launch.environment, kept=launch.kept)
         note(popen.pid)
         with Service(popen, cancel, receive, whole_group=launch.whole_group, use_pidfd=launch.use_pidfd) as service:
             service.serve(started + launch.seconds)

@@ -43,7 +43,7 @@ class Read(Tool):
         call: ReadInput = arguments
         path = os.path.join(context.cwd, call.file_path)
         try:
-            data = await asyncio.to_thread(read_bytes, path)
+            data = await asyncio.to_thread(read_bytes, path, context.seen(path))
             result = await _shown(call, path, data, context)
         except FileRefusedError as refusal:
             return refusal.result()
@@ -61,7 +61,7 @@ async def _shown(call: ReadInput, path: str, data: bytes, context: ToolContext) 
     if data.startswith(b"%PDF-"):
         from wave_agent.tools.pdf import pdf_lines  # lazy: few sessions read one
 
-        return _page(call, path, await pdf_lines(path, context), context.room(asked=call.limit is not UNSET))
+        return _page(call, path, await pdf_lines(path, data, context), context.room(asked=call.limit is not UNSET))
     return await asyncio.to_thread(_text, call, path, data, context.room(asked=call.limit is not UNSET))
 
 

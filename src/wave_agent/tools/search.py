@@ -11,9 +11,11 @@ import json
 import os
 import re
 import signal
+import stat
 import sys
 from typing import Any
 
+from wave_agent.real_files import identity, open_file, read_at_most
 from wave_agent.tools.encoding import decode, printable
 from wave_agent.tools.globs import Glob
 from wave_agent.tools.matches import Matcher
@@ -22,6 +24,8 @@ from wave_agent.tools.walk import Walk
 
 _COUNTING = 5.0
 """Seconds for counting what is not shown."""
+_HEARTBEAT = 0.5
+"""Seconds of work between two looks whether the agent still lives."""
 _SIZE = 64 << 20
 """Bytes of a file that is searched."""
 _FEW = 64
@@ -74,6 +78,7 @@ class Totals:
         self.files = files
         self.matches = 0
         self.too_large = 0
+        self.kept_back = 0
         self.counted = True
 
 
@@ -111,12 +116,22 @@ def search(request: dict[str, Any], *, few: int = _FEW, alarm: Alarm | None = No
     The answer has `lines`, `filenames` and `notes`, whether lines were `cut`, and how many `files` and `matches` there
     are in all, unless these could not be `counted` in time.
     """
+    if _is_replaced(request):
+        return {"replaced": request["path"]}
     return _glob(request) if request["kind"] == "glob" else _grep(request, few, alarm)
+
+
+def _is_replaced(request: dict[str, Any]) -> bool:
+    """What is at this real path is not what the call was permitted for."""
+    try:
+        return list(identity(os.lstat(request["real"]))) != list(request["identity"] or ())
+    except OSError:
+        return True
 
 
 def _glob(request: dict[str, Any]) -> dict[str, Any]:
     pattern = Glob(request["pattern"])
-    walk = Walk(request["path"], request["project"])
+    walk = Walk(request["real"], request["project"])
     lines, filenames = Lines(request), list[str]()
     found = sorted(path for path, _ in walk.files() if pattern.matches(path))
     for path in found:
@@ -127,14 +142,47 @@ def _glob(request: dict[str, Any]) -> dict[str, Any]:
     return _answer(lines, filenames, walk, Totals(files=len(found)))
 
 
+class KeptBackError(OSError):
+    """A rule keeps this file from being read."""
+
+
+class Reader:
+    """Opens the files of a search."""
+
+    def __init__(self, request: dict[str, Any]) -> None:
+        self._real: str = request["real"]
+        together = "|".join(f"(?:{expression})" for expression in request["unread"])
+        self._unread = re.compile(together, re.DOTALL) if together else None
+
+    def read(self, path: str) -> bytes | None:
+        """What is in a file below what is searched, or in that itself if the path is empty. None: not to be searched.
+        Raises `KeptBackError`."""
+        real = os.path.join(self._real, path) if path else self._real
+        if self._unread is not None and self._unread.fullmatch(real):
+            raise KeptBackError
+        try:
+            descriptor = open_file(real)
+        except OSError:
+            return None
+        try:
+            facts = os.fstat(descriptor)
+            if self._unread is not None and facts.st_nlink > 1:
+                raise KeptBackError  # another of its names may be one that a rule speaks of
+            if not stat.S_ISREG(facts.st_mode) or facts.st_size > _SIZE:
+                return None
+            return _content(descriptor)
+        finally:
+            os.close(descriptor)
+
+
 def _grep(request: dict[str, Any], few: int, alarm: Alarm | None) -> dict[str, Any]:
     try:
         matcher = Matcher(request)
     except (re.error, OverflowError, RecursionError) as error:
         return {"error": f"the pattern is not a valid regular expression: {error}"}
-    walk = Walk(request["path"], request["project"])
+    walk = Walk(request["real"], request["project"])
     root = request["path"]
-    if os.path.isdir(root):
+    if os.path.isdir(request["real"]):
         candidates = sorted(path for path, is_link in walk.files() if not is_link)
     else:
         root, name = os.path.split(root)
@@ -144,11 +192,15 @@ def _grep(request: dict[str, Any], few: int, alarm: Alarm | None) -> dict[str, A
         candidates = [path for path in candidates if wanted.matches(path)]
     if request["rg"] and len(candidates) > few and _means_the_same_to_rg(request, matcher):
         candidates = _narrowed(candidates, root, request)
-    lines, filenames, totals = Lines(request), list[str](), Totals()
+    lines, filenames, totals, reader = Lines(request), list[str](), Totals(), Reader(request)
     try:
         for path in candidates:
             absolute = os.path.join(root, path)
-            data = _content(absolute)
+            try:
+                data = reader.read(path if root == request["path"] else "")
+            except KeptBackError:
+                totals.kept_back += 1
+                continue
             totals.too_large += data is None
             text = decode(data) if data else None
             if text is None or not (found := matcher.lines(text.content)):
@@ -172,6 +224,9 @@ def _answer(lines: Lines, filenames: list[str], walk: Walk, totals: Totals) -> d
     notes: list[str] = []
     if walk.unreadable:
         notes.append(f"{walk.unreadable} directories could not be read")
+    notes += [f"{file} was not used: it {why}" for file, why in walk.skipped]
+    if totals.kept_back:
+        notes.append(f"{totals.kept_back} files were skipped: permission rules keep them from being read")
     if totals.too_large:
         notes.append(f"{totals.too_large} files were skipped: larger than {_SIZE >> 20} MiB, or unreadable")
     return {
@@ -191,17 +246,17 @@ def _shown(path: str, directory: str) -> str:
     return path.removeprefix(directory.rstrip("/") + "/")
 
 
-def _content(path: str) -> bytes | None:
-    """None: not to be searched."""
+def _content(descriptor: int) -> bytes | None:
     try:
-        if os.path.getsize(path) > _SIZE:
-            return None
-        with open(path, "rb") as file:
-            head = file.read(8192)
-            # Whole only if it may be text. A byte order mark explains the zeros of UTF-16.
-            return head if b"\0" in head and head[:1] not in (b"\xff", b"\xfe", b"\0") else head + file.read()
+        head, complete = read_at_most(descriptor, 8192)
+        # Whole only if it may be text. A byte order mark explains the zeros of UTF-16.
+        if complete or (b"\0" in head and head[:1] not in (b"\xff", b"\xfe", b"\0")):
+            return head
+        os.lseek(descriptor, 0, os.SEEK_SET)
+        data, complete = read_at_most(descriptor, _SIZE)
     except OSError:
         return None
+    return data if complete else None
 
 
 def _means_the_same_to_rg(request: dict[str, Any], matcher: Matcher) -> bool:
@@ -249,6 +304,19 @@ def _batches(paths: list[str]) -> list[list[str]]:
     return batches
 
 
+def _end_with(parent: int) -> None:
+    """Ends this process when whoever started it is gone: nobody reads the answer, and a search can take for ever. The
+    clock of a process runs while it works, and rings also during a match."""
+
+    def look(_number: int, _frame: object) -> None:
+        if os.getppid() != parent:
+            os._exit(1)
+
+    signal.signal(signal.SIGVTALRM, look)
+    signal.setitimer(signal.ITIMER_VIRTUAL, _HEARTBEAT, _HEARTBEAT)
+
+
 def main() -> None:
     """The request is the last argument, the answer goes to stdout, both JSON."""
+    _end_with(os.getppid())
     json.dump(search(json.loads(sys.argv[-1]), alarm=Alarm()), sys.stdout)

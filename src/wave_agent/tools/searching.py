@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from wave_agent.real_files import Seen, look
 from wave_agent.tools.base import ToolContext, ToolInputError
 from wave_agent.tools.files import FileRefusedError, missing
 from wave_agent.tools.process import Launch, Process, StreamName
@@ -18,8 +19,8 @@ _PACKAGES = str(Path(__file__).parents[2])
 _BOOT = "import sys; sys.path.append(sys.argv[1]); from wave_agent.tools.search import main; main()"
 
 
-def search_root(path: str, context: ToolContext, *, only_directory: bool = False) -> str:
-    """The absolute path to search. Raises `FileRefusedError` where there is nothing to search."""
+def search_root(path: str, context: ToolContext, *, only_directory: bool = False) -> tuple[str, Seen]:
+    """The absolute path to search, and what it leads to. Raises `FileRefusedError` where there is nothing to search."""
     root = os.path.normpath(os.path.join(context.cwd, path))
     if ".git" in root.split("/"):
         raise FileRefusedError(f"{root} is inside .git, which is not searched. Use git commands by Bash.")
@@ -27,11 +28,17 @@ def search_root(path: str, context: ToolContext, *, only_directory: bool = False
         raise FileRefusedError(missing(root))
     if only_directory and not os.path.isdir(root):
         raise FileRefusedError(f"{root} is a file: path takes a directory.")
-    return root
+    try:
+        return root, context.seen(root) or look(root)
+    except OSError as error:
+        raise FileRefusedError(f"{root} cannot be searched: {error.strerror}") from None
 
 
-async def run_search(request: dict[str, Any], context: ToolContext, *, asked: bool = False) -> dict[str, Any]:
-    """The answer of `search`, as long as one result may be. `asked`: the call asks for more than usual.
+async def run_search(
+    request: dict[str, Any], seen: Seen, context: ToolContext, *, asked: bool = False
+) -> dict[str, Any]:
+    """The answer of `search`, as long as one result may be. `seen` is where it may look; `asked`: the call asks for
+    more than usual.
 
     Raises `ToolInputError` and `FileRefusedError`.
     """
@@ -41,7 +48,16 @@ async def run_search(request: dict[str, Any], context: ToolContext, *, asked: bo
         rg = None  # a search runs outside, and does without what a command may have put there
     room = context.room(asked=asked).without(NOTES)
     limits = {"characters": room.characters, "size": room.size}
-    request = {**request, **limits, "project": str(context.project_dir), "cwd": str(context.cwd), "rg": rg}
+    request = {
+        **request,
+        **limits,
+        "real": seen.real,
+        "identity": seen.file,
+        "unread": context.unread,
+        "project": str(context.project_dir),
+        "cwd": str(context.cwd),
+        "rg": rg,
+    }
     received: dict[StreamName, bytearray] = {"stdout": bytearray(), "stderr": bytearray()}
     launch = Launch(
         argv=[sys.executable, "-I", "-S", "-X", "utf8", "-c", _BOOT, _PACKAGES, json.dumps(request)],
@@ -62,6 +78,8 @@ async def run_search(request: dict[str, Any], context: ToolContext, *, asked: bo
         why = ending.error or received["stderr"].decode(errors="replace").strip().rpartition("\n")[2]
         raise FileRefusedError(f"The search failed: {why}")
     answer: dict[str, Any] = json.loads(received["stdout"])
+    if "replaced" in answer:
+        raise FileRefusedError(f"{answer['replaced']} was moved or replaced meanwhile; try again.")
     if "error" in answer:
         raise ToolInputError(answer["error"])
     return answer

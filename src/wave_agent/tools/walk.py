@@ -3,7 +3,11 @@
 import os
 from collections.abc import Iterator
 
+from wave_agent.project_files import NotReadError, read_project_file
 from wave_agent.tools.globs import IgnoreFile
+
+_LARGEST = 1 << 20
+"""Bytes of an ignore file."""
 
 
 class _Layer:
@@ -20,7 +24,9 @@ class Walk:
     def __init__(self, root: str, project: str) -> None:
         """Ignore files count from the repository's root on or, outside one, from the project's."""
         self._root = root
-        self._above = _layers_above(root, project)
+        self.skipped: list[tuple[str, str]] = []
+        """Ignore files that were not read, and why."""
+        self._above = self._layers_above(root, project)
         self.unreadable = 0
         """Directories that could not be listed."""
 
@@ -49,7 +55,7 @@ class Walk:
         if ".git" in names:
             layers = []
         if ".gitignore" in names:
-            layers = [*layers, *_read(directory)]
+            layers = [*layers, *self._read(directory)]
         left = (
             entry
             for entry in entries
@@ -66,6 +72,28 @@ class Walk:
             self.unreadable += 1
             return []
 
+    def _read(self, directory: str) -> list[_Layer]:
+        """Like git, this follows no link to an ignore file elsewhere."""
+        file = os.path.join(directory, ".gitignore")
+        try:
+            data = read_project_file(file, directory, _LARGEST)
+        except NotReadError as error:
+            self.skipped.append((file, str(error)))
+            return []
+        return [] if data is None else [_Layer(directory, IgnoreFile(data.decode(errors="surrogateescape")))]
+
+    def _layers_above(self, root: str, project: str) -> list[_Layer]:
+        above: list[str] = []
+        directory = root
+        while not os.path.lexists(os.path.join(directory, ".git")):
+            parent = os.path.dirname(directory)
+            if parent == directory:  # no repository
+                above = [path for path in above if path == project or path.startswith(project.rstrip("/") + "/")]
+                break
+            directory = parent
+            above.append(directory)
+        return [layer for path in reversed(above) for layer in self._read(path)]
+
 
 def _is_ignored(path: str, layers: list[_Layer], *, is_directory: bool) -> bool:
     """The nearest ignore file that has an opinion decides."""
@@ -74,24 +102,3 @@ def _is_ignored(path: str, layers: list[_Layer], *, is_directory: bool) -> bool:
         if verdict is not None:
             return verdict
     return False
-
-
-def _read(directory: str) -> list[_Layer]:
-    try:
-        with open(os.path.join(directory, ".gitignore"), encoding="utf-8", errors="surrogateescape") as file:
-            return [_Layer(directory, IgnoreFile(file.read()))]
-    except OSError:
-        return []
-
-
-def _layers_above(root: str, project: str) -> list[_Layer]:
-    above: list[str] = []
-    directory = root
-    while not os.path.lexists(os.path.join(directory, ".git")):
-        parent = os.path.dirname(directory)
-        if parent == directory:  # no repository
-            above = [path for path in above if path == project or path.startswith(project.rstrip("/") + "/")]
-            break
-        directory = parent
-        above.append(directory)
-    return [layer for path in reversed(above) for layer in _read(path)]

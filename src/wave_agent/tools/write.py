@@ -7,6 +7,7 @@ from typing import Annotated, Any, ClassVar
 from msgspec import Meta, Struct
 
 from wave_agent.permissions import Kind
+from wave_agent.real_files import Seen
 from wave_agent.tools.base import Tool, ToolContext, ToolInputError, ToolResult
 from wave_agent.tools.changes import FileChanges
 from wave_agent.tools.diff import unified_diff
@@ -36,21 +37,21 @@ class Write(Tool):
     async def run(self, arguments: Any, context: ToolContext) -> ToolResult:
         try:
             path = os.path.join(context.cwd, arguments.file_path)
-            return await uninterrupted(partial(self._write, arguments, path))
+            return await uninterrupted(partial(self._write, arguments, path, context.seen(path)))
         except FileRefusedError as refusal:
             return refusal.result()
 
-    def _write(self, call: WriteInput, path: str) -> ToolResult:
+    def _write(self, call: WriteInput, path: str, seen: Seen | None) -> ToolResult:
         try:
             data = call.content.encode()
         except UnicodeEncodeError:
             raise ToolInputError("Write: content has half a surrogate pair in it, which no file can hold") from None
         with self._known.lock:
-            before = existing(path)
+            before = existing(path, seen)
             if before is not None:
                 self._known.check(path, before)
                 data = like(before, data)
-            replace(path, data)
+            replace(path, data, seen)
             self._known.note(path, data)
             self._changes.note(path, before, data)
         old = None if before is None else decode(before)

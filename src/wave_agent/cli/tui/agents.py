@@ -43,7 +43,8 @@ class Agents:
     def looked_at(self) -> Record:
         """What there is to trust, as it is at this moment."""
         sources = project_settings(self.home, self.place)
-        return record_of(sources, self.project, candidates(sources, self.project, file_digest))
+        found = candidates(sources, self.project, file_digest)
+        return record_of(sources, self.project, found, TrustStore(self.home).read(self.project))
 
     def keep(self, record: Record) -> None:
         """The user trusts what this is a record of, until it changes. Raises `SettingsError`."""

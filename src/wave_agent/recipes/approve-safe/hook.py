@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/env -S python3 -I
 """Approves commands that only look. Whatever is not plainly one of them gets no opinion, and is asked about as before.
 
 So a mistake here must be on the side of silence: one simple command, no character with a meaning for the shell, a known

@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/env -S python3 -I
 """Notes each tool that has run as one line of JSON in .wave/audit.jsonl.
 
 Contents of files are left out: a log is read by many, and what was written may be secret. One write a line, so lines of

@@ -1,4 +1,4 @@
-#!/usr/bin/env bash
+#!/usr/bin/env -S bash -p
 # Notes each tool that has run as one line of JSON in .wave/audit.jsonl. Contents of files are left out: a log is read by
 # many, and what was written may be secret. One short write a line, so lines of hooks that run side by side do not mix.
 event=$(cat)

@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/env -S python3 -I
 """Checks the file that was just edited and tells the model what is wrong (exit 2), while it still knows what it did.
 
 The edit stands either way, so where a checker is missing nothing is said.
@@ -12,11 +12,11 @@ from pathlib import Path
 
 PARSE = "import ast, sys; ast.parse(open(sys.argv[1]).read(), sys.argv[1])"
 CHECKERS = {
-    ".py": [["ruff", "check", "--quiet", "--output-format", "concise", "--"], [sys.executable, "-c", PARSE]],
+    ".py": [["ruff", "check", "--quiet", "--output-format", "concise", "--"], [sys.executable, "-I", "-c", PARSE]],
     ".sh": [["shellcheck", "--severity=warning", "--format=gcc", "--"], ["bash", "-n", "--"]],
     ".js": [["node", "--check"]],
     ".mjs": [["node", "--check"]],
-    ".json": [[sys.executable, "-m", "json.tool"]],
+    ".json": [[sys.executable, "-I", "-m", "json.tool"]],
 }
 """For each kind of file the checkers to try; the first one that is installed is run."""
 

@@ -1,4 +1,4 @@
-#!/usr/bin/env bash
+#!/usr/bin/env -S bash -p
 # Checks the file that was just edited and tells the model what is wrong (exit 2), while it still knows what it did.
 # The edit stands either way, so where a checker is missing nothing is said.
 event=$(cat)
@@ -10,7 +10,7 @@ has() { command -v "$1" >/dev/null; }
 case $file in
   *.py)
     if has ruff; then found=$(ruff check --quiet --output-format concise -- "$file" 2>&1)
-    elif has python3; then found=$(python3 -c 'import ast, sys; ast.parse(open(sys.argv[1]).read(), sys.argv[1])' "$file" 2>&1)
+    elif has python3; then found=$(python3 -I -c 'import ast, sys; ast.parse(open(sys.argv[1]).read(), sys.argv[1])' "$file" 2>&1)
     fi
     ;;
   *.sh | *.bash)

@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/env -S python3 -I
 """Formats the file that was just edited.
 
 A formatter that is missing or fails changes nothing and says nothing: the edit stands, and the next check will tell.

@@ -1,4 +1,4 @@
-#!/usr/bin/env bash
+#!/usr/bin/env -S bash -p
 # Formats the file that was just edited. A formatter that is missing or fails changes nothing and says nothing: the edit
 # stands, and the next check will tell. The model is told when the file is no longer what it wrote, or its next edit
 # would look for text that is gone.

@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/env -S python3 -I
 """Keeps the history safe: no push to main or by force, no skipped checks, no work thrown away.
 
 A guard: what it cannot judge it blocks (exit 2). Words are looked at, not text: a commit message may say `--force`.

@@ -1,6 +1,11 @@
-#!/usr/bin/env bash
+#!/usr/bin/env -S bash -p
 # Keeps the history safe: no push to main or by force, no skipped checks, no work thrown away.
 # A guard: what it cannot judge it blocks (exit 2). No `set -e`, which would end it with 1, and 1 lets the call through.
+# Programs of the system only: none that the project could put there, and jq without what ~/.jq would add.
+project=${WAVE_PROJECT_DIR:-${CLAUDE_PROJECT_DIR:-$PWD}} own=""
+IFS=: read -ra places <<<"$PATH"
+for place in "${places[@]}"; do [[ $place != /* || $place/ == "$project"/* ]] || own+=:$place; done
+export PATH=${own#:} HOME=/dev/null
 event=$(cat)
 block() {
   echo "$1" >&2

@@ -1,4 +1,4 @@
-#!/usr/bin/env bash
+#!/usr/bin/env -S bash -p
 # Shows a notification when the agent has finished. `async` in the settings: nobody waits for it.
 # What the model said goes to the notifier as one argument, never through a shell: it may hold quotes, or worse.
 event=$(cat)

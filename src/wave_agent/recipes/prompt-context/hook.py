@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/env -S python3 -I
 """Adds to each prompt what the model cannot know: the hour, the branch, and the team's notes on what it is about.
 
 A note is a file .wave/notes/WORD.md and comes along when the prompt has that word. Plain stdout becomes context.
@@ -17,9 +17,10 @@ PROJECT = Path(os.environ.get("WAVE_PROJECT_DIR") or os.environ.get("CLAUDE_PROJ
 
 def branch() -> str:
     command = ["git", "symbolic-ref", "--short", "-q", "HEAD"]
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     try:
         return subprocess.run(
-            command, cwd=PROJECT, capture_output=True, text=True, timeout=5, check=False
+            command, cwd=PROJECT, env=clean, capture_output=True, text=True, timeout=5, check=False
         ).stdout.strip()
     except (OSError, subprocess.TimeoutExpired):
         return ""

@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/env -S python3 -I
 """Keeps the agent away from files that hold secrets, whichever tool would open them.
 
 A guard: what it cannot judge it blocks (exit 2). Exit 1, as after an exception, would let the call through.

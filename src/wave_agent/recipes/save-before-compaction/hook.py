@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/env -S python3 -I
 """Copies the transcript before older turns become a summary, so that nothing is lost for people.
 
 A copy that cannot be made is told (exit 1) and does not stop the compaction: without it the session could not go on.

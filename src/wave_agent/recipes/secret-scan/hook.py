@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/env -S python3 -I
 """Looks at what is about to be written, and blocks keys, tokens and passwords.
 
 Only new text is looked at: to take a secret out must stay possible. A guard: what it cannot judge it blocks (exit 2).

@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/env -S python3 -I
 """Tells the model where it is before the first prompt: what a colleague would want to know who has just sat down.
 
 Whatever this prints becomes context, so it stays short. It never fails: no git or no notes is no reason not to start.
@@ -11,11 +11,15 @@ import sys
 from pathlib import Path
 
 PROJECT = Path(os.environ.get("WAVE_PROJECT_DIR") or os.environ.get("CLAUDE_PROJECT_DIR") or ".")
+# Whatever the repository configures to run, and variables of another one, stay out of it.
+GIT = ["git", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"]
+CLEAN = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
 
 
 def git(*arguments: str) -> str:
+    command = [*GIT, *arguments]
     try:
-        ran = subprocess.run(["git", *arguments], cwd=PROJECT, capture_output=True, text=True, timeout=10, check=False)
+        ran = subprocess.run(command, cwd=PROJECT, env=CLEAN, capture_output=True, text=True, timeout=10, check=False)
     except (OSError, subprocess.TimeoutExpired):
         return ""
     return ran.stdout.rstrip() if ran.returncode == 0 else ""

@@ -1,8 +1,12 @@
-#!/usr/bin/env bash
+#!/usr/bin/env -S bash -p
 # Tells the model where it is before the first prompt: what a colleague would want to know who has just sat down.
 # Whatever this prints becomes context, so it stays short. It never fails: no git or no notes is no reason not to start.
 cat >/dev/null # the event; nothing in it is needed, but whoever writes it should not meet a closed pipe
 cd "${WAVE_PROJECT_DIR:-${CLAUDE_PROJECT_DIR:-.}}" || exit 0
+
+# Whatever the repository configures to run, and variables of another one, stay out of it.
+unset ${!GIT_@}
+git() { command git -c core.fsmonitor=false -c core.hooksPath=/dev/null "$@"; }
 
 echo "Today is $(date '+%A, %Y-%m-%d')."
 

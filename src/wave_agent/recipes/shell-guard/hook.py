@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/env -S python3 -I
 """Blocks commands that cannot be taken back. It sees text, not what a shell makes of it: a net, not a wall.
 
 A guard: what it cannot judge it blocks (exit 2). Exit 1, as after an exception, would let the call through.

@@ -1,4 +1,4 @@
-#!/usr/bin/env bash
+#!/usr/bin/env -S bash -p
 # Runs the project's tests when the agent wants to stop. If they fail, it gets their output and goes on (exit 2).
 # Once: an agent that could not repair them at the second try needs a person, not a third one.
 event=$(cat)

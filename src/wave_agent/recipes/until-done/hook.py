@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/env -S python3 -I
 """Keeps the agent at work while .wave/todo.md has open boxes (`- [ ]`), up to five times a prompt.
 
 A loop needs an end of its own: `stop_block_count` says how often the agent was kept, and `stop_hook_active` whether,

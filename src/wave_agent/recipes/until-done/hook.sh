@@ -1,4 +1,4 @@
-#!/usr/bin/env bash
+#!/usr/bin/env -S bash -p
 # Keeps the agent at work while .wave/todo.md has open boxes (- [ ]), up to five times a prompt.
 # A loop needs an end of its own: stop_block_count says how often the agent was kept, and stop_hook_active whether, for
 # agents that do not count. What cannot be read ends the turn: better too early than never.

@@ -1,0 +1,30 @@
+"""Variables that decide which code a hook runs. They are those of the agent as it was started.
+
+Settings, hooks that export variables and commands that start another agent set what they like for commands; hooks run
+with the values that the user's own shell gave to the agent.
+"""
+
+import os
+import re
+from collections.abc import Mapping
+
+_PINNED = re.compile(
+    r"PATH|HOME|XDG_CONFIG_HOME|CDPATH|IFS|ENV|PS4|GLOBIGNORE|SHELLOPTS|BASHOPTS"
+    r"|BASH_(?:ENV|FUNC_.*|LOADABLES_PATH|XTRACEFD)|(?:LD|DYLD)_\w+"
+    r"|PYTHON(?:PATH|HOME|STARTUP|USERBASE|PLATLIBDIR|INSPECT|WARNINGS|BREAKPOINT|EXECUTABLE|PYCACHEPREFIX)"
+    r"|NODE_(?:OPTIONS|PATH)|PERL(?:5LIB|LIB|5OPT|5DB)|RUBY(?:LIB|OPT)|GCONV_PATH"
+    r"|GIT_(?:CONFIG\w*|EXEC_PATH|DIR|WORK_TREE|COMMON_DIR|INDEX_FILE|OBJECT_DIRECTORY|EXTERNAL_DIFF|SSH\w*|PAGER|EDITOR"
+    r"|SEQUENCE_EDITOR|PROXY_COMMAND|TEMPLATE_DIR|ASKPASS|ALLOW_PROTOCOL)",
+    re.DOTALL,
+)
+
+
+def is_pinned(name: str) -> bool:
+    """Nothing below the user sets this variable for hooks."""
+    return _PINNED.fullmatch(name) is not None
+
+
+def search_path(environment: Mapping[str, str]) -> str:
+    """Where hooks find programs. A relative directory would be the project's: it is left out."""
+    directories = environment.get("PATH", os.defpath).split(os.pathsep)
+    return os.pathsep.join(one for one in directories if one.startswith("/")) or os.defpath

@@ -1,0 +1,131 @@
+"""Texts that are not understood: whether any part of them could run what a rule speaks of.
+
+A command may begin at every word, behind every sign and every quote; what is not known may be the rule's. Errs on the
+side of finding too much, in time that grows with the length of the text.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+
+from wave_agent.shell.printing import decode
+
+_QUOTING = re.compile(r"\$(?=['\"])|\\\n|[\\'\"]")
+_ANSI = re.compile(r"\$'((?:[^'\\]|\\.)*+)'", re.DOTALL)
+_SIGNS_IN_QUOTES = re.compile(r"'[^']*+'|\"[^\"]*+\"")
+_SIGN = re.compile(r"[;&|\n]")
+_INNERMOST = re.compile(r"\$\([^()`]*+\)|`[^`]*+`|\$\{[^{}]*+\}|\$[\w@*#?!-]")
+_VARIABLE = re.compile(r"\$(?:\{(\w+)[^{}]*+\}|(\w+)|[@*])")
+_ASSIGNMENT = re.compile(r"(?<![\w$])(\w+)\+?=([^\s;&|(){}<>]*)")
+_BRACES = re.compile(r"\{([^{}\s]*+)\}([^\s;&|(){}]{0,60})")
+_WORD_BEFORE = re.compile(r"[^\s;&|(){}]*\Z")
+_REDIRECTION = re.compile(r"[0-9]*(?:<<<|<<-?|&>>?|>>|>&|>\||<&|<>|[<>])[ \t]*[^\s;&|<>()]*")
+_DEEPEST = 3
+UNKNOWN = "\uffff"
+"""Stands for what an expansion may become."""
+
+
+_MADE = r"(?:\$\(|`|\$\{!|\$\{\w+(?:\[[^\]]*\])?[:/^,@]|\$_\b)"
+_MAKES = re.compile(
+    rf"(?:^|[;&|\n({{!]|(?:then|do|else|elif|if|while|until|time|coproc|exec|command|env)[ \t])[ \t]*[\"']*{_MADE}"
+    rf"|(?<![\w.-])(?:eval|source|xargs|(?:ba|da|z|k|a)?sh)[ \t][^\n]{{0,400}}?(?:\$|`)"
+    r"|\|&?[ \t]*(?:[\w./-]{0,40}/)?(?:(?:ba|da|z|k|a)?sh|xargs)(?![\w.-])"
+)
+
+
+def may_make(text: str) -> bool:
+    """Whether there is something in the place of a command that the line puts together when it runs."""
+    return _MAKES.search(text) is not None
+
+
+def forms(text: str) -> Iterator[str]:
+    """The text without quotes, as whoever runs it may come to see it."""
+    text = text.replace(UNKNOWN, "")
+    decoded = _ANSI.sub(lambda found: f" {decode(found[1])} ", text) if "$'" in text else text
+    bare = _QUOTING.sub("", text)
+    yield bare
+    if decoded is not text:
+        yield _QUOTING.sub("", _ANSI.sub(lambda found: decode(found[1]), text))
+        yield _QUOTING.sub("", decoded)
+    if _SIGN.search(text):
+        yield _QUOTING.sub("", _SIGNS_IN_QUOTES.sub(lambda found: _SIGN.sub(" ", found[0]), text))
+    if "$" in bare or "`" in bare:
+        yield from _expanded(bare)
+    if "{" in bare and "," in bare:
+        yield _with_choices(bare)
+    if "<" in bare or ">" in bare:
+        yield _REDIRECTION.sub(" ", bare)
+
+
+def _with_choices(text: str) -> str:
+    """`a{b,c}d` is `abd acd`."""
+    at = 0
+    parts: list[str] = []
+    for braces in _BRACES.finditer(text):
+        front = text[max(at, braces.start() - 60) : braces.start()]
+        before = front[next(iter(_WORD_BEFORE.finditer(front))).start() :]
+        parts += (
+            text[at : braces.start() - len(before)],
+            " ".join(f"{before}{one}{braces[2]}" for one in braces[1].split(",")),
+        )
+        at = braces.end()
+    return "".join((*parts, text[at:]))
+
+
+def _expanded(bare: str) -> Iterator[str]:
+    values = {name: value for name, value in _ASSIGNMENT.findall(bare) if value}
+    yield _VARIABLE.sub("", bare)
+    if values:
+        yield _VARIABLE.sub(lambda found: values.get(found[1] or found[2], UNKNOWN), bare)
+    for _ in range(_DEEPEST):
+        shorter = _INNERMOST.sub(UNKNOWN, bare)
+        if shorter == bare:
+            break
+        bare = shorter
+    yield bare
+    yield bare.replace(UNKNOWN, "")
+
+
+_OPTION = rf"-[^\s;&|]*+(?:[ \t]++[^-\s;&|{UNKNOWN}$`]++)?"
+_NOTHING = rf"[^-\s;&|{UNKNOWN}$`]*+[{UNKNOWN}$`][^\s;&|]*+"
+_BETWEEN = rf"(?:[ \t]++(?:{_OPTION}|{_NOTHING})){{0,16}}?[ \t]++"
+"""Between two words of a rule: options and their values, and what may come to nothing."""
+_GUESS = rf"[\w./-]{{0,40}}(?:[{UNKNOWN}$`*?]|\[[^\]\s,]{{1,20}}\])[^\s;&|]*+"
+_UNKNOWN = re.compile(rf"[{UNKNOWN}$`*?\[]")
+_MOST_GUESSED = 4
+
+
+def could_run(pattern: str, texts: Sequence[str]) -> bool:
+    """Whether one of these forms has the words of this rule in it."""
+    searches = _searches(pattern)
+    return any(
+        all(part in text for part in needed) and (not guess or _UNKNOWN.search(text)) and expression.search(text)
+        for text in texts
+        for needed, guess, expression in searches
+    )
+
+
+@lru_cache(maxsize=256)
+def _searches(pattern: str) -> list[tuple[list[str], bool, re.Pattern[str]]]:
+    """What has to be in a text, and the expression that is then to be searched for."""
+    words = pattern.removesuffix(":*").split()
+    if "*" in " ".join(words).rstrip("*"):
+        chunks = [chunk.split() for chunk in pattern.removesuffix(":*").split("*") if chunk.strip()]
+        spelt = [r"[ \t]+".join(map(re.escape, chunk)) for chunk in chunks]
+        return [([word for chunk in chunks for word in chunk], False, _compiled(r"[^\n]{0,2000}?".join(spelt)))]
+    needed = [word.rstrip("*") for word in words]
+    ends = [
+        re.escape(word) + (r"[^\s;&|]*" if word != whole else r"(?![\w.-])")
+        for word, whole in zip(needed, words, strict=True)
+    ]
+    found = [(needed, False, _compiled(_BETWEEN.join(ends)))]
+    for kept in range(len(words)) if 1 < len(words) <= _MOST_GUESSED else ():
+        fixed = [at == kept or word.startswith("-") for at, word in enumerate(words)]
+        line = [end if fix else f"(?:{end}|{_GUESS})" for end, fix in zip(ends, fixed, strict=True)]
+        literal = [word for word, fix in zip(needed, fixed, strict=True) if fix]
+        found.append((literal, True, _compiled(_BETWEEN.join(line))))
+    return found
+
+
+def _compiled(expression: str) -> re.Pattern[str]:
+    return re.compile(rf"(?<![\w.-]){expression}")
