@@ -201,8 +201,10 @@ def test_trust_is_kept_directory_by_directory(tree: Tree) -> None:
     with pytest.raises(UntrustedHooksError):  # the same hook elsewhere is another one
         tree.gather(other)
     tree.write(tree.start, {})
-    (notice,) = tree.gather().notices
-    assert "echo inner" in notice
+    with pytest.raises(UntrustedHooksError) as told:
+        tree.gather()
+    assert told.value.alarms == ("gone or switched off: Stop: echo inner",)
+    assert tree.gather(tree.root).notices == ()
 
 
 def test_a_ref_is_asked_for_the_settings_of_every_directory(tree: Tree) -> None:

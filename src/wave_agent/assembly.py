@@ -285,6 +285,7 @@ def _handed_down(base: Foundation, choice: Choice, gathered: Gathered, *, sandbo
     )
     theirs = [source for source in gathered.sources if source.layer in OF_THE_PROJECT]
     own = {str(place.file) for place in project_places(base.home, base.place)}
+    elsewhere = {name: digest for name, digest in base.snapshot.digests.items() if name not in own}
     above = base.above
     in_code = any(hook.layer is Layer.CODE for hook in settings.hooks.hooks)
     return Inheritance(
@@ -313,9 +314,7 @@ def _handed_down(base: Foundation, choice: Choice, gathered: Gathered, *, sandbo
         plugins=tuple(choice.plugins),
         claude_home=str(choice.claude_home or ""),
         user_home=os.path.realpath(Path.home()) if above is None else above.user_home,
-        files={name: file_digest(name) for name in base.snapshot.files if name not in own}
-        if above is None
-        else above.files,
+        files=elsewhere if above is None else above.files,
         environment=steering(base.environment) if above is None else above.environment,
         process=this_process() if above is None else above.process,
         hidden="hooks in code, which cannot be handed down" if in_code else "",

@@ -66,7 +66,7 @@ def sessions_of(home: Path, project: str) -> list[Session]:
     for path in _run_files(home):
         with suppress(OSError, ValueError, KeyError, TypeError, IndexError):
             facts = json.loads(path.read_bytes().splitlines()[0])
-            if facts["project"] == project:
+            if facts["project"] == project and facts["boot"] == _boot():
                 # One that was killed may have left something behind until now.
                 ended = None if _is_locked(path) else _now()
                 found.append(Session(int(facts["begun"]), ended, bool(facts["unattended"])))
@@ -84,7 +84,9 @@ def _note_end(home: Path, header: bytes) -> None:
     with suppress(OSError, ValueError, KeyError, TypeError):
         facts = json.loads(header)
         file = _ended_file(home, facts["project"])
-        line = f"{_boot()} {int(facts['begun'])} {_now()} {int(facts['unattended'])}\n"
+        if facts["boot"] != _boot():
+            return
+        line = f"{facts['boot']} {int(facts['begun'])} {_now()} {int(facts['unattended'])}\n"
         keep_private(file.parent)
         descriptor = open_private(file, os.O_RDWR | os.O_APPEND | os.O_CREAT)
         try:
@@ -160,7 +162,13 @@ class Leftovers:
             os.close(descriptor)
 
     def _create(self) -> None:
-        facts = {"pid": os.getpid(), "transcript": str(self._transcript), **self._facts, "begun": _now()}
+        facts = {
+            "pid": os.getpid(),
+            "transcript": str(self._transcript),
+            **self._facts,
+            "boot": _boot(),
+            "begun": _now(),
+        }
         header = json.dumps(facts).encode() + b"\n"
         while self._descriptor is None:
             path = self._home / "running" / f"{self._transcript.stem}.{os.urandom(6).hex()}"

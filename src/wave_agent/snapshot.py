@@ -24,6 +24,11 @@ class Snapshot:
         self._sources = sources or {}
 
     @property
+    def digests(self) -> Mapping[str, str | None]:
+        """What was in them when they were last looked at; None: not there."""
+        return dict(self._seen)
+
+    @property
     def files(self) -> tuple[str, ...]:
         return tuple(self._seen)
 

@@ -218,6 +218,7 @@ def test_a_person_can_trust_what_was_rewritten(project: Guarded) -> None:
         f"{DAEMON.replace('--yes', '--revoke')}; {UNTIL_DONE}; cat .git/told; rm -r .wave",
         f"setsid -f {CLEAN} python3 -c {TERMINAL} >.git/told 2>&1 </dev/null; {UNTIL_DONE}; cat .git/told",
         f"python3 -c {FORGERY}",
+        'rm "$WAVE_HOME/trust.json"; rm -r .wave',
     ],
 )
 def test_a_session_that_rewrites_its_guard_cannot_have_it_trusted(project: Guarded, line: str) -> None:
