@@ -12,11 +12,13 @@ from msgspec.structs import replace
 from wave_agent.account import Account, account_of
 from wave_agent.calls import subject_of, unjudged
 from wave_agent.events import HookRun
+from wave_agent.git_effects import Question, changed_by_git, find_git
 from wave_agent.hooks.definitions import HookDefinition
 from wave_agent.hooks.events import EVENTS, Flow
 from wave_agent.hooks.execution import HookExecutionResult, HookRunner
 from wave_agent.hooks.manager import HookManager, SessionFacts
 from wave_agent.hooks.occasion import ToolFacts
+from wave_agent.hooks.pinned import search_path
 from wave_agent.hooks.plan import LeftOut
 from wave_agent.hooks.runner import ProcessRunner
 from wave_agent.hooks.semantics import RULES, kinds_of
@@ -25,6 +27,7 @@ from wave_agent.permissions import Answer, Call, Permission, PermissionMode, Rul
 from wave_agent.protected import ProtectedPaths
 from wave_agent.rules import Places
 from wave_agent.session import FileSessionStore, Recorder
+from wave_agent.shell.values import Placed
 from wave_agent.subjects import Subject
 from wave_agent.tools.base import Tool, ToolContext, ToolInputError
 
@@ -58,9 +61,21 @@ class Judge(Struct, frozen=True, kw_only=True):
         context = ToolContext(project_dir=project, start=start, environment=self.environment, outputs=project)
         try:
             call = subject_of(tool, tool_input, context, self.directories, self.protected)
+            runs, assigned = tool.git_runs(tool_input, context)
+            if runs and call.protected is None:
+                call = replace(call, protected=self._changed_by_git(runs, tuple(assigned)))
             return decide(call, self.mode, self.rules, hooks, self.places)
         except Exception as error:  # as in a session: what cannot be judged does not run
             return Permission(answer=Answer.DENY, by="an error", for_model=unjudged(error))
+
+    def _changed_by_git(self, runs: tuple[Placed, ...], assigned: tuple[str, ...]) -> str | None:
+        return changed_by_git(
+            Question(runs=runs, assigned=assigned),
+            self.protected.files,
+            self.protected.directories,
+            program=find_git(search_path(self.environment), self.places.project),
+            environment=self.environment,
+        )
 
 
 class Bench(Struct, frozen=True, kw_only=True):

@@ -50,6 +50,7 @@ class Finding(Struct, frozen=True):
             "source": hook.source,
             "line": hook.line,
             "files": self.candidate.files,
+            "programs": self.candidate.programs.found,
             "trusted": self.why_not is None,
             "why_not": self.why_not,
         }
@@ -171,6 +172,9 @@ def _lines(project: str, found: Sequence[Finding], sources: Sequence[SettingsSou
         files = one.candidate.files
         there = {name: digest for name, digest in files.items() if digest is not None}
         yield from (f"    {name}: {_short(digest)}" for name, digest in there.items())
+        # Those of the system are nobody's surprise.
+        own = {name: where for name, where in one.candidate.programs.found.items() if not os.path.isabs(where)}
+        yield from (f"    runs {name}: {_place(where)}" for name, where in own.items())
         if files and not there:
             yield f"    {next(iter(files))}: not there"
     for source in sources:
@@ -180,6 +184,12 @@ def _lines(project: str, found: Sequence[Finding], sources: Sequence[SettingsSou
             yield from (f"    {other}" for other in others)
     for issue in merge_settings(sources).issues:
         yield f"note: {issue}"
+
+
+def _place(where: str) -> str:
+    """A program of the project, and what is in it."""
+    path, _, digest = where.rpartition(" ")
+    return f"{path}, {_short(digest)}"
 
 
 def _short(digest: str) -> str:
