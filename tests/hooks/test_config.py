@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from wave_agent.errors import SettingsError
 from wave_agent.hooks.config import (
+    MOST_HOOKS,
     HookConfig,
     SettingsSource,
     hooks_in_code,
@@ -1216,3 +1217,11 @@ def test_the_project_is_put_into_what_no_shell_reads() -> None:
     assert with_project("${CLAUDE_PROJECT_DIR}/a ${WAVE_PROJECT_DIR} $WAVE_PROJECT_DIR", r"/p\1") == (
         r"/p\1/a /p\1 $WAVE_PROJECT_DIR"
     )
+
+
+def test_too_many_hooks_in_one_file_stop_the_start_however_they_would_fail() -> None:
+    hooks = [{"command": f"check {number}"} for number in range(MOST_HOOKS + 1)]
+    assert load({"Stop": [{"hooks": hooks[:-1]}]}).issues == ()
+    config = load({"Stop": [{"hooks": hooks}]})
+    with pytest.raises(SettingsError, match=r"hooks: more than 2,000 hooks"):
+        config.require_usable()
