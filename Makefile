@@ -12,6 +12,7 @@ PURE := \
 	src/wave_agent/account.py \
 	src/wave_agent/chain.py \
 	src/wave_agent/consequences.py \
+	src/wave_agent/expressions.py \
 	src/wave_agent/hooks/breakage.py \
 	src/wave_agent/hooks/config.py \
 	src/wave_agent/hooks/definitions.py \
@@ -24,6 +25,7 @@ PURE := \
 	src/wave_agent/messages.py \
 	src/wave_agent/models/conversion.py \
 	src/wave_agent/permissions.py \
+	src/wave_agent/readable.py \
 	src/wave_agent/replay/comparison.py \
 	src/wave_agent/replay/drawing.py \
 	src/wave_agent/replay/figures.py \

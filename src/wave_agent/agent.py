@@ -49,6 +49,7 @@ from wave_agent.models.base import Model, Usage
 from wave_agent.outgoing import tokens_of
 from wave_agent.permissions import Approver, ModeName, PermissionMode, Rules
 from wave_agent.private import keep_private
+from wave_agent.readable import readable_text
 from wave_agent.result import Callbacks, Context, Result
 from wave_agent.rules import RuleError, parse_rule
 from wave_agent.sandbox import Sandbox
@@ -388,7 +389,7 @@ class Agent:
         not only when it is awaited.
         """
         self._require_prompt(text, "send_message")
-        return self._send(text, None)
+        return self._send(readable_text(text), None)
 
     async def _send(self, text: str, listener: asyncio.Queue[Event | None] | None) -> Result:
         async with self._turn_lock:
@@ -422,7 +423,7 @@ class Agent:
     def stream(self, text: str) -> AsyncIterator[Event]:
         """Like `send_message`, as events. Leaving the loop early interrupts the turn. See also `last_result`."""
         self._require_prompt(text, "stream")
-        return self._stream(text)
+        return self._stream(readable_text(text))
 
     async def _stream(self, text: str) -> AsyncIterator[Event]:
         queue: asyncio.Queue[Event | None] = asyncio.Queue()

@@ -7,7 +7,9 @@ from typing import Any, cast
 from wave_agent.calls import Asked
 from wave_agent.messages import Block, MessageManager, ReasoningBlock, TextBlock, ToolBlock
 from wave_agent.models.base import CutShort, Reasoning, Text, ToolCall, ToolSpec
-from wave_agent.strictjson import out_of_range
+from wave_agent.models.limits import AnswerLimits, Meter
+from wave_agent.readable import readable_text, why_unreadable
+from wave_agent.text import NAME_LIMIT
 
 CUT_CALL = (
     "Not run: your answer reached the output limit before this call was complete, so nothing was done. Make the call "
@@ -36,6 +38,12 @@ UNREADABLE = (
     "Your answer looks like a tool call, but it could not be read as one, and nothing was run. Use the tool interface, "
     "with arguments that are one valid JSON object. The tools are: {}."
 )
+_NO_NAME = (
+    f"Not run: no tool has a name like this. Names have at most {NAME_LIMIT} characters, without NUL and without "
+    "halves of surrogate pairs. Make the call again with the name of one of your tools."
+)
+_WITHOUT = "Make the call again with plain text in its place."
+_ID_LIMIT = 256
 _MARKS = ("<", "{", "```", "[TOOL_CALLS]", "Action:", ">>>")
 """One of these is in every call that is written as text."""
 
@@ -43,7 +51,9 @@ _MARKS = ("<", "{", "```", "[TOOL_CALLS]", "Action:", ">>>")
 class Answer:
     """What has come of an answer so far."""
 
-    def __init__(self) -> None:
+    def __init__(self, limits: AnswerLimits | None = None) -> None:
+        """Taking more raises `ModelError` once it is larger than `limits` allow."""
+        self._meter = Meter(limits or AnswerLimits())
         self.texts: list[str] = []
         self.thoughts: list[Reasoning] = []
         self.calls: list[ToolCall] = []
@@ -53,15 +63,19 @@ class Answer:
 
     @property
     def text(self) -> str:
-        return "".join(self.texts)
+        return readable_text("".join(self.texts))
 
     def take(self, delta: Text | Reasoning | ToolCall | CutShort) -> None:
         match delta:
             case Text(text=text):
+                self._meter.text(text)
                 self.texts.append(text)
-            case Reasoning():
+            case Reasoning(text=text):
+                self._meter.text(text)
                 self.thoughts.append(delta)
             case ToolCall():
+                self._meter.call()
+                self._meter.arguments(delta.id, delta.name, delta.arguments)
                 self.calls.append(delta)
             case CutShort():
                 self.cut = delta
@@ -70,7 +84,10 @@ class Answer:
         """Of an answer that was cut short, only what is certainly complete is read: nothing of it is repaired."""
         if not self.calls and not self.cut:
             self._find_calls(tools, messages)
-        self.asked = [_asked(call, repair=not self.cut) for call in _distinct(self.calls, messages)]
+        distinct = _distinct(self.calls, messages)
+        self.asked = [
+            _asked(call, given.id, repair=not self.cut) for given, call in zip(self.calls, distinct, strict=True)
+        ]
 
     def _find_calls(self, tools: Sequence[ToolSpec], messages: MessageManager) -> None:
         """Small models sometimes write their calls into the text."""
@@ -83,12 +100,13 @@ class Answer:
         required = {tool.name: tool.schema.get("required", ()) for tool in tools}
         rest, found = calls_in_text(text, known, required, seen=messages.results())
         self.texts = [rest]
-        self.calls += [ToolCall("", name, json.dumps(arguments)) for name, arguments in found]
+        for name, arguments in found:
+            self.take(ToolCall("", name, json.dumps(arguments)))
 
     def blocks(self) -> list[Block]:
         """What is kept of it."""
         blocks: list[Block] = []
-        if reasoning := "".join(thought.text for thought in self.thoughts):
+        if reasoning := readable_text("".join(thought.text for thought in self.thoughts)):
             blocks.append(ReasoningBlock(reasoning, self.thoughts[0].field))
         if text := self.text:
             blocks.append(TextBlock(text, "model"))
@@ -136,23 +154,37 @@ def joined(before: str, after: str) -> str:
 
 
 def _distinct(calls: Sequence[ToolCall], messages: MessageManager) -> list[ToolCall]:
-    """Some servers give every call the same id, or none; a result must find its own call."""
+    """Some servers give every call the same id, or none; a result must find its own call. Nor is an id kept that is
+    longer than any server makes them: it would be sent back with every request."""
     distinct: dict[str, ToolCall] = {}
     for call in calls:
-        name, number = call.id or "call", max(1, messages.number_of_calls)  # or long sessions would count up each time
+        given = call.id if 0 < len(call.id) <= _ID_LIMIT and not why_unreadable(call.id) else "call"
+        name, number = given, max(1, messages.number_of_calls)  # or long sessions would count up each time
         while name in distinct or messages.has_call(name):
             number += 1
-            name = f"{call.id or 'call'}-{number}"
+            name = f"{given}-{number}"
         distinct[name] = ToolCall(name, call.name, call.arguments)
     return list(distinct.values())
+
+
+def _name(name: str) -> str:
+    return readable_text(name[:NAME_LIMIT])
 
 
 def _refuse(constant: str) -> float:
     raise ValueError(f"{constant} is not JSON")
 
 
-def _asked(call: ToolCall, *, repair: bool) -> Asked:
+def _asked(call: ToolCall, given_id: str, *, repair: bool) -> Asked:
     """`repair`: the arguments are all there, if perhaps not quite JSON."""
+    if call.name != (name := _name(call.name)):
+        return Asked(call.id, name, None, _NO_NAME)
+    if wrong := why_unreadable(given_id):
+        return Asked(call.id, call.name, None, f"Not run: of the id of this call, {wrong}. Make the call again.")
+    return _read(call, repair=repair)
+
+
+def _read(call: ToolCall, *, repair: bool) -> Asked:
     try:
         parameters: object = json.loads(call.arguments or ("{}" if repair else ""), parse_constant=_refuse)
     except (ValueError, RecursionError) as error:
@@ -166,16 +198,6 @@ def _asked(call: ToolCall, *, repair: bool) -> Asked:
     if not isinstance(parameters, Mapping):
         return Asked(call.id, call.name, None, f"The arguments of {call.name} must be a JSON object.")
     found = cast(Mapping[str, Any], parameters)
-    if out_of_range(found):  # it reads as infinity, and hooks would be shown null
-        return Asked(call.id, call.name, None, f"The arguments of {call.name} hold a number that is out of range.")
-    if "\\ud" in call.arguments.lower() and not _is_text(found):  # no file name, no hook and no transcript can hold it
-        return Asked(call.id, call.name, None, f"The arguments of {call.name} hold a surrogate, which is no character.")
+    if wrong := why_unreadable(found):  # a guard that cannot read it must not have to judge it
+        return Asked(call.id, call.name, None, f"Not run: in the arguments of {call.name}, {wrong}. {_WITHOUT}")
     return Asked(call.id, call.name, found)
-
-
-def _is_text(parameters: Mapping[str, Any]) -> bool:
-    try:
-        json.dumps(parameters, ensure_ascii=False).encode()
-    except UnicodeEncodeError:
-        return False
-    return True

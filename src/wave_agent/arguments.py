@@ -10,8 +10,9 @@ from typing import Any, cast
 
 from wave_agent.approval import is_async
 from wave_agent.errors import ArgumentError
+from wave_agent.readable import why_unreadable
 from wave_agent.result import Callbacks
-from wave_agent.text import did_you_mean
+from wave_agent.text import NAME_LIMIT, did_you_mean
 from wave_agent.tools.base import Tool
 
 CALLBACKS: tuple[str, ...] = Callbacks.__struct_fields__
@@ -129,6 +130,8 @@ def _tools(name: str, value: object) -> None:
             raise _no_tool(one)
         if one.name in seen:
             raise ArgumentError(f'tools: two are called "{one.name}"; the model and hooks know a tool by its name.')
+        if not 0 < len(one.name) <= NAME_LIMIT or why_unreadable(one.name):
+            raise ArgumentError(f"tools: a name has 1 to {NAME_LIMIT} characters of plain text, not {one.name!r:.60}.")
         seen.add(one.name)
 
 

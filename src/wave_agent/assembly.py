@@ -20,6 +20,7 @@ from wave_agent.nesting import Inheritance, inherited, is_below, restricted
 from wave_agent.permissions import NOT_LOOSER, Approver, PermissionMode
 from wave_agent.project import Project
 from wave_agent.protected import ProtectedPaths, protected_paths
+from wave_agent.readable import readable_text
 from wave_agent.real_files import resolve_or_keep
 from wave_agent.result import Callbacks
 from wave_agent.sandbox import SETTINGS_DIRECTORIES, Sandbox
@@ -91,9 +92,15 @@ def locate_for(options: Options, environment: Mapping[str, str]) -> tuple[Projec
 
 def _start_of(workdir: str | os.PathLike[str] | None) -> str:
     try:
-        start = os.path.realpath(workdir or os.getcwd())
+        start = str(workdir or os.getcwd())
+        start = start if "\0" in start else os.path.realpath(start)
     except FileNotFoundError:
         raise SettingsError("The current directory no longer exists.") from None
+    if readable_text(start) != start:  # a hook that is named by this path would not be found, or be another one
+        shown = start.encode("utf-8", "backslashreplace").decode().replace("\0", "\\0")
+        raise SettingsError(
+            f"The path {shown} is not UTF-8 text, so hooks could not be given it. Rename the directory."
+        )
     if not os.path.isdir(start):
         raise SettingsError(f"There is no directory {start} to work in.")
     return start
@@ -323,10 +330,15 @@ def model_for(base_url: str | None, api_key: str | None, settings: Settings, env
     key = api_key or environment.get("WAVE_API_KEY") or environment.get("OPENAI_API_KEY")
     if url is None and key is None:
         return _NoModel()
+    from wave_agent.models.limits import limits_in
     from wave_agent.models.openai_chat import OpenAIChatModel  # lazy: an agent with its own model never needs it
 
     return OpenAIChatModel(
-        base_url=url or "https://api.openai.com/v1", api_key=key, environment=environment, needs_name=True
+        base_url=url or "https://api.openai.com/v1",
+        api_key=key,
+        environment=environment,
+        needs_name=True,
+        limits={name: limits_in(facts) for name, facts in settings.models.items()},
     )
 
 

@@ -38,6 +38,7 @@ from wave_agent.permissions import (
     unanswered,
 )
 from wave_agent.protected import ProtectedPaths
+from wave_agent.readable import readable, readable_text, why_unreadable
 from wave_agent.real_files import Seen, look
 from wave_agent.rules import Places, Rule, path_expression
 from wave_agent.text import strip_controls
@@ -236,6 +237,8 @@ class CallRunner:
         """
         tool_input: Mapping[str, Any] = judged.tool_input or {}
         try:
+            if unreadable := why_unreadable(tool_input):  # a hook, or whoever was asked, has put it in
+                raise ToolInputError(f"{tool.name}: invalid input: {unreadable}")
             arguments = tool.parse(tool_input)
         except ToolInputError as error:
             wrong = ToolResult(content=_blame(str(error), judged), success=False, ran=False)
@@ -377,7 +380,7 @@ class CallRunner:
     async def _use(self, call: Asked, tool: Tool, permitted: _Permitted) -> CallEnd:
         facts = self._facts(call, permitted.tool_input)
         started, clock = stamp(self._now()), monotonic()
-        result = await self._execute(call, tool, permitted, facts)
+        result = _readable(await self._execute(call, tool, permitted, facts))
         if not result.ran:
             return await self._failed(call, facts, result, permitted.notes)
         ran = Ran(started, round((monotonic() - clock) * 1000, 3))
@@ -546,6 +549,11 @@ class CallRunner:
     def _tool_facts(self, tool: Tool) -> ToolFacts:
         start = str(self._context.cwd)
         return ToolFacts(nullable=tool.nullable(), normalise=lambda tool_input: tool.normalise(tool_input, start))
+
+
+def _readable(result: ToolResult) -> ToolResult:
+    """What hooks, the model and the transcript get of a result is the same text, and such as each of them can read."""
+    return replace(result, content=readable_text(result.content), response=readable(result.response))
 
 
 def _note(event: HookEvent, hook: str, text: str) -> TextBlock:

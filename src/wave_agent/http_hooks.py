@@ -92,6 +92,8 @@ class HttpRunner:
         before, after = _AROUND[job.body_format]
         async with self._transport(job).post(before + (job.stdin or b"{}") + after, job.timeout, ends) as response:
             body = await response.body(job.timeout, _CAP + 1)
+        if encoding := response.unasked_encoding:
+            raise _WrongAnswerError(f"the service compressed its answer ({encoding}), unasked")
         if job.is_foreign and 200 <= response.status < 300 and len(body) <= _CAP:
             return body.decode(errors="replace")  # as it is at home: nothing and plain text are outputs as well
         return _output(response, body, job.body_format)
@@ -106,7 +108,12 @@ class HttpRunner:
         if found is None:
             endpoint = endpoint_at(job.command)
             proxy = proxy_for(endpoint.place, self._environment)
-            sent = [("Content-Type", "application/json"), ("Accept", "application/json"), *headers]
+            sent = [
+                ("Content-Type", "application/json"),
+                ("Accept", "application/json"),
+                ("Accept-Encoding", "identity"),
+                *headers,
+            ]
             found = Transport(endpoint, proxy, self._environment, sent, _CONNECT)
             self._transports[job.command, headers] = found
         return found

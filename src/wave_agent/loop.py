@@ -20,6 +20,7 @@ from wave_agent.hooks.manager import HookManager
 from wave_agent.hooks.verdicts import Blocks, Outcome
 from wave_agent.messages import MessageManager, TextBlock
 from wave_agent.models.base import Model, Reasoning, Retry, Text, ToolSpec, Usage
+from wave_agent.models.limits import AnswerLimits
 from wave_agent.outgoing import Draft
 from wave_agent.repeats import GIVEN_UP, HINTED, NOT_RUN, Repeats, hint, refusal
 from wave_agent.waiting import together_or_none
@@ -62,6 +63,8 @@ class Parts(Struct, frozen=True, kw_only=True):
     compactor: Compactor
     window: Callable[[], int | None]
     """How many tokens the model can take in, if anybody knows."""
+    limits: AnswerLimits = AnswerLimits()
+    """How large one answer may be."""
     reports: Callable[[], Sequence[str]] = tuple
     """What tools have to tell the model, though no call asked for it."""
 
@@ -223,7 +226,7 @@ class Turn:
         parts = self._parts
         request = await parts.draft.request()
         self.requests += 1
-        answer = Answer()
+        answer = Answer(parts.limits)
         try:
             async for delta in parts.model.stream(request):
                 match delta:
@@ -246,7 +249,12 @@ class Turn:
             self._keep(answer)
             raise
         self._smallest = None
-        answer.read_calls(parts.tools, parts.messages)
+        try:
+            answer.read_calls(parts.tools, parts.messages)
+        except ModelError:
+            answer.calls.clear()
+            self._keep(answer)
+            raise
         self._keep(answer)
         return answer
 

@@ -10,8 +10,8 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
+from wave_agent.expressions import compile_strictly, matching_glob
 from wave_agent.shell.values import Command, Line
-from wave_agent.text import compile_strictly
 
 PATH_FIELDS: Mapping[str, str] = {
     "Read": "file_path",
@@ -124,14 +124,15 @@ def _check_path_pattern(text: str, pattern: str) -> None:
 
 _PREFIX = re.compile(r":\*$")
 # An allow rule's `*` must not reach over into another command, a substitution or a redirection.
-_ONE_COMMAND = r"[^;&|<>\n`$(){}]*"
+_ONE_COMMAND = r"[^;&|<>\n`$(){}]"
 
 
 def _compiled(pattern: str, anything: str) -> re.Pattern[str]:
-    expression = anything.join(re.escape(piece) for piece in _PREFIX.sub("", pattern).split("*"))
-    if _PREFIX.search(pattern):
-        expression += rf"(?:[ \t]{anything})?"
-    return re.compile(expression, re.DOTALL)
+    pieces = [re.escape(piece) for piece in _PREFIX.sub("", pattern).split("*")]
+    if not _PREFIX.search(pattern):
+        return re.compile(matching_glob(pieces, anything), re.DOTALL)
+    pieces[-1] += r"(?=[ \t]|\Z)"
+    return re.compile(matching_glob([*pieces, rf"(?:[ \t]{anything}*)?"], anything, glued=True), re.DOTALL)
 
 
 def _read_line(command: str) -> Line:
@@ -149,7 +150,7 @@ def _matches_command(pattern: str, command: str, purpose: Purpose) -> bool:
 
 
 def _restricts(pattern: str, command: str) -> bool:
-    compiled = _compiled(pattern, ".*")
+    compiled = _compiled(pattern, ".")
     line = _read_line(command)
     as_written = (command.strip(), *line.statements)
     if any(compiled.fullmatch(text) for text in as_written):
@@ -188,7 +189,7 @@ def _permits(pattern: str, command: Command) -> bool:
     from wave_agent.shell.wrappers import RUN_OTHERS  # lazy: see above
 
     # What is quoted is no syntax here, but it may be for a command that hands its arguments to a shell.
-    anything = _ONE_COMMAND if command.words[0].text.rsplit("/", 1)[-1] in RUN_OTHERS else ".*"
+    anything = _ONE_COMMAND if command.words[0].text.rsplit("/", 1)[-1] in RUN_OTHERS else "."
     return _compiled(pattern, anything).fullmatch(command.quoted) is not None
 
 

@@ -21,9 +21,11 @@ from wave_agent.hooks.definitions import Issue, Layer
 from wave_agent.hooks.execution import Kind
 from wave_agent.hooks.kinds import header_variables, is_listed
 from wave_agent.hooks.matcher import KNOWN_TOOLS
+from wave_agent.models.limits import LIMIT_KEYS
 from wave_agent.permissions import NOT_LOOSER, PermissionMode, Rules
 from wave_agent.project import Project
 from wave_agent.project_files import NotReadError, read_project_file
+from wave_agent.readable import why_unreadable
 from wave_agent.real_files import resolve, resolve_or_keep
 from wave_agent.rules import Rule, RuleError, below, parse_rule
 from wave_agent.strictjson import Document, type_name
@@ -345,6 +347,10 @@ def _model(value: Any) -> Mapping[str, Any]:
     window = facts.get("contextWindow", 1)
     if not isinstance(window, int) or isinstance(window, bool) or window < 1:
         raise _WrongError(f"must be a number of tokens, not {window!r}", ("contextWindow",))
+    for key in LIMIT_KEYS:
+        limit = facts.get(key, 1)
+        if not isinstance(limit, int) or isinstance(limit, bool) or limit < 1:
+            raise _WrongError(f"must be a whole number of 1 or more, not {limit!r}", (key,))
     if not isinstance(facts.get("images", False), bool):
         raise _WrongError(f"must be true or false, not {facts['images']!r}", ("images",))
     _prices(facts.get("prices", {}))
@@ -406,7 +412,11 @@ SCHEMAS: Mapping[_Reader, Mapping[str, Any]] = {
     _mode: {"enum": [mode.value for mode in PermissionMode]},
     _model: {
         "type": "object",
-        "properties": {"contextWindow": {"type": "integer", "minimum": 1}, "images": {"type": "boolean"}},
+        "properties": {
+            "contextWindow": {"type": "integer", "minimum": 1},
+            "images": {"type": "boolean"},
+            **{key: {"type": "integer", "minimum": 1} for key in LIMIT_KEYS},
+        },
     },
 }
 """What each reader takes, as JSON Schema."""
@@ -507,7 +517,7 @@ class _Merge:
                 self.value(source, path, value, found)
         for key, raw in sections["env"].items():
             text = self.read(source, ("env", key), raw, _text)
-            if not key or "=" in key or "\0" in f"{key}{text}":
+            if not key or "=" in key or why_unreadable({key: text}):
                 self.report(source, ("env", key), "cannot be the name or value of an environment variable", broken=True)
                 continue
             if text is not None:

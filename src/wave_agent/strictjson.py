@@ -201,9 +201,7 @@ class _Scanner:
     def __init__(self, text: str) -> None:
         self.text = text
         self.at = 0
-        self.line = 1
-        self.counted = 0
-        """Up to where the newlines are counted: counting from the beginning each time would take for ever."""
+        self.line, self.counted = 1, 0
         self.lines: dict[Path, int] = {}
         self.spans: dict[Path, tuple[int, int]] = {}
 
@@ -227,7 +225,7 @@ class _Scanner:
     def value(self, path: Path) -> Any:
         first = self.skip_space()
         start = self.at
-        self.line += self.text.count("\n", self.counted, self.at)
+        self.line += self.text.count("\n", self.counted, self.at)  # from the last value on: a file may have many
         self.counted = self.at
         self.lines[path] = self.line
         if len(self.lines) > MOST_VALUES:

@@ -1,11 +1,12 @@
 """Text on its way to a reader: without control characters, cut to a length, with a hint for a wrong word."""
 
 import re
-import warnings
 from collections.abc import Iterable
 
 TEXT_LIMIT = 10_000
 """Characters of one hook text that the model or the user is given."""
+NAME_LIMIT = 128
+"""Characters of a tool's name. What matchers compare is never longer, so that no expression takes long."""
 
 # Order matters: a whole escape sequence goes before its lone introducer would. A string that never ends loses only its
 # introducer: the text behind it may be the reason of a deny.
@@ -37,16 +38,6 @@ def reveal(text: str) -> str:
         return text
     spelt = "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in text)
     return _LONG_BLANK.sub(lambda blanks: f" [{len(blanks[0])} blanks] ", spelt)
-
-
-def compile_strictly(pattern: str) -> re.Pattern[str]:
-    """`re.compile`, with `ValueError` for whatever is wrong or ambiguous in the pattern."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", FutureWarning)  # a class that a later Python would read differently
-        try:
-            return re.compile(pattern)
-        except (re.error, FutureWarning, OverflowError, RecursionError) as error:
-            raise ValueError(str(error)) from None
 
 
 def clip(text: str, limit: int = TEXT_LIMIT, *, whole: str | None = None) -> str:

@@ -25,6 +25,7 @@ from wave_agent.leftovers import Leftovers
 from wave_agent.loop import Parts
 from wave_agent.messages import MessageManager
 from wave_agent.models.base import Model, ToolSpec
+from wave_agent.models.limits import limits_in
 from wave_agent.other_names import why_unread
 from wave_agent.outgoing import Draft, Form, Images
 from wave_agent.permissions import Approver, Kind, PermissionMode
@@ -189,6 +190,7 @@ def make_parts(
         emit=ground.emit,
         reports=lambda: [report for tool in tools for report in tool.reports()],
         draft=draft,
+        limits=limits_in(ground.foundation.settings.models.get(model_name, {})),
         compactor=Compactor(
             messages=ground.messages,
             hooks=hooks,
@@ -208,7 +210,12 @@ def with_model(ground: Ground, parts: Parts, window: WindowFinder, model_name: s
     form = parts.draft.form
     draft = _draft(ground, model_name, form.system, form.tools, window)
     return replace(
-        parts, model_name=model_name, window=window, draft=draft, compactor=parts.compactor.with_draft(draft, window)
+        parts,
+        model_name=model_name,
+        window=window,
+        draft=draft,
+        limits=limits_in(ground.foundation.settings.models.get(model_name, {})),
+        compactor=parts.compactor.with_draft(draft, window),
     )
 
 

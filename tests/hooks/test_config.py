@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from wave_agent.errors import SettingsError
 from wave_agent.hooks.config import (
-    MOST_HOOKS,
+    MAX_HOOKS,
     HookConfig,
     SettingsSource,
     hooks_in_code,
@@ -1219,9 +1219,26 @@ def test_the_project_is_put_into_what_no_shell_reads() -> None:
     )
 
 
-def test_too_many_hooks_in_one_file_stop_the_start_however_they_would_fail() -> None:
-    hooks = [{"command": f"check {number}"} for number in range(MOST_HOOKS + 1)]
-    assert load({"Stop": [{"hooks": hooks[:-1]}]}).issues == ()
-    config = load({"Stop": [{"hooks": hooks}]})
-    with pytest.raises(SettingsError, match=r"hooks: more than 2,000 hooks"):
-        config.require_usable()
+def test_as_many_hooks_as_there_may_be_are_loaded_and_one_more_stops_the_start() -> None:
+    some = [{"hooks": [f"echo {number}" for number in range(MAX_HOOKS // 2)]}]
+    layers = [Layer.USER, Layer.PROJECT]
+    full = load_hooks([parse_settings(json.dumps({"hooks": {"Stop": some}}), layer, layer) for layer in layers])
+    assert (len(full.hooks), full.issues) == (MAX_HOOKS, ())
+    more = [parse_settings(json.dumps({"hooks": {"Stop": [*some, "true"]}}), layer, layer) for layer in layers]
+    with pytest.raises(SettingsError, match="there are more than 2,000 hooks, in all settings together: remove some"):
+        load_hooks(more).require_usable()
+
+
+@pytest.mark.parametrize("entry", [{"hooks": []}, {}, 1, "true"])
+def test_a_flood_of_entries_is_not_read_to_its_end(entry: object) -> None:
+    config = load_hooks([parse_settings(json.dumps({"hooks": {"Stop": [entry] * 20_000}}), Layer.PROJECT, "s")])
+    assert config.hooks == ()
+    assert len(config.issues) <= MAX_HOOKS + 1
+    assert config.issues[-1].fatal
+
+
+def test_an_expression_that_can_take_for_ever_is_a_broken_entry_with_the_reason() -> None:
+    group = {"matcher": "(mcp_+)+x", "hooks": [{"command": "true", "onFailure": "block"}]}
+    (issue,) = load_hooks([parse_settings(json.dumps({"hooks": {"PreToolUse": [group]}}), Layer.PROJECT, "s")]).issues
+    assert issue.fatal
+    assert "a repeat inside a repeat" in issue.message

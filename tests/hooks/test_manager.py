@@ -175,10 +175,21 @@ async def test_an_argument_is_cut_where_the_system_would_refuse_it_and_stdin_has
     assert int((world.project / "whole").read_text()) > 400_000
 
 
-async def test_lone_surrogates_in_the_input_still_reach_the_hook_as_json(world: World):
+async def test_whatever_the_payload_holds_a_hook_can_read_it(world: World):
+    odd = {"command": "echo \ud800 \0 \ud83d\ude00", "n": [float("nan"), 2**80, 10**400]}
     manager = world.manager({"PreToolUse": [group("cat > seen.json")]})
-    await manager.run(PRE, {**BASH, "tool_input": {"command": "echo \ud800"}})
-    assert json.loads((world.project / "seen.json").read_text())["tool_input"]["command"] == "echo \ud800"
+    await manager.run(PRE, {**BASH, "tool_input": odd})
+    seen = json.loads((world.project / "seen.json").read_text())["tool_input"]
+    assert seen == {"command": "echo \ufffd \ufffd 😀", "n": [None, 2**80, None]}
+
+
+async def test_what_the_environment_holds_a_hook_can_read_it(world: World):
+    manager = world.manager(
+        {"PreToolUse": [group("env -0 > seen")]}, environment={**os.environ, "ODD": "a\udcffb"}, settings_env={"E": "é"}
+    )
+    await manager.run(PRE, {**BASH, "tool_name": "Ba\0sh\udcff"})
+    seen = (world.project / "seen").read_bytes().decode().split("\0")
+    assert {"ODD=a\ufffdb", "E=é", "HOOK_TOOL_NAME=Ba\ufffdsh\ufffd"} <= set(seen)
 
 
 async def test_no_hook_costs_nothing_and_decides_nothing(world: World):

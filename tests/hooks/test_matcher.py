@@ -217,3 +217,18 @@ def test_no_text_with_a_broken_expression_becomes_a_matcher(text: str) -> None:
     with suppress(MatcherError):  # sound, but with characters that no tool's name has
         matcher = parse_matcher(text)
         assert [alternative.form for alternative in matcher.alternatives] == [Form.EXPRESSION]
+
+
+def test_what_is_longer_than_a_name_is_not_compared_and_the_hooks_run():
+    assert parse_matcher("Bash").matches("x" * 129)
+    assert not parse_matcher("Bash").matches("x" * 128)
+
+
+def test_an_expression_with_too_many_choices_is_refused():
+    with pytest.raises(MatcherError, match="so many repeats"):
+        parse_matcher("mcp__.*.*.*.*x")
+
+
+def test_a_glob_with_many_stars_is_quick():
+    assert not parse_matcher("*a" * 40 + "b").matches("a" * 128)
+    assert parse_matcher("*a?*b*").matches("xAcxBx")

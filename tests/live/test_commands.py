@@ -191,4 +191,4 @@ def test_a_surrogate_in_a_path_does_not_end_the_run(project: Project) -> None:
     with serving(broken, "Done.") as server:
         done = project.wave("-p", "go", "--output-format", "json", "--permission-mode", "acceptEdits", server=server)
     assert json.loads(done.stdout)["status"] == "completed"
-    assert "hold a surrogate" in server.requests[1].body["messages"][-1]["content"]
+    assert "half of a surrogate pair (U+D800)" in server.requests[1].body["messages"][-1]["content"]

@@ -270,7 +270,7 @@ def test_other_troubles_are_not_taken_for_a_refusal_of_images(message: str) -> N
 
 def test_an_endless_event_is_refused() -> None:
     reader = EventReader()
-    with pytest.raises(ValueError, match="an event of more than 64 MB"):
+    with pytest.raises(ValueError, match="an event of more than 16 MB"):
         reader.feed(b"x" * (MAX_EVENT + 1))
 
 

@@ -13,6 +13,7 @@ from tests.models.serving import REQUEST, answer, client, collect, text_of
 from tests.waiting import until
 from wave_agent.model_server import Events, RecordingModelServer, Reply, Status, Whole, delta
 from wave_agent.models.base import Delta, ModelRequest, Reasoning, Text, ToolCall, ToolSpec, Usage
+from wave_agent.models.limits import AnswerLimits
 from wave_agent.models.openai_chat import OpenAIChatModel
 from wave_agent.models.scripted import call
 
@@ -140,7 +141,8 @@ async def test_a_megabyte_is_streamed_whole() -> None:
 async def test_a_slow_reader_makes_the_server_wait() -> None:
     part = "x" * (1 << 20)
     events = Events([*(delta(content=part) for _ in range(30)), delta("stop")])
-    async with RecordingModelServer([events]) as server, client(server.base_url) as model:
+    limits = {"tiny": AnswerLimits(max_text_bytes=30 << 20)}
+    async with RecordingModelServer([events]) as server, client(server.base_url, limits=limits) as model:
         size = 0
         async for piece in model.stream(REQUEST):
             await asyncio.sleep(0.001)

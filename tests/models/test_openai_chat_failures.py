@@ -3,6 +3,7 @@
 import asyncio
 import socket
 import time
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -301,3 +302,53 @@ async def test_a_whole_answer_that_is_cut_is_tried_again() -> None:
         client(server.base_url, deadlines=Deadlines(idle=0.5)) as model,
     ):
         assert text_of(await answer(model, REQUEST)) == "Hi"
+
+
+_STREAM = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"
+
+
+async def _dripping(head: bytes, drop: bytes) -> asyncio.Server:
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"tiny")
+        writer.write(head)
+        with suppress(ConnectionError, asyncio.CancelledError):
+            while not writer.is_closing():
+                writer.write(drop)
+                await writer.drain()
+                await asyncio.sleep(0.02)
+        writer.close()
+
+    return await asyncio.start_server(serve, "127.0.0.1", 0)
+
+
+@pytest.mark.parametrize(
+    ("head", "drop", "deadlines", "why"),
+    [
+        (b"HTTP/1.1 200 OK\r\nX: ", b"x", Deadlines(idle=0.3), "Nothing came"),
+        (b"HTTP/1.1 100 Continue\r\n\r\n", b"H", Deadlines(idle=0.3), "Nothing came"),
+        (_STREAM, b"d", Deadlines(idle=0.3), "not ended a line"),
+        (
+            _STREAM,
+            b": on\n",
+            Deadlines(total=0.5),
+            "total deadline",
+        ),
+        (b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n", b" ", Deadlines(total=0.5), "total deadline"),
+    ],
+    ids=["head", "interim", "line", "comments", "body"],
+)
+async def test_a_server_that_drips_meets_a_deadline(head: bytes, drop: bytes, deadlines: Deadlines, why: str) -> None:
+    server = await _dripping(head, drop)
+    url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
+    async with server, client(url, deadlines=deadlines, backoff=Backoff(attempts=1)) as model, asyncio.timeout(5):
+        with pytest.raises(ModelError, match=why):
+            await answer(model)
+
+
+@pytest.mark.parametrize("value", ["-5", "nan", "-inf", "1e999", "soon", "Thu, 01 Jan 1970 00:00:00 GMT", "", "0"])
+async def test_a_wait_that_makes_no_sense_is_not_kept(value: str) -> None:
+    patient = Patient()
+    busy = Status(429, "busy", {"Retry-After": value})
+    async with RecordingModelServer([busy, "fine"]) as server, client(server.base_url, sleep=patient) as model:
+        assert text_of(await answer(model)) == "fine"
+    assert patient.slept == [0.5]

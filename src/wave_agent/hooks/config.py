@@ -6,7 +6,7 @@ A broken entry disables itself alone, loudly. Where that would lose a guard that
 import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from itertools import chain, islice
+from itertools import chain
 from typing import Any, cast
 
 from msgspec import Struct
@@ -22,9 +22,9 @@ from wave_agent.rules import Rule, RuleError, below, parse_rule
 from wave_agent.strictjson import Document, Path, StrictJSONError, parse_document, type_name
 from wave_agent.text import did_you_mean, nearest, strip_controls
 
+MAX_HOOKS = 2000
+"""Of all settings together. Each is looked at for every call: with more, that would take long."""
 MAX_TIMEOUT = 600.0
-MOST_HOOKS = 2000
-"""Of one file. Each is looked at on every event: more of them would stop the agent without denying anything."""
 MILLISECONDS_FROM = 1000
 
 
@@ -85,11 +85,11 @@ def load_hooks(sources: Iterable[SettingsSource], *, strict: bool = False) -> Ho
     """Every hook of every layer. `strict`: no hook may fail open, and no broken entry may be skipped."""
     hooks: list[HookDefinition] = []
     issues: list[Issue] = []
-    groups = 0
+    groups, room = 0, MAX_HOOKS
     for source in in_configuration_order(sources):
-        loader = _Loader(source, strict=strict, groups_before=groups)
+        loader = _Loader(source, strict=strict, groups_before=groups, room=room)
         hooks += loader.load()
-        groups = loader.groups
+        groups, room = loader.groups, loader.room
         issues += loader.issues
     return HookConfig(tuple(replace(hook, position=index) for index, hook in enumerate(hooks)), tuple(issues))
 
@@ -142,6 +142,10 @@ def _whole_words(text: str) -> str:
     return kept if len(kept) > _NAME_LENGTH // 2 else text
 
 
+class _TooManyError(Exception):
+    """There is no room for all these hooks."""
+
+
 class _Group(Struct, frozen=True):
     row: EventRow
     path: Path
@@ -159,8 +163,10 @@ _OF_A_PLUGIN = re.compile(r"\$\{CLAUDE_PLUGIN_(ROOT|DATA)\}")
 class _Loader:
     """Reads one layer."""
 
-    def __init__(self, source: SettingsSource, *, strict: bool, groups_before: int) -> None:
+    def __init__(self, source: SettingsSource, *, strict: bool, groups_before: int, room: int) -> None:
         self.source = source
+        self.room = room
+        """How many more entries there may be."""
         self.strict = strict
         self.groups = groups_before
         self.issues: list[Issue] = []
@@ -174,13 +180,12 @@ class _Loader:
             self.report(("hooks",), f"must be an object of events, not {type_name(by_event)}", by_event, fatal=True)
             return []
         events = cast(Mapping[str, Any], by_event)
-        every = chain.from_iterable(self.event(str(key), value) for key, value in events.items())
-        found = list(islice(every, MOST_HOOKS + 1))
-        if len(found) > MOST_HOOKS:
-            self.report(
-                ("hooks",), f"more than {MOST_HOOKS:,} hooks, the most that one file may have", None, fatal=True
-            )
-        return found[:MOST_HOOKS]
+        try:
+            return list(chain.from_iterable(self.event(str(key), value) for key, value in events.items()))
+        except _TooManyError:
+            told = f"there are more than {MAX_HOOKS:,} hooks, in all settings together: remove some"
+            self.report(("hooks",), told, None, fatal=True)
+            return []
 
     # ------------------------------------------------------------------------------------------------------- findings
 
@@ -222,8 +227,10 @@ class _Loader:
         try:
             group, entries = self.read_group(row, raw, path)
         except BrokenError as broken:
+            self.count(1)
             self.report(broken.path, broken.message, raw)
             return
+        self.count(len(entries) or 1)
         for entry, place in entries:
             try:
                 hook = self.hook(group, entry, place)
@@ -232,6 +239,12 @@ class _Loader:
                 continue
             if self.is_new(hook, place):
                 yield hook
+
+    def count(self, entries: int) -> None:
+        self.room -= entries
+        if self.room < 0:
+            self.room = 0
+            raise _TooManyError
 
     def read_group(self, row: EventRow, raw: Any, path: Path) -> tuple[_Group, list[tuple[Any, Path]]]:
         """A group and its entries. `{matcher, command, …}`, a string or a function is a group of one."""

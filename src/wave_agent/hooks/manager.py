@@ -44,6 +44,7 @@ from wave_agent.hooks.verdicts import (
 from wave_agent.inside import Door, no_door
 from wave_agent.moments import Clock, stamp, utc_now
 from wave_agent.private import make_private, open_private
+from wave_agent.readable import readable, readable_text
 from wave_agent.rules import Places
 from wave_agent.text import TEXT_LIMIT, clip
 
@@ -136,7 +137,7 @@ class HookManager:
         kept = without_credentials(environment)
         for not_for_all in ("HOOK_EVENT", "HOOK_TOOL_NAME", FILE_VARIABLE, "CLAUDE_PLUGIN_ROOT", "CLAUDE_PLUGIN_DATA"):
             kept.pop(not_for_all, None)
-        self._environment = {
+        wanted = {
             **kept,
             **(settings_env or {}),
             "WAVE_PROJECT_DIR": session.project_dir,
@@ -144,6 +145,7 @@ class HookManager:
             "WAVE_SESSION_ID": session.session_id,
             "CLAUDE_SESSION_ID": session.session_id,
         }
+        self._environment = {readable_text(name): readable_text(value) for name, value in wanted.items()}
 
     async def run(
         self,
@@ -325,7 +327,7 @@ class HookManager:
     def _job(self, hook: HookDefinition, row: EventRow, stage: Stage) -> HookJob:
         environment = {**self._environment, "HOOK_EVENT": row.event.value}
         if row.has_tool:
-            environment["HOOK_TOOL_NAME"] = str(stage.payload.get("tool_name", ""))
+            environment["HOOK_TOOL_NAME"] = readable_text(str(stage.payload.get("tool_name", "")))
         if hook.plugin_root:
             environment["CLAUDE_PLUGIN_ROOT"] = hook.plugin_root
         if hook.plugin_data:
@@ -464,7 +466,7 @@ def _reason(verdict: Verdict) -> str:
 
 
 def _is_cut(payload: Mapping[str, Any], path: tuple[str, ...]) -> bool:
-    return len(_argument(payload, path).encode(errors="replace")) > ARGUMENT_LIMIT - 4  # a character may be cut whole
+    return len(_argument(payload, path).encode()) > ARGUMENT_LIMIT - 4  # a character may be cut whole
 
 
 def _argument(payload: Mapping[str, Any], path: tuple[str, ...]) -> str:
@@ -472,8 +474,9 @@ def _argument(payload: Mapping[str, Any], path: tuple[str, ...]) -> str:
     value: Any = payload
     for step in path:
         value = cast(Mapping[str, Any], value).get(step, "") if isinstance(value, Mapping) else ""
+    value = readable_text(value.replace("\0", "")) if isinstance(value, str) else readable(value)
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    return text.replace("\0", "").encode(errors="replace")[:ARGUMENT_LIMIT].decode(errors="ignore")
+    return text.encode()[:ARGUMENT_LIMIT].decode(errors="ignore")
 
 
 def _digest(payload: Mapping[str, Any]) -> str:

@@ -6,7 +6,8 @@ from enum import StrEnum
 
 from msgspec import Struct
 
-from wave_agent.text import compile_strictly
+from wave_agent.expressions import compile_strictly, matching_glob, why_slow
+from wave_agent.text import NAME_LIMIT
 
 KNOWN_TOOLS = (
     *("Bash", "BashOutput", "KillShell", "Read", "Write", "Edit", "MultiEdit", "NotebookEdit", "Glob", "Grep"),
@@ -47,7 +48,8 @@ class Matcher(Struct, frozen=True):
     alternatives: tuple[Alternative, ...]
 
     def matches(self, target: str) -> bool:
-        return any(alternative.test(target) for alternative in self.alternatives)
+        """What is longer than any name is not compared: the hooks run, for nobody knows that they should not."""
+        return len(target) > NAME_LIMIT or any(alternative.test(target) for alternative in self.alternatives)
 
     def explain(self) -> str:
         """How the matcher was read: `name "Bash" or glob "mcp__*"`."""
@@ -103,7 +105,8 @@ def _alternative(text: str) -> Alternative:
     if not _EXPRESSION.isdisjoint(text):
         return Alternative(text, Form.EXPRESSION, _expression(text))
     if _GLOB.fullmatch(text):
-        pattern = re.compile(re.escape(text).replace(r"\*", ".*").replace(r"\?", "."), re.IGNORECASE | re.DOTALL)
+        pieces = [re.escape(piece).replace(r"\?", ".") for piece in text.split("*")]
+        pattern = re.compile(matching_glob(pieces), re.IGNORECASE | re.DOTALL)
         return Alternative(text, Form.GLOB, lambda target: pattern.fullmatch(target) is not None)
     raise MatcherError(f'"{text}" is neither a tool name, a pattern with * or ?, nor a regular expression')
 
@@ -117,6 +120,8 @@ def _expression(text: str) -> Callable[[str], bool]:
         pattern = compile_strictly(text)
     except ValueError as error:
         raise MatcherError(f'"{text}" is not a valid regular expression: {error}') from None
+    if slow := why_slow(text):
+        raise MatcherError(f'"{text}" is not a usable regular expression: {slow}')
     if not _TOOL_EXPRESSION.fullmatch(_GROUP_OPENING.sub("", text)):
         raise MatcherError(f'"{text}" can match no tool: only the name is compared; for the input use "if"')
     return lambda target: pattern.search(target) is not None

@@ -7,13 +7,11 @@
 So no rewritten input runs unseen by a guard, in at most two rounds.
 """
 
-import json
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import groupby
 from time import monotonic
 from typing import Any, Protocol
 
-import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -22,6 +20,7 @@ from wave_agent.hooks.events import Decision, EventRow
 from wave_agent.hooks.semantics import NOT_CONVERGING, changed, changes, failure_blocks, merge, rewrite
 from wave_agent.hooks.semantics import same_json as _same
 from wave_agent.hooks.verdicts import Block, Outcome, Reading, Role, Verdict
+from wave_agent.readable import encode_readable
 from wave_agent.waiting import together_or_none
 
 ToolInput = dict[str, Any]
@@ -63,7 +62,7 @@ class Stage:
     @property
     def stdin(self) -> bytes:
         if self._stdin is None:
-            self._stdin = _encode(self.payload)
+            self._stdin = encode_readable(self.payload)
         return self._stdin
 
     @property
@@ -91,13 +90,6 @@ class Stage:
             success = response.get("success", True)
             stage = stage.showing(tool_response={"success": success, "content": verdict.replacement})
         return stage
-
-
-def _encode(payload: Mapping[str, Any]) -> bytes:
-    try:
-        return msgspec.json.encode(payload)
-    except (UnicodeEncodeError, OverflowError):  # a lone surrogate, kept as an escape; an integer beyond 64 bits
-        return json.dumps(payload, separators=(",", ":")).encode()
 
 
 class Executor(Protocol):

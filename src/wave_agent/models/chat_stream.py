@@ -8,6 +8,8 @@ from typing import Any, Literal, cast
 import msgspec
 
 from wave_agent.models.base import CutShort, Delta, Reasoning, Text, ToolCall, Usage
+from wave_agent.models.limits import AnswerLimits, Meter
+from wave_agent.readable import readable_text
 
 _ENDS: Mapping[str, Literal["length", "content_filter"]] = {
     "length": "length",
@@ -24,6 +26,7 @@ _ENDS: Mapping[str, Literal["length", "content_filter"]] = {
 """Reasons for the end of an answer, in lower case, that mean that some of it is missing. Any other is its own end."""
 _BROKEN = frozenset({"error", "abort", "network_error", "insufficient_system_resource"})
 """Reasons that mean that the server failed while it answered."""
+_UNREADABLE_KEPT = 4096
 _REASONING = ("reasoning_content", "reasoning")
 
 
@@ -35,7 +38,9 @@ class AnswerReader:
     broken arguments stay what they are.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, limits: AnswerLimits | None = None) -> None:
+        """Reading on raises `ModelError` once the answer is larger than `limits` allow."""
+        self._meter = Meter(limits or AnswerLimits())
         self.finished = False
         """The model said why it stopped: nothing more will come."""
         self._cut: CutShort | None = None
@@ -76,17 +81,17 @@ class AnswerReader:
         if len(chunk.choices) != 1 or not (text := chunk.choices[0].delta.content):
             return None
         self.pieces += 1
+        self._meter.text(text)
         return text
 
     def read(self, piece: str | bytes) -> list[Delta]:
         """What can be shown of this chunk, or of this whole body."""
-        try:
-            value = msgspec.json.decode(piece)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            value = None
+        value = _decoded(piece)
         if not isinstance(value, dict) or value.keys().isdisjoint(("choices", "usage", "error")):  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
-            text = piece if isinstance(piece, str) else piece.decode("utf-8", "replace")
-            self.unreadable = self.unreadable or text
+            begins = piece[:_UNREADABLE_KEPT]
+            self.unreadable = self.unreadable or (
+                begins if isinstance(begins, str) else begins.decode(errors="replace")
+            )
             return []
         chunk = cast(dict[str, Any], value)
         self.error = self.error or chunk.get("error")
@@ -111,9 +116,9 @@ class AnswerReader:
         self._end_with(_text(choice.get("finish_reason")))
         field = next((field for field in _REASONING if _text(message.get(field))), None)
         if field is not None:
-            yield Reasoning(message[field], field)
-        yield from _content(message.get("content"))
-        yield from _content(message.get("refusal"))
+            yield self._counted(Reasoning(readable_text(message[field]), field))
+        for delta in (*_content(message.get("content")), *_content(message.get("refusal"))):
+            yield self._counted(delta)
         for fragment in _objects(message.get("tool_calls")):
             self._fragment(fragment)
 
@@ -129,16 +134,21 @@ class AnswerReader:
         index, identity, name = (fragment.get("index"), _text(fragment.get("id")), _text(function.get("name")))
         call = self._call_of(index, identity, name)
         if call is None:
+            self._meter.call()
             call = _Call(index)
             self._calls.append(call)
         call.id = call.id or identity
         if name != call.name:  # some servers repeat the name, some send it in parts
             call.name += name
         arguments = function.get("arguments")
-        if isinstance(arguments, str):
-            call.arguments.append(arguments)
-        elif arguments is not None:
-            call.arguments.append(json.dumps(arguments, ensure_ascii=False))
+        written = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
+        self._meter.arguments(identity, name, written)
+        if arguments is not None:
+            call.arguments.append(written)
+
+    def _counted(self, delta: Text | Reasoning) -> Delta:
+        self._meter.text(delta.text)
+        return delta
 
     def _call_of(self, index: object, identity: str, name: str) -> "_Call | None":
         """The call that a fragment goes on with; None if it begins one.
@@ -197,16 +207,29 @@ class _Call:
         self.arguments: list[str] = []
 
 
-def _content(content: object) -> Iterable[Delta]:
+def _decoded(piece: str | bytes) -> object:
+    """None for what is no JSON. Half a surrogate pair, which servers send when they cut a text between tokens, is."""
+    try:
+        return msgspec.json.decode(piece)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        pass
+    text = piece if isinstance(piece, str) else piece.decode(errors="replace")
+    try:
+        return json.loads(text) if "\\ud" in text.lower() else None
+    except (ValueError, RecursionError):
+        return None
+
+
+def _content(content: object) -> Iterable[Text | Reasoning]:
     """Content is text; with some servers, parts with a type."""
     if isinstance(content, str) and content:
-        yield Text(content)
+        yield Text(readable_text(content))
     for part in _objects(content):
         if text := _text(part.get("text")):
-            yield Text(text)
+            yield Text(readable_text(text))
         elif thinking := part.get("thinking"):
             parts = [thinking] if isinstance(thinking, str) else [_text(one.get("text")) for one in _objects(thinking)]
-            yield Reasoning("".join(parts))
+            yield Reasoning(readable_text("".join(parts)))
 
 
 def _usage(value: object) -> Usage | None:

@@ -16,6 +16,10 @@ _FULL = 1 << 20
 _KEPT_SECONDS = 60
 """Unused for longer, a connection may be dead without a word: routers forget it, and a request on it would hang."""
 _KEPT = 8
+_INTERIM = 20
+"""Answers of the kind `100 Continue` before the one that counts."""
+_HEAD_TOO_LARGE = 431
+"""How h11 hints at a status line and headers beyond its limit of 16 KiB."""
 
 Headers = list[tuple[str, str]]
 
@@ -148,9 +152,15 @@ class Connection(asyncio.Protocol):
         return not waiting.poll(0)
 
     async def _head(self, seconds: float | None) -> None:
-        event = await self._event(seconds)
-        while isinstance(event, h11.InformationalResponse):
-            event = await self._event(seconds)
+        """`seconds` are for all of it: one that comes byte by byte is as good as none."""
+        async with asyncio.timeout(seconds):
+            event = await self._event(None)
+            for _ in range(_INTERIM):
+                if not isinstance(event, h11.InformationalResponse):
+                    break
+                event = await self._event(None)
+        if isinstance(event, h11.InformationalResponse):
+            raise BrokenConnectionError(f"more than {_INTERIM} interim answers")
         if not isinstance(event, h11.Response):
             raise BrokenConnectionError("the connection was closed before an answer came")
         self.status = event.status_code
@@ -181,7 +191,8 @@ class Connection(asyncio.Protocol):
             while (event := self._http.next_event()) is h11.NEED_DATA:
                 self._http.receive_data(await self._data(seconds))
         except h11.RemoteProtocolError as error:
-            raise BrokenConnectionError(str(error)) from None
+            too_large = error.error_status_hint == _HEAD_TOO_LARGE
+            raise BrokenConnectionError("the head of its answer has no end" if too_large else str(error)) from None
         return event
 
     async def _data(self, seconds: float | None) -> bytes:

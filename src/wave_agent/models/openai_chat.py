@@ -12,6 +12,7 @@ import msgspec
 from wave_agent.errors import ModelError
 from wave_agent.models.base import Delta, ModelRequest, Retry, Text
 from wave_agent.models.chat_stream import AnswerReader
+from wave_agent.models.limits import AnswerLimits
 from wave_agent.models.probe import Probe
 from wave_agent.models.refusals import (
     Refusal,
@@ -35,8 +36,8 @@ _GRACE = 5.0
 """Seconds for what may follow the end of an answer (its usage), or for the text of an error."""
 _DRAIN = 0.25
 """Seconds for the last bytes of a response: with them, the connection can be used again."""
-_MAX_BODY = 64 << 20
 _MAX_ERROR_BODY = 64 << 10
+_MAX_DRAIN = 64 << 10
 
 
 class Deadlines(msgspec.Struct, frozen=True):
@@ -93,12 +94,15 @@ class OpenAIChatModel:
         chance: Callable[[], float] | None = None,
         now: Callable[[], float] = time.time,
         needs_name: bool = False,
+        limits: Mapping[str, AnswerLimits] | None = None,
     ) -> None:
-        """`headers` are sent with each request. `sleep`, `chance` and `now` are for tests that do not wait.
+        """`headers` are sent with each request. `sleep`, `chance` and `now` are for tests that do not wait. By the
+        name of a model, `limits` has how large its answers may be.
 
         With `needs_name`, a request that names no model is refused before it is sent.
         """
         self._needs_name = needs_name
+        self._limits = limits or {}
         self._base_url = base_url
         self._endpoint = chat_endpoint(base_url)
         self._proxy = proxy_for(self._endpoint.place, environment)
@@ -161,7 +165,9 @@ class OpenAIChatModel:
         late = time.monotonic() + seconds >= ends
         reason = self._hide(failure.reason)
         if failure.again and not begun and failures < self._backoff.attempts and not late:
-            return Retry(reason, seconds)
+            asked = failure.wait or 0
+            more = f" (the server asked for {asked:,.0f} s)" if asked > seconds else ""
+            return Retry(reason + more, seconds)
         if begun:
             message = f"The answer broke off: {reason}. What was shown is all that came."
         else:
@@ -178,7 +184,8 @@ class OpenAIChatModel:
             async with transport.post(_body(request, dialect), patience, ends) as response:
                 if 200 <= response.status < 300:
                     self._dialect = dialect
-                    async with aclosing(self._answer(response)) as deltas:
+                    limits = self._limits.get(request.model, AnswerLimits())
+                    async with aclosing(self._answer(response, limits)) as deltas:
                         async for delta in deltas:
                             yield delta
                     return
@@ -188,12 +195,16 @@ class OpenAIChatModel:
                     raise self._refused(response, refusal, request.model)
                 dialect = simpler
 
-    async def _answer(self, response: "Response") -> AsyncGenerator[Delta]:
-        answer = AnswerReader()
+    async def _answer(self, response: "Response", limits: AnswerLimits) -> AsyncGenerator[Delta]:
+        if encoding := response.unasked_encoding:
+            raise Failure(f"{self._endpoint.shown} compressed its answer ({encoding}), unasked", again=False)
+        answer = AnswerReader(limits)
         first = await response.read(self._deadlines.idle)
         kind = response.headers.get("content-type", "").lower()
         if "json" in kind or first.lstrip()[:1] in (b"{", b"<"):
-            body = first + await response.body(self._deadlines.idle, _MAX_BODY)
+            body = first + await response.body(self._deadlines.idle, limits.body)
+            if len(body) > limits.body:
+                raise Failure(f"{self._endpoint.shown} sent more than {limits.body >> 20} MB in one piece", again=False)
             for delta in answer.read(body):
                 yield delta
             self._check(answer, whole=True)
@@ -203,12 +214,13 @@ class OpenAIChatModel:
                     yield delta
         for delta in answer.end():
             yield delta
-        await response.body(_DRAIN, _MAX_BODY, broken=True)
+        await response.body(_DRAIN, _MAX_DRAIN, broken=True)
 
     async def _events(self, response: "Response", data: bytes, answer: AnswerReader) -> AsyncGenerator[Delta]:
         """An answer that is streamed. Raises `Failure` if it ends before the model has finished."""
         reader = EventReader()
         done = False
+        seen, since = 0, time.monotonic()
         while not done:
             try:
                 events = reader.feed(data) if data else reader.finish()
@@ -222,6 +234,10 @@ class OpenAIChatModel:
                 raise self._error_in_stream(answer.error)
             if done or not data:
                 break
+            if reader.lines > seen:
+                seen, since = reader.lines, time.monotonic()
+            elif time.monotonic() - since > self._deadlines.idle:
+                raise Failure(f"the server has not ended a line for {self._deadlines.idle:g} s", again=True)
             try:
                 data = await response.read(_GRACE if answer.finished else self._deadlines.idle)
             except Failure:

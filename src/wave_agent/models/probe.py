@@ -5,11 +5,13 @@ import ipaddress
 import json
 import socket
 from collections.abc import Mapping
+from time import monotonic
 from typing import Any
 from urllib.parse import urlsplit
 
 from wave_agent.credentials import without_userinfo
 from wave_agent.models.routes import basic_authorization
+from wave_agent.threads import Delivery, Mailbox, start_in_thread
 
 MAX_ANSWER = 4 << 20
 LOCAL_SERVERS = {11434: "Ollama", 8000: "vLLM", 8080: "llama.cpp", 1234: "LM Studio"}
@@ -25,19 +27,43 @@ class Probe:
         """The status and the JSON that came. Raises `OSError` or `ValueError` when nothing usable did."""
         if not url.endswith("/models") and not is_near(urlsplit(url).hostname or ""):
             raise OSError("not asked of a public server")
-        return await asyncio.to_thread(self._ask, method, url, body, seconds)
+        # A server that answers a byte at a time keeps its thread busy: the end of the program must not wait for that.
+        answer = Delivery[tuple[int, Any] | Exception](asyncio.get_running_loop(), Mailbox())
+
+        def ask() -> None:
+            try:
+                answer.send(self._ask(method, url, body, seconds))
+            except Exception as error:
+                answer.send(error)
+
+        start_in_thread(ask)
+        found = await answer.wait()
+        if isinstance(found, Exception):
+            raise found
+        return found
 
     def _ask(self, method: str, url: str, body: Mapping[str, Any] | None, seconds: float) -> tuple[int, Any]:
-        from urllib.request import Request, urlopen  # lazy: half a megabyte of modules for one question
+        from urllib.request import HTTPRedirectHandler, Request, build_opener  # lazy: half a megabyte for one question
+
+        class Stay(HTTPRedirectHandler):
+            """Only the server that is configured is asked: where it points to is not."""
+
+            def redirect_request(self, *_: object) -> None:
+                return None
 
         headers = {"Content-Type": "application/json", "User-Agent": "wave-agent"}
         data = None if body is None else json.dumps(body).encode()
         request = Request(without_userinfo(url), data=data, headers=headers, method=method)
         if authorization := f"Bearer {self._key}" if self._key else basic_authorization(urlsplit(url)):
-            # Whereto ever the server sends us: the key is for this one.
             request.add_unredirected_header("Authorization", authorization)
-        with urlopen(request, timeout=seconds) as answer:
-            return answer.status, json.loads(answer.read(MAX_ANSWER))
+        ends = monotonic() + seconds
+        content = bytearray()
+        with build_opener(Stay).open(request, timeout=seconds) as answer:
+            while len(content) < MAX_ANSWER and (part := answer.read1(64 << 10)):
+                content += part
+                if monotonic() > ends:
+                    raise TimeoutError("the answer did not end in time")
+            return answer.status, json.loads(content)
 
 
 def is_near(host: str) -> bool:

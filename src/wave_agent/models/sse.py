@@ -3,7 +3,7 @@
 import re
 
 _LINE_END = re.compile(rb"\r\n|\n|\r")
-MAX_EVENT = 64 << 20
+MAX_EVENT = 16 << 20
 """Bytes of one event. Nothing honest comes near it; without it, a server could fill the memory."""
 
 
@@ -16,6 +16,8 @@ class EventReader:
         self._data: list[bytes] = []
         self._size = 0
         self._first = True
+        self.lines = 0
+        """How many have come, comments and blank ones included: the server is at work."""
         self._after_return = False
         """A line feed that comes next belongs to the carriage return before it."""
 
@@ -33,6 +35,7 @@ class EventReader:
         # Splitting at a string is quicker by far, and hardly a server sends carriage returns.
         *lines, rest = _LINE_END.split(begun) if b"\r" in begun else begun.split(b"\n")
         self._begun = bytearray(rest)
+        self.lines += len(lines)
         return [event for line in lines if (event := self._line(line)) is not None]
 
     def finish(self) -> list[str]:
@@ -47,7 +50,7 @@ class EventReader:
             name, _, value = line.partition(b":")
             if name == b"data":
                 self._data.append(value.removeprefix(b" "))
-                self._size += len(value)
+                self._size += len(line)  # with its name: a flood of empty ones takes room too
             return None
         if not self._data:
             return None

@@ -34,17 +34,24 @@ class Response:
             raise _broken(f"the connection broke ({error})", self._pool) from None
 
     async def body(self, seconds: float, limit: int, *, broken: bool = False) -> bytes:
-        """The rest of it, up to `limit` bytes; with `broken`, as much as comes before a failure."""
-        parts: list[bytes] = []
-        size = 0
+        """The rest of it, up to `limit` bytes; with `broken`, what comes within `seconds` and before a failure."""
+        found = bytearray()
+        ends = time.monotonic() + seconds
         try:
-            while size < limit and (part := await self.read(seconds)):
-                parts.append(part)
-                size += len(part)
+            while len(found) < limit and (part := await self.read(_within(seconds, ends) if broken else seconds)):
+                found += part
+                if broken and time.monotonic() > ends:
+                    break
         except Failure:
             if not broken:
                 raise
-        return b"".join(parts)[:limit]
+        return bytes(found[:limit])
+
+    @property
+    def unasked_encoding(self) -> str:
+        """How the server has compressed the body, though it was asked not to. What it would grow to, nobody knows."""
+        encoding = self.headers.get("content-encoding", "").strip().lower()
+        return "" if encoding == "identity" else encoding[:40]
 
 
 class Transport:

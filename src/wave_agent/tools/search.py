@@ -305,8 +305,8 @@ def _batches(paths: list[str]) -> list[list[str]]:
 
 
 def _end_with(agent: int) -> None:
-    """Ends this process when the agent that started it is gone: nobody reads the answer, and a search can take for ever. The
-    clock of a process runs while it works, and rings also during a match."""
+    """Ends this process when the agent that started it is gone: nobody reads the answer, and a search can take for
+    ever. The clock of a process runs while it works, and rings also during a match."""
 
     def look(_number: int, _frame: object) -> None:
         if os.getppid() != agent:

@@ -119,6 +119,15 @@ async def test_a_slash_completes_commands_tab_takes_one_and_enter_sends_it(proje
         assert listed(on) == []
 
 
+async def test_enter_right_behind_the_last_letters_sends_what_was_typed(project: Path):
+    async with stage(project) as on:
+        await on.type("/co")
+        assert "/compact" in listed(on)
+        on.box.input.insert("s")  # typed so fast that the list has not heard of it
+        on.box.key_send()
+        await on.sees("tokens in")
+
+
 async def test_an_at_sign_completes_files_that_git_does_not_ignore(project: Path):
     (project / "src").mkdir()
     (project / "src" / "parser.py").touch()

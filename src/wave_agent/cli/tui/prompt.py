@@ -99,6 +99,8 @@ class PromptBox(Vertical):
         self._files = files
         self._commands = commands
         self._found: Found | None = None
+        self._found_for = ""
+        """What stood before the cursor when the list was made."""
         self._settling = False
         """A text was put into the prompt: no list pops up for it."""
 
@@ -151,6 +153,8 @@ class PromptBox(Vertical):
 
     def key_send(self) -> bool:
         field = self.input
+        if self.list_open and self._found_for != field.before_cursor():
+            self._complete()  # Enter came before the list had heard of the last letters
         if self.list_open and self._found is not None and (chosen := self._chosen()) is not None:
             if not self._found.submits:
                 return self._take(chosen)
@@ -241,7 +245,8 @@ class PromptBox(Vertical):
         self._complete()
 
     def _complete(self) -> None:
-        self._found = complete(self.input.before_cursor(), self._commands(), self._files)
+        self._found_for = self.input.before_cursor()
+        self._found = complete(self._found_for, self._commands(), self._files)
         options = self.query_one(Completions)
         options.display = self._found is not None
         if self._found is not None:
