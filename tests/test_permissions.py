@@ -3,6 +3,7 @@
 from itertools import chain, combinations, product
 
 import pytest
+from msgspec.structs import replace
 
 from wave_agent.hooks.events import Decision, HookEvent
 from wave_agent.hooks.semantics import merge
@@ -278,3 +279,16 @@ def test_an_allow_that_was_for_another_input_counts_for_nothing() -> None:
     outcome = merge(HookEvent.PRE_TOOL_USE, [reading])
     assert outcome.decision is Decision.NONE
     assert decide(call_of(Kind.ACTS), PermissionMode.DEFAULT, Rules(), outcome, PLACES).answer is Answer.ASK
+
+
+def test_another_name_of_a_file_dodges_no_rule() -> None:
+    rules = Rules(deny=(parse_rule("Read(.env)"),))
+    linked = replace(call_of(Kind.READS), other_inputs=({"file_path": "/srv/project/.env"},))
+    assert decide(linked, PermissionMode.BYPASS, rules, hooks_that_say(), PLACES).by == "rule Read(.env)"
+
+
+def test_where_other_names_could_not_be_compared_a_person_is_asked() -> None:
+    unsure = replace(call_of(Kind.READS), unsure="/srv/project/a")
+    asked = decide(unsure, PermissionMode.BYPASS, Rules(), hooks_that_say("allow"), PLACES)
+    assert (asked.answer, asked.by, asked.needs_person) == (Answer.ASK, "hard links", True)
+    assert "/srv/project/a has other names" in asked.for_user

@@ -296,3 +296,10 @@ def test_duplicate_keys_can_be_kept_for_a_reader_who_knows_which_value_is_safe()
         parse_object('{"x": 1, "x": ' + '{"a": ' * 70 + "1" + "}" * 71, twice=True)
     with pytest.raises(StrictJSONError, match="stands twice"):
         parse_object('{"a": 1, "a": 2}')
+
+
+def test_a_document_of_very_many_values_is_refused_and_its_size_costs_no_more_than_its_length() -> None:
+    with pytest.raises(StrictJSONError, match="more than 50,000 values") as raised:
+        parse_document("[\n" + ",\n".join("1" for _ in range(60_000)) + "]")
+    assert raised.value.line == 50_001
+    assert len(parse_document("[" + ",\n".join("1" for _ in range(40_000)) + "]").value) == 40_000

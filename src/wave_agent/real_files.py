@@ -61,6 +61,7 @@ def resolve(path: str) -> str:
     if "\0" in path:
         raise OSError(errno.EINVAL, "a path cannot hold a NUL character", path.replace("\0", "\\0"))
     try:
+        os.fsencode(path)  # whatever part of it the system gets to see
         real = os.path.realpath(path)
     except UnicodeError:
         shown = path.encode(errors="backslashreplace").decode()

@@ -1,17 +1,23 @@
 """Searches agree: with and without rg, and with git about what is ignored."""
 
+import json
 import os
 import shutil
+import signal
 import subprocess
+import sys
 import tempfile
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+import wave_agent
 from tests.tools.trees import RG, needs_rg, write
+from tests.waiting import until
 from wave_agent.real_files import look
 from wave_agent.tools.globs import Glob
 from wave_agent.tools.matches import compile_pattern
@@ -151,3 +157,46 @@ def test_an_escaped_pattern_matches_itself_alone(path: str) -> None:
 
 def test_posix_classes_are_translated() -> None:
     assert compile_pattern("^[[:upper:]_]+$", ignore_case=False, multiline=False).search("A_B")
+
+
+KILLED = """
+import os, subprocess, sys
+*argv, request = sys.argv[1:]
+print(subprocess.Popen([sys.executable, *argv, request.replace("AGENT", str(os.getpid()))]).pid, flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="needs /proc")
+async def test_a_search_ends_with_the_agent_that_started_it(tmp_path: Path) -> None:
+    (tmp_path / "x").write_text("a" * 60 + "b")
+    fields = {"kind": "grep", "path": str(tmp_path), "project": str(tmp_path), "cwd": str(tmp_path), "glob": ""}
+    options = {"output_mode": "content", "ignore_case": False, "numbers": True, "after": 0, "before": 0, "rg": None}
+    limits = {"head_limit": 0, "characters": 30_000, "size": 120_000, "multiline": False}
+    endless = json.dumps({**fields, **options, **limits, **seen(str(tmp_path)), "pattern": "(a+)+$", "agent": 0})
+    endless = endless.replace('"agent": 0', '"agent": AGENT')
+    packages = str(Path(wave_agent.__file__).parents[1])
+    boot = "import sys; sys.path.append(sys.argv[1]); from wave_agent.tools.search import main; main()"
+    command = [sys.executable, "-c", KILLED, "-I", "-S", "-c", boot, packages, endless]
+    searching = started_and_orphaned(command)
+    try:
+        await until(lambda: not is_running(searching), 30)
+    finally:
+        with suppress(ProcessLookupError):
+            os.kill(searching, signal.SIGKILL)
+
+
+def started_and_orphaned(command: list[str]) -> int:
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as agent:
+        assert agent.stdout is not None
+        searching = int(agent.stdout.readline())
+        agent.kill()
+    return searching
+
+
+def is_running(pid: int) -> bool:
+    """One that has ended and is not collected yet does not run."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False

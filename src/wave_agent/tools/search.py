@@ -304,12 +304,12 @@ def _batches(paths: list[str]) -> list[list[str]]:
     return batches
 
 
-def _end_with(parent: int) -> None:
-    """Ends this process when whoever started it is gone: nobody reads the answer, and a search can take for ever. The
-    clock of a process runs while it works, and rings also during a match."""
+def _end_with(agent: int) -> None:
+    """Ends this process when the agent that started it is gone: nobody reads the answer, and a search can take for
+    ever. The clock of a process runs while it works, and rings also during a match."""
 
     def look(_number: int, _frame: object) -> None:
-        if os.getppid() != parent:
+        if os.getppid() != agent:
             os._exit(1)
 
     signal.signal(signal.SIGVTALRM, look)
@@ -318,5 +318,6 @@ def _end_with(parent: int) -> None:
 
 def main() -> None:
     """The request is the last argument, the answer goes to stdout, both JSON."""
-    _end_with(os.getppid())
-    json.dump(search(json.loads(sys.argv[-1]), alarm=Alarm()), sys.stdout)
+    request = json.loads(sys.argv[-1])
+    _end_with(request["agent"])
+    json.dump(search(request, alarm=Alarm()), sys.stdout)

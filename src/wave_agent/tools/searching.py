@@ -54,6 +54,7 @@ async def run_search(
         "real": seen.real,
         "identity": seen.file,
         "unread": context.unread,
+        "agent": os.getpid(),
         "project": str(context.project_dir),
         "cwd": str(context.cwd),
         "rg": rg,
