@@ -67,8 +67,8 @@ def test_only_these_are(project: Path, name: str):
     assert paths(project).find(str(project / name)) is None
 
 
-def with_hooks(project: Path, *commands: str, **entry: Any) -> ProtectedPaths:
-    hooks = [{"command": command, **entry} for command in commands]
+def with_hooks(project: Path, *commands: str) -> ProtectedPaths:
+    hooks = [{"command": command} for command in commands]
     settings = parse_settings(json.dumps({"hooks": {"Stop": [{"hooks": hooks}]}}), Layer.PROJECT, "s")
     return protected_paths(
         str(project), project.parent / "state", load_hooks([settings]).hooks, project.parent / "user"
@@ -99,7 +99,10 @@ def test_a_directory_that_a_hook_is_run_from_is_protected(project: Path, command
 
 
 def test_so_is_that_of_a_python_function(project: Path):
-    assert with_hooks(project, "guards/one.py:check", type="python").find(str(project / "guards" / "two.py"))
+    hook = {"type": "python", "target": "guards/one.py:check"}
+    settings = parse_settings(json.dumps({"hooks": {"Stop": [{"hooks": [hook]}]}}), Layer.PROJECT, "s")
+    found = protected_paths(str(project), project / "state", load_hooks([settings]).hooks, project / "user")
+    assert found.find(str(project / "guards" / "two.py")) is not None
 
 
 def test_directories_of_the_project_on_path_are_protected_where_there_are_hooks(
