@@ -148,6 +148,8 @@ def test_a_line_of_128_kb_is_given_up_after_a_bounded_number_of_words() -> None:
 
 
 UNSURE = [
+    "for ((i=0) x; do :; done",
+    "case x in a|) b;; esac",
     "a[1 + 2]=x",
     "for",
     "for x in a | b; do :; done",
@@ -206,6 +208,7 @@ SURE = {
     "[[ a < b && ( c =~ ^(d|e)$ ) && $(f) ]] && g <(h)": [("f",), ("h",), ("g", None)],
     "x=(1 # one\n $(a)) y=b c": [("a",), ("c",)],
     "declare -a x=(1)": [],
+    "x=(#one\n1); a": [("a",)],
     "f() { a; }; function g { b; }; function h() { c; }": [("a",), ("b",), ("c",)],
     "if a; then b; elif c; then d; else e; fi > f": [("a",), ("b",), ("c",), ("d",), ("e",), (">", "f")],
     "while a; do b; done; until c; do d; done": [("a",), ("b",), ("c",), ("d",)],
@@ -352,10 +355,20 @@ def test_what_a_line_puts_together_itself_may_be_any_command(line: str) -> None:
         "~/bin/git push",
         "$(pwd)/git push",
         "rm $(find . -name git) && git push",
+        "$(printf '%%'); git push",
+        "coproc a $(b $(c $(d $(e $(f))))); git push",
     ],
 )
 def test_more_ways_to_hand_text_to_a_shell(line: str) -> None:
     assert restricts("git push:*", line)
+
+
+@pytest.mark.parametrize(
+    "line", ["coproc sh; rm {a,b}c", "coproc " + "env " * 40 + "rm ac", "coproc rm ac", "time { eval 'rm ac'; }"]
+)
+def test_what_a_line_that_is_not_understood_writes_to_is_searched_for(line: str) -> None:
+    assert not read_line(line).understood
+    assert "/p/ac" in [write.pattern for write in read_writes(line, {}, "/p")] or " env env" in line
 
 
 def test_what_is_made_may_be_an_option_too() -> None:

@@ -208,13 +208,7 @@ class _Reader:
         return Word(text, glob=text if re.search(r"[*?\[]", text) else None)
 
     def doubtful(self) -> list[str]:
-        found: dict[str, None] = {}
-        length = 0
-        for text in self._texts:
-            length += len(text)
-            if not found or length <= _LONGEST_ALTOGETHER:
-                found |= dict.fromkeys(forms(text))
-        return list(found)
+        return list(dict.fromkeys(form for text in self._texts for form in forms(text)))
 
     def line(self, text: str, reading: Reading) -> None:
         """Twice, if on the way something was learned about values that were used before."""

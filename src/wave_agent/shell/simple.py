@@ -6,7 +6,6 @@ not ask: to find too many commands is no mistake here.
 """
 
 import re
-from collections.abc import Iterator
 
 from wave_agent.shell.printing import decode
 from wave_agent.shell.values import Word
@@ -553,20 +552,16 @@ class _Scanner:
 
     def _arithmetic(self) -> None:
         """Up to `))`. Substitutions run commands here too."""
-        for sign, depth in self._signs("(", ")"):
-            if sign == ")" and depth < 0:
-                if not self.text.startswith(")", self.at):
-                    raise _UnsureError
-                self.at += 1
-                return
+        self._through("(", ")")
+        if not self.text.startswith(")", self.at):
+            raise _UnsureError
+        self.at += 1
 
     def _parameter(self) -> None:
         """Up to `}`. What quotes mean in it depends on the operator and on what is around."""
-        for sign, depth in self._signs("{", "}"):
-            if sign == "}" and depth < 0:
-                return
+        self._through("{", "}")
 
-    def _signs(self, opening: str, closing: str) -> Iterator[tuple[str, int]]:
+    def _through(self, opening: str, closing: str) -> None:
         depth = 0
         while found := _EXPANDING.match(self.text, self.at):
             sign: str = found[0]
@@ -578,5 +573,6 @@ class _Scanner:
             if sign in ("'", '"') or sign.startswith("\\"):
                 self._doubt()
             depth += (sign == opening) - (sign == closing)
-            yield sign, depth
+            if depth < 0:
+                return
         raise _UnsureError
