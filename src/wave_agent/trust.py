@@ -372,13 +372,13 @@ class ProjectTrust:
         pinned = self._pinned.get(_place(hook))
         if pinned is None:
             return None
-        moved = self._moved(pinned)
+        changed = self._changed_files(pinned)
+        moved = {} if changed else self._moved(pinned)  # another script may well name other programs
         if moved:
             told = [
                 describe_move(name, now or "", [pinned.programs.found.get(name, "")]) for name, now in moved.items()
             ]
             return f"not run: {', '.join(told)}. Look at it, run wave hooks trust, and start a new session."
-        changed = self._changed_files(pinned)
         if not changed:
             return None
         for name, digest in changed.items():
@@ -399,7 +399,8 @@ class ProjectTrust:
         """A person has looked at these changes, and trusts the files as they were then, for this session."""
         for place, pinned in self._pinned.items():
             agreed = {name: digest for name, digest in changes.items() if name in pinned.files}
-            moved = {name: where for name in self._moved(pinned) for where in [changes.get(f"{_PROGRAM}{name}")]}
+            known = (*pinned.programs.found, *self._moved(pinned))
+            moved = {name: changes[key] for name in known if (key := f"{_PROGRAM}{name}") in changes}
             found = {name: where for name, where in {**pinned.programs.found, **moved}.items() if where is not None}
             programs = replace(pinned.programs, found=found, watched={})
             self._pinned[place] = replace(pinned, files={**pinned.files, **agreed}, programs=programs)
