@@ -131,6 +131,8 @@ def cloned(place: Place) -> None:
 
 PASSES = [
     (nothing, "git checkout -b x"),
+    (nothing, "git pull"),
+    (nothing, "git cherry-pick 26c6d4f2f611690a29939044e897fb1f5221c2fb"),
     (nothing, "git switch -c x && git commit --allow-empty -m y"),
     (nothing, "git checkout other"),
     (nothing, "git switch other && git switch -"),
@@ -228,7 +230,6 @@ ASKS = [
     (nothing, "git am x.mbox"),
     (nothing, "git filter-branch --tree-filter 'rm -rf .wave' HEAD"),
     (nothing, "git pull /tmp/elsewhere main"),
-    (nothing, "git pull"),
     (nothing, "git merge-file .wave/hooks/guard.sh a b"),
     (nothing, "git worktree remove --force ."),
     (nothing, "cd .wave/hooks && git checkout old"),

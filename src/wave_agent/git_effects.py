@@ -99,6 +99,8 @@ class _Judge:
         self._astray = astray
         """Variables may lead git to another repository."""
         self._repositories: dict[tuple[str, ...], Repository] = {}
+        self._ran = False
+        """Something that may have made commits or refs was before."""
         self._blurred = False
         """A command before has changed what a later one would find."""
 
@@ -122,11 +124,15 @@ class _Judge:
             if not exact or len(repository.files) > MOST:
                 raise GitUnknownError
             touched = self._judge(repository, name, [word.text for word in words])
+        except _NoSuchCommitError:
+            return None if not self._ran else self._any(directory, value_of(options, "-C", "--work-tree"))
         except GitUnknownError:
             if name in BLURS:
                 self._blurred = True
                 return None
             return self._any(directory, value_of(options, "-C", "--work-tree"))
+        finally:
+            self._ran = True
         return os.path.join(repository.top, touched) if touched is not None else None
 
     def _any(self, directory: str, elsewhere: object) -> str | None:
@@ -243,8 +249,12 @@ def _resolved(repository: Repository, name: str) -> str:
         return name
     found = repository.commit(_previous(name))
     if found is None:
-        raise GitUnknownError
+        raise _NoSuchCommitError
     return found
+
+
+class _NoSuchCommitError(GitUnknownError):
+    """Git would refuse, unless an earlier command of the line makes such a commit or ref."""
 
 
 def _changed(repository: Repository, files: Sequence[str], *, index: bool = True) -> str | None:

@@ -138,7 +138,8 @@ class Repository:
         if name.startswith("-"):
             return None
         asked = ("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
-        return self._ask(*asked, expected=(0, 1, 128)).decode().strip() or None
+        refusals = (0, 1, 128) if name.endswith("@{upstream}") else (0, 1)  # 128: the branch has none
+        return self._ask(*asked, expected=refusals).decode().strip() or None
 
     def parents(self, commit: str) -> list[str]:
         return self._ask("rev-list", "--parents", "-n", "1", commit).decode().split()[1:]

@@ -16,7 +16,6 @@ from functools import lru_cache
 from msgspec import Struct
 
 from wave_agent.hooks.definitions import HookDefinition
-from wave_agent.hooks.direct import BUILTINS
 from wave_agent.hooks.execution import Kind
 from wave_agent.named_files import hook_files
 
@@ -56,6 +55,8 @@ def programs_of(hook: HookDefinition, project: str, root: str, path: str, digest
     """`root` is the project or the repository around it, `path` where hooks find programs."""
     if hook.kind not in (Kind.COMMAND, Kind.PYTHON):
         return Programs()
+    from wave_agent.hooks.direct import BUILTINS  # lazy: most projects have no hooks
+
     look = _Look(project, root, path, digest)
     scripts = [file for file in hook_files(hook, project) if file.startswith(f"{root}/")]
     texts = {file: _COMMENT.sub("", _text(file)) for file in scripts}
