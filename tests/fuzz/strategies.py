@@ -263,39 +263,39 @@ LINKS = {
     "here": ".",
 }
 """In the project, by name."""
-_steps = st.sampled_from(
+_path_steps = st.sampled_from(
     [
         *("a.txt", ".env", "d", "b.txt", "new", "fifo", *LINKS, "..", ".", "", "~", "~x", "\0", "\ud800", "\udcff"),
         *("x" * 256, "\n", " ", "*", "é", "e\u0301", "\u202e", "-", "$HOME", "mem", "fd", "0", "self", "1", "root"),
     ]
 )
-_starts = st.sampled_from(
+_path_starts = st.sampled_from(
     [
         *("", "", "", "", "/", "//", "///", "~/", "~root/", "/proc/1/", "/proc/self/", "/proc/self/fd/", "/dev/"),
         *("/sys/", "/proc/self/root/", "/proc/thread-self/", "x/" * 2100),
     ]
 )
-tool_paths = st.builds(lambda start, steps: start + "/".join(steps), _starts, st.lists(_steps, max_size=5))
+tool_paths = st.builds(lambda start, steps: start + "/".join(steps), _path_starts, st.lists(_path_steps, max_size=5))
 _anything = st.none() | st.booleans() | st.integers() | st.floats() | st.lists(st.text(), max_size=2) | st.text()
-_values = tool_paths | _anything
-_texts_of_files = st.sampled_from(["", "one", "two\n", "\ud800", "\0", "x" * 5000]) | st.text(max_size=20)
+_any_values = tool_paths | _anything
+_file_texts = st.sampled_from(["", "one", "two\n", "\ud800", "\0", "x" * 5000]) | st.text(max_size=20)
 
 
-def _call(tool: str, **fields: st.SearchStrategy[Any]) -> st.SearchStrategy[tuple[str, dict[str, Any]]]:
+def _a_call_of(tool: str, **fields: st.SearchStrategy[Any]) -> st.SearchStrategy[tuple[str, dict[str, Any]]]:
     usual = st.fixed_dictionaries(fields)
-    odd = st.dictionaries(st.sampled_from([*fields, "x"]), _values, max_size=4)
+    odd = st.dictionaries(st.sampled_from([*fields, "x"]), _any_values, max_size=4)
     return st.tuples(st.just(tool), usual | usual | usual | odd)
 
 
 tool_calls = st.one_of(
-    _call("Read", file_path=tool_paths),
-    _call("Read", file_path=tool_paths, offset=_anything, limit=st.integers()),
-    _call("Write", file_path=tool_paths, content=_texts_of_files),
-    _call("Edit", file_path=tool_paths, old_string=_texts_of_files, new_string=_texts_of_files),
-    _call("Glob", pattern=_texts_of_files, path=tool_paths),
-    _call("Grep", pattern=_texts_of_files, path=tool_paths, glob=_texts_of_files),
-    _call("TodoWrite", todos=_values),
-    _call("BashOutput", bash_id=_values),
-    _call("KillShell", shell_id=_values),
+    _a_call_of("Read", file_path=tool_paths),
+    _a_call_of("Read", file_path=tool_paths, offset=_anything, limit=st.integers()),
+    _a_call_of("Write", file_path=tool_paths, content=_file_texts),
+    _a_call_of("Edit", file_path=tool_paths, old_string=_file_texts, new_string=_file_texts),
+    _a_call_of("Glob", pattern=_file_texts, path=tool_paths),
+    _a_call_of("Grep", pattern=_file_texts, path=tool_paths, glob=_file_texts),
+    _a_call_of("TodoWrite", todos=_any_values),
+    _a_call_of("BashOutput", bash_id=_any_values),
+    _a_call_of("KillShell", shell_id=_any_values),
 )
 """The name of a tool and its input, as a model may write it. What commands can hold is another matter."""
