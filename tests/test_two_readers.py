@@ -148,6 +148,7 @@ def test_a_line_of_128_kb_is_given_up_after_a_bounded_number_of_words() -> None:
 
 
 UNSURE = [
+    "((a",
     "for ((i=0) x; do :; done",
     "case x in a|) b;; esac",
     "a[1 + 2]=x",
