@@ -5,10 +5,13 @@ A grammar for Bash is written by hand, and parts some words elsewhere than Bash 
 among the spellings of `test_shell.py`. Two kinds of lines: signs in a row, and commands in constructs in constructs.
 """
 
+import os
 import shlex
 import shutil
+import signal
 import subprocess
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from random import Random
 
@@ -309,21 +312,28 @@ def nested(random: Random, seeds: list[str]) -> str:
 
 
 def run(line: str, work: Path, environment: dict[str, str]) -> bool:
-    """Whether Bash came to an end with it."""
+    """Whether Bash came to an end with it. Nothing of it is left: some lines call themselves for ever."""
     try:
-        subprocess.run(
+        process = subprocess.Popen(
             [BASH, "-c", line],
             cwd=work,
-            env=environment,
+            env={**environment, "FUNCNEST": "16"},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             start_new_session=True,
-            timeout=5,
-            check=False,
         )
-    except (subprocess.TimeoutExpired, ValueError):
+    except ValueError:
         return False
+    try:
+        process.wait(timeout=5)
+    except subprocess.TimeoutExpired:
+        return False
+    finally:
+        for deed in (signal.SIGSTOP, signal.SIGKILL):  # what is stopped starts no other
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, deed)
+        process.wait()
     return True
 
 
