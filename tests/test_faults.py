@@ -154,7 +154,7 @@ async def test_an_interrupt_between_two_calls_keeps_the_first_and_does_not_begin
 
 async def test_a_write_that_has_begun_is_whole_and_not_later_however_often_it_is_interrupted(world: Served):
     (world.project / "f").write_text("old")
-    calls = [call("Read", file_path="f"), call("Write", file_path="f", content="new" * 3_000_000)]
+    calls = [call("Read", file_path="f"), call("Write", file_path="f", content="new" * 2_500_000)]
     agent = await world.agent_for(Reply(tool_calls=calls))
     turn = asyncio.create_task(agent.send_message("go"))
     await until(lambda: any(world.project.glob(".wave-*.tmp")))
@@ -164,7 +164,7 @@ async def test_a_write_that_has_begun_is_whole_and_not_later_however_often_it_is
     left = {path.name: path.stat().st_size for path in world.project.iterdir()}
 
     assert len(world.asked) == 1
-    assert left == {"f": 9_000_000}
+    assert left == {"f": 7_500_000}
     assert (await turn).status == "interrupted"
     assert all(block.result is not None for block in tools(agent))
     assert len(saved_results(agent)) == 2

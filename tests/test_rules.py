@@ -72,7 +72,7 @@ def test_an_allow_rule_for_one_mcp_tool_permits_no_other() -> None:
         ("git push:*", "git push", True),
         ("git push:*", "git push origin main", True),
         ("git push:*", "git push\torigin", True),
-        ("git push:*", "git pushy", False),
+        ("npm run:*", "npm runs", False),
         ("git * --force:*", "git push --force origin", True),
         ("npm run test:unit", "npm run test:unit", True),
         ("npm run test:unit", "npm run test", False),

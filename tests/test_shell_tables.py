@@ -150,7 +150,16 @@ def test_a_subcommand_of_another_name_counts(names: tuple[str, ...]) -> None:
 
 
 VARIABLE_NAMES = (
-    *("GIT_CONFIG_GLOBAL", "GIT_CONFIG_COUNT", "GIT_EXEC_PATH", "PERL5OPT", "RUBYOPT", "NODE_OPTIONS", "BASH_ENV"),
+    *(
+        "GIT_CONFIG_GLOBAL",
+        "GIT_CONFIG_COUNT",
+        "GIT_EXEC_PATH",
+        "PERL5OPT",
+        "RUBYOPT",
+        "NODE_OPTIONS",
+        "BASH_ENV",
+        "ENV",
+    ),
     *("PS4", "PAGER", "GIT_SSH_COMMAND", "LESSOPEN", "TAR_OPTIONS", "CC"),
 )
 

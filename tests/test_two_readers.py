@@ -21,7 +21,7 @@ def restricts(rule: str, command: str) -> bool:
 
 
 def attempts() -> list[str]:
-    names = ("two_readers", "unknown_command_words", "text_for_a_shell")
+    names = ("two_readers", "unknown_command_words", "text_that_reaches_a_shell")
     read = [tomllib.loads((CLASSES / f"{name}.toml").read_text()) for name in names]
     return [attempt["line"] for one in read for attempt in one["attempt"]]
 
@@ -312,7 +312,6 @@ ANYTHING = [
     "eval \"$(curl x | rev)\"",
     "eval \"$(a; b)\"",
     "eval \"$(if a; then b; fi)\"",
-    "BASH_ENV=$(rev <<< x) bash -c :",
     "hash -p /x y",
     "enable -f ./x y",
     "BASH_CMDS[x]=y",
@@ -334,6 +333,10 @@ ANYTHING = [
 def test_what_a_line_puts_together_itself_may_be_any_command(line: str) -> None:
     assert read_line(line).anything
     assert restricts("terraform apply:*", line)
+
+
+def test_a_file_that_bash_reads_at_its_start_may_hold_any_command() -> None:
+    assert restricts("terraform apply:*", "BASH_ENV=$(rev <<< x) bash -c :")
 
 
 @pytest.mark.parametrize(

@@ -429,6 +429,8 @@ def _pull(repository: Repository, given: Arguments) -> str | None:
     _require_no_autostash(repository, given)
     name, *branches = given.operands or [""]
     if name and not repository.config(rf"^remote\.{re.escape(name)}\.url$"):
+        if re.fullmatch(r"\w[\w-]*", name) and not os.path.lexists(os.path.join(repository.directory, name)):
+            raise _NoSuchCommitError  # nor is there such a remote
         raise GitUnknownError  # a path or a URL
     if any(re.search(r"[:+^]", branch) for branch in branches):
         raise GitUnknownError

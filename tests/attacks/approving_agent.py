@@ -1,6 +1,7 @@
 """An agent whose user says yes to every question: shows that an attempt works once the guard lets it.
 
-Protected paths cannot be switched off, so this is the unguarded side of the classes that attack them.
+Protected paths cannot be switched off, and commands that carry others may touch one, so this is the unguarded side of
+the classes that run commands.
 """
 
 import asyncio

@@ -101,7 +101,7 @@ class AttackClass:
         data = tomllib.loads(text)
         attempts = tuple(Attempt.parse(one) for one in data.pop("attempt"))
         changes = data.get("canary") == "changed"
-        given = {"unguarded": "approved" if changes else "agent", **data}
+        given = {"unguarded": "agent" if data.get("canary") in ("secret", "alive") else "approved", **data}
         for names in ("watch", "flags"):
             given[names] = tuple(given.get(names, ()))
         found = cls(name=name, attempts=attempts, **given)

@@ -23,9 +23,9 @@ def test_what_gets_through_what_shows_nothing_and_what_is_marked_for_nothing_is_
     lines = {
         "git push": "",
         "git status": "",
-        "python3 -c 'import os; os.system(\"git push\")'": "",
+        'python3 -c \'import os; os.system("git pu" + "sh")\'': "",
         "git push origin": "xfail = true",
-        "perl -e 'system(\"git push\")'": "xfail = true",
+        'perl -e \'system("git pu" . "sh")\'': "xfail = true",
         "git -c alias.p=push p": "",  # runs no `git push` that the stub sees: the remote shows it
         "(sleep 0.2; git push) &": "",
     }
@@ -33,7 +33,7 @@ def test_what_gets_through_what_shows_nothing_and_what_is_marked_for_nothing_is_
     told = found(tmp_path, PUSH + "".join(attempts))
     assert [line.split("\n")[0] for line in told] == [
         "mine: 'git status' shows nothing: not even without the guard did it happen that git push ran.",
-        "mine: 'python3 -c \\'import os; os.system(\"git push\")\\'' gets around the guard: git push ran.",
+        "mine: 'python3 -c \\'import os; os.system(\"git pu\" + \"sh\")\\'' gets around the guard: git push ran.",
         "mine: 'git push origin' is stopped, so it needs no `xfail` any more; it does not happen that git push ran.",
     ]
 

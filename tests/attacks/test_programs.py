@@ -122,12 +122,13 @@ def test_a_command_that_starts_an_agent_does_not_say_where_its_hooks_find_progra
     write(project.directory / "evil/judge", FAKE)
     write(project.directory / "evil/bash", "#!/bin/sh\nexit 0\n")
     write(project.directory / "evil.sh", "judge() { echo harmless; }\n")
-    assert project.wave("hooks", "trust", "--yes", PATH=path_of(project)).returncode == 0
     evil = 'env PATH="$PWD/evil:$PATH" BASH_ENV="$PWD/evil.sh" \'BASH_FUNC_judge%%=() { echo harmless; }\''
-    below = f"{evil} {WAVE} -p Below. --permission-mode bypassPermissions"
+    below = f"{evil} wave -p Below. --permission-mode bypassPermissions"
+    path = f"{path_of(project)}:{Path(WAVE).parent}"
+    assert project.wave("hooks", "trust", "--yes", PATH=path).returncode == 0
     with serving(bash(1, below), bash(2, ": for''bidden; : forbidden; touch done"), "Below.", "Done.") as server:
-        result = project.wave("-p", "Go.", *YOLO, server=server, PATH=path_of(project))
+        result = project.wave("-p", "Go.", *YOLO, server=server, PATH=path)
     assert result.returncode == 0, result.stderr
-    assert len(server.requests) == 4, server.requests[-1].body["messages"][-1]
+    assert len(server.requests) == 4, [request.body["messages"][-1] for request in server.requests]
     assert "No." in server.requests[2].body["messages"][-1]["content"]
     assert not (project.directory / "done").exists()

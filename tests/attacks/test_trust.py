@@ -319,7 +319,8 @@ def test_what_they_want_happens_without_the_agent_above(project: Guarded) -> Non
         canary = project.directory / ".git" / "canary"
         with serving(Reply(tool_calls=[call("Bash", command=f"touch {canary}")]), "Done.") as server:
             env = {"PATH": f"{project.directory}/.git/bin:{os.environ['PATH']}"} if where == "." else {}
-            done = project.wave("-p", "on", *BYPASS, "--cwd", where, server=server, **env)
+            trust = ("--trust",) if where == "." else ()  # that it is another grep would be noticed
+            done = project.wave("-p", "on", *BYPASS, *trust, "--cwd", where, server=server, **env)
         assert (done.returncode, canary.exists()) == (0, True), done.stderr
         canary.unlink()
 

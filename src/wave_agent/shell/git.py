@@ -1,5 +1,6 @@
 """What git writes to besides its objects."""
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
@@ -96,6 +97,15 @@ _SUBCOMMANDS: Mapping[str, _Writer] = {
 }
 
 
+_RUNS_NOTHING = re.compile(
+    r"(?:user|author|committer)\.(?:name|email)|(?:color|advice)\.\w+|init\.defaultbranch|safe\.directory"
+    r"|core\.(?:autocrlf|eol|quotepath|longpaths|filemode|ignorecase)|pull\.(?:ff|rebase)|push\.(?:default|autosetupremote)"
+    r"|fetch\.prune|merge\.conflictstyle|http\.postbuffer",
+    re.IGNORECASE,
+)
+"""Settings that every project sets, and by which git runs nothing and finds no other files."""
+
+
 def _git_config(operands: Sequence[Word], below: Word | None, git_dir: Word | None) -> Iterator[Target]:
     options, rest = read(operands, _CONFIG, mixed=True)
     texts = [word.text for word in rest]
@@ -108,6 +118,8 @@ def _git_config(operands: Sequence[Word], below: Word | None, git_dir: Word | No
         return
     if file := value_of(options, "-f", "--file"):
         yield Target(file, below=below)
+        return
+    if not changes and rest[0].static and _RUNS_NOTHING.fullmatch(rest[0].text):
         return
     files = [file for option in options for file in _CONFIG_FILES.get(option.name, ())]
     yield from (Target(Word(file, glob=file)) for file in files)

@@ -560,7 +560,8 @@ class _Reader:
     # ----------------------------------------------------------------------------------------------------------- writes
 
     def _add_targets(self, found: Sequence[Word]) -> None:
-        if found and found[0].text.rsplit("/", 1)[-1] == "git":
+        # Not what an alias may be: whoever asks git about the line knows the aliases.
+        if found and found[0].text.rsplit("/", 1)[-1] == "git" and not any(word.anything for word in found):
             self.git.append(Placed(tuple(found), self._directories))
         for target in targets(found):
             self._write(target)

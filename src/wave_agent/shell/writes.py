@@ -302,7 +302,7 @@ _CURL = Options(
 
 def _curl(words: Sequence[Word]) -> Iterator[Target]:
     options, operands = read(words, _CURL, mixed=True)
-    below = value_of(options, "--output-dir")
+    below = value_of([one for one in options if one.name != "--output"], "--output-dir")
     yield from (Target(value, below=below) for value in values_of(options, *_CURL_FILES))
     if has(options, "-O", "--remote-name", "--remote-name-all"):
         yield from (Target(_last_part(word), below=below) for word in operands)
