@@ -13,6 +13,7 @@ from wave_agent.hooks.definitions import Layer
 from wave_agent.protected import ProtectedPaths, protected_paths
 from wave_agent.shell.reader import read_writes
 from wave_agent.shell.values import Reach, Write
+from wave_agent.shell.writes import targets
 from wave_agent.testing import Reply, ScriptedModel, call
 
 SETTINGS = ".wave/settings.json"
@@ -624,3 +625,19 @@ async def test_a_directory_that_an_earlier_command_went_to_counts(project: Path)
 async def test_whoever_is_asked_can_allow_it(project: Path) -> None:
     await run(project, ['echo \'{"model": "x"}\' > .wave/settings.json'], Allow())
     assert (project / SETTINGS).read_text() == '{"model": "x"}\n'
+
+
+def test_no_command_writes_nothing() -> None:
+    assert list(targets(())) == []
+
+
+def test_settings_of_git_that_run_nothing_do_not_ask(project: Path) -> None:
+    assert touched(project, "git config user.name 'A name'") is None
+    assert touched(project, "git config --global core.autocrlf false") is None
+    assert touched(project, "git config core.pager evil") is not None
+    assert touched(project, f"git config --file {SETTINGS} user.name x") is not None
+
+
+def test_a_line_that_writes_to_more_files_than_are_followed_asks(project: Path) -> None:
+    many = " ".join(f"f{number}" for number in range(3_100))
+    assert touched(project, f"touch {many}") is not None

@@ -173,6 +173,12 @@ def test_a_rule_sees_what_a_variable_has_others_run(row: Variable) -> None:
         assert restricts(f"export {name}='--require=x -Mx `git push`;git push'; ls")
 
 
+def test_a_rule_sees_a_program_that_a_variable_names_by_what_is_printed() -> None:
+    assert restricts("PAGER=$(echo git push) man x")
+    assert restricts("PAGER=<(echo git push) man x")
+    assert not restricts("PAGER=$(echo less) man x")
+
+
 INNOCENT = [
     "git -c user.name=x commit -m y",
     "git -c core.quotepath=off diff",

@@ -325,6 +325,8 @@ ANYTHING = [
     "rev <<< x | xargs -I% sh -c %",
     "eval " * 130 + "x",
     "nice " * 40 + "x",
+    "`a \\\\`;" * 140,
+    "eval 'a';" * 140,
     "/proc/self/fd/3 $(rev <<< x) | sh -c \"$(rev <<< x)\"",
 ]  # fmt: skip
 

@@ -92,8 +92,10 @@ class Known:
         for word in fields:
             if word.glob is not None:
                 self.learn(name, pattern(word))
-            if (runs := variable_runs(name, word)) is not None:
-                self.runs[runs] = None
+        # An assignment keeps together what an argument would part.
+        whole = fields[0] if len(fields) == 1 else Word(text, not isinstance(text, Pattern), origin=origin)
+        if (runs := variable_runs(name, whole)) is not None:
+            self.runs[runs] = None
         self.learn(name, text)
         if not isinstance(text, Pattern):
             for one in before:

@@ -25,7 +25,7 @@ from wave_agent.shell.runs import Code, Inner, Script, Tail
 from wave_agent.shell.searches import handed_on
 from wave_agent.shell.simple import DECLARING, TESTING, Reading
 from wave_agent.shell.targets import Target
-from wave_agent.shell.values import Command, Line, Origin, Placed, Word, Write, escape
+from wave_agent.shell.values import Command, Line, Origin, Placed, Reach, Word, Write, escape
 from wave_agent.shell.words import AT_FIRST, combinations, expand_braces, literal, origin, source
 from wave_agent.shell.wrappers import SHELLS, inner
 from wave_agent.shell.writes import targets
@@ -34,6 +34,9 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 _MOST_COMMANDS = 3000
+_MOST_WORDS = 100_000
+_ANYWHERE = Write("/", Reach.TREE)
+"""For a line that writes to more than is followed."""
 _MOST_SCRIPTS = 120
 _LONGEST_ALTOGETHER = 8 * LONGEST
 _DEEPEST_WRAPPING = 24
@@ -121,7 +124,7 @@ class _Reader:
         self._directories = self._start
         self._entered: tuple[str, ...] | None = None
         """Where a `cd` led that has just been read."""
-        self._scripts = self._length = self._known_at_first = 0
+        self._scripts = self._length = self._known_at_first = self._words = 0
         self._depth = 0
         self._dotglob = False
         self._texts: dict[str, None] = {}
@@ -444,7 +447,8 @@ class _Reader:
     def _found(self, found: tuple[Word, ...], stdin: Word | None, level: int = 0) -> None:
         if not found:
             return
-        if level > _DEEPEST_WRAPPING or len(self.commands) > _MOST_COMMANDS:
+        self._words += len(found)  # aliases and functions can make a command longer each time
+        if level > _DEEPEST_WRAPPING or len(self.commands) > _MOST_COMMANDS or self._words > _MOST_WORDS:
             self._give_up()
             return
         name = found[0]
@@ -568,7 +572,10 @@ class _Reader:
 
     def _write(self, target: Target) -> None:
         word = target.word
-        if (not word.static and word.glob is None) or not word.text or len(self.writes) > _MOST_COMMANDS:
+        if (not word.static and word.glob is None) or not word.text:
+            return
+        if len(self.writes) > _MOST_COMMANDS:
+            self.writes[-1] = _ANYWHERE
             return
         pattern = word.pattern
         home = self.known.values.get("HOME", ())
