@@ -230,7 +230,8 @@ def test_a_redirect_does_not_take_the_key_elsewhere(project: Project, status: in
             }
             file = project.directory / "s.json"
             file.write_text(json.dumps(settings))
-            env = {"WAVE_BASE_URL": server.base_url, "WAVE_MODEL": "m", "WAVE_API_KEY": "sk-canary", "SECRET": "canary"}
+            place = {"WAVE_BASE_URL": server.base_url, "WAVE_MODEL": "m"}
+            env: dict[str, Any] = {**place, "WAVE_API_KEY": "sk-canary", "SECRET": "canary"}
             model = project.wave("-p", "go", "--output-format", "json", **env)
             hooked = project.wave("-p", "go", "--output-format", "json", "--settings", str(file), **env)
         assert [b"sk-canary" in head for head in server.heads] == [True, False]

@@ -6,6 +6,7 @@ import pty
 import re
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -71,7 +72,8 @@ def test_what_cannot_be_meant_is_a_usage_error(project: Project, arguments: tupl
     "command", [("trust", "--yes"), ("trust", "--revoke"), ("new", "mine", "--event", "Stop", "--yes")]
 )
 def test_below_an_agent_nothing_is_changed(project: Project, variable: str, command: tuple[str, ...]) -> None:
-    refused = project.wave("hooks", *command, **{variable: "1"})
+    above: dict[str, Any] = {variable: "1"}
+    refused = project.wave("hooks", *command, **above)
     assert (refused.returncode, "is for a person, and" in refused.stderr) == (1, True)
     assert not (project.home / "trust.json").exists()
     assert not (project.directory / ".wave" / "hooks").exists()
