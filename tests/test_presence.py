@@ -93,6 +93,33 @@ def test_what_began_while_a_session_ran_stays_in_doubt(tmp_path: Path, where: st
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs /proc")
+@pytest.mark.parametrize("older", [True, False])
+def test_without_a_leader_the_oldest_of_the_others_tells(tmp_path: Path, older: bool) -> None:
+    """A leader that has ended, as that of a script in the background may have."""
+
+    def without_leader() -> "subprocess.Popen[str]":
+        """What it is told goes to the child that it has left behind."""
+        leader = "import os, sys; os.fork() or os.execv(sys.executable, [sys.executable, '-c', *sys.argv[1:]])"
+        process = subprocess.Popen(
+            [sys.executable, "-c", leader, LOOK, str(tmp_path), PROJECT, "script"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        assert process.wait(60) == 0
+        return process
+
+    early = without_leader() if older else None
+    next_tick()
+    running = session(tmp_path, unattended=True)
+    process = early or without_leader()
+    running.close()
+    told, _ = process.communicate("go\n", timeout=60)
+    assert told == ("\n" if older else "the process that it comes from began while a session of this project ran\n")
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs /proc")
 def test_a_terminal_that_a_session_may_have_made_switches_no_hooks_off(tmp_path: Path) -> None:
     before = looker(tmp_path, "no-hooks")
     next_tick()

@@ -14,7 +14,7 @@ import os
 import sys
 from pathlib import Path
 
-from wave_agent.leftovers import Session, birth_of, sessions_of
+from wave_agent.leftovers import Session, birth_of, live_processes, sessions_of
 
 _STDIN = 0
 
@@ -53,9 +53,20 @@ def began_in_session(home: Path, project: str) -> bool:
 
 
 def _may_be_of(sessions: list[Session]) -> bool:
-    """What began in one of them may have been begun by it. A session of processes without its leader, or whose leader
-    cannot be seen, may have begun at any time."""
+    """What began in one of them may have been begun by it."""
     if not sys.platform.startswith("linux"):
         return False  # there is no telling
-    leader = birth_of(os.getsid(0))
-    return leader is None or any(one.begun <= leader <= (one.ended or leader) for one in sessions)
+    born = _born()
+    return born is None or any(one.begun <= born <= (one.ended or born) for one in sessions)
+
+
+def _born() -> int | None:
+    """Since when the group of processes is there that the system calls our session.
+
+    Its leader tells. One that has ended, or that is out of sight outside a container, leaves the oldest of the others
+    that can be seen: the group is at least as old.
+    """
+    group = os.getsid(0)
+    if (leader := birth_of(group)) is not None:
+        return leader
+    return min((process.born for process in live_processes() if process.session == group), default=None)
