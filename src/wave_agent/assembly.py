@@ -17,12 +17,12 @@ from wave_agent.hooks.execution import HookRunner
 from wave_agent.hooks.pinned import search_path
 from wave_agent.models.base import Model, ModelRequest
 from wave_agent.models.windows import Window
-from wave_agent.nesting import Inheritance, inherited, is_below, restricted, steering, this_process
+from wave_agent.nesting import Inheritance, inherited, restricted, steering, this_process
 from wave_agent.permissions import NOT_LOOSER, Approver, PermissionMode
 from wave_agent.project import Project
 from wave_agent.protected import ProtectedPaths, protected_paths
 from wave_agent.readable import readable_text
-from wave_agent.real_files import resolve_or_keep
+from wave_agent.real_files import is_below, resolve_or_keep
 from wave_agent.result import Callbacks
 from wave_agent.sandbox import SETTINGS_DIRECTORIES, Sandbox
 from wave_agent.settings import MANAGED_FILE, OF_THE_PROJECT, Place, Settings, project_places

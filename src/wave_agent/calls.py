@@ -39,7 +39,7 @@ from wave_agent.permissions import (
 )
 from wave_agent.protected import ProtectedPaths
 from wave_agent.readable import readable, readable_text, why_unreadable
-from wave_agent.real_files import Seen, look
+from wave_agent.real_files import Seen, is_below, look
 from wave_agent.rules import Places, Rule, path_expression
 from wave_agent.text import strip_controls
 from wave_agent.tools.base import Tool, ToolContext, ToolInputError, ToolInterrupted, ToolResult
@@ -604,7 +604,7 @@ def subject_of(
     """What permission is judged by. `directories` are those that count as inside, real paths. `seen` is what the paths
     lead to, if somebody has looked already."""
     seen = seen_by(tool, tool_input) if seen is None else seen
-    outside = [one.real for one in seen.values() if not any(_is_below(one.real, base) for base in directories)]
+    outside = [one.real for one in seen.values() if not any(is_below(one.real, base) for base in directories)]
     guards = map(protected.touched, tool.written_paths(tool_input, context))
     resolved = {field: seen[path].real for field in tool.path_fields if (path := str(tool_input.get(field))) in seen}
     return Call(
@@ -634,10 +634,6 @@ def unjudged(error: Exception) -> str:
     what = error.strerror if isinstance(error, OSError) else None
     told = f"{type(error).__name__}: {error}" if what is None else f"{where}: {what}" if where else what
     return strip_controls(f"it could not be judged ({told})")
-
-
-def _is_below(path: str, base: str) -> bool:
-    return path == base or path.startswith(base.rstrip("/") + "/")
 
 
 def _blame(problem: str, judged: Outcome) -> str:

@@ -21,6 +21,7 @@ from wave_agent.hooks.pinned import is_pinned
 from wave_agent.leftovers import birth_of, environment_of
 from wave_agent.permissions import NOT_LOOSER, PermissionMode
 from wave_agent.project import Project
+from wave_agent.real_files import is_below
 from wave_agent.settings import only_restrictions
 from wave_agent.trust import Record
 
@@ -216,11 +217,6 @@ def _common(some: Sequence[str], others: Sequence[str]) -> tuple[str, ...]:
     pairs = [(one, other) for one in some for other in others]
     found = [one for one, other in pairs if is_below(one, other)] + [b for a, b in pairs if is_below(b, a)]
     return tuple(dict.fromkeys(found))
-
-
-def is_below(path: str, base: str) -> bool:
-    """Or the same."""
-    return path == base or path.startswith(base.rstrip("/") + "/")
 
 
 def restricted(overlays: Sequence[SettingsSource]) -> tuple[list[dict[str, Any]], list[str]]:

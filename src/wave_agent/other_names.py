@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from wave_agent.permissions import Rules
 from wave_agent.real_files import identity, resolve_or_keep
-from wave_agent.rules import Places, Rule
+from wave_agent.rules import Places, Rule, anchored
 
 MOST = 50_000
 """Entries of directories that are looked at for one file."""
@@ -30,14 +30,7 @@ def places_of(rules: Iterable[Rule], places: Places) -> tuple[str, ...]:
 
 def _place(pattern: str, places: Places) -> str:
     """What stands before the first wildcard."""
-    if pattern.startswith("//"):
-        base, pattern = "/", pattern[2:]
-    elif pattern.startswith("~/"):
-        base, pattern = places.home, pattern[2:]
-    else:
-        base, pattern = places.project, pattern.removeprefix("./")
-        if "/" not in pattern.rstrip("/"):
-            return base
+    base, pattern = anchored(pattern, places)
     steps = pattern.strip("/").split("/")
     first = next((at for at, step in enumerate(steps) if _WILDCARD.search(step)), len(steps))
     return os.path.join(base, *steps[:first])

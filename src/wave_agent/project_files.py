@@ -10,7 +10,7 @@ import os
 import stat
 from collections.abc import Callable
 
-from wave_agent.real_files import open_file, read_at_most, resolve
+from wave_agent.real_files import is_below, open_file, read_at_most, resolve
 
 Denied = Callable[[str, os.stat_result], str | None]
 """Why the rules do not let this be read, if they do not: a path of it, and the facts about the opened file."""
@@ -34,7 +34,7 @@ def read_project_file(
     """
     try:
         real = resolve(path)
-        if not is_inside(real, root):
+        if not is_below(real, root):
             raise NotReadError(f"leads out of the project, to {real}")
         descriptor = open_file(real)
     except (FileNotFoundError, NotADirectoryError):
@@ -57,11 +57,6 @@ def read_project_file(
     if whole and not complete:
         raise NotReadError(f"is larger than {_shown(limit)}")
     return data
-
-
-def is_inside(real: str, root: str) -> bool:
-    """Both are real paths."""
-    return real == root or real.startswith(root.rstrip("/") + "/")
 
 
 def _shown(size: int) -> str:

@@ -15,7 +15,7 @@ from wave_agent.hooks.definitions import HookDefinition
 from wave_agent.hooks.execution import Kind
 from wave_agent.named_files import hook_files
 from wave_agent.project_files import NotReadError, read_project_file
-from wave_agent.real_files import identity, resolve_or_keep
+from wave_agent.real_files import identity, is_below, resolve_or_keep
 from wave_agent.shell.values import Reach, Write, escape
 
 PROJECT_FILES = (
@@ -269,7 +269,7 @@ def _forms(paths: Iterable[str]) -> tuple[str, ...]:
 
 
 def _is_at_or_above(path: str, roots: Iterable[str]) -> bool:
-    return any(root == path or root.startswith(f"{path.rstrip('/')}/") for root in roots)
+    return any(is_below(root, path) for root in roots)
 
 
 def _is_shared(path: str) -> bool:

@@ -55,6 +55,11 @@ def identity(facts: os.stat_result) -> Identity:
     return facts.st_dev, facts.st_ino
 
 
+def is_below(path: str, base: str) -> bool:
+    """Or the same. Both are absolute, and both are real paths or neither is."""
+    return path == base or path.startswith(base.rstrip("/") + "/")
+
+
 def resolve(path: str) -> str:
     """The real path, whether something is there or not. Raises `OSError` where the system cannot tell, also for what
     cannot be a path."""

@@ -270,19 +270,22 @@ def path_expression(pattern: str, places: Places) -> str:
 
     gitignore-style: a pattern without a slash matches at any depth, a matched directory covers what is below it.
     """
-    if pattern.startswith("//"):
-        base, pattern = "/", pattern[2:]
-    elif pattern.startswith("~/"):
-        base, pattern = places.home, pattern[2:]
-    else:
-        base, pattern = places.project, pattern.removeprefix("./")
-        if "/" not in pattern.rstrip("/"):
-            pattern = f"**/{pattern}"
+    base, pattern = anchored(pattern, places)
     inside = _glob(pattern.strip("/"))
     base = normpath(base).replace("//", "/", 1).rstrip("/")
     # A pattern such as `**` also speaks of the base itself.
     itself = f"|{re.escape(base) or '/'}" if re.fullmatch(inside, "") else ""
     return rf"{re.escape(base)}/(?:{inside})(?:/.*)?{itself}"
+
+
+def anchored(pattern: str, places: Places) -> tuple[str, str]:
+    """The directory that a pattern begins at, and the rest of it."""
+    if pattern.startswith("//"):
+        return "/", pattern[2:]
+    if pattern.startswith("~/"):
+        return places.home, pattern[2:]
+    pattern = pattern.removeprefix("./")
+    return places.project, pattern if "/" in pattern.rstrip("/") else f"**/{pattern}"
 
 
 _GLOB_TOKEN = re.compile(

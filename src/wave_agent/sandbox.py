@@ -17,6 +17,7 @@ from msgspec import Struct
 
 from wave_agent.errors import SandboxError
 from wave_agent.protected import ProtectedPaths
+from wave_agent.real_files import is_below
 from wave_agent.text import strip_controls
 
 SETTINGS_DIRECTORIES = (".wave", ".claude", ".codex")
@@ -183,7 +184,7 @@ class Sandbox:
     def may_have_changed(self, program: str) -> bool:
         """A command may have written this program, so that only another command should run it."""
         forms = (program, os.path.realpath(program))
-        return any(_is_below(form, base) for form in forms for base in self._directories)
+        return any(is_below(form, base) for form in forms for base in self._directories)
 
     def watch(self) -> Callable[[], str]:
         """Looks at what no mount can hold: links that lead to protected files, and files that do not exist yet.
@@ -258,7 +259,7 @@ class Sandbox:
             read_only=(
                 *survey.read_only,
                 *(path for path in survey.placeholders if _is_directory(path)),
-                *(path for path in shown if any(_is_below(path, one) for one in covered)),
+                *(path for path in shown if any(is_below(path, one) for one in covered)),
             ),
             hidden=tuple(hidden),
             silenced=tuple(path for path in _sockets() if _innermost(path, (*writable, *covered)) not in covered),
@@ -273,7 +274,7 @@ class Sandbox:
         if directory == self._project:
             return True
         inside = self._protected.find(directory) is not None or directory in self._protected.directories
-        state = directory == self._state or _is_below(directory, self._transcripts)
+        state = directory == self._state or is_below(directory, self._transcripts)
         return os.path.isdir(directory) and not inside and not state
 
     def _private_directory(self) -> str:
@@ -288,12 +289,12 @@ class Sandbox:
     def _survey(self) -> "_Survey":
         survey = _Survey()
         for inner in self._directories:
-            survey.pin([base for base in self._directories if _is_below(inner, base) and inner != base], inner)
+            survey.pin([base for base in self._directories if is_below(inner, base) and inner != base], inner)
         closed = self._protected.directories
         for path in sorted({*self._protected.files, *closed}):
-            if any(_is_below(path, directory) and path != directory for directory in closed):
+            if any(is_below(path, directory) and path != directory for directory in closed):
                 continue  # read-only with all that is in it
-            around = [base for base in self._directories if _is_below(path, base) and path != base]
+            around = [base for base in self._directories if is_below(path, base) and path != base]
             if around:
                 survey.add(min(around, key=len), path, is_directory=path in closed)
         return survey
@@ -350,7 +351,7 @@ def find_bubblewrap(environment: Mapping[str, str], *, distrusted: Sequence[str]
     if sys.platform != "linux":
         raise SandboxError(f"--sandbox needs Linux and bubblewrap; this is {sys.platform}. Leave --sandbox out here.")
     absolute = map(os.path.realpath, environment.get("PATH", os.defpath).split(os.pathsep))
-    usable = [path for path in absolute if not any(_is_below(path, base) for base in distrusted)]
+    usable = [path for path in absolute if not any(is_below(path, base) for base in distrusted)]
     found = shutil.which("bwrap", path=os.pathsep.join(usable))
     if found is None:
         raise SandboxError(f"--sandbox needs the program bwrap. Install the package bubblewrap, {without}.")
@@ -391,8 +392,4 @@ def _is_directory(path: str) -> bool:
 
 
 def _innermost(path: str, bases: Iterable[str]) -> str | None:
-    return max((base for base in bases if _is_below(path, base)), key=len, default=None)
-
-
-def _is_below(path: str, base: str) -> bool:
-    return path == base or path.startswith(base.rstrip("/") + "/")
+    return max((base for base in bases if is_below(path, base)), key=len, default=None)
