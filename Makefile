@@ -60,7 +60,7 @@ unexport VIRTUAL_ENV
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test check fix bench soak test-local-model docs pictures lock clean lint types imports tests some-tests docs-check
+.PHONY: help demo test test-all thorough check fix bench soak test-local-model docs pictures lock clean lint types imports tests some-tests docs-check
 
 comma := ,
 empty :=
@@ -74,6 +74,8 @@ demo: $(READY) ## see the agent and its hooks at work; needs no key and no netwo
 	@$(BIN)/wave demo
 
 test: check tests docs-check ## all that a change has to pass: check, tests, coverage, current docs
+
+test-all: test thorough ## the same, and every attack and case that `make test` only samples
 
 check: lint types imports ## lint, formatting, types, layers
 
@@ -93,11 +95,14 @@ imports: $(READY)
 tests: $(READY) $(PURE)
 	@set -e; data=$$(mktemp -d); trap 'rm -rf "$$data"' EXIT; \
 	COVERAGE_FILE="$$data/coverage"; export COVERAGE_FILE; \
-	$(BIN)/python -m pytest -n $(WORKERS) --cov --cov-report= $(PYTEST_FLAGS); \
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --cov --cov-report= $(PYTEST_FLAGS); \
 	cp "$$COVERAGE_FILE" .coverage; \
 	$(BIN)/python -m coverage report --fail-under=90; \
 	echo "The modules without I/O:"; \
 	$(BIN)/python -m coverage report --fail-under=100 --include=$(subst $(space),$(comma),$(strip $(PURE)))
+
+thorough: $(READY)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m thorough $(PYTEST_FLAGS)
 
 some-tests: $(READY) # TESTS="tests/hooks tests/cli": these alone, without coverage; all of them if none is named
 	$(BIN)/python -m pytest -n $(WORKERS) -q $(TESTS)

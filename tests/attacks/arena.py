@@ -105,10 +105,8 @@ class Arena:
     # ------------------------------------------------------------------------------------------------------- the world
 
     def environment(self, **more: str) -> dict[str, str]:
-        """Nothing of the user's but what Python's coverage needs."""
-        kept = {key: value for key, value in os.environ.items() if key.startswith("COV")}
+        """Nothing of the user's."""
         return {
-            **kept,
             "PATH": f"{self.directory / 'bin'}:{os.environ['PATH']}",
             "HOME": str(self.home),
             "USER": "arena",
