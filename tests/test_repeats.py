@@ -21,6 +21,14 @@ def test_the_same_call_with_the_same_result_counts() -> None:
     assert repeats.before("Bash", {"a": 2, "b": 1}) == 0
 
 
+def test_another_description_is_the_same_call() -> None:
+    repeats = Repeats()
+    for number in range(3):
+        repeats.note("Bash", {"command": "make", "description": f"Try {number}"}, "failed")
+    assert repeats.times() == 3
+    assert repeats.before("Bash", {"command": "make"}) == 3
+
+
 def test_another_result_or_another_call_begins_anew() -> None:
     assert after(("Read", "x"), ("Read", "x"), ("Read", "y")).times() == 1
     assert after(("Read", "x"), ("Bash", "y"), ("Read", "x")).times() == 1

@@ -51,7 +51,9 @@ class Repeats:
 
 
 def signature(name: str, parameters: Mapping[str, Any] | None) -> str:
-    return f"{name} {json.dumps(parameters, sort_keys=True, default=str)}"
+    """The call without its description, which changes nothing about what it does."""
+    done = {key: value for key, value in (parameters or {}).items() if key != "description"}
+    return f"{name} {json.dumps(done, sort_keys=True, default=str)}"
 
 
 def hint(times: int) -> str:

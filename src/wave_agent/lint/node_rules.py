@@ -53,4 +53,4 @@ def _exits(script: Script) -> Iterator[Hit]:
         to_stderr = any(found[1] in ("error", "warn") or found[3] == "err" for found in printed)
         is_json = any("JSON.stringify" in text for text in texts)
         if ended[1] == "2" and printed and not to_stderr and not is_json:
-            yield Hit("W212", number + 1, "the reason is printed to stdout, and exit 2 takes it from stderr")
+            yield Hit("W212", number + 1, "the reason is printed to stdout; with exit 2 it belongs on stderr")

@@ -187,7 +187,7 @@ def _in_block(statements: Sequence[ast.stmt]) -> Iterator[Hit]:
         if _status(call) == 1 and any(BLOCKED_WORDS.search(ast.unparse(one)) for one in calls):
             yield Hit("W210", call.lineno, "exit 1 after a message that something is blocked")
         if _status(call) == 2 and calls and not any(_is_json_or_stderr(one) for one in calls):
-            yield Hit("W212", calls[-1].lineno, "this is printed to stdout, and exit 2 takes its reason from stderr")
+            yield Hit("W212", calls[-1].lineno, "this is printed to stdout; with exit 2 the reason belongs on stderr")
 
 
 def _is_json_or_stderr(call: ast.Call) -> bool:

@@ -218,7 +218,7 @@ def _reason_on_stdout(_: Script, tree: Tree) -> Iterator[Hit]:
         printed = list(_before(call, tree))
         silent = printed and not any(_to_stderr(one) or "{" in one.text for one in printed)
         if call.arguments == ("2",) and silent and "{" not in "".join(one.text for one in printed):
-            yield Hit("W212", printed[-1].line, "this is printed to stdout, and exit 2 takes its reason from stderr")
+            yield Hit("W212", printed[-1].line, "this is printed to stdout; with exit 2 the reason belongs on stderr")
 
 
 def _bash_under_sh(script: Script, tree: Tree) -> Iterator[Hit]:
