@@ -6,12 +6,14 @@ in their place that are in the table, and that no name of a variable can have in
 """
 
 import re
-from functools import cache
+from functools import cache, lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+from wave_agent.shell.effort import TooMuchError, spend
+
 if TYPE_CHECKING:
-    from tree_sitter import Node
+    from tree_sitter import LogType, Node, Point, Tree
 
 LONGEST = 20_000
 """Characters of a line that is parsed. A longer one is cut into pieces by its characters alone."""
@@ -22,6 +24,14 @@ DEEPEST = 80
 _LOPSIDED = 200
 """Brackets without a partner. The parser's time to recover grows with their square."""
 
+
+_SHORT = 400
+"""Bytes that are parsed without counting the parser's steps."""
+_MOST_STEPS = 26_000
+_CHUNK = 128
+"""Bytes that the parser is given at a time."""
+_NODE = 4
+_RECOVERY = 40
 
 _DIGITS = "¡¢£¤¥¦§©«¬®°±¶·»"
 """Sixteen signs that are neither letters nor blanks."""
@@ -46,7 +56,7 @@ def _language() -> Any:
 def can_parse(text: str) -> bool:
     """Whether a tree is to be had, and in a moment."""
     lopsided = any(abs(text.count(opening) - text.count(closing)) > _LOPSIDED for opening, closing in ("()", "{}"))
-    if len(text) > LONGEST or lopsided:
+    if len(text) > LONGEST or lopsided or "\0" in text:  # no line that Bash is given has a NUL in it
         return False
     try:
         _language()
@@ -56,11 +66,47 @@ def can_parse(text: str) -> bool:
 
 
 def parse(text: str) -> "Node":
-    """The root of its tree. What a node says is to be had from `spelling`."""
+    """The root of its tree. What a node says is to be had from `spelling`. Raises `TooMuchError`."""
+    root, steps = _parsed(text)
+    # Where there are errors, the parser goes back and tries again.
+    spend(steps + root.descendant_count * _NODE + (len(text) ** 2 // _RECOVERY if root.has_error else 0))
+    return root
+
+
+@lru_cache(maxsize=8)  # a line is read more than once: by rules, and for what it writes
+def _parsed(text: str) -> tuple["Node", int]:
+    """The root, and the steps that the parser took, if these were counted."""
     from tree_sitter import Parser  # lazy: see above
 
     sound = text.encode(errors="replace").decode()
-    return Parser(_language()).parse(_MISTAKEN.sub(_stand_in, sound).encode()).root_node
+    data = _MISTAKEN.sub(_stand_in, sound).encode()
+    if len(data) <= _SHORT:
+        return Parser(_language()).parse(data).root_node, 0
+    watched = _Watched(data)
+    tree = watched.parse()
+    if watched.steps > _MOST_STEPS:
+        raise TooMuchError
+    return tree.root_node, watched.steps
+
+
+class _Watched:
+    """The parser's time grows with the square of a text that it cannot make sense of, and it cannot be interrupted. But
+    it says what it does, step by step, and when there have been too many of them, the text ends for it."""
+
+    def __init__(self, data: bytes) -> None:
+        self.steps = 0
+        self._data = data
+
+    def parse(self) -> "Tree":
+        from tree_sitter import Parser  # lazy: see above
+
+        return Parser(_language(), logger=self._count).parse(self._read)
+
+    def _count(self, _kind: "LogType", _message: str) -> None:
+        self.steps += 1
+
+    def _read(self, at: int, _point: "Point") -> bytes:
+        return b"" if self.steps > _MOST_STEPS else self._data[at : at + _CHUNK]
 
 
 def spelling(of_node: bytes | None) -> str:

@@ -13,6 +13,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from wave_agent.shell.doubt import forms, may_make
+from wave_agent.shell.effort import MOST, TooMuchError, limited, spend
 from wave_agent.shell.grammar import DEEPEST, LONGEST, can_parse, is_deep, is_sound, parse
 from wave_agent.shell.known import MOST_VALUES, Known
 from wave_agent.shell.names import meant
@@ -25,7 +26,7 @@ from wave_agent.shell.runs import Code, Inner, Script, Tail
 from wave_agent.shell.searches import handed_on
 from wave_agent.shell.simple import DECLARING, TESTING, Reading
 from wave_agent.shell.targets import Target
-from wave_agent.shell.values import Command, Line, Origin, Placed, Reach, Word, Write, escape
+from wave_agent.shell.values import UNSEEN, Command, Line, Origin, Placed, Reach, Word, Write, escape
 from wave_agent.shell.words import AT_FIRST, combinations, expand_braces, literal, origin, source
 from wave_agent.shell.wrappers import SHELLS, inner
 from wave_agent.shell.writes import targets
@@ -37,6 +38,14 @@ _MOST_COMMANDS = 3000
 _MOST_WORDS = 100_000
 _ANYWHERE = Write("/", Reach.TREE)
 """For a line that writes to more than is followed."""
+_TOO_MUCH = Line(
+    commands=(Command((UNSEEN,)),),
+    understood=False,
+    writes=(_ANYWHERE,),
+    git=(Placed((Word("git"), UNSEEN), ("/",)),),
+    anything=True,
+)
+"""A line that is more work than is done for one: it may run anything, and write anywhere."""
 _MOST_SCRIPTS = 120
 _LONGEST_ALTOGETHER = 8 * LONGEST
 _DEEPEST_WRAPPING = 24
@@ -68,6 +77,14 @@ def read_placed(text: str, variables: Mapping[str, str], directory: str) -> Line
 
 
 def _read(text: str, variables: Mapping[str, str], directory: str | None) -> Line:
+    try:
+        with limited(MOST):
+            return _read_within(text, variables, directory)
+    except TooMuchError:
+        return _TOO_MUCH
+
+
+def _read_within(text: str, variables: Mapping[str, str], directory: str | None) -> Line:
     unix = text.replace("\r\n", "\n").rstrip("\r")
     reader = _Reader(variables, directory)
     if len(unix) > LONGEST:
@@ -226,6 +243,7 @@ class _Reader:
     def script(self, text: str, reading: Reading, arguments: Sequence[Word] = (), stdin: Word | None = None) -> None:
         """A line, or a text that a command has a shell read."""
         self._scripts += 1
+        spend(100 + (len(text) >> 2))
         self._texts[text] = None
         self._length += len(text)
         too_much = self._scripts > _MOST_SCRIPTS or self._length > _LONGEST_ALTOGETHER or self._depth > DEEPEST
@@ -290,6 +308,7 @@ class _Reader:
 
     def _visit(self, node: "Node", stdin: Word | None = None, extra: Redirections | None = None) -> None:
         self._depth += 1
+        spend(3)
         if self._depth > DEEPEST or len(self.commands) > _MOST_COMMANDS:
             self._give_up()
         elif node.type == "command":
@@ -447,6 +466,7 @@ class _Reader:
     def _found(self, found: tuple[Word, ...], stdin: Word | None, level: int = 0) -> None:
         if not found:
             return
+        spend(20 + 2 * len(found))
         self._words += len(found)  # aliases and functions can make a command longer each time
         if level > _DEEPEST_WRAPPING or len(self.commands) > _MOST_COMMANDS or self._words > _MOST_WORDS:
             self._give_up()
@@ -556,6 +576,7 @@ class _Reader:
         if target is None or not target.static:
             return
         self.known.values["OLDPWD"] = self._directories
+        spend(sum(8 + (len(directory) >> 4) for directory in self._directories))
         self._entered = tuple(normpath(join(directory, target.text)) for directory in self._directories)
         self._directories = tuple(dict.fromkeys((*self._directories, *self._entered)))[-MOST_VALUES:]
         for directory in self._entered:
@@ -585,6 +606,7 @@ class _Reader:
         if self._dotglob:
             pattern = _STAR.sub("**", pattern)
         for directory in self._directories:
+            spend(8 + (len(directory) >> 5))
             below = directory if target.below is None else join(directory, target.below.text)
             for place in _upwards(below) if target.upwards else (below,):
                 self.writes.append(target.write(join(escape(place), pattern)))

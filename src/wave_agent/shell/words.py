@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from msgspec import Struct
 
+from wave_agent.shell.effort import spend
 from wave_agent.shell.grammar import spelling
 from wave_agent.shell.printing import decode, printed
 from wave_agent.shell.searches import handed_on
@@ -64,7 +65,9 @@ Reading: TypeAlias = tuple[Segment, ...]
 
 
 def source(node: "Node") -> str:
-    return spelling(node.text)
+    text = spelling(node.text)
+    spend(2 + (len(text) >> 6))
+    return text
 
 
 def literal(node: "Node") -> str | None:
@@ -364,6 +367,7 @@ _SEQUENCE = re.compile(r"(-?\d{1,4}|[A-Za-z])\.\.(-?\d{1,4}|[A-Za-z])")
 
 
 def _fields(reading: Reading, variables: Variables) -> tuple[Word, ...]:
+    spend(8 + 3 * len(reading))
     held: list[Segment] = []
     encoded = ""
     for segment in reading:
