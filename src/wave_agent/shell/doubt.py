@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
+from wave_agent.shell.effort import spend
 from wave_agent.shell.printing import decode
 
 _QUOTING = re.compile(r"\$(?=['\"])|\\\n|[\\'\"]")
@@ -18,8 +19,8 @@ _INNERMOST = re.compile(r"\$\([^()`]*+\)|`[^`]*+`|\$\{[^{}]*+\}|\$[\w@*#?!-]")
 _VARIABLE = re.compile(r"\$(?:\{(\w+)[^{}]*+\}|(\w+)|[@*])")
 _ASSIGNMENT = re.compile(r"(?<![\w$])(\w+)\+?=([^\s;&|(){}<>]*)")
 _BRACES = re.compile(r"\{([^{}\s]*+)\}([^\s;&|(){}]{0,60})")
-_WORD_BEFORE = re.compile(r"[^\s;&|(){}]*\Z")
-_REDIRECTION = re.compile(r"[0-9]*(?:<<<|<<-?|&>>?|>>|>&|>\||<&|<>|[<>])[ \t]*[^\s;&|<>()]*")
+_BEFORE_A_WORD = re.compile(r".*[\s;&|(){}]", re.DOTALL)
+_REDIRECTION = re.compile(r"(?:(?<![0-9])[0-9]++)?(?:<<<|<<-?|&>>?|>>|>&|>\||<&|<>|[<>])[ \t]*[^\s;&|<>()]*")
 _DEEPEST = 3
 UNKNOWN = "\uffff"
 """Stands for what an expansion may become."""
@@ -35,11 +36,13 @@ _MAKES = re.compile(
 
 def may_make(text: str) -> bool:
     """Whether there is something in the place of a command that the line puts together when it runs."""
+    spend(len(text))
     return _MAKES.search(text) is not None
 
 
 def forms(text: str) -> Iterator[str]:
     """The text without quotes, as whoever runs it may come to see it."""
+    spend(len(text) >> 1)
     text = text.replace(UNKNOWN, "")
     decoded = _ANSI.sub(lambda found: f" {decode(found[1])} ", text) if "$'" in text else text
     bare = _QUOTING.sub("", text)
@@ -63,7 +66,8 @@ def _with_choices(text: str) -> str:
     parts: list[str] = []
     for braces in _BRACES.finditer(text):
         front = text[max(at, braces.start() - 60) : braces.start()]
-        before = front[next(iter(_WORD_BEFORE.finditer(front))).start() :]
+        between = _BEFORE_A_WORD.match(front)
+        before = front[between.end() :] if between else front
         parts += (
             text[at : braces.start() - len(before)],
             " ".join(f"{before}{one}{braces[2]}" for one in braces[1].split(",")),

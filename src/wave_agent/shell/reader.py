@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from wave_agent.shell.doubt import forms, may_make
-from wave_agent.shell.effort import MOST, TooMuchError, limited, spend
+from wave_agent.shell.effort import MOST, MOST_UNPARSED, TooMuchError, limited, spend
 from wave_agent.shell.grammar import DEEPEST, LONGEST, can_parse, is_deep, is_sound, parse
 from wave_agent.shell.known import MOST_VALUES, Known
 from wave_agent.shell.names import meant
@@ -78,7 +78,7 @@ def read_placed(text: str, variables: Mapping[str, str], directory: str) -> Line
 
 def _read(text: str, variables: Mapping[str, str], directory: str | None) -> Line:
     try:
-        with limited(MOST):
+        with limited(MOST if len(text) <= LONGEST else MOST_UNPARSED):
             return _read_within(text, variables, directory)
     except TooMuchError:
         return _TOO_MUCH
@@ -176,7 +176,7 @@ class _Reader:
             self.anything = True
             return
         self.anything |= any(found.words and not found.words[0].static for found in reading.commands)
-        self.understood &= _EXPANDED_AGAIN.search(text) is None
+        self.understood &= not _is_expanded_again(text)
         self._found_simply(reading)
 
     def _found_simply(self, reading: Reading) -> None:
@@ -193,6 +193,7 @@ class _Reader:
                 if operator in WRITING:
                     self._write(Target(self._resolved(word)))
             stdin = made if found.fed else found.stdin or (handed_on if found.piped else None)
+            spend(4 * len(found.words))
             words = tuple(map(self._resolved, found.words))
             text = printed(words)
             handed_on = made if text is None else Word(text)
@@ -265,7 +266,7 @@ class _Reader:
         if self._depth == 0:
             self._known_at_first = self.known.size
         self._dotglob |= "dotglob" in text  # a star then stands for the dot in front as well
-        self.understood &= _EXPANDED_AGAIN.search(text) is None
+        self.understood &= not _is_expanded_again(text)
         outer, self._signature = self._signature, []
         self._visit(root, stdin)
         self._agreed = reading.exact and Counter(self._signature) == Counter(map(_unordered, reading.signature()))
@@ -585,6 +586,7 @@ class _Reader:
     # ----------------------------------------------------------------------------------------------------------- writes
 
     def _add_targets(self, found: Sequence[Word]) -> None:
+        spend(5 + 4 * len(found))
         # Not what an alias may be: whoever asks git about the line knows the aliases.
         if found and found[0].text.rsplit("/", 1)[-1] == "git" and not any(word.anything for word in found):
             self.git.append(Placed(tuple(found), self._directories))
@@ -598,6 +600,7 @@ class _Reader:
         if len(self.writes) > _MOST_COMMANDS:
             self.writes[-1] = _ANYWHERE
             return
+        spend(2 + (len(word.text) >> 4))
         pattern = word.pattern
         home = self.known.values.get("HOME", ())
         if pattern.startswith("~/") and home:
@@ -612,8 +615,9 @@ class _Reader:
                 self.writes.append(target.write(join(escape(place), pattern)))
 
 
-_EXPANDED_AGAIN = re.compile(r"@P\}|\w\[[^\]\n]*(?:\$\(|`)")
-"""A value or an index that is expanded once more when it is used."""
+_INDEX = re.compile(r"(?>.*?\w\[).*(?:\$\(|`)", re.DOTALL)
+"""With a substitution in it. Only the first bracket is looked at, so that the time does not grow with the square."""
+_INDEX_ENDS = re.compile(r"[\]\n]")
 _BY_NUMBER = re.compile(r"/proc/[^/]+/(?:exe|fd/\d+)|/dev/fd/\d+|/dev/stdin")
 """Names of programs that say nothing about them."""
 _SIMPLE_VARIABLE = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
@@ -623,6 +627,13 @@ _ASSIGNS = re.compile(r"[A-Za-z_]\w*\+?=")
 _STAR = re.compile(r"(?<![^/])\*(?!\*)")
 _HIDDEN = re.compile(r"`|\$\(")
 _HERE = re.compile(r"^/proc/(?:self|thread-self|\$\$|\d+)/cwd/")
+
+
+def _is_expanded_again(text: str) -> bool:
+    """Whether there is a value or an index that is expanded once more when it is used."""
+    if "@P}" in text:
+        return True
+    return "[" in text and ("$(" in text or "`" in text) and any(map(_INDEX.match, _INDEX_ENDS.split(text)))
 
 
 def _upwards(directory: str) -> list[str]:

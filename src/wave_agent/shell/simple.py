@@ -131,6 +131,7 @@ class _Scanner:
         return closed
 
     def _step(self, closing: str) -> str | None:
+        spend(1)
         text = self.text
         if blank := _BLANK.match(text, self.at):
             self.at = blank.end()
