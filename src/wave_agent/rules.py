@@ -11,6 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from wave_agent.expressions import compile_strictly, matching_glob
+from wave_agent.globs import path_glob
 from wave_agent.shell.values import Command, Line, Origin
 
 PATH_FIELDS: Mapping[str, str] = {
@@ -181,8 +182,10 @@ def _is_mentioned(pattern: str, texts: Sequence[str]) -> bool:
     groups = [_NO_WORD.sub(" ", piece).strip() for piece in _PREFIX.sub("", pattern).split("*")]
     if not any(groups) or not texts:
         return False
-    expression = re.compile(r"(?<!\S)" + r".{0,400}?".join(map(re.escape, groups)) + r"(?!\S)")
-    return any(expression.search(_NO_WORD.sub(" ", text)) for text in texts)
+    from wave_agent.shell.doubt import InOrder  # lazy: see above
+
+    mentioned = InOrder(r"(?<!\S)", [*map(re.escape, groups)], r"(?!\S)", 400)
+    return any(mentioned.search(_NO_WORD.sub(" ", text)) for text in texts)
 
 
 _NO_WORD = re.compile(r"[^\w.@%+~-]+")
@@ -285,28 +288,6 @@ def path_expression(pattern: str, places: Places) -> str:
     return rf"{re.escape(base)}/(?:{inside})(?:/.*)?{itself}"
 
 
-_GLOB_TOKEN = re.compile(
-    r"(?P<deep>(?:^|(?<=/))\*\*(?:/|$))|(?P<many>\*+)|(?P<one>\?)|\[(?P<not>[!^]?)(?P<set>\]?[^\]]*)\]"
-)
-
-
 def _glob(pattern: str) -> str:
-    """The regular expression of a gitignore-style glob."""
-    out, at = "", 0
-    for token in _GLOB_TOKEN.finditer(pattern):
-        out += re.escape(pattern[at : token.start()])
-        at = token.end()
-        if token["deep"] is not None:
-            out += ".*" if at == len(pattern) else "(?:.*/)?"
-        elif token["many"] is not None:
-            out += "[^/]*"
-        elif token["one"] is not None:
-            out += "[^/]"
-        else:
-            out += f"(?!/)[{'^' if token['not'] else ''}{_class(token['set'])}]"
-    return out + re.escape(pattern[at:])
-
-
-def _class(members: str) -> str:
-    """The inside of a character class; ranges stay ranges."""
-    return re.sub(r"[\\\[\]^&~|]", r"\\\g<0>", members)
+    """The regular expression of a gitignore-style glob. What it matches covers what is below."""
+    return path_glob(pattern, ends=r"(?=/|\Z)", dots=True)

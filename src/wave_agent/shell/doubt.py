@@ -110,19 +110,19 @@ def could_run(pattern: str, texts: Sequence[str]) -> bool:
 
 
 @lru_cache(maxsize=256)
-def _searches(pattern: str) -> list[tuple[list[str], bool, re.Pattern[str]]]:
+def _searches(pattern: str) -> list[tuple[list[str], bool, "InOrder | re.Pattern[str]"]]:
     """What has to be in a text, and the expression that is then to be searched for."""
     words = pattern.removesuffix(":*").split()
     if "*" in " ".join(words).rstrip("*"):
         chunks = [chunk.split() for chunk in pattern.removesuffix(":*").split("*") if chunk.strip()]
         spelt = [r"[ \t]+".join(map(re.escape, chunk)) for chunk in chunks]
-        return [([word for chunk in chunks for word in chunk], False, _compiled(r"[^\n]{0,2000}?".join(spelt)))]
+        return [([word for chunk in chunks for word in chunk], False, InOrder(_FRONT, spelt, "", 2000))]
     needed = [word.rstrip("*") for word in words]
     ends = [
         re.escape(word) + (r"[^\s;&|]*" if word != whole else r"(?![\w.-])")
         for word, whole in zip(needed, words, strict=True)
     ]
-    found = [(needed, False, _compiled(_BETWEEN.join(ends)))]
+    found: list[tuple[list[str], bool, InOrder | re.Pattern[str]]] = [(needed, False, _compiled(_BETWEEN.join(ends)))]
     for kept in range(len(words)) if 1 < len(words) <= _MOST_GUESSED else ():
         fixed = [at == kept or word.startswith("-") for at, word in enumerate(words)]
         line = [end if fix else f"(?:{end}|{_GUESS})" for end, fix in zip(ends, fixed, strict=True)]
@@ -131,5 +131,60 @@ def _searches(pattern: str) -> list[tuple[list[str], bool, re.Pattern[str]]]:
     return found
 
 
+_FRONT = r"(?<![\w.-])"
+
+
 def _compiled(expression: str) -> re.Pattern[str]:
-    return re.compile(rf"(?<![\w.-]){expression}")
+    return re.compile(f"{_FRONT}{expression}")
+
+
+class InOrder:
+    """Searches for pieces on one line that follow each other at a limited distance, in one go for each piece: an
+    expression would try every combination of places."""
+
+    def __init__(self, front: str, pieces: Sequence[str], behind: str, distance: int) -> None:
+        """`pieces` are expressions; `front` stands before the first, `behind` after the last."""
+        whole = [*pieces]
+        whole[0], whole[-1] = front + whole[0], whole[-1] + behind
+        self._pieces = [re.compile(f"(?=({piece}))") for piece in whole]
+        self._distance = distance
+
+    def search(self, text: str) -> bool:
+        return any(map(self._on_line, text.split("\n")))
+
+    def _on_line(self, line: str) -> bool:
+        first, *others = self._pieces
+        ends = [found.end(1) for found in first.finditer(line)]
+        for piece in others:
+            reached: list[int] = []
+            at = 0
+            for found in piece.finditer(line):
+                while at < len(ends) and ends[at] < found.start() - self._distance:
+                    at += 1
+                if at < len(ends) and ends[at] <= found.start():
+                    reached.append(found.end(1))
+            ends = reached
+        return bool(ends)
+
+
+_GIT = re.compile(r"\bgit\b")
+_SUBCOMMAND = re.compile(r"\s([a-z][a-z-]+)\b")
+
+
+def git_words(text: str) -> Iterator[str]:
+    """The first word behind each `git` that may be a subcommand."""
+    word, done, end = _SUBCOMMAND.search(text), 0, -1
+    for git in _GIT.finditer(text):
+        at = git.end()
+        if git.start() < done:
+            continue
+        if word is not None and word.start() < at:
+            word = _SUBCOMMAND.search(text, at)
+        if word is None:
+            return
+        if end < at:
+            sign = _SIGN.search(text, at)
+            end = len(text) if sign is None else sign.start()
+        if word.start() <= end:
+            done = word.end()
+            yield word[1]

@@ -600,7 +600,8 @@ class _Reader:
         if len(self.writes) > _MOST_COMMANDS:
             self.writes[-1] = _ANYWHERE
             return
-        spend(2 + (len(word.text) >> 4))
+        # Each is compared with what is protected, by name and by what is there.
+        spend((60 if word.glob is None else 400) + (len(word.text) >> 2))
         pattern = word.pattern
         home = self.known.values.get("HOME", ())
         if pattern.startswith("~/") and home:
