@@ -30,7 +30,7 @@ _SHORT = 400
 _MOST_STEPS = 26_000
 _CHUNK = 128
 """Bytes that the parser is given at a time."""
-_NODE = 4
+_NODE = 3
 _RECOVERY = 40
 
 _DIGITS = "¡¢£¤¥¦§©«¬®°±¶·»"
@@ -65,28 +65,31 @@ def can_parse(text: str) -> bool:
     return True
 
 
-def parse(text: str) -> "Node":
-    """The root of its tree. What a node says is to be had from `spelling`. Raises `TooMuchError`."""
-    root, steps = _parsed(text)
-    # Where there are errors, the parser goes back and tries again.
-    spend(steps + root.descendant_count * _NODE + (len(text) ** 2 // _RECOVERY if root.has_error else 0))
+def parse(text: str, *, again: bool = False) -> "Node":
+    """The root of its tree. What a node says is to be had from `spelling`. Raises `TooMuchError`.
+
+    `again`: the budget has paid for this text already.
+    """
+    root, cost = _parsed(text)
+    spend(root.descendant_count * _NODE + (0 if again else cost))
     return root
 
 
 @lru_cache(maxsize=8)  # a line is read more than once: by rules, and for what it writes
 def _parsed(text: str) -> tuple["Node", int]:
-    """The root, and the steps that the parser took, if these were counted."""
+    """The root, and what it cost to have it."""
     from tree_sitter import Parser  # lazy: see above
 
     sound = text.encode(errors="replace").decode()
     data = _MISTAKEN.sub(_stand_in, sound).encode()
     if len(data) <= _SHORT:
-        return Parser(_language()).parse(data).root_node, 0
+        root = Parser(_language()).parse(data).root_node
+        return root, len(text) ** 2 // _RECOVERY if root.has_error else 0  # it went back and tried again
     watched = _Watched(data)
     tree = watched.parse()
     if watched.steps > _MOST_STEPS:
         raise TooMuchError
-    return tree.root_node, watched.steps
+    return tree.root_node, watched.steps // 2  # a line is read twice and parsed once
 
 
 class _Watched:
@@ -111,7 +114,8 @@ class _Watched:
 
 def spelling(of_node: bytes | None) -> str:
     """A node's bytes, or some of them, as the text had them."""
-    return _STAND_IN.sub(_stood_for, (of_node or b"").decode(errors="replace"))
+    text = (of_node or b"").decode(errors="replace")
+    return _STAND_IN.sub(_stood_for, text) if _MARK in text else text
 
 
 def _stand_in(found: re.Match[str]) -> str:

@@ -100,9 +100,9 @@ def _read_within(text: str, variables: Mapping[str, str], directory: str | None)
         statements=tuple(dict.fromkeys(reader.statements)),
         understood=reader.understood,
         parsed=reader.parsed,
-        plain=plain_commands(text) if reader.understood else (),
+        plain=plain_commands(text) if reader.understood and directory is None else (),
         assignments=tuple(sorted(reader.known.assigned)),
-        writes=tuple(dict.fromkeys(reader.writes)),
+        writes=tuple(reader.writes),
         git=tuple(dict.fromkeys(reader.git)),
         texts=tuple(dict.fromkeys(reader.texts)),
         anything=reader.anything,
@@ -130,7 +130,7 @@ class _Reader:
     def __init__(self, variables: Mapping[str, str], directory: str | None) -> None:
         self.commands: list[Command] = []
         self.statements: list[str] = []
-        self.writes: list[Write] = []
+        self.writes: dict[Write, None] = {}
         self.git: list[Placed] = []
         self.texts: list[str] = []
         self.understood = True
@@ -245,6 +245,7 @@ class _Reader:
         """A line, or a text that a command has a shell read."""
         self._scripts += 1
         spend(100 + (len(text) >> 2))
+        again = text in self._texts
         self._texts[text] = None
         self._length += len(text)
         too_much = self._scripts > _MOST_SCRIPTS or self._length > _LONGEST_ALTOGETHER or self._depth > DEEPEST
@@ -254,7 +255,7 @@ class _Reader:
         if not can_parse(text):
             self.understood = self.parsed = self._agreed = False
             return
-        root = parse(text)
+        root = parse(text, again=again)
         if is_deep(root):
             self._give_up()
             return
@@ -597,11 +598,7 @@ class _Reader:
         word = target.word
         if (not word.static and word.glob is None) or not word.text:
             return
-        if len(self.writes) > _MOST_COMMANDS:
-            self.writes[-1] = _ANYWHERE
-            return
-        # Each is compared with what is protected, by name and by what is there.
-        spend((60 if word.glob is None else 400) + (len(word.text) >> 2))
+        spend(6 + (len(word.text) >> 4))
         pattern = word.pattern
         home = self.known.values.get("HOME", ())
         if pattern.startswith("~/") and home:
@@ -613,7 +610,13 @@ class _Reader:
             spend(8 + (len(directory) >> 5))
             below = directory if target.below is None else join(directory, target.below.text)
             for place in _upwards(below) if target.upwards else (below,):
-                self.writes.append(target.write(join(escape(place), pattern)))
+                self._add_write(target.write(join(escape(place), pattern)), wild=word.glob is not None)
+
+    def _add_write(self, write: Write, *, wild: bool) -> None:
+        if write not in self.writes:
+            # It will be compared with what is protected, by its name and by what is there.
+            spend((300 if wild else 40) + (len(write.pattern) >> 3))
+            self.writes[write] = None
 
 
 _INDEX = re.compile(r"(?>.*?\w\[).*(?:\$\(|`)", re.DOTALL)

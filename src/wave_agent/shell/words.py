@@ -101,7 +101,15 @@ def words(node: "Node", variables: Variables) -> list[tuple[Word, ...]]:
 
 
 def known_words(node: "Node", variables: Variables) -> list[tuple[Word, ...]]:
+    if node.type == "command_name" and node.child_count == 1:
+        node = node.children[0]
+    if node.type in ("word", "number") and node.child_count == 0 and _ORDINARY.fullmatch(text := source(node)):
+        return [(Word(text, base=text.rpartition("/")[2] or None if "/" in text else None),)]
     return [_fields(reading, variables) for reading in _readings(node, variables)]
+
+
+_ORDINARY = re.compile(r"[\w./:=@%+,-]++")
+"""A word in which nothing is expanded and nothing is quoted, as most are."""
 
 
 def _all_static(readings: list[tuple[Word, ...]]) -> bool:
