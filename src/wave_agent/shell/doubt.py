@@ -109,7 +109,7 @@ def could_run(pattern: str, texts: Sequence[str]) -> bool:
     )
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=2048)
 def _searches(pattern: str) -> list[tuple[list[str], bool, "InOrder | re.Pattern[str]"]]:
     """What has to be in a text, and the expression that is then to be searched for."""
     words = pattern.removesuffix(":*").split()
@@ -145,7 +145,8 @@ class InOrder:
     def __init__(self, front: str, pieces: Sequence[str], behind: str, distance: int) -> None:
         """`pieces` are expressions; `front` stands before the first, `behind` after the last."""
         whole = [*pieces]
-        whole[0], whole[-1] = front + whole[0], whole[-1] + behind
+        whole[0] = front + whole[0]
+        whole[-1] += behind
         self._pieces = [re.compile(f"(?=({piece}))") for piece in whole]
         self._distance = distance
 

@@ -71,13 +71,15 @@ def parse(text: str, *, again: bool = False) -> "Node":
     `again`: the budget has paid for this text already.
     """
     root, cost = _parsed(text)
+    if root is None:
+        raise TooMuchError
     spend(root.descendant_count * _NODE + (0 if again else cost))
     return root
 
 
 @lru_cache(maxsize=8)  # a line is read more than once: by rules, and for what it writes
-def _parsed(text: str) -> tuple["Node", int]:
-    """The root, and what it cost to have it."""
+def _parsed(text: str) -> tuple["Node | None", int]:
+    """The root, if it can be had, and what it cost."""
     from tree_sitter import Parser  # lazy: see above
 
     sound = text.encode(errors="replace").decode()
@@ -87,9 +89,8 @@ def _parsed(text: str) -> tuple["Node", int]:
         return root, len(text) ** 2 // _RECOVERY if root.has_error else 0  # it went back and tried again
     watched = _Watched(data)
     tree = watched.parse()
-    if watched.steps > _MOST_STEPS:
-        raise TooMuchError
-    return tree.root_node, watched.steps // 2  # a line is read twice and parsed once
+    # A line is read twice and parsed once.
+    return None if watched.steps > _MOST_STEPS else tree.root_node, watched.steps // 2
 
 
 class _Watched:
