@@ -13,6 +13,7 @@ PURE := \
 	src/wave_agent/chain.py \
 	src/wave_agent/consequences.py \
 	src/wave_agent/expressions.py \
+	src/wave_agent/globs.py \
 	src/wave_agent/hooks/breakage.py \
 	src/wave_agent/hooks/config.py \
 	src/wave_agent/hooks/definitions.py \

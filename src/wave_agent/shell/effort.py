@@ -4,7 +4,7 @@ Whoever reads a line sets a budget, and whatever does a piece of work on the way
 microsecond. When the budget is used up, the line is one that is not understood.
 """
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
@@ -35,7 +35,7 @@ _CURRENT: ContextVar[Effort | None] = ContextVar("effort", default=None)
 
 
 @contextmanager
-def limited(most: int = MOST) -> Iterator[Effort]:
+def limited(most: int = MOST) -> Generator[Effort]:
     """In here, work is counted."""
     effort = Effort(most)
     before = _CURRENT.set(effort)

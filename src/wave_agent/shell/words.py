@@ -119,6 +119,7 @@ def _all_static(readings: list[tuple[Word, ...]]) -> bool:
 def combinations(nodes: Iterable["Node"], variables: Variables) -> tuple[list[tuple[Word, ...]], bool]:
     """Whole commands, and whether these are all that it may be. What is not known is kept, and is empty as well."""
     nodes = list(nodes)
+    spend(4 + 2 * len(nodes))
     each = [known_words(node, variables) for node in nodes]
     lines, complete = _product(each)
     if all(map(_all_static, each)):
@@ -137,6 +138,7 @@ def _product(each: list[list[tuple[Word, ...]]]) -> tuple[list[tuple[Word, ...]]
 
 
 def _readings(node: "Node", variables: Variables, *, in_string: bool = False) -> list[Reading]:
+    spend(3)
     reader = _READERS.get(node.type)
     found = _literal(node) if reader is None else reader(node, variables)
     if in_string:
@@ -343,6 +345,7 @@ def searched(statements: list["Node"], variables: Variables) -> tuple[str, ...]:
 
 def origin(statements: list["Node"]) -> Origin:
     """Where the output of these statements comes from."""
+    spend(4)
     if len(statements) != 1:
         return _MADE
     stages = statements[0].named_children if statements[0].type == "pipeline" else statements
@@ -375,7 +378,7 @@ _SEQUENCE = re.compile(r"(-?\d{1,4}|[A-Za-z])\.\.(-?\d{1,4}|[A-Za-z])")
 
 
 def _fields(reading: Reading, variables: Variables) -> tuple[Word, ...]:
-    spend(8 + 3 * len(reading))
+    spend(14 + 4 * len(reading))
     held: list[Segment] = []
     encoded = ""
     for segment in reading:
