@@ -206,9 +206,7 @@ def _is_static(command: Command) -> bool:
 def _may_begin(pattern: str, command: Command) -> bool:
     """Whether a command of which only the beginning can be seen may be the rule's."""
     words = command.words
-    unseen = next((at for at, word in enumerate(words) if word.anything), None)
-    if unseen is None:
-        return False
+    unseen = next(at for at, word in enumerate(words) if word.anything)
     seen = "".join(f"{word.text} " for word in words[:unseen])
     pieces = _PREFIX.sub("*", pattern).split("*")
     if seen.startswith(pieces[0]) and len(pieces) > 1:

@@ -80,17 +80,26 @@ def parse(text: str, *, again: bool = False) -> "Node":
 @lru_cache(maxsize=8)  # a line is read more than once: by rules, and for what it writes
 def _parsed(text: str) -> tuple["Node | None", int]:
     """The root, if it can be had, and what it cost."""
-    from tree_sitter import Parser  # lazy: see above
-
-    sound = text.encode(errors="replace").decode()
-    data = _MISTAKEN.sub(_stand_in, sound).encode()
+    data = _prepared(text)
     if len(data) <= _SHORT:
-        root = Parser(_language()).parse(data).root_node
+        root = parse_unwatched(text)
         return root, len(text) ** 2 // _RECOVERY if root.has_error else 0  # it went back and tried again
     watched = _Watched(data)
     tree = watched.parse()
     # A line is read twice and parsed once.
     return None if watched.steps > _MOST_STEPS else tree.root_node, watched.steps // 2
+
+
+def parse_unwatched(text: str) -> "Node":
+    """The same for a text that nobody made to take long, such as a script of the user's own."""
+    from tree_sitter import Parser  # lazy: see above
+
+    return Parser(_language()).parse(_prepared(text)).root_node
+
+
+def _prepared(text: str) -> bytes:
+    sound = text.encode(errors="replace").decode()
+    return _MISTAKEN.sub(_stand_in, sound).encode()
 
 
 class _Watched:

@@ -172,9 +172,7 @@ class _Reader:
         self._texts[text] = None
         reading = Reading(text)
         if not reading.exact:
-            self.understood = False
-            self.anything = True
-            return
+            raise TooMuchError
         self.anything |= any(found.words and not found.words[0].static for found in reading.commands)
         self.understood &= not _is_expanded_again(text)
         self._found_simply(reading)
@@ -296,8 +294,7 @@ class _Reader:
 
     def _give_up(self) -> None:
         """There is more of it than is followed."""
-        self.understood = self.parsed = False
-        self.anything = True
+        raise TooMuchError
 
     def cut(self, text: str) -> None:
         """What the characters alone say about paths, for a line that was not understood."""
@@ -615,7 +612,7 @@ class _Reader:
     def _add_write(self, write: Write, *, wild: bool) -> None:
         if write not in self.writes:
             # It will be compared with what is protected, by its name and by what is there.
-            spend((300 if wild else 40) + (len(write.pattern) >> 3))
+            spend(300 + len(write.pattern) if wild else 40 + (len(write.pattern) >> 3))
             self.writes[write] = None
 
 
