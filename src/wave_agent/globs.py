@@ -26,6 +26,8 @@ def path_glob(pattern: str, *, ends: str, dots: bool) -> str:
         at = token.end()
         if token["deep"] is not None:
             out, chunk, deep = out + _found(chunk, deep), "", True
+            if at == len(pattern):
+                return f"{out}.*"
         elif token["slash"] is not None:
             chunk, name = f"{chunk}{matching_glob(name, _NAME)}/", [""]
         else:
@@ -34,8 +36,6 @@ def path_glob(pattern: str, *, ends: str, dots: bool) -> str:
                 name[0] = r"(?!\.)"
             name = [*name, ""] if token["many"] is not None else [*name[:-1], name[-1] + _one(token)]
     name[-1] += re.escape(pattern[at:])
-    if deep and pattern.endswith("**") and name == [""] and not chunk:
-        return f"{out}.*"
     return out + _found(f"{chunk}{matching_glob(name, _NAME)}{ends if deep else ''}", deep)
 
 
