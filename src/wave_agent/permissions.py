@@ -177,7 +177,8 @@ class _Case(Struct, frozen=True):
     def restricting(self, rules: Sequence[Rule]) -> Rule | None:
         """The first of these rules that speaks of the call. A link must not dodge it, of either kind."""
         call = self.call
-        inputs = (call.tool_input, self._real(), *call.other_inputs)
+        real = self._real()
+        inputs = (call.tool_input, *(() if real == call.tool_input else (real,)), *call.other_inputs)
         return next((rule for rule in rules for one in inputs if rule.matches(call.tool, one, self.places)), None)
 
     def permitting(self) -> tuple[Rule, ...]:

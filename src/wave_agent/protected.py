@@ -1,6 +1,5 @@
 """Files by which the agent could rewrite its own guards: a write to one of them asks in every mode."""
 
-import glob
 import os
 import re
 import stat
@@ -11,6 +10,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from wave_agent.globs import path_glob
 from wave_agent.hooks.definitions import HookDefinition
 from wave_agent.hooks.execution import Kind
 from wave_agent.named_files import hook_files
@@ -151,7 +151,9 @@ class ProtectedPaths(Struct, frozen=True):
             inside = (path for one in entered for path in (f"{one}/x", *_inside(one)))
             if base in entered or self._holds(base, entered) or any(map(expression.fullmatch, inside)):
                 return write.pattern
-        there = islice(glob.iglob(write.pattern), _MOST_MATCHES) if "**" not in write.pattern else ()
+        there = _there(os.path.normpath(write.pattern)) if "**" not in write.pattern else []
+        if there is None:
+            return write.pattern
         found = (
             self._named(path) if write.reach is Reach.NAMED else self.find(path) or self._around(path, write.reach)
             for path in there
@@ -176,6 +178,8 @@ def _inside(directory: str) -> list[str]:
 
 
 _MOST_MATCHES = 1000
+_MOST_ENTRIES = 10_000
+"""Of directories that a pattern is compared with."""
 _LARGEST_POINTER = 4096
 """Bytes of a file of git that names a directory."""
 _NO_PATH = re.compile(r"(?!)")
@@ -194,34 +198,38 @@ def _directory(pattern: str) -> tuple[str, str]:
     return _plain("/".join(steps[:first])) or "/", "/".join(steps[first:])
 
 
-_GLOB_TOKEN = re.compile(
-    r"(?P<deep>(?<=/)\*\*(?:/|$))|(?P<start>(?<=/)(?=[*?\[]))?(?:(?P<many>\*+)|(?P<one>\?)|\[(?P<not>[!^]?)(?P<set>\]?[^\]]*)\])"
-)
-
-
 def _compiled(pattern: str) -> re.Pattern[str]:
+    """Of a shell's pattern."""
     try:
-        return re.compile(_expression(pattern), re.DOTALL)
+        return re.compile(path_glob(pattern, ends=r"\Z", dots=False), re.DOTALL)
     except re.error:
         return _NO_PATH  # a set such as [z-a] has no members
 
 
-def _expression(pattern: str) -> str:
-    """The regular expression of a shell's pattern: no wildcard stands for the dot that a name begins with."""
-    out, at = "", 0
-    for token in _GLOB_TOKEN.finditer(pattern):
-        out += re.escape(pattern[at : token.start()])
-        at = token.end()
-        if token["deep"] is not None:
-            out += "(?:.*/)?" if at < len(pattern) else ".*"
+def _there(pattern: str) -> list[str] | None:
+    """The paths that a pattern stands for today. None: too much would have to be looked at."""
+    found, looked = [""], 0
+    for step in pattern.split("/")[1:]:
+        plain = _plain(step)
+        if plain is not None:
+            found = [f"{path}/{plain}" for path in found]
             continue
-        out += "" if token["start"] is None or token["many"] == "**" else r"(?!\.)"
-        if token["set"] is not None:
-            members = re.sub(r"[\\\[\]^&~|]", r"\\\g<0>", token["set"])
-            out += f"[{'^' if token['not'] else ''}{members}]"
-        else:
-            out += "[^/]*" if token["many"] else "[^/]"
-    return out + re.escape(pattern[at:])
+        expression, parents, found = _compiled(f"/{step}"), found, list[str]()
+        for parent in parents:
+            for name in _names(parent or "/"):
+                looked += 1
+                found += [f"{parent}/{name}"] if expression.fullmatch(f"/{name}") else []
+            looked += 1
+            if looked > _MOST_ENTRIES:
+                return None
+    return [path for path in found[:_MOST_MATCHES] if os.path.lexists(path)]
+
+
+def _names(directory: str) -> list[str]:
+    try:
+        return os.listdir(directory)
+    except OSError:
+        return []
 
 
 def protected_paths(

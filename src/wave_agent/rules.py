@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from enum import Enum
+from functools import lru_cache
 from importlib import import_module
 from posixpath import join, normpath
 from typing import Any
@@ -11,6 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from wave_agent.expressions import compile_strictly, matching_glob
+from wave_agent.globs import path_glob
 from wave_agent.shell.values import Command, Line, Origin
 
 PATH_FIELDS: Mapping[str, str] = {
@@ -127,6 +129,7 @@ _PREFIX = re.compile(r":\*$")
 _ONE_COMMAND = r"[^;&|<>\n`$(){}]"
 
 
+@lru_cache(maxsize=1024)
 def _compiled(pattern: str, anything: str) -> re.Pattern[str]:
     pieces = [re.escape(piece) for piece in _PREFIX.sub("", pattern).split("*")]
     if not _PREFIX.search(pattern):
@@ -150,25 +153,60 @@ def _matches_command(pattern: str, command: str, purpose: Purpose) -> bool:
 
 
 def _restricts(pattern: str, command: str) -> bool:
+    said = _said(command)
+    line = said.line
+    if line.anything:
+        return True
     compiled = _compiled(pattern, ".")
-    line = _read_line(command)
-    as_written = (command.strip(), *line.statements)
-    if line.anything or any(compiled.fullmatch(text) for text in as_written):
+    # A look for the rule's first words spares most rules the comparison with every command.
+    begins = _PREFIX.sub("", pattern).partition("*")[0]
+    if begins in said.all_texts and any(compiled.fullmatch(text) for text in said.texts):
         return True
     rule = _PREFIX.sub("", pattern).split()
-    if any(compiled.fullmatch(one.text) or _may_match(compiled, rule, one) for one in line.commands):
+    if any(_may_match(compiled, rule, one) for one in said.unsure):
         return True
-    if any(_may_begin(pattern, one) for one in line.commands) or _is_mentioned(pattern, line.texts):
+    if any(_may_begin(pattern, one) for one in said.unseen) or _is_mentioned(pattern, said.mentions):
         return True
     return bool(line.doubtful) and _could_run(pattern, line.doubtful)
+
+
+class _Said(Struct, frozen=True):
+    """A line as rules are compared with it, one after the other."""
+
+    line: Line
+    texts: tuple[str, ...]
+    """The line, its statements and its commands."""
+    all_texts: str
+    unsure: tuple[Command, ...]
+    """Commands with words that are not known."""
+    unseen: tuple[Command, ...]
+    """Commands of which only the beginning can be seen."""
+    mentions: tuple[str, ...]
+    """The words of texts in other languages."""
+
+
+@lru_cache(maxsize=16)
+def _said(command: str) -> _Said:
+    line = _read_line(command)
+    texts = tuple(dict.fromkeys((command.strip(), *line.statements, *(one.text for one in line.commands))))
+    return _Said(
+        line,
+        texts,
+        "\n".join(texts),
+        tuple(one for one in line.commands if one.words[0].glob is not None or not _is_static(one)),
+        tuple(one for one in line.commands if any(word.anything for word in one.words)),
+        tuple(_NO_WORD.sub(" ", text) for text in line.texts),
+    )
+
+
+def _is_static(command: Command) -> bool:
+    return all(word.static for word in command.words)
 
 
 def _may_begin(pattern: str, command: Command) -> bool:
     """Whether a command of which only the beginning can be seen may be the rule's."""
     words = command.words
-    unseen = next((at for at, word in enumerate(words) if word.anything), None)
-    if unseen is None:
-        return False
+    unseen = next(at for at, word in enumerate(words) if word.anything)
     seen = "".join(f"{word.text} " for word in words[:unseen])
     pieces = _PREFIX.sub("*", pattern).split("*")
     if seen.startswith(pieces[0]) and len(pieces) > 1:
@@ -178,11 +216,16 @@ def _may_begin(pattern: str, command: Command) -> bool:
 
 def _is_mentioned(pattern: str, texts: Sequence[str]) -> bool:
     """Whether text in another language has the rule's words in it, quoted and parted as it may be."""
-    groups = [_NO_WORD.sub(" ", piece).strip() for piece in _PREFIX.sub("", pattern).split("*")]
-    if not any(groups) or not texts:
+    if not texts:
         return False
-    expression = re.compile(r"(?<!\S)" + r".{0,400}?".join(map(re.escape, groups)) + r"(?!\S)")
-    return any(expression.search(_NO_WORD.sub(" ", text)) for text in texts)
+    groups = [_NO_WORD.sub(" ", piece).strip() for piece in _PREFIX.sub("", pattern).split("*")]
+    possible = [text for text in texts if all(group in text for group in groups)]
+    if not any(groups) or not possible:
+        return False
+    from wave_agent.shell.doubt import InOrder  # lazy: see above
+
+    mentioned = InOrder(r"(?<!\S)", [*map(re.escape, groups)], r"(?!\S)", 400)
+    return any(map(mentioned.search, possible))
 
 
 _NO_WORD = re.compile(r"[^\w.@%+~-]+")
@@ -288,28 +331,6 @@ def anchored(pattern: str, places: Places) -> tuple[str, str]:
     return places.project, pattern if "/" in pattern.rstrip("/") else f"**/{pattern}"
 
 
-_GLOB_TOKEN = re.compile(
-    r"(?P<deep>(?:^|(?<=/))\*\*(?:/|$))|(?P<many>\*+)|(?P<one>\?)|\[(?P<not>[!^]?)(?P<set>\]?[^\]]*)\]"
-)
-
-
 def _glob(pattern: str) -> str:
-    """The regular expression of a gitignore-style glob."""
-    out, at = "", 0
-    for token in _GLOB_TOKEN.finditer(pattern):
-        out += re.escape(pattern[at : token.start()])
-        at = token.end()
-        if token["deep"] is not None:
-            out += ".*" if at == len(pattern) else "(?:.*/)?"
-        elif token["many"] is not None:
-            out += "[^/]*"
-        elif token["one"] is not None:
-            out += "[^/]"
-        else:
-            out += f"(?!/)[{'^' if token['not'] else ''}{_class(token['set'])}]"
-    return out + re.escape(pattern[at:])
-
-
-def _class(members: str) -> str:
-    """The inside of a character class; ranges stay ranges."""
-    return re.sub(r"[\\\[\]^&~|]", r"\\\g<0>", members)
+    """The regular expression of a gitignore-style glob. What it matches covers what is below."""
+    return path_glob(pattern, ends=r"(?=/|\Z)", dots=True)

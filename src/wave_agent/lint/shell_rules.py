@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from wave_agent.lint.findings import Hit
 from wave_agent.lint.scripts import Language, Script, can_block_at, delays_a_tool
-from wave_agent.shell.grammar import can_parse, parse
+from wave_agent.shell.grammar import can_parse, parse_unwatched
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -62,7 +62,7 @@ class Tree:
     """A script's commands, in order."""
 
     def __init__(self, text: str) -> None:
-        self.root = parse(text)
+        self.root = parse_unwatched(text)
         self.nodes = list(_walk(self.root))
         self.calls = [_call(node) for node in self.nodes if node.type == "command"]
 

@@ -125,6 +125,7 @@ _ONE_DASH: Mapping[str, re.Pattern[str]] = {
 }
 """The same, for long options with one dash."""
 _IN_FRONT = re.compile(r"=?(?:exec=|!|\|)?")
+_SUBSCRIPTED = re.compile(r"[^\[]*+\[.*(?:\$\(|`)", re.DOTALL)
 _SSH_RUNS = re.compile(r"\s*(?:ProxyCommand|LocalCommand|KnownHostsCommand|RemoteCommand)\s*[=\s]\s*(.*)", re.I | re.S)
 _SSH_OPTIONS = Options("BbcDEeFIiJLlmOoPpQRSWw")
 _EVALUATING = frozenset({"[", "declare", "let", "local", "readonly", "test", "typeset", "unset"})
@@ -134,7 +135,7 @@ _EVALUATING = frozenset({"[", "declare", "let", "local", "readonly", "test", "ty
 def _scripts(words: Sequence[Word]) -> Iterator[Word]:
     name = words[0].text
     if name in _EVALUATING:
-        yield from (word for word in words[1:] if word.static and re.search(r"\[.*(?:\$\(|`)", word.text))
+        yield from (word for word in words[1:] if word.static and _SUBSCRIPTED.match(word.text))
     if name in SCRIPTS:
         row = SCRIPTS[name]
         options, _ = read(unbundled(words, row.options) if row.bundled else words, row.options, mixed=True)

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
+from wave_agent.shell.effort import spend
 from wave_agent.shell.printing import decode
 
 _QUOTING = re.compile(r"\$(?=['\"])|\\\n|[\\'\"]")
@@ -18,8 +19,8 @@ _INNERMOST = re.compile(r"\$\([^()`]*+\)|`[^`]*+`|\$\{[^{}]*+\}|\$[\w@*#?!-]")
 _VARIABLE = re.compile(r"\$(?:\{(\w+)[^{}]*+\}|(\w+)|[@*])")
 _ASSIGNMENT = re.compile(r"(?<![\w$])(\w+)\+?=([^\s;&|(){}<>]*)")
 _BRACES = re.compile(r"\{([^{}\s]*+)\}([^\s;&|(){}]{0,60})")
-_WORD_BEFORE = re.compile(r"[^\s;&|(){}]*\Z")
-_REDIRECTION = re.compile(r"[0-9]*(?:<<<|<<-?|&>>?|>>|>&|>\||<&|<>|[<>])[ \t]*[^\s;&|<>()]*")
+_BEFORE_A_WORD = re.compile(r".*[\s;&|(){}]", re.DOTALL)
+_REDIRECTION = re.compile(r"(?:(?<![0-9])[0-9]++)?(?:<<<|<<-?|&>>?|>>|>&|>\||<&|<>|[<>])[ \t]*[^\s;&|<>()]*")
 _DEEPEST = 3
 UNKNOWN = "\uffff"
 """Stands for what an expansion may become."""
@@ -35,11 +36,13 @@ _MAKES = re.compile(
 
 def may_make(text: str) -> bool:
     """Whether there is something in the place of a command that the line puts together when it runs."""
+    spend(len(text))
     return _MAKES.search(text) is not None
 
 
 def forms(text: str) -> Iterator[str]:
     """The text without quotes, as whoever runs it may come to see it."""
+    spend(len(text) >> 1)
     text = text.replace(UNKNOWN, "")
     decoded = _ANSI.sub(lambda found: f" {decode(found[1])} ", text) if "$'" in text else text
     bare = _QUOTING.sub("", text)
@@ -63,7 +66,8 @@ def _with_choices(text: str) -> str:
     parts: list[str] = []
     for braces in _BRACES.finditer(text):
         front = text[max(at, braces.start() - 60) : braces.start()]
-        before = front[next(iter(_WORD_BEFORE.finditer(front))).start() :]
+        between = _BEFORE_A_WORD.match(front)
+        before = front[between.end() :] if between else front
         parts += (
             text[at : braces.start() - len(before)],
             " ".join(f"{before}{one}{braces[2]}" for one in braces[1].split(",")),
@@ -105,20 +109,20 @@ def could_run(pattern: str, texts: Sequence[str]) -> bool:
     )
 
 
-@lru_cache(maxsize=256)
-def _searches(pattern: str) -> list[tuple[list[str], bool, re.Pattern[str]]]:
+@lru_cache(maxsize=2048)
+def _searches(pattern: str) -> list[tuple[list[str], bool, "InOrder | re.Pattern[str]"]]:
     """What has to be in a text, and the expression that is then to be searched for."""
     words = pattern.removesuffix(":*").split()
     if "*" in " ".join(words).rstrip("*"):
         chunks = [chunk.split() for chunk in pattern.removesuffix(":*").split("*") if chunk.strip()]
         spelt = [r"[ \t]+".join(map(re.escape, chunk)) for chunk in chunks]
-        return [([word for chunk in chunks for word in chunk], False, _compiled(r"[^\n]{0,2000}?".join(spelt)))]
+        return [([word for chunk in chunks for word in chunk], False, InOrder(_FRONT, spelt, "", 2000))]
     needed = [word.rstrip("*") for word in words]
     ends = [
         re.escape(word) + (r"[^\s;&|]*" if word != whole else r"(?![\w.-])")
         for word, whole in zip(needed, words, strict=True)
     ]
-    found = [(needed, False, _compiled(_BETWEEN.join(ends)))]
+    found: list[tuple[list[str], bool, InOrder | re.Pattern[str]]] = [(needed, False, _compiled(_BETWEEN.join(ends)))]
     for kept in range(len(words)) if 1 < len(words) <= _MOST_GUESSED else ():
         fixed = [at == kept or word.startswith("-") for at, word in enumerate(words)]
         line = [end if fix else f"(?:{end}|{_GUESS})" for end, fix in zip(ends, fixed, strict=True)]
@@ -127,5 +131,61 @@ def _searches(pattern: str) -> list[tuple[list[str], bool, re.Pattern[str]]]:
     return found
 
 
+_FRONT = r"(?<![\w.-])"
+
+
 def _compiled(expression: str) -> re.Pattern[str]:
-    return re.compile(rf"(?<![\w.-]){expression}")
+    return re.compile(f"{_FRONT}{expression}")
+
+
+class InOrder:
+    """Searches for pieces on one line that follow each other at a limited distance, in one go for each piece: an
+    expression would try every combination of places."""
+
+    def __init__(self, front: str, pieces: Sequence[str], behind: str, distance: int) -> None:
+        """`pieces` are expressions; `front` stands before the first, `behind` after the last."""
+        whole = [*pieces]
+        whole[0] = front + whole[0]
+        whole[-1] += behind
+        self._pieces = [re.compile(f"(?=({piece}))") for piece in whole]
+        self._distance = distance
+
+    def search(self, text: str) -> bool:
+        return any(map(self._on_line, text.split("\n")))
+
+    def _on_line(self, line: str) -> bool:
+        first, *others = self._pieces
+        ends = [found.end(1) for found in first.finditer(line)]
+        for piece in others:
+            reached: list[int] = []
+            at = 0
+            for found in piece.finditer(line):
+                while at < len(ends) and ends[at] < found.start() - self._distance:
+                    at += 1
+                if at < len(ends) and ends[at] <= found.start():
+                    reached.append(found.end(1))
+            ends = reached
+        return bool(ends)
+
+
+_GIT = re.compile(r"\bgit\b")
+_SUBCOMMAND = re.compile(r"\s([a-z][a-z-]+)\b")
+
+
+def git_words(text: str) -> Iterator[str]:
+    """The first word behind each `git` that may be a subcommand."""
+    word, done, end = _SUBCOMMAND.search(text), 0, -1
+    for git in _GIT.finditer(text):
+        at = git.end()
+        if git.start() < done:
+            continue
+        if word is not None and word.start() < at:
+            word = _SUBCOMMAND.search(text, at)
+        if word is None:
+            return
+        if end < at:
+            sign = _SIGN.search(text, at)
+            end = len(text) if sign is None else sign.start()
+        if word.start() <= end:
+            done = word.end()
+            yield word[1]

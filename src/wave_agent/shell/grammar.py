@@ -6,12 +6,14 @@ in their place that are in the table, and that no name of a variable can have in
 """
 
 import re
-from functools import cache
+from functools import cache, lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+from wave_agent.shell.effort import TooMuchError, spend
+
 if TYPE_CHECKING:
-    from tree_sitter import Node
+    from tree_sitter import LogType, Node, Point, Tree
 
 LONGEST = 20_000
 """Characters of a line that is parsed. A longer one is cut into pieces by its characters alone."""
@@ -22,6 +24,14 @@ DEEPEST = 80
 _LOPSIDED = 200
 """Brackets without a partner. The parser's time to recover grows with their square."""
 
+
+_SHORT = 400
+"""Bytes that are parsed without counting the parser's steps."""
+_MOST_STEPS = 26_000
+_CHUNK = 128
+"""Bytes that the parser is given at a time."""
+_NODE = 3
+_RECOVERY = 40
 
 _DIGITS = "¡¢£¤¥¦§©«¬®°±¶·»"
 """Sixteen signs that are neither letters nor blanks."""
@@ -46,7 +56,7 @@ def _language() -> Any:
 def can_parse(text: str) -> bool:
     """Whether a tree is to be had, and in a moment."""
     lopsided = any(abs(text.count(opening) - text.count(closing)) > _LOPSIDED for opening, closing in ("()", "{}"))
-    if len(text) > LONGEST or lopsided:
+    if len(text) > LONGEST or lopsided or "\0" in text:  # no line that Bash is given has a NUL in it
         return False
     try:
         _language()
@@ -55,17 +65,67 @@ def can_parse(text: str) -> bool:
     return True
 
 
-def parse(text: str) -> "Node":
-    """The root of its tree. What a node says is to be had from `spelling`."""
+def parse(text: str, *, again: bool = False) -> "Node":
+    """The root of its tree. What a node says is to be had from `spelling`. Raises `TooMuchError`.
+
+    `again`: the budget has paid for this text already.
+    """
+    root, cost = _parsed(text)
+    if root is None:
+        raise TooMuchError
+    spend(root.descendant_count * _NODE + (0 if again else cost))
+    return root
+
+
+@lru_cache(maxsize=8)  # a line is read more than once: by rules, and for what it writes
+def _parsed(text: str) -> tuple["Node | None", int]:
+    """The root, if it can be had, and what it cost."""
+    data = _prepared(text)
+    if len(data) <= _SHORT:
+        root = parse_unwatched(text)
+        return root, len(text) ** 2 // _RECOVERY if root.has_error else 0  # it went back and tried again
+    watched = _Watched(data)
+    tree = watched.parse()
+    # A line is read twice and parsed once.
+    return None if watched.steps > _MOST_STEPS else tree.root_node, watched.steps // 2
+
+
+def parse_unwatched(text: str) -> "Node":
+    """The same for a text that nobody made to take long, such as a script of the user's own."""
     from tree_sitter import Parser  # lazy: see above
 
+    return Parser(_language()).parse(_prepared(text)).root_node
+
+
+def _prepared(text: str) -> bytes:
     sound = text.encode(errors="replace").decode()
-    return Parser(_language()).parse(_MISTAKEN.sub(_stand_in, sound).encode()).root_node
+    return _MISTAKEN.sub(_stand_in, sound).encode()
+
+
+class _Watched:
+    """The parser's time grows with the square of a text that it cannot make sense of, and it cannot be interrupted. But
+    it says what it does, step by step, and when there have been too many of them, the text ends for it."""
+
+    def __init__(self, data: bytes) -> None:
+        self.steps = 0
+        self._data = data
+
+    def parse(self) -> "Tree":
+        from tree_sitter import Parser  # lazy: see above
+
+        return Parser(_language(), logger=self._count).parse(self._read)
+
+    def _count(self, _kind: "LogType", _message: str) -> None:
+        self.steps += 1
+
+    def _read(self, at: int, _point: "Point") -> bytes:
+        return b"" if self.steps > _MOST_STEPS else self._data[at : at + _CHUNK]
 
 
 def spelling(of_node: bytes | None) -> str:
     """A node's bytes, or some of them, as the text had them."""
-    return _STAND_IN.sub(_stood_for, (of_node or b"").decode(errors="replace"))
+    text = (of_node or b"").decode(errors="replace")
+    return _STAND_IN.sub(_stood_for, text) if _MARK in text else text
 
 
 def _stand_in(found: re.Match[str]) -> str:

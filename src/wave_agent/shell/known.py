@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from wave_agent.shell.carriers import variable_runs
+from wave_agent.shell.effort import spend
 from wave_agent.shell.options import Options, read, value_of
 from wave_agent.shell.printing import PRINTING, printed
 from wave_agent.shell.runs import Inner
@@ -54,6 +55,7 @@ class Known:
                 self._define(node, name)
 
     def _define(self, node: "Node", name: str) -> None:
+        spend(10)
         if node.type == "function_definition":
             self.define(name)
             return
@@ -116,6 +118,7 @@ class Known:
             self.learn(f"{name}[@]", " ".join(word.text for word in words))
 
     def learn(self, name: str, text: str) -> None:
+        spend(4 + (len(text) >> 5))
         known = self.values.get(name, ())
         if len(text) > _LONGEST_VALUE:
             self.complete = False

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 
+from wave_agent.shell.effort import spend
 from wave_agent.shell.values import Word
 from wave_agent.shell.wrappers import RUN_OTHERS
 from wave_agent.shell.writes import WRITERS
@@ -21,6 +22,7 @@ def meant(words: Sequence[Word]) -> Iterator[tuple[Word, ...]]:
     """Other commands that this one may be."""
     pattern = (words[0].glob or "").rsplit("/", 1)[-1]
     if re.search(r"[\w-]", pattern):
+        spend(200 + 8 * len(pattern))
         names = [name for name in NAMES if fnmatchcase(name, pattern)]
         yield from ((Word(name), *words[1:]) for name in names[:_MOST])
     if len(words) > 1 and words[1].static and re.fullmatch(r"[\w*?\[\]-]+", words[1].glob or ""):

@@ -3,10 +3,12 @@
 import re
 from collections.abc import Iterator
 
+from wave_agent.shell.effort import spend
+
 _BETWEEN_COMMANDS = re.compile(r"\$\(|&&|\|\||[;&|\n(){}`]")
 _BETWEEN_LINES = re.compile(r"&&|\|\||[;&|\n]")
 """The same, where braces and brackets are parts of words."""
-_REDIRECTION = re.compile(r"\d*(?:<<<|<<-?|&>>?|>>|>&|>\||<&|<>|[<>])\s*[^\s;&|<>]*")
+_REDIRECTION = re.compile(r"(?:(?<!\d)\d++)?(?:<<<|<<-?|&>>?|>>|>&|>\||<&|<>|[<>])\s*[^\s;&|<>]*")
 _EXPANSION = re.compile(r"\$(?:(\w+)|\{(\w+)\})")
 _WRITES_TO = re.compile(r"(?:>>|>\||&>|<>|>)\s*([^\s;&|<>()]+)")
 _QUOTING = re.compile(r"\$(?=['\"])|[\\'\"]")
@@ -15,7 +17,7 @@ _BEFORE_A_COMMAND = re.compile(
     r"(?:(?:if|then|elif|else|while|until|do|time|exec|command|builtin|nohup|sudo|env|nice|setsid|eval|xargs|coproc|!)"
     r"(?:\s+-\S+)*|timeout(?:\s+-\S+)*\s+\S+|\w+=\S*)\s+"
 )
-_BRACES = re.compile(r"(?<![^\s;&|(])\{([^{}\s]*,[^{}\s]*)\}([^\s;&|{}]*)")
+_BRACES = re.compile(r"(?<![^\s;&|(])\{([^{}\s,]*+,[^{}\s]*+)\}([^\s;&|{}]*+)")
 _TAKES_TEXT = re.compile(
     r"(?<![\w.-])(?:(?:ba|da|z|k|a|mk|ya|rba|fi|c|tc)?sh|eval|source|read|mapfile|readarray|make)(?![\w.-])|(?:^|[;&|({\n])\s*\.\s"
 )
@@ -27,6 +29,7 @@ _DEEPEST = 32
 
 def pieces(line: str) -> list[str]:
     """What may be a command in this line, as written and without what can stand in front of, behind or around one."""
+    spend(len(line) >> 4)
     found: list[str] = []
     line = _BRACES.sub(_expanded, line.replace("\\\n", " "))
     if _TAKES_TEXT.search(line):
@@ -45,6 +48,7 @@ def pieces(line: str) -> list[str]:
 
 def _behind(piece: str) -> Iterator[str]:
     """The command, and what is left of it without what stands in front."""
+    spend(4 + (len(piece) >> 4))
     plain = " ".join(_QUOTING.sub("", piece).split())
     yield plain
     for _ in range(_DEEPEST):
@@ -52,6 +56,7 @@ def _behind(piece: str) -> Iterator[str]:
         in_front = _BEFORE_A_COMMAND.match(plain)
         if in_front is None:
             return
+        spend(2 + (len(plain) >> 6))
         plain = plain[in_front.end() :]
         yield plain
 
@@ -64,6 +69,7 @@ def _suffixes(line: str) -> Iterator[str]:
     """Where text may become a command, one may begin at every word, also between quotes."""
     for piece in _AT_QUOTES.split(line):
         given = piece.split(maxsplit=_MOST_WORDS)[:_MOST_WORDS]
+        spend(len(given))
         yield from (" ".join(given[at:]) for at in range(len(given)))
 
 

@@ -13,6 +13,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from wave_agent.shell.doubt import forms, may_make
+from wave_agent.shell.effort import MOST, MOST_UNPARSED, TooMuchError, limited, spend
 from wave_agent.shell.grammar import DEEPEST, LONGEST, can_parse, is_deep, is_sound, parse
 from wave_agent.shell.known import MOST_VALUES, Known
 from wave_agent.shell.names import meant
@@ -25,7 +26,7 @@ from wave_agent.shell.runs import Code, Inner, Script, Tail
 from wave_agent.shell.searches import handed_on
 from wave_agent.shell.simple import DECLARING, TESTING, Reading
 from wave_agent.shell.targets import Target
-from wave_agent.shell.values import Command, Line, Origin, Placed, Reach, Word, Write, escape
+from wave_agent.shell.values import UNSEEN, Command, Line, Origin, Placed, Reach, Word, Write, escape
 from wave_agent.shell.words import AT_FIRST, combinations, expand_braces, literal, origin, source
 from wave_agent.shell.wrappers import SHELLS, inner
 from wave_agent.shell.writes import targets
@@ -37,6 +38,14 @@ _MOST_COMMANDS = 3000
 _MOST_WORDS = 100_000
 _ANYWHERE = Write("/", Reach.TREE)
 """For a line that writes to more than is followed."""
+_TOO_MUCH = Line(
+    commands=(Command((UNSEEN,)),),
+    understood=False,
+    writes=(_ANYWHERE,),
+    git=(Placed((Word("git"), UNSEEN), ("/",)),),
+    anything=True,
+)
+"""A line that is more work than is done for one: it may run anything, and write anywhere."""
 _MOST_SCRIPTS = 120
 _LONGEST_ALTOGETHER = 8 * LONGEST
 _DEEPEST_WRAPPING = 24
@@ -68,6 +77,14 @@ def read_placed(text: str, variables: Mapping[str, str], directory: str) -> Line
 
 
 def _read(text: str, variables: Mapping[str, str], directory: str | None) -> Line:
+    try:
+        with limited(MOST if len(text) <= LONGEST else MOST_UNPARSED):
+            return _read_within(text, variables, directory)
+    except TooMuchError:
+        return _TOO_MUCH
+
+
+def _read_within(text: str, variables: Mapping[str, str], directory: str | None) -> Line:
     unix = text.replace("\r\n", "\n").rstrip("\r")
     reader = _Reader(variables, directory)
     if len(unix) > LONGEST:
@@ -83,9 +100,9 @@ def _read(text: str, variables: Mapping[str, str], directory: str | None) -> Lin
         statements=tuple(dict.fromkeys(reader.statements)),
         understood=reader.understood,
         parsed=reader.parsed,
-        plain=plain_commands(text) if reader.understood else (),
+        plain=plain_commands(text) if reader.understood and directory is None else (),
         assignments=tuple(sorted(reader.known.assigned)),
-        writes=tuple(dict.fromkeys(reader.writes)),
+        writes=tuple(reader.writes),
         git=tuple(dict.fromkeys(reader.git)),
         texts=tuple(dict.fromkeys(reader.texts)),
         anything=reader.anything,
@@ -113,7 +130,7 @@ class _Reader:
     def __init__(self, variables: Mapping[str, str], directory: str | None) -> None:
         self.commands: list[Command] = []
         self.statements: list[str] = []
-        self.writes: list[Write] = []
+        self.writes: dict[Write, None] = {}
         self.git: list[Placed] = []
         self.texts: list[str] = []
         self.understood = True
@@ -155,11 +172,9 @@ class _Reader:
         self._texts[text] = None
         reading = Reading(text)
         if not reading.exact:
-            self.understood = False
-            self.anything = True
-            return
+            raise TooMuchError
         self.anything |= any(found.words and not found.words[0].static for found in reading.commands)
-        self.understood &= _EXPANDED_AGAIN.search(text) is None
+        self.understood &= not _is_expanded_again(text)
         self._found_simply(reading)
 
     def _found_simply(self, reading: Reading) -> None:
@@ -176,6 +191,7 @@ class _Reader:
                 if operator in WRITING:
                     self._write(Target(self._resolved(word)))
             stdin = made if found.fed else found.stdin or (handed_on if found.piped else None)
+            spend(4 * len(found.words))
             words = tuple(map(self._resolved, found.words))
             text = printed(words)
             handed_on = made if text is None else Word(text)
@@ -226,6 +242,8 @@ class _Reader:
     def script(self, text: str, reading: Reading, arguments: Sequence[Word] = (), stdin: Word | None = None) -> None:
         """A line, or a text that a command has a shell read."""
         self._scripts += 1
+        spend(100 + (len(text) >> 2))
+        again = text in self._texts
         self._texts[text] = None
         self._length += len(text)
         too_much = self._scripts > _MOST_SCRIPTS or self._length > _LONGEST_ALTOGETHER or self._depth > DEEPEST
@@ -235,7 +253,7 @@ class _Reader:
         if not can_parse(text):
             self.understood = self.parsed = self._agreed = False
             return
-        root = parse(text)
+        root = parse(text, again=again)
         if is_deep(root):
             self._give_up()
             return
@@ -247,7 +265,7 @@ class _Reader:
         if self._depth == 0:
             self._known_at_first = self.known.size
         self._dotglob |= "dotglob" in text  # a star then stands for the dot in front as well
-        self.understood &= _EXPANDED_AGAIN.search(text) is None
+        self.understood &= not _is_expanded_again(text)
         outer, self._signature = self._signature, []
         self._visit(root, stdin)
         self._agreed = reading.exact and Counter(self._signature) == Counter(map(_unordered, reading.signature()))
@@ -276,8 +294,7 @@ class _Reader:
 
     def _give_up(self) -> None:
         """There is more of it than is followed."""
-        self.understood = self.parsed = False
-        self.anything = True
+        raise TooMuchError
 
     def cut(self, text: str) -> None:
         """What the characters alone say about paths, for a line that was not understood."""
@@ -290,6 +307,7 @@ class _Reader:
 
     def _visit(self, node: "Node", stdin: Word | None = None, extra: Redirections | None = None) -> None:
         self._depth += 1
+        spend(3)
         if self._depth > DEEPEST or len(self.commands) > _MOST_COMMANDS:
             self._give_up()
         elif node.type == "command":
@@ -447,6 +465,7 @@ class _Reader:
     def _found(self, found: tuple[Word, ...], stdin: Word | None, level: int = 0) -> None:
         if not found:
             return
+        spend(20 + 2 * len(found))
         self._words += len(found)  # aliases and functions can make a command longer each time
         if level > _DEEPEST_WRAPPING or len(self.commands) > _MOST_COMMANDS or self._words > _MOST_WORDS:
             self._give_up()
@@ -556,6 +575,7 @@ class _Reader:
         if target is None or not target.static:
             return
         self.known.values["OLDPWD"] = self._directories
+        spend(sum(8 + (len(directory) >> 4) for directory in self._directories))
         self._entered = tuple(normpath(join(directory, target.text)) for directory in self._directories)
         self._directories = tuple(dict.fromkeys((*self._directories, *self._entered)))[-MOST_VALUES:]
         for directory in self._entered:
@@ -564,6 +584,7 @@ class _Reader:
     # ----------------------------------------------------------------------------------------------------------- writes
 
     def _add_targets(self, found: Sequence[Word]) -> None:
+        spend(5 + 4 * len(found))
         # Not what an alias may be: whoever asks git about the line knows the aliases.
         if found and found[0].text.rsplit("/", 1)[-1] == "git" and not any(word.anything for word in found):
             self.git.append(Placed(tuple(found), self._directories))
@@ -574,9 +595,7 @@ class _Reader:
         word = target.word
         if (not word.static and word.glob is None) or not word.text:
             return
-        if len(self.writes) > _MOST_COMMANDS:
-            self.writes[-1] = _ANYWHERE
-            return
+        spend(6 + (len(word.text) >> 4))
         pattern = word.pattern
         home = self.known.values.get("HOME", ())
         if pattern.startswith("~/") and home:
@@ -585,13 +604,21 @@ class _Reader:
         if self._dotglob:
             pattern = _STAR.sub("**", pattern)
         for directory in self._directories:
+            spend(8 + (len(directory) >> 5))
             below = directory if target.below is None else join(directory, target.below.text)
             for place in _upwards(below) if target.upwards else (below,):
-                self.writes.append(target.write(join(escape(place), pattern)))
+                self._add_write(target.write(join(escape(place), pattern)), wild=word.glob is not None)
+
+    def _add_write(self, write: Write, *, wild: bool) -> None:
+        if write not in self.writes:
+            # It will be compared with what is protected, by its name and by what is there.
+            spend(300 + len(write.pattern) if wild else 40 + (len(write.pattern) >> 3))
+            self.writes[write] = None
 
 
-_EXPANDED_AGAIN = re.compile(r"@P\}|\w\[[^\]\n]*(?:\$\(|`)")
-"""A value or an index that is expanded once more when it is used."""
+_INDEX = re.compile(r"(?>.*?\w\[).*(?:\$\(|`)", re.DOTALL)
+"""With a substitution in it. Only the first bracket is looked at, so that the time does not grow with the square."""
+_INDEX_ENDS = re.compile(r"[\]\n]")
 _BY_NUMBER = re.compile(r"/proc/[^/]+/(?:exe|fd/\d+)|/dev/fd/\d+|/dev/stdin")
 """Names of programs that say nothing about them."""
 _SIMPLE_VARIABLE = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
@@ -601,6 +628,13 @@ _ASSIGNS = re.compile(r"[A-Za-z_]\w*\+?=")
 _STAR = re.compile(r"(?<![^/])\*(?!\*)")
 _HIDDEN = re.compile(r"`|\$\(")
 _HERE = re.compile(r"^/proc/(?:self|thread-self|\$\$|\d+)/cwd/")
+
+
+def _is_expanded_again(text: str) -> bool:
+    """Whether there is a value or an index that is expanded once more when it is used."""
+    if "@P}" in text:
+        return True
+    return "[" in text and ("$(" in text or "`" in text) and any(map(_INDEX.match, _INDEX_ENDS.split(text)))
 
 
 def _upwards(directory: str) -> list[str]:

@@ -7,6 +7,7 @@ not ask: to find too many commands is no mistake here.
 
 import re
 
+from wave_agent.shell.effort import spend
 from wave_agent.shell.printing import decode
 from wave_agent.shell.values import Word
 
@@ -108,6 +109,7 @@ class _Scanner:
         self.reading.exact = False
 
     def _count(self) -> None:
+        spend(2)
         self.reading.parts += 1
         if self.reading.parts > _MOST_PARTS:
             raise _UnsureError
@@ -129,6 +131,7 @@ class _Scanner:
         return closed
 
     def _step(self, closing: str) -> str | None:
+        spend(1)
         text = self.text
         if blank := _BLANK.match(text, self.at):
             self.at = blank.end()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from msgspec import Struct
 
+from wave_agent.shell.effort import spend
 from wave_agent.shell.grammar import spelling
 from wave_agent.shell.printing import decode, printed
 from wave_agent.shell.searches import handed_on
@@ -64,7 +65,9 @@ Reading: TypeAlias = tuple[Segment, ...]
 
 
 def source(node: "Node") -> str:
-    return spelling(node.text)
+    text = spelling(node.text)
+    spend(2 + (len(text) >> 6))
+    return text
 
 
 def literal(node: "Node") -> str | None:
@@ -98,7 +101,15 @@ def words(node: "Node", variables: Variables) -> list[tuple[Word, ...]]:
 
 
 def known_words(node: "Node", variables: Variables) -> list[tuple[Word, ...]]:
+    if node.type == "command_name" and node.child_count == 1:
+        node = node.children[0]
+    if node.type in ("word", "number") and node.child_count == 0 and _ORDINARY.fullmatch(text := source(node)):
+        return [(Word(text, base=text.rpartition("/")[2] or None if "/" in text else None),)]
     return [_fields(reading, variables) for reading in _readings(node, variables)]
+
+
+_ORDINARY = re.compile(r"[\w./:=@%+,-]++")
+"""A word in which nothing is expanded and nothing is quoted, as most are."""
 
 
 def _all_static(readings: list[tuple[Word, ...]]) -> bool:
@@ -108,6 +119,7 @@ def _all_static(readings: list[tuple[Word, ...]]) -> bool:
 def combinations(nodes: Iterable["Node"], variables: Variables) -> tuple[list[tuple[Word, ...]], bool]:
     """Whole commands, and whether these are all that it may be. What is not known is kept, and is empty as well."""
     nodes = list(nodes)
+    spend(4 + 2 * len(nodes))
     each = [known_words(node, variables) for node in nodes]
     lines, complete = _product(each)
     if all(map(_all_static, each)):
@@ -126,6 +138,7 @@ def _product(each: list[list[tuple[Word, ...]]]) -> tuple[list[tuple[Word, ...]]
 
 
 def _readings(node: "Node", variables: Variables, *, in_string: bool = False) -> list[Reading]:
+    spend(3)
     reader = _READERS.get(node.type)
     found = _literal(node) if reader is None else reader(node, variables)
     if in_string:
@@ -332,6 +345,7 @@ def searched(statements: list["Node"], variables: Variables) -> tuple[str, ...]:
 
 def origin(statements: list["Node"]) -> Origin:
     """Where the output of these statements comes from."""
+    spend(4)
     if len(statements) != 1:
         return _MADE
     stages = statements[0].named_children if statements[0].type == "pipeline" else statements
@@ -364,6 +378,7 @@ _SEQUENCE = re.compile(r"(-?\d{1,4}|[A-Za-z])\.\.(-?\d{1,4}|[A-Za-z])")
 
 
 def _fields(reading: Reading, variables: Variables) -> tuple[Word, ...]:
+    spend(14 + 4 * len(reading))
     held: list[Segment] = []
     encoded = ""
     for segment in reading:

@@ -211,11 +211,10 @@ def _sed(words: Sequence[Word]) -> Iterator[Target]:
     yield from _Each(_SED, only=("-i", "--in-place"))(words)
     options, operands = read(words, _SED, mixed=True)
     for script in values_of(options, "-e", "--expression") or operands[:1]:
-        yield from (Target(Word(file, script.static)) for file in _SED_WRITES.findall(script.text)[:_MOST_IN_SCRIPT])
+        yield from (Target(Word(file[1], script.static)) for file in _SED_WRITES.finditer(script.text))
 
 
-_SED_WRITES = re.compile(r"(?=[wW][ \t]*([^\n;}]*[^\s;}]))")
-_MOST_IN_SCRIPT = 100
+_SED_WRITES = re.compile(r"(?=[wW][ \t]*+([^\n;}]*[^\s;}]))")
 
 
 def _in_place(words: Sequence[Word]) -> Iterator[Target]:

@@ -26,7 +26,6 @@ from wave_agent.tools.shells import Shells, started
 
 _UNATTENDED = {"GIT_EDITOR": "true", "GIT_TERMINAL_PROMPT": "0"}
 """For commands: nobody sits at an editor or a prompt that git would open."""
-_GIT = re.compile(r"\bgit\b[^;&|\n]*?\s([a-z][a-z-]+)\b")
 _GIVEN = re.compile(r"(\w+)\+?=")
 _DEFAULT_TIMEOUT = 120_000
 _LONGEST_TIMEOUT = 600_000
@@ -124,8 +123,10 @@ class Bash(Tool):
         names = (*line.assignments, *(found[1] for found in given if found))
         if line.understood:
             return line.git, names
+        from wave_agent.shell.doubt import git_words  # lazy: see below
+
         # There may be more of them than were found: whatever looks like one may be one.
-        hidden = dict.fromkeys(_GIT.findall(str(tool_input.get("command", ""))))
+        hidden = dict.fromkeys(git_words(str(tool_input.get("command", ""))))
         where = (self._working_directory(context)[0],)
         more = (Placed((Word("git"), Word(name), Word("", static=False)), where) for name in hidden)
         return (*line.git, *more), names
