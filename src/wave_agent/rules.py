@@ -125,6 +125,7 @@ def _check_path_pattern(text: str, pattern: str) -> None:
 
 
 _PREFIX = re.compile(r":\*$")
+_OPEN_END = re.compile(r"(?::| )\*$")
 # An allow rule's `*` must not reach over into another command, a substitution or a redirection.
 _ONE_COMMAND = r"[^;&|<>\n`$(){}]"
 
@@ -163,11 +164,23 @@ def _restricts(pattern: str, command: str) -> bool:
     if begins in said.all_texts and any(compiled.fullmatch(text) for text in said.texts):
         return True
     rule = _PREFIX.sub("", pattern).split()
-    if any(_may_match(compiled, rule, one) for one in said.unsure):
+    if _is_spelt_otherwise(pattern, said.line.commands) or any(_may_match(compiled, rule, one) for one in said.unsure):
         return True
     if any(_may_begin(pattern, one) for one in said.unseen) or _is_mentioned(pattern, said.mentions):
         return True
     return bool(line.doubtful) and _could_run(pattern, line.doubtful)
+
+
+def _is_spelt_otherwise(pattern: str, commands: Sequence[Command]) -> bool:
+    """Whether one of the commands has the rule's options in another order or form."""
+    opened = _OPEN_END.sub("", pattern)
+    rule = opened.split()
+    if "*" in opened or not any(word.startswith("-") for word in rule):
+        return False
+    from wave_agent.shell.spellings import says_the_same  # lazy: see above
+
+    whole = opened == pattern
+    return any(says_the_same(rule, [word.text for word in one.words], whole=whole) for one in commands)
 
 
 class _Said(Struct, frozen=True):
