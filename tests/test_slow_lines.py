@@ -155,6 +155,9 @@ def test_a_text_that_the_parser_cannot_make_sense_of_ends_for_it() -> None:
         parse("a|" * 9950)
     assert parse("echo 'é' \\\n" + "a " * 300).has_error is False
     assert not can_parse("a\0b")
+    for front in range(3):  # a character of several bytes wherever the parser is given the next piece
+        with pytest.raises(TooMuchError):
+            parse("a" * front + "é|" * 3000)
 
 
 def test_a_word_of_thousands_of_parts_may_be_any() -> None:

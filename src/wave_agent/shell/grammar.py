@@ -119,7 +119,13 @@ class _Watched:
         self.steps += 1
 
     def _read(self, at: int, _point: "Point") -> bytes:
-        return b"" if self.steps > _MOST_STEPS else self._data[at : at + _CHUNK]
+        if self.steps > _MOST_STEPS:
+            return b""
+        # Whole characters only: where one is cut and the text ends before the rest of it, the parser ends the process.
+        end = at + _CHUNK
+        while self._data[end : end + 1] and self._data[end] & 0xC0 == 0x80:
+            end += 1
+        return self._data[at:end]
 
 
 def spelling(of_node: bytes | None) -> str:

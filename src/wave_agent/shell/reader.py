@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from posixpath import join, normpath
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from wave_agent.shell.doubt import forms, may_make
 from wave_agent.shell.effort import MOST, MOST_UNPARSED, TooMuchError, limited, spend
@@ -249,14 +249,12 @@ class _Reader:
         too_much = self._scripts > _MOST_SCRIPTS or self._length > _LONGEST_ALTOGETHER or self._depth > DEEPEST
         if too_much:
             self._give_up()
-            return
         if not can_parse(text):
             self.understood = self.parsed = self._agreed = False
             return
         root = parse(text, again=again)
         if is_deep(root):
             self._give_up()
-            return
         if not is_sound(root):
             self.understood = self.parsed = False
         if arguments:
@@ -274,7 +272,6 @@ class _Reader:
     def _nested(self, text: str, arguments: Sequence[Word] = (), stdin: Word | None = None) -> None:
         if self._scripts > _MOST_SCRIPTS or self._depth > DEEPEST:
             self._give_up()
-            return
         self._depth += 4
         reading = Reading(text)
         self.script(text, reading, arguments, stdin)
@@ -292,7 +289,7 @@ class _Reader:
                 if word.static and " " in word.text and word.text not in self._texts:
                     self._nested(word.text)  # whichever command has it, may hand it to a shell
 
-    def _give_up(self) -> None:
+    def _give_up(self) -> NoReturn:
         """There is more of it than is followed."""
         raise TooMuchError
 
@@ -469,7 +466,6 @@ class _Reader:
         self._words += len(found)  # aliases and functions can make a command longer each time
         if level > _DEEPEST_WRAPPING or len(self.commands) > _MOST_COMMANDS or self._words > _MOST_WORDS:
             self._give_up()
-            return
         name = found[0]
         numbered = _BY_NUMBER.fullmatch(name.text) is not None
         if not name.static and name.base is not None and name.origin is not Origin.MADE and not numbered:
