@@ -61,7 +61,7 @@ from wave_agent.tools.base import Tool
 from wave_agent.tools.changes import FileChanges, TakenBack
 from wave_agent.tools.files import uninterrupted
 from wave_agent.tools.registry import builtin_tools
-from wave_agent.tools.shells import earlier_shells
+from wave_agent.tools.shells import directory_left, earlier_shells
 from wave_agent.transcript import Resumed, transcript_file
 from wave_agent.trust import ProjectTrust, Vigil
 from wave_agent.wiring import Ground, make_briefing, make_calls, make_hooks, make_parts, make_variables, with_model
@@ -222,8 +222,8 @@ class Agent:
         kept = store(path, holder=partial(holder_of, home))
         model = options.model_client or model_for(options.base_url, options.api_key, settings, environment)
         resumed = None if options.resume is None else kept.resume()
-        earlier = () if resumed is None else earlier_shells(resumed.messages)
-        tools = [*builtin_tools(changes, earlier), *options.tools]
+        before = () if resumed is None else resumed.messages
+        tools = [*builtin_tools(changes, earlier_shells(before), directory_left(before)), *options.tools]
         try:  # last: nobody else would give back the session, or take away what a sandbox has put on the disk
             sandbox = sandbox_for(foundation, session_id) if foundation.sandbox else None
         except SandboxError:

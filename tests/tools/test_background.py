@@ -13,7 +13,7 @@ from wave_agent.messages import HARNESS, Block, Message, TextBlock, ToolBlock
 from wave_agent.tools.base import ToolInputError
 from wave_agent.tools.bash import Bash
 from wave_agent.tools.registry import builtin_tools
-from wave_agent.tools.shells import EarlierShell, Shell, earlier_shells
+from wave_agent.tools.shells import EarlierShell, Shell, directory_left, earlier_shells
 
 
 def shells(session: Session) -> list[Shell]:
@@ -174,6 +174,21 @@ class TestAfterAResume:
             "The background command bash_2 (npm run dev) ended with the earlier session."
         ]
         assert session.tools[0].reports() == []
+
+    def test_where_commands_started_before(self) -> None:
+        moved = ToolBlock("id", "Bash", {}, "out\n[Commands now start in /a.b/c d. Relative paths …]")
+        report = "The session was resumed: commands start in the project again, no longer in /a.b/c d."
+        assert directory_left(conversation(moved)) == "/a.b/c d"
+        assert directory_left(conversation(moved, TextBlock("Commands start in /tmp.", "hook", HARNESS))) == "/tmp"
+        facts = Message("user", (TextBlock("Commands start in /var.", "model"),))
+        assert directory_left([*conversation(moved), facts]) == "/var"
+        assert directory_left(conversation(TextBlock("Commands start in /tmp.", "user"))) is None
+        assert directory_left(conversation(ToolBlock("id", "Read", {}, moved.result))) is None
+        bash = builtin_tools(left="/a.b/c d")[0]
+        assert (bash.reports(), bash.reports()) == ([report], [])
+        told = TextBlock(report, "hook", HARNESS)
+        assert directory_left(conversation(moved, told)) is None
+        assert directory_left(conversation(moved, told, moved)) == "/a.b/c d"
 
     async def test_a_new_command_does_not_get_the_name_of_an_old_one(self, session: Session) -> None:
         session.tools = builtin_tools(earlier=earlier_shells(conversation(begun("bash_2", "npm run dev"))))

@@ -18,12 +18,14 @@ from wave_agent.tools.todo import TodoWrite
 from wave_agent.tools.write import Write
 
 
-def builtin_tools(changes: FileChanges | None = None, earlier: Sequence[EarlierShell] = ()) -> tuple[Tool, ...]:
+def builtin_tools(
+    changes: FileChanges | None = None, earlier: Sequence[EarlierShell] = (), left: str | None = None
+) -> tuple[Tool, ...]:
     """Fresh ones, for one session: they share what was read, what was changed and what runs in the background.
 
-    `earlier` are the background commands from before the session was resumed.
+    `earlier` and `left` are for a session that is resumed: see `Shells`.
     """
-    changes, shells = changes or FileChanges(), Shells(earlier)
+    changes, shells = changes or FileChanges(), Shells(earlier, left)
     known = changes.known
     return (
         Bash(shells),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from wave_agent.messages import HARNESS, Message, TextBlock, ToolBlock
+from wave_agent.messages import HARNESS, Block, Message, TextBlock, ToolBlock
 from wave_agent.text import did_you_mean, strip_controls
 from wave_agent.tools.base import ToolContext, ToolInputError
 from wave_agent.tools.output import NoFile, Output, PrivateFile, printed_limit
@@ -137,10 +137,41 @@ def earlier_shells(messages: Sequence[Message]) -> tuple[EarlierShell, ...]:
     return tuple(EarlierShell(one.name, one.command, one.output, one.name in ended) for one in found.values())
 
 
-class Shells:
-    """What Bash starts, BashOutput reads and KillShell ends."""
+_RESUMED = "The session was resumed: commands start in the project again"
+_MOVED = re.compile(rf"^\[?Commands (?:now )?start in (/.*?)\.(?: Relative paths |$)|{_RESUMED}", re.MULTILINE)
 
-    def __init__(self, earlier: Sequence[EarlierShell] = ()) -> None:
+
+def directory_left(messages: Sequence[Message]) -> str | None:
+    """Where commands last started, as a conversation has it. None: where they do again when it is resumed."""
+    texts = (
+        text
+        for message in messages
+        for block in message.blocks
+        if (text := _text_of_commands(message, block)) and "ommands " in text
+    )
+    found = [moved for text in texts for moved in _MOVED.findall(text)]
+    return found[-1] or None if found else None
+
+
+def _text_of_commands(message: Message, block: Block) -> str | None:
+    """What tells the model where commands start: their results, our own notes, and the facts beside a summary."""
+    if isinstance(block, ToolBlock):
+        return block.result if block.name == "Bash" else None
+    if not isinstance(block, TextBlock):
+        return None
+    beside_summary = message.role == "user" and block.source == "model"
+    return block.content if block.origin == HARNESS or beside_summary else None
+
+
+class Shells:
+    """What Bash starts, BashOutput reads and KillShell ends.
+
+    `earlier` are the background commands from before the session was resumed, `left` is the directory that commands
+    started in then.
+    """
+
+    def __init__(self, earlier: Sequence[EarlierShell] = (), left: str | None = None) -> None:
+        self._left = left
         self._orphans: Orphans | None = None
         self._shells: dict[str, Shell] = {}
         self._earlier = {shell.name: shell for shell in earlier}
@@ -182,6 +213,9 @@ class Shells:
         reports = [
             f"The background command {one.name} ({_short(one.command)}) ended with the earlier session." for one in gone
         ]
+        if self._left is not None:
+            reports.append(f"{_RESUMED}, no longer in {self._left}.")
+            self._left = None
         for shell in self._shells.values():
             if not (shell.end_is_known or shell.process.running):
                 shell.end_is_known = True
