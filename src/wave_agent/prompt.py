@@ -81,8 +81,8 @@ _MODES: Mapping[PermissionMode, str] = {
     PermissionMode.DEFAULT: "What only reads inside the project runs at once; {rest}.",
     PermissionMode.ACCEPT_EDITS: "Reading and editing files inside the project runs at once; {rest}.",
     PermissionMode.PLAN: (
-        "Only what reads is possible: Read, Glob, Grep. Find out what you need to know; then end your turn with a "
-        "plan: what to change in which files, in which order, and how to check it. {then}"
+        "Only what reads is possible: Read, Glob, Grep, TodoWrite. Find out what you need to know; then end your turn "
+        "with a plan: what to change in which files, in which order, and how to check it. {then}"
     ),
     PermissionMode.DONT_ASK: "Only what the user's rules allow runs; anything else is refused.",
     PermissionMode.BYPASS: "Calls run without a question unless a rule, a hook or a protected path holds them back.",

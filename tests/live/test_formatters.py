@@ -130,6 +130,6 @@ def test_a_hook_that_is_not_waited_for_is_somebody_else(project: Project, tmp_pa
     with serving(Reply(tool_calls=[write("x=1\n"), wait, edit("x", "y")]), "Done.") as server:
         project.wave("-p", "go", "--trust", "--permission-mode", "bypassPermissions", server=server)
     written, _, edited = results(server)
-    assert written == f"Created {project.directory / 'a.py'} (1 lines)."
+    assert written == f"Created {project.directory / 'a.py'} (1 line)."
     assert "has changed since it was read" in edited
     assert (project.directory / "a.py").read_text() == "x = 1\n"

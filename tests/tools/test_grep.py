@@ -52,6 +52,10 @@ class TestGrep:
             ({"path": "d.txt", "output_mode": "files_with_matches"}, ["d.txt"]),
             ({"pattern": r"(?<=t)wo", "glob": "a.py"}, ["a.py"]),  # rg alone would refuse it
             ({"pattern": "[[:alpha:]]{5}"}, ["a.py"]),
+            (
+                {"pattern": "two", "glob": "*.{py"},
+                ["No matches found.", "[The glob *.{py has a { without a }, which stands for itself]"],
+            ),
             ({"pattern": r"(?<first>t)(?P=first)"}, ["No matches found."]),
         ],
     )
@@ -123,7 +127,7 @@ class TestGrep:
     @pytest.mark.parametrize("pattern", ["(", "[z-a]", "*", r"\p{L}", "x{99999999999}"])
     async def test_an_invalid_pattern_is_wrong_input(self, searcher: Session, pattern: str) -> None:
         write(searcher.project, self.FILES)
-        with pytest.raises(ToolInputError, match="not a valid regular expression"):
+        with pytest.raises(ToolInputError, match=r"not a valid regular expression.*write a backslash before it"):
             await grep(searcher, pattern)
 
     async def test_encodings_are_understood_and_binary_files_left_out(self, searcher: Session) -> None:
@@ -154,7 +158,7 @@ class TestGrep:
         with (searcher.project / "big").open("wb") as file:
             file.truncate((64 << 20) + 1)
         lines = await grep(searcher, "x")
-        assert lines == ["No matches found.", "[1 files were skipped: larger than 64 MiB, or unreadable]"]
+        assert lines == ["No matches found.", "[1 file was skipped: larger than 64 MiB, or unreadable]"]
 
     @pytest.mark.parametrize(
         ("tool_input", "named"),

@@ -47,7 +47,7 @@ class TestWrite:
     async def test_what_was_replaced_is_shown_as_a_diff(self, session: Session) -> None:
         session.file("a.txt", "old\n")
         result = await change(session, "Write")
-        assert result.content == f"Replaced {session.project}/a.txt (1 lines).\n@@ -1 +1 @@\n-old\n+new"
+        assert result.content == f"Replaced {session.project}/a.txt (1 line).\n@@ -1 +1 @@\n-old\n+new"
         assert result.response["type"] == "update"
 
     async def test_what_was_written_need_not_be_read_to_be_changed(self, session: Session) -> None:

@@ -115,8 +115,9 @@ def _hint(text: str, old: str) -> str:
         return " It seems to begin with a line number, as Read shows it: leave those out."
     words = old.split()
     if words and (found := re.search(r"\s+".join(re.escape(word) for word in words), text)):
-        line = text.count("\n", 0, found.start()) + 1
-        return f" Line {line} differs from it in white space only: Read it, and copy it exactly."
+        first, last = (text.count("\n", 0, at) + 1 for at in found.span())
+        where = f"Line {first} differs" if first == last else f"Lines {first} to {last} differ"
+        return f" {where} from it in white space only: Read them again, and copy the passage exactly."
     return " Read it again, and copy the passage exactly."
 
 

@@ -85,6 +85,11 @@ def _closed_braces(pattern: str) -> frozenset[int]:
     return frozenset(closed)
 
 
+def has_open_brace(pattern: str) -> bool:
+    """A brace that begins no alternatives, and is meant to most likely."""
+    return pattern.replace("\\{", "").count("{") > len(_closed_braces(pattern))
+
+
 def translate(pattern: str, *, braces: bool = True) -> str:
     """`*` and `?` stay within a name, `**/` stands for any directories, `{a,b}` for either."""
     return _Translator(pattern, braces=braces).sequence()

@@ -139,7 +139,11 @@ def _glob(request: dict[str, Any]) -> dict[str, Any]:
         if not lines.add(_shown(absolute, request["cwd"])):
             break
         filenames.append(printable(absolute))
-    return _answer(lines, filenames, walk, Totals(files=len(found)))
+    answer = _answer(lines, filenames, walk, Totals(files=len(found)))
+    inner = str(request["pattern"]).rstrip("/")
+    if not found and os.path.isdir(os.path.join(request["real"], inner)):
+        answer["notes"].append(f"{inner} is a directory: {inner}/** finds what is in it")
+    return answer
 
 
 class KeptBackError(OSError):
@@ -179,7 +183,8 @@ def _grep(request: dict[str, Any], few: int, alarm: Alarm | None) -> dict[str, A
     try:
         matcher = Matcher(request)
     except (re.error, OverflowError, RecursionError) as error:
-        return {"error": f"the pattern is not a valid regular expression: {error}"}
+        literally = "To find a bracket or another sign itself, write a backslash before it: \\("
+        return {"error": f"the pattern is not a valid regular expression: {error}. {literally}"}
     walk = Walk(request["real"], request["project"])
     root = request["path"]
     if os.path.isdir(request["real"]):
@@ -220,15 +225,19 @@ def _grep(request: dict[str, Any], few: int, alarm: Alarm | None) -> dict[str, A
     return _answer(lines, filenames, walk, totals)
 
 
+def _files(number: int) -> str:
+    return "1 file was" if number == 1 else f"{number:,} files were"
+
+
 def _answer(lines: Lines, filenames: list[str], walk: Walk, totals: Totals) -> dict[str, Any]:
     notes: list[str] = []
     if walk.unreadable:
         notes.append(f"{walk.unreadable} directories could not be read")
     notes += [f"{file} was not used: it {why}" for file, why in walk.skipped]
     if totals.kept_back:
-        notes.append(f"{totals.kept_back} files were skipped: permission rules keep them from being read")
+        notes.append(f"{_files(totals.kept_back)} skipped: permission rules keep them from being read")
     if totals.too_large:
-        notes.append(f"{totals.too_large} files were skipped: larger than {_SIZE >> 20} MiB, or unreadable")
+        notes.append(f"{_files(totals.too_large)} skipped: larger than {_SIZE >> 20} MiB, or unreadable")
     return {
         "lines": lines.shown,
         "filenames": filenames,

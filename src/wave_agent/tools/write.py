@@ -59,7 +59,7 @@ class Write(Tool):
         lines = call.content.count("\n") + (not call.content.endswith("\n") and bool(call.content))
         done = "Created" if before is None else "Replaced"
         return ToolResult(
-            content=f"{done} {path} ({lines:,} lines)." + (f"\n{diff}" if diff else ""),
+            content=f"{done} {path} ({lines:,} {'line' if lines == 1 else 'lines'})." + (f"\n{diff}" if diff else ""),
             response={
                 "filePath": path,
                 "success": True,
