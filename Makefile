@@ -16,6 +16,7 @@ PURE := \
 	src/wave_agent/hooks/breakage.py \
 	src/wave_agent/hooks/config.py \
 	src/wave_agent/hooks/definitions.py \
+	src/wave_agent/hooks/dialects.py \
 	src/wave_agent/hooks/kinds.py \
 	src/wave_agent/hooks/matcher.py \
 	src/wave_agent/hooks/reader.py \

@@ -32,6 +32,12 @@ _BY_ITSELF: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(("npm", "npx", "pnpm", "yarn", "bun"), ("package.json",)),
 }
 """Programs that run what stands in a file nobody names."""
+_LOOKS_AROUND = re.compile(
+    r"(?:python|pypy)[\d.]*|node(?:js)?|deno|bunx?|npx|npm|pnpm|yarn|uvx?|pipx|poetry|hatch|tox|nox|pre-commit|make|just"
+    r"|task|rake|bundle|composer|php|cargo|go|mvnw?|gradlew?|dotnet|mise|direnv"
+)
+"""Programs that take code, or what to run, from the current directory or those above it."""
+_SCRIPT_LENGTH = 1 << 15
 _LONGEST = os.pathconf("/", "PC_PATH_MAX")
 """Bytes of a path that the system takes."""
 _MOST = 200
@@ -55,6 +61,46 @@ def misplaced_file(hook: HookDefinition, project: str) -> str | None:
     return next(inside, None)
 
 
+def runs_alike(hook: HookDefinition, project: str, directory: str) -> bool:
+    """Whether this hook visibly runs the same code in another directory as in the project's.
+
+    Not if it, or a script that it names, names a file by a path that leads elsewhere from there, or has code or
+    packages found by where it runs. In doubt not: a guard must not be lost, or replaced, by a change of directory.
+    """
+    if hook.kind is not Kind.COMMAND:
+        return False
+    scripts = [_script(file) for file in hook_files(hook, project)]
+    lines = [(hook.command, hook.args), *((text, None) for text in scripts if text)]
+    for command, args in lines:
+        here, there = (
+            set(named_files(command, args, place, plugin_root=hook.plugin_root)) for place in (project, directory)
+        )
+        if any(map(os.path.lexists, here ^ there)) or _looks_around(command, args):
+            return False
+    return True
+
+
+def _script(file: str) -> str:
+    """How it begins, without the line that says what runs it."""
+    try:
+        with open(file, "rb") as opened:
+            text = opened.read(_SCRIPT_LENGTH).decode(errors="replace")
+    except OSError:
+        return ""
+    return "" if "\0" in text else text.partition("\n")[2] if text.startswith("#!") else text
+
+
+def _looks_around(command: str, args: Sequence[str] | None) -> bool:
+    """Something in it takes code from where it runs, unless it is given a script by a whole path."""
+    words = [command, *args] if args is not None else list(_read_words(command))
+    after = [*words[1:], ""]
+    return any(
+        _LOOKS_AROUND.fullmatch(word.rsplit("/", 1)[-1])
+        and not following.startswith(("/", "~/", "$CLAUDE_", "${CLAUDE_"))
+        for word, following in zip(words, after, strict=True)
+    )
+
+
 def target_file(target: str, project: str) -> str:
     """The file in `FILE:FUNCTION`."""
     return _absolute(target.rpartition(":")[0], project, project)
@@ -69,6 +115,7 @@ _FILES: Mapping[Kind, Callable[[HookDefinition, str], tuple[str, ...]]] = {
     Kind.PYTHON: lambda hook, project: (target_file(hook.command, project),),
     Kind.HTTP: _no_files,
     Kind.FUNCTION: _no_files,
+    Kind.ABSENT: _no_files,
 }
 
 
