@@ -14,6 +14,7 @@ PURE := \
 	src/wave_agent/consequences.py \
 	src/wave_agent/expressions.py \
 	src/wave_agent/hooks/breakage.py \
+	src/wave_agent/hooks/compatibility.py \
 	src/wave_agent/hooks/config.py \
 	src/wave_agent/hooks/definitions.py \
 	src/wave_agent/hooks/dialects.py \

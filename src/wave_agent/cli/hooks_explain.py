@@ -20,8 +20,9 @@ from wave_agent.cli.hooks_options import (
     with_mode,
     with_settings,
 )
+from wave_agent.hooks.compatibility import differences
 from wave_agent.hooks.definitions import HookDefinition, Mode
-from wave_agent.hooks.dialects import DIALECTS, Dialect, differences
+from wave_agent.hooks.dialects import DIALECTS, Dialect
 from wave_agent.hooks.events import EVENTS, Flow
 from wave_agent.hooks.plan import Plan, plan
 from wave_agent.permissions import Permission

@@ -19,7 +19,6 @@ from typing import Any, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from wave_agent.hooks.breakage import breakage, only_says_that_it_failed
 from wave_agent.hooks.dialects import DIALECTS, Dialect
 from wave_agent.hooks.events import (
     EVENTS,
@@ -145,6 +144,8 @@ class _Run(Struct, frozen=True):
     @property
     def block(self) -> Block:
         """Exit 2."""
+        from wave_agent.hooks.breakage import only_says_that_it_failed  # lazy: most hooks do not block
+
         stderr = self.result.stderr
         if not stderr or (self.quotable and only_says_that_it_failed(self.last_errors)):
             stderr = _lines(f"Blocked by hook {self.name}", self.quotable, self.last_errors)
@@ -157,6 +158,8 @@ class _Run(Struct, frozen=True):
     @property
     def blocked(self) -> tuple[Effect, ...]:
         """Exit 2, and what the user is told if it looks like an accident."""
+        from wave_agent.hooks.breakage import breakage  # lazy: most hooks do not block
+
         looks = None if self.output.reason else breakage(self.result.stderr)
         if looks is None:
             return (self.block,)
