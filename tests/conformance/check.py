@@ -57,6 +57,7 @@ KEYS = {  # What each kind of object in the corpus may hold.
 }
 WORDS: dict[str, tuple[object, ...]] = {  # The values that a key may have, wherever it stands.
     "event": tuple(PAYLOADS),
+    "dialect": ("wave", "claude"),
     "flow": ("proceed", "allow", "ask", "block", "stop"),
     "permission": ("allow", "ask", "deny"),
     "outcome": ("none", "context", "allow", "ask", "deny", "block", "stop", "failure"),
