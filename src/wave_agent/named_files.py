@@ -14,6 +14,8 @@ from wave_agent.hooks.definitions import HookDefinition
 from wave_agent.hooks.execution import Kind
 
 _PROJECT = re.compile(r"\$(?:\{(?:(?:WAVE|CLAUDE)_PROJECT_DIR|PWD)[^}]*\}|(?:(?:WAVE|CLAUDE)_PROJECT_DIR|PWD)\b)|^~\+")
+_NAMED_PROJECT = re.compile(r"\$(?:\{(?:WAVE|CLAUDE)_PROJECT_DIR[^}]*\}|(?:WAVE|CLAUDE)_PROJECT_DIR\b)")
+"""The project's directory, wherever the hook runs."""
 _COMPUTED_PROJECT = re.compile(r"\$\([^()]*\b(?:rev-parse\s+--show-toplevel|pwd)\b[^()]*\)|`[^`]*\bpwd\b[^`]*`")
 """Common ways to write the project's directory."""
 _PLUGIN = re.compile(r"\$(?:CLAUDE_PLUGIN_ROOT\b|\{CLAUDE_PLUGIN_ROOT\})")
@@ -71,7 +73,9 @@ def runs_alike(hook: HookDefinition, project: str, directory: str) -> bool:
         return False
     scripts = [_script(file) for file in hook_files(hook, project)]
     lines = [(hook.command, hook.args), *((text, None) for text in scripts if text)]
-    for command, args in lines:
+    for line, given in lines:
+        command = _NAMED_PROJECT.sub(lambda _: project, line)
+        args = None if given is None else [_NAMED_PROJECT.sub(lambda _: project, one) for one in given]
         here, there = (
             set(named_files(command, args, place, plugin_root=hook.plugin_root)) for place in (project, directory)
         )

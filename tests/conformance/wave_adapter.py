@@ -51,9 +51,15 @@ async def observe(request: dict[str, Any]) -> dict[str, Any]:
         session_id="conformance", transcript_path=f"{project}/transcript.jsonl", project_dir=project, home=project
     )
     manager = HookManager(
-        config.hooks, runner=hook_runner_for(settings, os.environ), session=session, on_event=hear,
-        environment=dict(os.environ), outputs=Path(project) / "outputs", settings_env=settings.env, max_stop_blocks=settings.max_stop_blocks,
-    )  # fmt: skip
+        config.hooks,
+        runner=hook_runner_for(settings, os.environ),
+        session=session,
+        environment=dict(os.environ),
+        on_event=hear,
+        outputs=Path(project) / "outputs",
+        settings_env=settings.env,
+        max_stop_blocks=settings.max_stop_blocks,
+    )
     outcome = await manager.run(
         HookEvent(request["event"]),
         request["payload"],
