@@ -242,7 +242,7 @@ def compatibility() -> str:
     row = DIALECTS[Dialect.CLAUDE]
     found = [(one.topic, one.kinship, one.here(row), one.why) for one in COLUMNS]
     found += [(one.topic, one.kinship, one.here, one.why) for one in COMPARISONS]
-    order = list(Kinship)
+    order = [str(one) for one in Kinship]
     return table(["what", "compared", "here", "why"], sorted(found, key=lambda one: order.index(one[1])))
 
 

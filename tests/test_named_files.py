@@ -134,6 +134,10 @@ def test_no_command_is_too_odd(command: str, args: list[str] | None) -> None:
         ("node -e 'require(1)'", False),
         ("npx guard", False),
         ("make guard", False),
+        ("git diff --quiet", False),
+        ("/usr/bin/git status", False),
+        ("bash -c 'x=$(git status)'", False),
+        ("unheard-of --guard", False),
         ('"$CLAUDE_PROJECT_DIR"/sources.sh', False),
         ('"$CLAUDE_PROJECT_DIR"/runs-python.sh', False),
     ],
@@ -147,11 +151,15 @@ def test_a_hook_runs_the_same_in_another_directory_if_nothing_that_it_runs_is_fo
     (project / "sources.sh").write_text("#!/bin/sh\n. ./guard.sh\n")
     (project / "runs-python.sh").write_text("#!/usr/bin/env bash\npython3 - <<< 'import json'\n")
     (sub / "other.sh").write_text("exit 0\n")
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    for name in ("git", "python3", "node", "npx", "make", "jq", "grep", "unheard-of"):
+        (programs / name).touch()
     (sub / "only-there.sh").write_text("exit 0\n")
     (hook,) = load_hooks([hooks_in_code({"Stop": [{"command": command}]})]).hooks
-    assert runs_alike(hook, str(project), str(sub)) is alike
+    assert runs_alike(hook, str(project), str(sub), f"{programs}:/nowhere") is alike
 
 
 def test_a_hook_that_is_no_command_stays_where_it_is() -> None:
     (hook,) = load_hooks([hooks_in_code({"Stop": [{"type": "python", "target": "/a.py:b"}]})]).hooks
-    assert not runs_alike(hook, "/srv", "/srv/sub")
+    assert not runs_alike(hook, "/srv", "/srv/sub", "")

@@ -3,8 +3,7 @@
 import shutil
 from collections.abc import Callable, Mapping
 
-from wave_agent.hooks.execution import HookExecutionResult, HookJob, HookRunner, Kind, Runners
-from wave_agent.hooks.kinds import absent_type
+from wave_agent.hooks.execution import HookRunner, Kind, Runners
 from wave_agent.hooks.pinned import search_path
 from wave_agent.hooks.runner import ProcessRunner
 from wave_agent.processes import Ledger, no_ledger
@@ -17,18 +16,10 @@ def hook_runner_for(settings: Settings, environment: Mapping[str, str], ledger: 
         Kind.COMMAND: lambda: ProcessRunner(shell=shutil.which("bash", path=search_path(environment)), ledger=ledger),
         Kind.PYTHON: lambda: _workers(ledger),
         Kind.HTTP: lambda: _http(settings, environment),
-        Kind.ABSENT: Absent,
     }
     # A command is also what reads the variables that hooks export.
     wanted = {Kind.COMMAND, *(hook.kind for hook in settings.hooks.hooks)}
     return Runners({kind: make() for kind, make in makers.items() if kind in wanted})
-
-
-class Absent:
-    """Hooks of types that this agent does not have: each run is a failure, which is told, counted and may block."""
-
-    async def run(self, job: HookJob) -> HookExecutionResult:
-        return HookExecutionResult(error=f'this agent has no hooks of type "{absent_type(job.command)}"')
 
 
 def _workers(ledger: Ledger) -> HookRunner:

@@ -8,6 +8,8 @@ import os
 import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from functools import lru_cache
 from itertools import islice, product
 
 from wave_agent.hooks.definitions import HookDefinition
@@ -34,11 +36,22 @@ _BY_ITSELF: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(("npm", "npx", "pnpm", "yarn", "bun"), ("package.json",)),
 }
 """Programs that run what stands in a file nobody names."""
-_LOOKS_AROUND = re.compile(
-    r"(?:python|pypy)[\d.]*|node(?:js)?|deno|bunx?|npx|npm|pnpm|yarn|uvx?|pipx|poetry|hatch|tox|nox|pre-commit|make|just"
-    r"|task|rake|bundle|composer|php|cargo|go|mvnw?|gradlew?|dotnet|mise|direnv"
-)
-"""Programs that take code, or what to run, from the current directory or those above it."""
+_PLAIN = frozenset({
+    *("awk", "b2sum", "base32", "base64", "basename", "bash", "bc", "cat", "chmod", "cksum", "column", "comm"),
+    *("cp", "curl", "cut", "dash", "date", "dd", "df", "diff", "dirname", "du", "echo", "egrep", "env"),
+    *("expand", "expr", "factor", "false", "fgrep", "file", "find", "flock", "fmt", "fold", "gawk", "getopt"),
+    *("grep", "head", "hexdump", "hostname", "iconv", "id", "jq", "kill", "ln", "logger", "ls", "mawk"),
+    *("md5sum", "mkdir", "mktemp", "more", "mv", "nl", "nohup", "notify-send", "nproc", "numfmt", "od"),
+    *("osascript", "paste", "pgrep", "pr", "printf", "ps", "pwd", "readlink", "realpath", "rev", "rm"),
+    *("rmdir", "say", "sed", "seq", "sh", "sha1sum", "sha256sum", "sha512sum", "shuf", "sleep", "sort"),
+    *("split", "stat", "strings", "stty", "sum", "sync", "tac", "tail", "tee", "test", "timeout", "touch"),
+    *("tput", "tr", "true", "tsort", "tty", "uname", "unexpand", "uniq", "uptime", "users", "wc", "wget"),
+    *("which", "who", "whoami", "xargs", "yes", "zsh", "["),
+})  # fmt: skip
+"""Programs that take neither code nor settings from the current directory or those above it."""
+_GIVEN_A_SCRIPT = re.compile(r"(?:python|pypy)[\d.]*|node(?:js)?|ruby|perl")
+"""Programs that look for code around the script that they are given, if it is given by a whole path."""
+_NAME = re.compile(r"[A-Za-z_\[][\w.+-]*")
 _SCRIPT_LENGTH = 1 << 15
 _LONGEST = os.pathconf("/", "PC_PATH_MAX")
 """Bytes of a path that the system takes."""
@@ -63,11 +76,12 @@ def misplaced_file(hook: HookDefinition, project: str) -> str | None:
     return next(inside, None)
 
 
-def runs_alike(hook: HookDefinition, project: str, directory: str) -> bool:
-    """Whether this hook visibly runs the same code in another directory as in the project's.
+def runs_alike(hook: HookDefinition, project: str, directory: str, path: str) -> bool:
+    """Whether this hook visibly runs the same code in another directory as in the project's. `path` is where hooks find
+    programs.
 
-    Not if it, or a script that it names, names a file by a path that leads elsewhere from there, or has code or
-    packages found by where it runs. In doubt not: a guard must not be lost, or replaced, by a change of directory.
+    Not if it, or a script that it names, names a file by a path that leads elsewhere from there, or a program that may
+    take code or settings from where it runs. In doubt not: by a change of directory no guard may be lost or replaced.
     """
     if hook.kind is not Kind.COMMAND:
         return False
@@ -79,7 +93,7 @@ def runs_alike(hook: HookDefinition, project: str, directory: str) -> bool:
         here, there = (
             set(named_files(command, args, place, plugin_root=hook.plugin_root)) for place in (project, directory)
         )
-        if any(map(os.path.lexists, here ^ there)) or _looks_around(command, args):
+        if any(map(os.path.lexists, here ^ there)) or _looks_around(command, args, path):
             return False
     return True
 
@@ -94,15 +108,26 @@ def _script(file: str) -> str:
     return "" if "\0" in text else text.partition("\n")[2] if text.startswith("#!") else text
 
 
-def _looks_around(command: str, args: Sequence[str] | None) -> bool:
-    """Something in it takes code from where it runs, unless it is given a script by a whole path."""
+def _looks_around(command: str, args: Sequence[str] | None, path: str) -> bool:
+    """Something in it may take code or settings from where it runs."""
     words = [command, *args] if args is not None else list(_read_words(command))
-    after = [*words[1:], ""]
-    return any(
-        _LOOKS_AROUND.fullmatch(word.rsplit("/", 1)[-1])
-        and not following.startswith(("/", "~/", "$CLAUDE_", "${CLAUDE_"))
-        for word, following in zip(words, after, strict=True)
-    )
+    programs = _programs(path)
+    for word, following in zip(words, [*words[1:], ""], strict=True):
+        names = {word.rsplit("/", 1)[-1], *_NAME.findall(word)} & programs
+        scripted = following.startswith(("/", "~/", "$CLAUDE_PLUGIN_", "${CLAUDE_PLUGIN_"))
+        if any(not (scripted and _GIVEN_A_SCRIPT.fullmatch(name)) for name in names - _PLAIN):
+            return True
+    return False
+
+
+@lru_cache(maxsize=4)
+def _programs(path: str) -> frozenset[str]:
+    """The names of all programs there are."""
+    found: set[str] = set()
+    for directory in path.split(os.pathsep):
+        with suppress(OSError):
+            found.update(os.listdir(directory or "."))
+    return frozenset(found)
 
 
 def target_file(target: str, project: str) -> str:

@@ -8,13 +8,14 @@ import pytest
 from msgspec.structs import replace
 
 from tests.conformance import check
-from wave_agent.hook_runners import Absent
 from wave_agent.hooks.compatibility import COLUMNS, COMPARISONS, Kinship, differences
 from wave_agent.hooks.config import HookConfig, hooks_in_code, load_hooks, parse_settings
 from wave_agent.hooks.definitions import Layer
 from wave_agent.hooks.dialects import ALL, DIALECTS, Aside, Dialect, DialectRow, has_failed, heard_by, patch_of, told
 from wave_agent.hooks.events import EVENTS, HookEvent
-from wave_agent.hooks.execution import HookExecutionResult, HookJob, Kind
+from wave_agent.hooks.execution import HookExecutionResult, Kind
+from wave_agent.hooks.manager import HookManager, SessionFacts
+from wave_agent.hooks.runner import ProcessRunner
 from wave_agent.hooks.semantics import read, replaced
 from wave_agent.hooks.verdicts import Block, TellUser
 
@@ -233,6 +234,13 @@ def test_a_file_of_another_agent_cannot_say_that_its_hooks_are_ours() -> None:
     assert [(issue.broken, issue.fatal) for issue in found.issues] == [(False, False)]
 
 
-async def test_a_hook_of_a_type_that_there_is_not_fails() -> None:
-    result = await Absent().run(HookJob(kind=Kind.ABSENT, command="prompt: Is it safe?", env={}, cwd="/", timeout=1))
-    assert result.error == 'this agent has no hooks of type "prompt"'
+async def test_a_hook_of_a_type_that_there_is_not_is_taken_for_a_command_by_no_runner(tmp_path: Path) -> None:
+    config = ours(type="prompt", prompt="$(touch ran)", dialect="claude", name="asks")
+    session = SessionFacts(session_id="s", transcript_path="", project_dir=str(tmp_path), home=str(tmp_path))
+    manager = HookManager(config.hooks, runner=ProcessRunner(), session=session, environment={})
+    outcome = await manager.run(HookEvent.PRE_TOOL_USE, {"tool_name": "Bash", "tool_input": {}})
+    assert [note.text for note in outcome.to_user] == [
+        'Hook asks could not be started: this agent has no hooks of type "prompt"'
+    ]
+    assert outcome.failed_open == 1
+    assert not (tmp_path / "ran").exists()

@@ -128,8 +128,9 @@ COLUMNS = (
         "`cwd` on stdin, and the directory in which a hook runs",
         _always,
         lambda row: (
-            "follow the session's current directory, inside the project. A hook stays in the project's directory if it "
-            "visibly runs code that is found by a relative path or by where it runs"
+            "follow the session's current directory, inside the project. A hook itself stays in the project's "
+            "directory if it, or a script that it names, names a relative path or a program that may take code or "
+            "settings from where it runs (`git`, `make`, `npx`, `python -c`, …)"
             if row.follows_session
             else "where the agent was started; the project's directory"
         ),

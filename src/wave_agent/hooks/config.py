@@ -17,7 +17,7 @@ from wave_agent.hooks.definitions import LAYERS, HookDefinition, Issue, Layer, M
 from wave_agent.hooks.dialects import DIALECTS, Dialect
 from wave_agent.hooks.events import EVENTS, NEVER_HERE, EventRow, FailureBlock, HookEvent, HookEventName, OnFailure
 from wave_agent.hooks.execution import Kind
-from wave_agent.hooks.kinds import MAIN_KEYS, RUN_KEYS, BrokenError, Run, absent_type, choice, read_run
+from wave_agent.hooks.kinds import MAIN_KEYS, RUN_KEYS, BrokenError, Run, absent_type, choice, read_run, why_absent
 from wave_agent.hooks.matcher import EVERYTHING, KNOWN_TOOLS, Form, Matcher, MatcherError, parse_matcher
 from wave_agent.rules import Rule, RuleError, below, parse_rule
 from wave_agent.strictjson import Document, Path, StrictJSONError, parse_document, type_name
@@ -325,7 +325,7 @@ class _Loader:
         columns = DIALECTS[dialect]
         run = self.rooted(read_run(entry, path, any_type=columns.takes_other_types))
         if run.kind is Kind.ABSENT:
-            told = f'this agent has no hooks of type "{entry["type"]}", so each run of this one fails'
+            told = f"{why_absent(run.command)}, so each run of this one fails"
             self.warn((*path, "type"), told)
         if run.header_env and not columns.names_its_services:
             self.warn((*path, "allowedEnvVars"), "has no effect here: list the variables in httpHooks.env")

@@ -78,6 +78,11 @@ def absent_type(command: str) -> str:
     return command.partition(":")[0]
 
 
+def why_absent(command: str) -> str:
+    """Why such a hook cannot be run."""
+    return f'this agent has no hooks of type "{absent_type(command)}"'
+
+
 def _whose(key: str) -> str:
     return next(f'; did you mean "type": "{kind}"?' for kind, row in _ROWS.items() if row.main == key)
 

@@ -23,6 +23,7 @@ from wave_agent.hooks.dialects import ALL, Aside, Dialect
 from wave_agent.hooks.events import EVENTS, EventRow, HookEvent
 from wave_agent.hooks.execution import HookExecutionResult, HookJob, HookRunner, Kind, close_runner
 from wave_agent.hooks.functions import call_function
+from wave_agent.hooks.kinds import why_absent
 from wave_agent.hooks.occasion import Occasion, Stage, ToolFacts, reading_of, role_of
 from wave_agent.hooks.pinned import is_pinned, search_path
 from wave_agent.hooks.semantics import lets_through, limited, merge, read, withholds
@@ -343,6 +344,8 @@ class HookManager:
                 result = HookExecutionResult(error=refused, is_refused=True)
             elif stage.seconds(hook.timeout) == 0:  # those before it have used up the time of all
                 result = HookExecutionResult(timed_out=True)
+            elif hook.kind is Kind.ABSENT:  # no runner may take it for a command
+                result = HookExecutionResult(error=why_absent(hook.command))
             elif hook.function is not None:
                 unwaited = hook.is_async or stage.occasion in self._unwaited
                 door = no_door if unwaited else self._door
@@ -411,7 +414,7 @@ class HookManager:
             return project
         from wave_agent.named_files import runs_alike  # lazy: most sessions stay where they are
 
-        return aside.directory if runs_alike(hook, project, aside.directory) else project
+        return aside.directory if runs_alike(hook, project, aside.directory, self.search_path) else project
 
     def _record(
         self,
