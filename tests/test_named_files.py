@@ -140,6 +140,7 @@ def test_no_command_is_too_odd(command: str, args: list[str] | None) -> None:
         ("unheard-of --guard", False),
         ('"$CLAUDE_PROJECT_DIR"/sources.sh', False),
         ('"$CLAUDE_PROJECT_DIR"/runs-python.sh', False),
+        ('"$CLAUDE_PROJECT_DIR"/from-here.sh', False),
     ],
 )
 def test_a_hook_runs_the_same_in_another_directory_if_nothing_that_it_runs_is_found_by_where_it_is(
@@ -149,6 +150,7 @@ def test_a_hook_runs_the_same_in_another_directory_if_nothing_that_it_runs_is_fo
     sub.mkdir(parents=True)
     (project / "guard.sh").write_text("#!/bin/sh\nexit 2\n")
     (project / "sources.sh").write_text("#!/bin/sh\n. ./guard.sh\n")
+    (project / "from-here.sh").write_text('#!/bin/sh\nsh "$(pwd)"/guard.sh\n')
     (project / "runs-python.sh").write_text("#!/usr/bin/env bash\npython3 - <<< 'import json'\n")
     (sub / "other.sh").write_text("exit 0\n")
     programs = tmp_path / "programs"

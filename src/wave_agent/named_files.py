@@ -49,8 +49,12 @@ _PLAIN = frozenset({
     *("which", "who", "whoami", "xargs", "yes", "zsh", "["),
 })  # fmt: skip
 """Programs that take neither code nor settings from the current directory or those above it."""
-_GIVEN_A_SCRIPT = re.compile(r"(?:python|pypy)[\d.]*|node(?:js)?|ruby|perl")
-"""Programs that look for code around the script that they are given, if it is given by a whole path."""
+_GIVEN_A_SCRIPT = re.compile(
+    r"\b(?:(?:python|pypy)[\d.]*|node(?:js)?|ruby|perl)\s+[\"']?(?=/|~/|\$\{?CLAUDE_PLUGIN_ROOT\b)"
+)
+"""Programs that look for code around the script that they are given, where it is given by a whole path."""
+_HERE = re.compile(r"(?:\$\{?PWD\}?|\$\(pwd\)|`pwd`)[\"']?/")
+_WORD = re.compile(r"[^\s\"'`;|&<>()\[\]{}=:,$]+")
 _NAME = re.compile(r"[A-Za-z_\[][\w.+-]*")
 _SCRIPT_LENGTH = 1 << 15
 _LONGEST = os.pathconf("/", "PC_PATH_MAX")
@@ -85,17 +89,19 @@ def runs_alike(hook: HookDefinition, project: str, directory: str, path: str) ->
     """
     if hook.kind is not Kind.COMMAND:
         return False
-    scripts = [_script(file) for file in hook_files(hook, project)]
-    lines = [(hook.command, hook.args), *((text, None) for text in scripts if text)]
-    for line, given in lines:
-        command = _NAMED_PROJECT.sub(lambda _: project, line)
-        args = None if given is None else [_NAMED_PROJECT.sub(lambda _: project, one) for one in given]
-        here, there = (
-            set(named_files(command, args, place, plugin_root=hook.plugin_root)) for place in (project, directory)
-        )
-        if any(map(os.path.lexists, here ^ there)) or _looks_around(command, args, path):
-            return False
-    return True
+    here, there = (
+        set(named_files(_placed(hook.command, project), hook.args, place, plugin_root=hook.plugin_root))
+        for place in (project, directory)
+    )
+    if any(map(os.path.lexists, here ^ there)):
+        return False
+    line = " ".join((hook.command, *(hook.args or ())))
+    texts = [_placed(text, project) for text in (line, *map(_script, hook_files(hook, project)))]
+    return not any(_names_a_file(text, (project, directory)) or _looks_around(text, path) for text in texts)
+
+
+def _placed(text: str, project: str) -> str:
+    return _NAMED_PROJECT.sub(lambda _: project, text)
 
 
 def _script(file: str) -> str:
@@ -108,16 +114,16 @@ def _script(file: str) -> str:
     return "" if "\0" in text else text.partition("\n")[2] if text.startswith("#!") else text
 
 
-def _looks_around(command: str, args: Sequence[str] | None, path: str) -> bool:
+def _names_a_file(text: str, places: Sequence[str]) -> bool:
+    """By a relative path, which leads elsewhere from another directory."""
+    text = _HERE.sub(" ", text)
+    words = {word for word in _WORD.findall(text) if len(word) < _LONGEST and not word.startswith(("/", "~/"))}
+    return any(os.path.isfile(os.path.join(place, word)) for word in words for place in places)
+
+
+def _looks_around(text: str, path: str) -> bool:
     """Something in it may take code or settings from where it runs."""
-    words = [command, *args] if args is not None else list(_read_words(command))
-    programs = _programs(path)
-    for word, following in zip(words, [*words[1:], ""], strict=True):
-        names = {word.rsplit("/", 1)[-1], *_NAME.findall(word)} & programs
-        scripted = following.startswith(("/", "~/", "$CLAUDE_PLUGIN_", "${CLAUDE_PLUGIN_"))
-        if any(not (scripted and _GIVEN_A_SCRIPT.fullmatch(name)) for name in names - _PLAIN):
-            return True
-    return False
+    return not _PLAIN.issuperset(_programs(path).intersection(_NAME.findall(_GIVEN_A_SCRIPT.sub(" ", text))))
 
 
 @lru_cache(maxsize=4)

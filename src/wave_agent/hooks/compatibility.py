@@ -371,6 +371,7 @@ COMPARISONS = (
         "`success`, `content` and the tool's own fields",
         "public hooks hardly read them",
     ),
+    Comparison("`error` on PostToolUseFailure", DIFFERENT, "the text that the model reads"),
     Comparison(
         "`structuredPatch`", DIFFERENT, "at most 200 lines, long ones cut", "a patch may be as long as two files"
     ),
