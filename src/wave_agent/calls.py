@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from wave_agent.consequences import STOPPED, Operation, TellModel, When, consequences, perform
 from wave_agent.errors import SessionError
 from wave_agent.events import Event, PermissionRequested, ToolOutput, ToolStarted
-from wave_agent.hooks.dialects import Aside, Dialect, heard_by
+from wave_agent.hooks.dialects import Aside, Dialect, has_failed, heard_by
 from wave_agent.hooks.events import EVENTS, Decision, Flow, HookEvent
 from wave_agent.hooks.manager import HookManager
 from wave_agent.hooks.occasion import ToolFacts
@@ -552,9 +552,12 @@ class CallRunner:
         edits = await uninterrupted(lambda: settle(changes, before, seen=True)) if before and names else ()
         if not edits:
             return outcome, ()
-        # No hook has seen this diff: where one of them replaces results, it may be there to keep something back.
+        # No hook has seen this diff: where one of them replaces results, it may be there to keep something back. Of a
+        # tool that has failed, others may hear after these.
         replacing = {run.name for run in self._hooks.journal if run.original_sha256 is not None}
-        text = describe(edits, names, shown=outcome.replacement is None and replacing.isdisjoint(names))
+        unseen = self._hooks.watches(HookEvent.POST_TOOL_USE_FAILURE, facts["tool_name"]) and has_failed(facts)
+        shown = outcome.replacement is None and replacing.isdisjoint(names) and not unseen
+        text = describe(edits, names, shown=shown)
         return outcome, (_note(event, ", ".join(names), text),)
 
     def _waited_for(self, event: HookEvent, facts: Mapping[str, Any], earlier: int) -> tuple[str, ...]:
