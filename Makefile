@@ -15,8 +15,10 @@ PURE := \
 	src/wave_agent/expressions.py \
 	src/wave_agent/globs.py \
 	src/wave_agent/hooks/breakage.py \
+	src/wave_agent/hooks/compatibility.py \
 	src/wave_agent/hooks/config.py \
 	src/wave_agent/hooks/definitions.py \
+	src/wave_agent/hooks/dialects.py \
 	src/wave_agent/hooks/kinds.py \
 	src/wave_agent/hooks/matcher.py \
 	src/wave_agent/hooks/reader.py \

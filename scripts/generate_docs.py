@@ -14,7 +14,9 @@ from pathlib import Path
 from wave_agent.cases import CHECKS
 from wave_agent.cli.tui.commands import COMMANDS
 from wave_agent.cli.tui.keys import KEYS
+from wave_agent.hooks.compatibility import COLUMNS, COMPARISONS, Kinship
 from wave_agent.hooks.definitions import LAYERS
+from wave_agent.hooks.dialects import DIALECTS, Dialect
 from wave_agent.hooks.events import COMMON_STDIN, EVENTS, NEVER_HERE, Audience, Decision, EventRow, Flow
 from wave_agent.hooks.reader import TABLE, Field, Home
 from wave_agent.hooks.semantics import RULES, ExitClass, Stdout
@@ -229,6 +231,21 @@ def recipes() -> str:
     return table(["recipe", "runs on", "does", "in"], rows)
 
 
+def dialects() -> str:
+    """What the dialect of a hook changes."""
+    rows = [[column.topic, *(column.here(row) for row in DIALECTS.values())] for column in COLUMNS]
+    return table(["", *(f"{row.dialect} ({row.agent})" for row in DIALECTS.values())], rows)
+
+
+def compatibility() -> str:
+    """Hooks for Claude Code here and there: first what the dialect settles, then what holds for all hooks."""
+    row = DIALECTS[Dialect.CLAUDE]
+    found = [(one.topic, one.kinship, one.here(row), one.why) for one in COLUMNS]
+    found += [(one.topic, one.kinship, one.here, one.why) for one in COMPARISONS]
+    order = [str(one) for one in Kinship]
+    return table(["what", "compared", "here", "why"], sorted(found, key=lambda one: order.index(one[1])))
+
+
 def attacks() -> str:
     """The classes in tests/attacks, with how many attempts each has and how many still get through."""
     files = sorted((ROOT / "tests" / "attacks" / "classes").glob("*.toml"))
@@ -296,7 +313,7 @@ PARTS: dict[str, Callable[[], str]] = {
     part.__name__: part
     for part in (
         *(events, absent, verdicts, fields, words, stdin, arguments, failures, layers, modes, settings),
-        *(checks, keys, commands, lint_codes, lint_levels, recipes, performance, attacks),
+        *(checks, keys, commands, lint_codes, lint_levels, recipes, performance, attacks, dialects, compatibility),
     )
 }
 PART = re.compile(r"(<!-- generated: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from wave_agent.cases import CHECKS, Case, CaseFileError, differences, read_cases, run_case
 from wave_agent.hooks.config import hooks_in_code, load_hooks
@@ -188,3 +189,14 @@ async def test_a_hook_that_fails_and_is_let_through_meets_no_expectation(tmp_pat
 
 def test_every_check_says_what_it_is() -> None:
     assert all(check.meaning for check in CHECKS.values())
+
+
+async def test_a_case_can_have_its_hooks_read_as_those_of_another_agent(tmp_path: Path) -> None:
+    text = "[{event: PreToolUse, tool: Bash, expect: block, dialect: claude}]"
+    (asked,) = read_cases(write(tmp_path, text), HOOKS, TOOLS)
+    allowed = '{"hookSpecificOutput": {"permissionDecision": "allow"}}'
+    tried = bench(guard=HookExecutionResult(exit_code=2, stdout=allowed, stderr="No."))
+    assert differences(asked.expect, await run_case(asked, tried)) == ()
+    assert differences(asked.expect, await run_case(replace(asked, dialect=None), tried)) != ()
+    with pytest.raises(CaseFileError, match=r"\[0\]\.dialect: \"cloude\" is no dialect \(did you mean \"claude\"\?\)"):
+        read_cases(write(tmp_path, text.replace("claude", "cloude")), HOOKS, TOOLS)

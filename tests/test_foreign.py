@@ -97,7 +97,7 @@ def test_one_file_under_two_names_counts_once(checkout: Checkout, link: str, tar
     checkout.write(f"{target}/settings.json", hooks("./guard"))
     (checkout.project / link).symlink_to(target)
     (hook,) = checkout.settings(overlays=[ON], trust=True).hooks.hooks
-    assert (hook.foreign, hook.gets_arguments) == (False, True)
+    assert (hook.dialect, hook.gets_arguments) == ("wave", True)
 
 
 def test_in_the_home_directory_the_users_own_file_needs_no_trust(checkout: Checkout) -> None:
@@ -110,7 +110,7 @@ def test_a_bare_path_in_a_foreign_file_gets_no_arguments(checkout: Checkout) -> 
     checkout.write(".claude/settings.json", hooks("./guard.sh"))
     checkout.write(".wave/settings.json", hooks("./guard.sh"))
     found = checkout.settings(overlays=[ON], trust=True).hooks.hooks
-    assert [(hook.foreign, hook.gets_arguments) for hook in found] == [(False, True), (True, False)]
+    assert [(hook.dialect, hook.gets_arguments) for hook in found] == [("wave", True), ("claude", False)]
 
 
 # ------------------------------------------------------------------------------------------------- what of them counts
@@ -302,7 +302,7 @@ def test_a_plugin_that_the_user_names_counts_without_any_setting(checkout: Check
     settings = checkout.settings(plugins=[root])
     (hook,) = settings.hooks.hooks
     assert hook.command == f'{root}/a.sh "$CLAUDE_PLUGIN_ROOT"'
-    assert (hook.layer, hook.plugin_root, hook.foreign) == (Layer.FLAG, root, True)
+    assert (hook.layer, hook.plugin_root, hook.dialect) == (Layer.FLAG, root, "claude")
     assert (settings.rules.deny, settings.env) == ((), {})
 
 

@@ -20,6 +20,7 @@ from tests.waiting import until
 from wave_agent import UntrustedHooksError
 from wave_agent.hooks.config import SettingsSource
 from wave_agent.hooks.definitions import Layer
+from wave_agent.hooks.dialects import Dialect
 from wave_agent.hooks.execution import BodyFormat, HookExecutionResult, HookJob, Kind
 from wave_agent.hooks.kinds import is_listed
 from wave_agent.http_hooks import HttpRunner
@@ -461,7 +462,7 @@ async def test_the_agents_own_key_cannot_be_put_into_a_header(
 async def test_the_answer_to_a_hook_for_another_agent_is_its_output_as_it_is(policy: PolicyServer, body: bytes) -> None:
     policy.answers(body)
     async with runner(hosts=()) as http:
-        result = await http.run(job(policy.url(), is_foreign=True))
+        result = await http.run(job(policy.url(), names_its_services=True))
     assert (result.exit_code, result.stdout) == (0, body.decode())
 
 
@@ -469,14 +470,14 @@ async def test_the_answer_to_a_hook_for_another_agent_is_its_output_as_it_is(pol
 async def test_a_refusal_or_a_flood_is_a_failure_there_too(policy: PolicyServer, body: bytes, status: int) -> None:
     policy.answers(body, status)
     async with runner(hosts=()) as http:
-        assert (await http.run(job(policy.url(), is_foreign=True))).exit_code == 1
+        assert (await http.run(job(policy.url(), names_its_services=True))).exit_code == 1
 
 
 async def test_it_names_its_own_variables_and_never_the_agents_keys(policy: PolicyServer) -> None:
     env = {"A": "a", "B": "b", "WAVE_API_KEY": "key"}
     headers = (("X-All", "[$A|$B|$UNSET]"),)
     async with runner(hosts=()) as http:
-        wanted = job(policy.url(), is_foreign=True, headers=headers, header_env=("A", "UNSET"), env=env)
+        wanted = job(policy.url(), names_its_services=True, headers=headers, header_env=("A", "UNSET"), env=env)
         assert (await http.run(wanted)).success
         own = replace(wanted, headers=(("X-Key", "$WAVE_API_KEY"),), header_env=("WAVE_API_KEY",))
         assert "is never sent" in str((await http.run(own)).error)
@@ -489,11 +490,11 @@ async def test_it_names_its_own_variables_and_never_the_agents_keys(policy: Poli
 )
 async def test_managed_limits_hold_for_it(policy: PolicyServer, limit: str, told: str) -> None:
     http = HttpRunner(hosts=(), variables=(), environment={}, limits={limit})
-    wanted = job(policy.url(), is_foreign=True, headers=(("X-A", "$A"),), header_env=("A",), env={"A": "a"})
+    wanted = job(policy.url(), names_its_services=True, headers=(("X-A", "$A"),), header_env=("A",), env={"A": "a"})
     assert told in str((await http.run(wanted)).error)
     await http.close()
     assert policy.requests == []
-    source = SettingsSource(Layer.USER, "theirs", Document({"hooks": {"Stop": [ENTRY]}}, {}), foreign=True)
+    source = SettingsSource(Layer.USER, "theirs", Document({"hooks": {"Stop": [ENTRY]}}, {}), dialect=Dialect.CLAUDE)
     managed = SettingsSource(Layer.MANAGED, "managed", Document({"httpHooks": {"hosts": [], "env": []}}, {}))
     assert merge_settings([source]).issues == ()
     assert len(merge_settings([source, managed]).issues) == 2

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wave_agent.named_files import named_files
+from wave_agent.hooks.config import hooks_in_code, load_hooks
+from wave_agent.named_files import named_files, runs_alike
 
 
 @pytest.fixture
@@ -114,3 +115,53 @@ def test_with_args_each_of_them_is_one_word(project: Path) -> None:
 @given(st.text(max_size=60), st.none() | st.lists(st.text(max_size=20)))
 def test_no_command_is_too_odd(command: str, args: list[str] | None) -> None:
     named_files(command, args, "/nowhere")
+
+
+@pytest.mark.parametrize(
+    ("command", "alike"),
+    [
+        ("pwd", True),
+        ("jq -r .tool_input.file_path | xargs grep -q secret && exit 2", True),
+        ("/usr/bin/env true", True),
+        ('"$CLAUDE_PROJECT_DIR"/guard.sh', True),
+        ('python3 "$CLAUDE_PROJECT_DIR"/guard.sh', True),
+        ("./guard.sh", False),
+        ("bash guard.sh", False),
+        ("sub/other.sh", False),
+        ("sh only-there.sh", False),
+        ("python3 -c 'import guard'", False),
+        ("python3 -m guard", False),
+        ("node -e 'require(1)'", False),
+        ("npx guard", False),
+        ("make guard", False),
+        ("git diff --quiet", False),
+        ("/usr/bin/git status", False),
+        ("bash -c 'x=$(git status)'", False),
+        ("unheard-of --guard", False),
+        ('"$CLAUDE_PROJECT_DIR"/sources.sh', False),
+        ('"$CLAUDE_PROJECT_DIR"/runs-python.sh', False),
+        ('"$CLAUDE_PROJECT_DIR"/from-here.sh', False),
+    ],
+)
+def test_a_hook_runs_the_same_in_another_directory_if_nothing_that_it_runs_is_found_by_where_it_is(
+    tmp_path: Path, command: str, alike: bool
+) -> None:
+    project, sub = tmp_path / "project", tmp_path / "project" / "sub"
+    sub.mkdir(parents=True)
+    (project / "guard.sh").write_text("#!/bin/sh\nexit 2\n")
+    (project / "sources.sh").write_text("#!/bin/sh\n. ./guard.sh\n")
+    (project / "from-here.sh").write_text('#!/bin/sh\nsh "$(pwd)"/guard.sh\n')
+    (project / "runs-python.sh").write_text("#!/usr/bin/env bash\npython3 - <<< 'import json'\n")
+    (sub / "other.sh").write_text("exit 0\n")
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    for name in ("git", "python3", "node", "npx", "make", "jq", "grep", "unheard-of"):
+        (programs / name).touch()
+    (sub / "only-there.sh").write_text("exit 0\n")
+    (hook,) = load_hooks([hooks_in_code({"Stop": [{"command": command}]})]).hooks
+    assert runs_alike(hook, str(project), str(sub), f"{programs}:/nowhere") is alike
+
+
+def test_a_hook_that_is_no_command_stays_where_it_is() -> None:
+    (hook,) = load_hooks([hooks_in_code({"Stop": [{"type": "python", "target": "/a.py:b"}]})]).hooks
+    assert not runs_alike(hook, "/srv", "/srv/sub", "")

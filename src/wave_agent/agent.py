@@ -119,7 +119,9 @@ class Agent:
             door=self._inside.entered,
         )
         self._variables = make_variables(self._ground)
-        self._hooks = make_hooks(self._ground, hook_runner, self._variables, before)
+        self._hooks = make_hooks(
+            self._ground, hook_runner, self._variables, before, tools=tools, attended=can_use_tool is not None
+        )
         self._replaced: list[WindowFinder] = []
         self._window = WindowFinder(model, model_name, foundation.settings, self._messages.add_notice_block)
         self._changes = changes or FileChanges()

@@ -3,9 +3,10 @@
 import asyncio
 import os
 import stat
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from enum import IntEnum
+from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,8 @@ from msgspec.structs import replace
 from wave_agent.consequences import STOPPED, Operation, TellModel, When, consequences, perform
 from wave_agent.errors import SessionError
 from wave_agent.events import Event, PermissionRequested, ToolOutput, ToolStarted
-from wave_agent.hooks.events import Decision, Flow, HookEvent
+from wave_agent.hooks.dialects import Aside, Dialect, has_failed, heard_by
+from wave_agent.hooks.events import EVENTS, Decision, Flow, HookEvent
 from wave_agent.hooks.manager import HookManager
 from wave_agent.hooks.occasion import ToolFacts
 from wave_agent.hooks.verdicts import Outcome
@@ -100,6 +102,17 @@ class _Changed(Struct, frozen=True):
     answered: Answered
     rewritten_by: Mapping[str, str] = {}
     """Which hook set each field."""
+
+
+class _Heard(Struct, frozen=True):
+    """What hooks on one event after a tool have said, and the result that they leave."""
+
+    outcome: Outcome
+    edits: tuple[TextBlock, ...]
+    result: ToolResult
+    origin: Origin | None = None
+    """Whose text the result is, if a hook has replaced it."""
+    replaced: bool = False
 
 
 class CallRunner:
@@ -349,6 +362,7 @@ class CallRunner:
             {**facts, "permission_suggestions": suggestions(subject)},
             permission_mode=self.mode.value,
             tool=self._tool_facts(tool),
+            dialects=heard_by(HookEvent.PERMISSION_REQUEST, attended=self._approver is not None),
         )
 
     async def _before(self, call: Asked, tool: Tool, tool_input: Mapping[str, Any]) -> Outcome:
@@ -399,9 +413,9 @@ class CallRunner:
         facts = self._facts(call, permitted.tool_input)
         started, clock = stamp(self._now()), monotonic()
         result = _readable(await self._execute(call, tool, permitted, facts))
-        if not result.ran:
-            return await self._failed(call, facts, result, permitted.notes)
         ran = Ran(started, round((monotonic() - clock) * 1000, 3))
+        if not result.ran:
+            return await self._failed(call, facts, result, permitted.notes, ran=ran)
         return await self._after(call, facts, result, ran, permitted.notes)
 
     async def _execute(self, call: Asked, tool: Tool, permitted: _Permitted, facts: dict[str, Any]) -> ToolResult:
@@ -450,40 +464,85 @@ class CallRunner:
         return tuple(dict.fromkeys(path_expression(pattern, self._places) for pattern in patterns))
 
     async def _failed(
-        self, call: Asked, facts: dict[str, Any], result: ToolResult, notes: Sequence[TextBlock] = (), error: str = ""
+        self,
+        call: Asked,
+        facts: dict[str, Any],
+        result: ToolResult,
+        notes: Sequence[TextBlock] = (),
+        *,
+        error: str = "",
+        ran: Ran | None = None,
     ) -> CallEnd:
-        """The tool could not do its work."""
-        outcome, edits = await self._hooks_after(
-            HookEvent.POST_TOOL_USE_FAILURE, {**facts, "error": result.content, "is_interrupt": False}
-        )
-        told, origin = self._judged(result, outcome)
-        replaced = told is not result
-        why = told.content if replaced else error or result.content
-        later = self._conclude(call, told, (*notes, *edits), replaced=replaced, error=why, origin=origin)
-        return CallEnd((*later, *self._apply(outcome, call)), ends_turn=outcome.flow is Flow.END_TURN)
+        """The tool could not do its work. `ran`: it was begun."""
+        aside = Aside(duration_ms=None if ran is None else ran.duration_ms)
+        heard = await self._heard(HookEvent.POST_TOOL_USE_FAILURE, facts, result, aside, failed=False)
+        why = heard.result.content if heard.replaced else error or result.content
+        return self._ended(call, [heard], notes, error=why)
 
     async def _after(
         self, call: Asked, facts: dict[str, Any], result: ToolResult, ran: Ran, notes: Sequence[TextBlock]
     ) -> CallEnd:
-        failed = {} if result.success else {"error": result.content}
-        response = {"success": result.success, "content": result.content, **failed, **result.response}
-        outcome, edits = await self._hooks_after(HookEvent.POST_TOOL_USE, {**facts, "tool_response": response})
-        told, origin = self._judged(result, outcome)
-        later = self._conclude(call, told, (*notes, *edits), replaced=told is not result, origin=origin, ran=ran)
-        return CallEnd((*later, *self._apply(outcome, call)), ends_turn=outcome.flow is Flow.END_TURN)
+        """The tool has run. In which event hooks hear of one that failed, their dialect says; those that hear of it
+        second see what the first have left of the result."""
+        aside = Aside(duration_ms=ran.duration_ms, original=result.original)
+        heard = [await self._heard(HookEvent.POST_TOOL_USE, facts, result, aside, failed=not result.success)]
+        if not result.success:
+            left = heard[0].result
+            heard.append(await self._heard(HookEvent.POST_TOOL_USE_FAILURE, facts, left, aside, failed=True))
+        return self._ended(call, heard, notes, ran=ran)
 
-    async def _hooks_after(self, event: HookEvent, facts: dict[str, Any]) -> tuple[Outcome, tuple[TextBlock, ...]]:
+    async def _heard(
+        self, event: HookEvent, facts: dict[str, Any], result: ToolResult, aside: Aside, *, failed: bool
+    ) -> _Heard:
+        """What hooks on this event make of a result. `failed`: the tool has run, and failed."""
+        wrong = {} if result.success else {"error": result.content}
+        response = {"success": result.success, "content": result.content, **wrong, **result.response}
+        about = {"tool_response": response, "error": result.content, "is_interrupt": False}
+        wanted = {field.name for field in EVENTS[event].stdin}
+        told = {**facts, **{name: value for name, value in about.items() if name in wanted}}
+        outcome, edits = await self._hooks_after(event, told, heard_by(event, failed=failed), aside)
+        if outcome.replacement is None:
+            return _Heard(outcome, edits, result)
+        origin = None if outcome.withheld else Origin(outcome.event, outcome.replaced_by)
+        left = ToolResult(content=outcome.replacement, success=result.success, ran=result.ran)
+        return _Heard(outcome, edits, left, origin, replaced=True)
+
+    def _ended(
+        self,
+        call: Asked,
+        heard: Sequence[_Heard],
+        notes: Sequence[TextBlock],
+        *,
+        error: str | None = None,
+        ran: Ran | None = None,
+    ) -> CallEnd:
+        """Gives the call the result that hooks have left of it, and does what else they want."""
+        last = next((one for one in reversed(heard) if one.replaced), None)
+        if last is None:
+            heard[0].result.keep()
+        told = last or heard[0]
+        edits = [edit for one in heard for edit in one.edits]
+        later = self._conclude(
+            call, told.result, (*notes, *edits), replaced=told.replaced, error=error, origin=told.origin, ran=ran
+        )
+        more = [operation for one in heard for operation in self._apply(one.outcome, call)]
+        return CallEnd((*later, *more), ends_turn=any(one.outcome.flow is Flow.END_TURN for one in heard))
+
+    async def _hooks_after(
+        self, event: HookEvent, facts: dict[str, Any], dialects: Collection[Dialect], aside: Aside
+    ) -> tuple[Outcome, tuple[TextBlock, ...]]:
         """Runs the hooks after a tool. What they did to files is known from now on, and told to the model."""
-        mode, changes = self.mode.value, self._changes
+        changes = self._changes
+        run = partial(self._hooks.run, event, facts, permission_mode=self.mode.value, dialects=dialects, aside=aside)
         if not self._hooks.waits(event, facts["tool_name"]):
-            return await self._hooks.run(event, facts, permission_mode=mode), ()
+            return await run(), ()
         from wave_agent.tools.hook_edits import describe, look, settle  # lazy: most sessions have no such hooks
 
         before = await asyncio.to_thread(look, changes, self._watched) if changes.has_files else {}
         self._watched = before
         earlier = len(self._hooks.journal)
         try:
-            outcome = await self._hooks.run(event, facts, permission_mode=mode)
+            outcome = await run()
         except asyncio.CancelledError:  # ended halfway: it can be taken back, but the model will not hear of it
             if self._waited_for(event, facts, earlier):
                 settle(changes, before, seen=False)
@@ -493,9 +552,12 @@ class CallRunner:
         edits = await uninterrupted(lambda: settle(changes, before, seen=True)) if before and names else ()
         if not edits:
             return outcome, ()
-        # No hook has seen this diff: where one of them replaces results, it may be there to keep something back.
+        # No hook has seen this diff: where one of them replaces results, it may be there to keep something back. Of a
+        # tool that has failed, others may hear after these.
         replacing = {run.name for run in self._hooks.journal if run.original_sha256 is not None}
-        text = describe(edits, names, shown=outcome.replacement is None and replacing.isdisjoint(names))
+        unseen = self._hooks.watches(HookEvent.POST_TOOL_USE_FAILURE, facts["tool_name"]) and has_failed(facts)
+        shown = outcome.replacement is None and replacing.isdisjoint(names) and not unseen
+        text = describe(edits, names, shown=shown)
         return outcome, (_note(event, ", ".join(names), text),)
 
     def _waited_for(self, event: HookEvent, facts: Mapping[str, Any], earlier: int) -> tuple[str, ...]:
@@ -503,14 +565,6 @@ class CallRunner:
         runs = [run for run in self._hooks.journal[earlier:] if run.tool_use_id == facts["tool_use_id"]]
         waited = sorted((run for run in runs if run.event == event and not run.is_async), key=lambda run: run.position)
         return tuple(dict.fromkeys(run.name for run in waited))
-
-    def _judged(self, result: ToolResult, outcome: Outcome) -> tuple[ToolResult, Origin | None]:
-        """The result that hooks leave of this one, and the hook whose text it is."""
-        if outcome.replacement is None:
-            result.keep()
-            return result, None
-        origin = None if outcome.withheld else Origin(outcome.event, outcome.replaced_by)
-        return ToolResult(content=outcome.replacement, success=result.success), origin
 
     # --------------------------------------------------------------------------------------------------------- helpers
 
@@ -565,8 +619,24 @@ class CallRunner:
         return {"tool_name": call.name, "tool_input": tool_input, "tool_use_id": call.id}
 
     def _tool_facts(self, tool: Tool) -> ToolFacts:
-        start = str(self._context.cwd)
-        return ToolFacts(nullable=tool.nullable(), normalise=lambda tool_input: tool.normalise(tool_input, start))
+        return tool_facts(tool, str(self._context.cwd))
+
+
+def tool_facts(tool: Tool, start: str) -> ToolFacts:
+    """What hooks that rewrite have to know of a tool. `start` is where relative paths begin."""
+    return ToolFacts(
+        nullable=tool.nullable(),
+        normalise=lambda tool_input: tool.normalise(tool_input, start),
+        why_invalid=lambda tool_input: _why_invalid(tool, tool.normalise(tool_input, start)),
+    )
+
+
+def _why_invalid(tool: Tool, tool_input: Mapping[str, Any]) -> str:
+    try:
+        tool.parse(tool_input)
+    except ToolInputError as error:
+        return str(error)
+    return ""
 
 
 def _readable(result: ToolResult) -> ToolResult:

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from wave_agent.errors import WaveError
 from wave_agent.hooks.definitions import HookDefinition
+from wave_agent.hooks.dialects import Dialect
 from wave_agent.rehearsal import Bench, Rehearsal, rehearse
 from wave_agent.strictjson import Document, StrictJSONError, parse_document, show_path, type_name
 from wave_agent.strictjson import Path as Place
@@ -18,7 +19,7 @@ from wave_agent.text import did_you_mean
 
 SUFFIXES = (".yaml", ".yml", ".json")
 WORDS = ("block", "allow", "ask", "stop", "failure", "context", "none")
-_KEYS = ("name", "event", "payload", "hook", "expect", *GIVEN)
+_KEYS = ("name", "event", "payload", "hook", "dialect", "expect", *GIVEN)
 
 
 class CaseFileError(WaveError):
@@ -71,6 +72,8 @@ class Case(Struct, frozen=True, kw_only=True):
     """File and line."""
     subject: Subject
     hook: str | None
+    dialect: Dialect | None = None
+    """Its hooks are read as ones of this dialect."""
     expect: Mapping[str, Any]
 
 
@@ -107,6 +110,8 @@ async def run_case(case: Case, bench: Bench) -> Rehearsal:
     hooks = bench.hooks
     if case.hook is not None:
         hooks = hooks_named(case.hook, case.subject.event, hooks)
+    if case.dialect is not None:
+        hooks = tuple(replace(hook, dialect=case.dialect) for hook in hooks)
     return await rehearse(replace(bench, hooks=hooks), case.subject)
 
 
@@ -200,8 +205,18 @@ class _Reader:
             place=f"{self.file}:{self.document.line(path)}",
             subject=found,
             hook=hook,
+            dialect=self.dialect(entry, path),
             expect=self.expect(entry.get("expect"), (*path, "expect")),
         )
+
+    def dialect(self, entry: Mapping[str, Any], path: Place) -> Dialect | None:
+        named = self.value(entry, "dialect", path, str)
+        if named is not None and named not in tuple(Dialect):
+            known = ", ".join(Dialect)
+            raise self.wrong(
+                (*path, "dialect"), f'"{named}" is no dialect{did_you_mean(named, Dialect)}: known are {known}'
+            )
+        return None if named is None else Dialect(named)
 
     def expect(self, raw: Any, path: Place) -> Mapping[str, Any]:
         if raw is None:

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from wave_agent.errors import SettingsError
 from wave_agent.hooks.config import SettingsSource
 from wave_agent.hooks.definitions import Layer
+from wave_agent.hooks.dialects import Dialect
 from wave_agent.hooks.events import EVENTS, NEVER_HERE
 from wave_agent.project import Project
 from wave_agent.real_files import resolve_or_keep
@@ -101,7 +102,7 @@ def as_foreign(source: SettingsSource) -> SettingsSource:
     if isinstance(rules, Mapping):
         given = cast(Mapping[str, Any], rules)
         kept["permissions"] = {kind: _readable(kind, given[kind]) for kind in RULES if kind in given}
-    return replace(source, document=Document(kept, document.lines), foreign=True)
+    return replace(source, document=Document(kept, document.lines), dialect=Dialect.CLAUDE)
 
 
 def _with_hooks(document: Document) -> Document:

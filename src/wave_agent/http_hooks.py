@@ -94,13 +94,13 @@ class HttpRunner:
             body = await response.body(job.timeout, _CAP + 1)
         if encoding := response.unasked_encoding:
             raise _WrongAnswerError(f"the service compressed its answer ({encoding}), unasked")
-        if job.is_foreign and 200 <= response.status < 300 and len(body) <= _CAP:
+        if job.names_its_services and 200 <= response.status < 300 and len(body) <= _CAP:
             return body.decode(errors="replace")  # as it is at home: nothing and plain text are outputs as well
         return _output(response, body, job.body_format)
 
     def _transport(self, job: HookJob) -> Transport:
         """Made anew only if the headers have changed: the connections stay."""
-        anywhere = job.is_foreign and "http_hosts" not in self._limits
+        anywhere = job.names_its_services and "http_hosts" not in self._limits
         if not anywhere and not is_listed(job.command, self._hosts):
             raise _RefusedError(f"{job.command}: its host is not listed in httpHooks.hosts")
         headers = tuple((name, _sendable(name, self._filled(name, value, job))) for name, value in job.headers)
@@ -123,7 +123,7 @@ class HttpRunner:
 
         Of a hook for another agent, what it does not list or what is not set stands for nothing, as at home.
         """
-        of_its_own = job.is_foreign and "http_env" not in self._limits
+        of_its_own = job.names_its_services and "http_env" not in self._limits
 
         def fill(match: re.Match[str]) -> str:
             if match[1]:

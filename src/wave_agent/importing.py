@@ -11,8 +11,9 @@ from msgspec.structs import replace
 from wave_agent.errors import SettingsError
 from wave_agent.foreign import PLUGIN_FILE, PROJECT_FILES, as_foreign
 from wave_agent.hooks.config import SettingsSource, load_hooks, parse_settings
-from wave_agent.hooks.definitions import HookDefinition, Layer, is_bare_path
+from wave_agent.hooks.definitions import HookDefinition, Layer
 from wave_agent.hooks.events import NEVER_HERE
+from wave_agent.hooks.execution import Kind
 from wave_agent.json_edits import append
 from wave_agent.settings import RESTRICTIONS, read_source
 from wave_agent.strictjson import show_path, type_name
@@ -113,8 +114,9 @@ class _Collected:
         for hook in hooks:
             entry, note = _as_own(written if alone else written["hooks"][hook.path[4]], hook)
             known_as = entry_digest(hook.event.value, around, entry)
+            before = entry_digest(hook.event.value, around, {key: entry[key] for key in entry if key != "dialect"})
             described = f"{hook.event}: {hook.shown_command} ({hook.source}:{hook.line})"
-            if known_as in self.present:
+            if self.present & {known_as, before}:
                 self.left_out.append(f"{described}: it is there already")
                 continue
             self.present.add(known_as)
@@ -125,20 +127,17 @@ class _Collected:
             self.groups.setdefault(path[1], []).append(kept[0] if alone else {**around, "hooks": kept})
 
 
-def _as_own(entry: Any, hook: HookDefinition) -> tuple[Any, str]:
-    """The entry so that it runs as before, and what had to be changed for that."""
-    command, note = hook.command, ""
-    if hook.plugin_root and command != (entry if isinstance(entry, str) else entry["command"]).strip():
+def _as_own(entry: Any, hook: HookDefinition) -> tuple[dict[str, Any], str]:
+    """The entry so that it means what it meant before, and what had to be changed for that."""
+    own = {"command": entry} if isinstance(entry, str) else {**cast(Mapping[str, Any], entry)}
+    changed: dict[str, Any] = {"dialect": hook.dialect.value}
+    note = ""
+    if hook.plugin_root and hook.kind is Kind.COMMAND and hook.command != own["command"].strip():
         note = "the plugin's directory is written into it; CLAUDE_PLUGIN_ROOT and _DATA are not set for it any more"
-    if hook.args is None and is_bare_path(command):
-        command = f'"{command}"'
-        note = note or "quoted, so that it gets no arguments, as before"
-    if not note:
-        return entry, ""
-    if isinstance(entry, str):
-        return command, note
-    changed = {**entry, "command": command}
-    return ({**changed, "args": list(hook.args)} if hook.args is not None else changed), note
+        changed["command"] = hook.command
+    if note and hook.args is not None:
+        changed["args"] = list(hook.args)
+    return {**own, **changed}, note
 
 
 def _rules(source: SettingsSource, kind: str) -> list[str]:

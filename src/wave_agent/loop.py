@@ -107,6 +107,7 @@ class Turn:
             if begun.flow is Flow.END_TURN:
                 return Status.STOPPED
         self._parts.messages.add_prompt(prompt)
+        self._parts.hooks.begin_prompt()
         judged = await self._hooks(HookEvent.USER_PROMPT_SUBMIT, prompt=prompt)
         if judged.prompt_erased:
             self._apply(judged)

@@ -8,12 +8,16 @@ import os
 import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from functools import lru_cache
 from itertools import islice, product
 
 from wave_agent.hooks.definitions import HookDefinition
 from wave_agent.hooks.execution import Kind
 
 _PROJECT = re.compile(r"\$(?:\{(?:(?:WAVE|CLAUDE)_PROJECT_DIR|PWD)[^}]*\}|(?:(?:WAVE|CLAUDE)_PROJECT_DIR|PWD)\b)|^~\+")
+_NAMED_PROJECT = re.compile(r"\$(?:\{(?:WAVE|CLAUDE)_PROJECT_DIR[^}]*\}|(?:WAVE|CLAUDE)_PROJECT_DIR\b)")
+"""The project's directory, wherever the hook runs."""
 _COMPUTED_PROJECT = re.compile(r"\$\([^()]*\b(?:rev-parse\s+--show-toplevel|pwd)\b[^()]*\)|`[^`]*\bpwd\b[^`]*`")
 """Common ways to write the project's directory."""
 _PLUGIN = re.compile(r"\$(?:CLAUDE_PLUGIN_ROOT\b|\{CLAUDE_PLUGIN_ROOT\})")
@@ -32,6 +36,27 @@ _BY_ITSELF: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(("npm", "npx", "pnpm", "yarn", "bun"), ("package.json",)),
 }
 """Programs that run what stands in a file nobody names."""
+_PLAIN = frozenset({
+    *("awk", "b2sum", "base32", "base64", "basename", "bash", "bc", "cat", "chmod", "cksum", "column", "comm"),
+    *("cp", "curl", "cut", "dash", "date", "dd", "df", "diff", "dirname", "du", "echo", "egrep", "env"),
+    *("expand", "expr", "factor", "false", "fgrep", "file", "find", "flock", "fmt", "fold", "gawk", "getopt"),
+    *("grep", "head", "hexdump", "hostname", "iconv", "id", "jq", "kill", "ln", "logger", "ls", "mawk"),
+    *("md5sum", "mkdir", "mktemp", "more", "mv", "nl", "nohup", "notify-send", "nproc", "numfmt", "od"),
+    *("osascript", "paste", "pgrep", "pr", "printf", "ps", "pwd", "readlink", "realpath", "rev", "rm"),
+    *("rmdir", "say", "sed", "seq", "sh", "sha1sum", "sha256sum", "sha512sum", "shuf", "sleep", "sort"),
+    *("split", "stat", "strings", "stty", "sum", "sync", "tac", "tail", "tee", "test", "timeout", "touch"),
+    *("tput", "tr", "true", "tsort", "tty", "uname", "unexpand", "uniq", "uptime", "users", "wc", "wget"),
+    *("which", "who", "whoami", "xargs", "yes", "zsh", "["),
+})  # fmt: skip
+"""Programs that take neither code nor settings from the current directory or those above it."""
+_GIVEN_A_SCRIPT = re.compile(
+    r"\b(?:(?:python|pypy)[\d.]*|node(?:js)?|ruby|perl)\s+[\"']?(?=/|~/|\$\{?CLAUDE_PLUGIN_ROOT\b)"
+)
+"""Programs that look for code around the script that they are given, where it is given by a whole path."""
+_HERE = re.compile(r"(?:\$\{?PWD\}?|\$\(pwd\)|`pwd`)[\"']?/")
+_WORD = re.compile(r"[^\s\"'`;|&<>()\[\]{}=:,$]+")
+_NAME = re.compile(r"[A-Za-z_\[][\w.+-]*")
+_SCRIPT_LENGTH = 1 << 15
 _LONGEST = os.pathconf("/", "PC_PATH_MAX")
 """Bytes of a path that the system takes."""
 _MOST = 200
@@ -55,6 +80,62 @@ def misplaced_file(hook: HookDefinition, project: str) -> str | None:
     return next(inside, None)
 
 
+def runs_alike(hook: HookDefinition, project: str, directory: str, path: str) -> bool:
+    """Whether this hook visibly runs the same code in another directory as in the project's. `path` is where hooks find
+    programs.
+
+    Not if it, or a script that it names, names a file by a path that leads elsewhere from there, or a program that may
+    take code or settings from where it runs. In doubt not: by a change of directory no guard may be lost or replaced.
+    """
+    if hook.kind is not Kind.COMMAND:
+        return False
+    here, there = (
+        set(named_files(_placed(hook.command, project), hook.args, place, plugin_root=hook.plugin_root))
+        for place in (project, directory)
+    )
+    if any(map(os.path.lexists, here ^ there)):
+        return False
+    line = " ".join((hook.command, *(hook.args or ())))
+    texts = [_placed(text, project) for text in (line, *map(_script, hook_files(hook, project)))]
+    return not any(_names_a_file(text, (project, directory)) or _looks_around(text, path) for text in texts)
+
+
+def _placed(text: str, project: str) -> str:
+    return _NAMED_PROJECT.sub(lambda _: project, text)
+
+
+def _script(file: str) -> str:
+    """How it begins, without the line that says what runs it."""
+    try:
+        with open(file, "rb") as opened:
+            text = opened.read(_SCRIPT_LENGTH).decode(errors="replace")
+    except OSError:
+        return ""
+    return "" if "\0" in text else text.partition("\n")[2] if text.startswith("#!") else text
+
+
+def _names_a_file(text: str, places: Sequence[str]) -> bool:
+    """By a relative path, which leads elsewhere from another directory."""
+    text = _HERE.sub(" ", text)
+    words = {word for word in _WORD.findall(text) if len(word) < _LONGEST and not word.startswith(("/", "~/"))}
+    return any(os.path.isfile(os.path.join(place, word)) for word in words for place in places)
+
+
+def _looks_around(text: str, path: str) -> bool:
+    """Something in it may take code or settings from where it runs."""
+    return not _PLAIN.issuperset(_programs(path).intersection(_NAME.findall(_GIVEN_A_SCRIPT.sub(" ", text))))
+
+
+@lru_cache(maxsize=4)
+def _programs(path: str) -> frozenset[str]:
+    """The names of all programs there are."""
+    found: set[str] = set()
+    for directory in path.split(os.pathsep):
+        with suppress(OSError):
+            found.update(os.listdir(directory or "."))
+    return frozenset(found)
+
+
 def target_file(target: str, project: str) -> str:
     """The file in `FILE:FUNCTION`."""
     return _absolute(target.rpartition(":")[0], project, project)
@@ -69,6 +150,7 @@ _FILES: Mapping[Kind, Callable[[HookDefinition, str], tuple[str, ...]]] = {
     Kind.PYTHON: lambda hook, project: (target_file(hook.command, project),),
     Kind.HTTP: _no_files,
     Kind.FUNCTION: _no_files,
+    Kind.ABSENT: _no_files,
 }
 
 

@@ -10,18 +10,18 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from wave_agent.account import Account, account_of
-from wave_agent.calls import subject_of, unjudged
+from wave_agent.calls import subject_of, tool_facts, unjudged
 from wave_agent.events import HookRun
 from wave_agent.git_effects import Question, changed_by_git, find_git
 from wave_agent.hooks.definitions import HookDefinition
+from wave_agent.hooks.dialects import has_failed, heard_by
 from wave_agent.hooks.events import EVENTS, Flow
 from wave_agent.hooks.execution import HookExecutionResult, HookRunner
 from wave_agent.hooks.manager import HookManager, SessionFacts
-from wave_agent.hooks.occasion import ToolFacts
 from wave_agent.hooks.pinned import search_path
 from wave_agent.hooks.plan import LeftOut
 from wave_agent.hooks.runner import ProcessRunner
-from wave_agent.hooks.semantics import RULES, kinds_of
+from wave_agent.hooks.semantics import kinds_of, rule_of
 from wave_agent.hooks.verdicts import Ask, Outcome, TellUser, Verdict
 from wave_agent.permissions import Answer, Call, Permission, PermissionMode, Rules, decide
 from wave_agent.protected import ProtectedPaths
@@ -32,6 +32,7 @@ from wave_agent.subjects import Subject
 from wave_agent.tools.base import Tool, ToolContext, ToolInputError
 
 NOT_REACHED = "it was not reached: a hook before it has decided"
+DEAF = "in its dialect this is another event: a tool that ran and failed is PostToolUseFailure"
 
 
 class Judge(Struct, frozen=True, kw_only=True):
@@ -106,7 +107,7 @@ class Tried(Struct, frozen=True):
         if kinds is None:
             return "it did not end by itself, so nothing that it printed counts"
         stdout, exit_class = kinds
-        means = (RULES[kinds].__doc__ or "").removesuffix(".").replace("**", "")
+        means = (rule_of(self.hook.dialect, kinds).__doc__ or "").removesuffix(".").replace("**", "")
         if self.verdict.failure and self.verdict.failure.blocks:
             means = "a failure, and onFailure says block"
         return f"{exit_class}, {stdout}: {means}"
@@ -161,9 +162,14 @@ async def _rehearse(bench: Bench, subject: Subject, scratch: Path) -> Rehearsal:
     tool = bench.tools.get(subject.tool or "")
     start = judge.places.start or judge.places.project
     facts = normalised(subject, tool, start)
+    dialects = heard_by(subject.event, failed=has_failed(facts))
     try:
         outcome = await manager.run(
-            subject.event, facts, permission_mode=judge.mode.value, tool=_tool_facts(tool, start)
+            subject.event,
+            facts,
+            permission_mode=judge.mode.value,
+            tool=None if tool is None else tool_facts(tool, start),
+            dialects=dialects,
         )
     finally:
         await manager.close()
@@ -203,16 +209,11 @@ def _session(places: Places, scratch: Path) -> SessionFacts:
     )
 
 
-def _tool_facts(tool: Tool | None, start: str) -> ToolFacts | None:
-    if tool is None:
-        return None
-    return ToolFacts(nullable=tool.nullable(), normalise=lambda tool_input: tool.normalise(tool_input, start))
-
-
 def _left_out(bench: Bench, subject: Subject, facts: Mapping[str, Any], tried: Sequence[Tried]) -> tuple[LeftOut, ...]:
     ran = {one.hook.position for one in tried}
+    heard = heard_by(subject.event, failed=has_failed(facts))
     return tuple(
-        LeftOut(hook, hook.why_not(facts, bench.judge.places) or NOT_REACHED)
+        LeftOut(hook, hook.why_not(facts, bench.judge.places) or (NOT_REACHED if hook.dialect in heard else DEAF))
         for hook in bench.hooks
         if hook.event is subject.event and hook.position not in ran
     )

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from wave_agent.hooks.definitions import Mode, Phase
+from wave_agent.hooks.dialects import DIALECTS, Dialect
 from wave_agent.hooks.events import COMMON_STDIN, EVENTS, EventRow, HookEvent, OnFailure, StdinField
 from wave_agent.hooks.execution import BodyFormat
 from wave_agent.hooks.kinds import MAIN_KEYS, SHELLS, TYPES
@@ -121,7 +122,9 @@ def _group(row: EventRow) -> Schema:
 
 def _hook(**more: Schema) -> Schema:
     properties: dict[str, Schema] = {
-        "type": _described(_or_null({"enum": list(TYPES)}), "what kind of hook it is; command if nothing is said"),
+        "type": _described(
+            {"anyOf": [_or_null({"enum": list(TYPES)}), _TEXT]}, "what kind of hook it is; command if nothing is said"
+        ),
         "command": _described(_or_null(_COMMAND), "a shell command line or, with args, a program"),
         "target": _described(_or_null({"type": "string", "pattern": r"\S.*:\S"}), "type python: FILE:FUNCTION"),
         "url": _described(_or_null({"type": "string", "pattern": "^https?://"}), "type http: the service to ask"),
@@ -138,16 +141,22 @@ def _hook(**more: Schema) -> Schema:
         "mode": _described(_or_null(_words(Mode)), "shadow: run and journalled, but nothing it says counts"),
         "enabled": _or_null(_FLAG),
         "name": _or_null(_TEXT),
+        "dialect": _described(_or_null(_words(Dialect)), "for which agent it was written: wave if nothing is said"),
         "once": _described(_or_null(_FLAG), "runs at its first occasion in a session, and then no more"),
         "statusMessage": _described(_or_null(_TEXT), "shown while it runs"),
         "if": _or_null({"type": "string", "pattern": r"^\s*$"}),
         **more,
     }
+    others = [row.dialect.value for row in DIALECTS.values() if row.takes_other_types]
     given = {main: {"type": "string"} for main in ("command", "target", "url")}
     kinds = [
         {"properties": {"type": {"enum": ["command", None]}, "command": given["command"]}, "required": ["command"]},
         {"properties": {"type": {"const": "python"}, "target": given["target"]}, "required": ["type", "target"]},
         {"properties": {"type": {"const": "http"}, "url": given["url"]}, "required": ["type", "url"]},
+        {
+            "properties": {"dialect": {"enum": others}, "type": {"type": "string", "not": {"enum": list(TYPES)}}},
+            "required": ["dialect", "type"],
+        },
     ]
     return {"type": "object", "properties": properties, "anyOf": kinds}
 

@@ -112,12 +112,12 @@ def _unlisted(
     """Each run of these hooks would fail. One for another agent says itself what it needs, unless that is managed."""
     for hook in hooks.hooks:
         found: list[tuple[Where, str]] = []
-        anywhere = hook.foreign and "http_hosts" not in managed
+        anywhere = hook.columns.names_its_services and "http_hosts" not in managed
         if hook.kind is Kind.HTTP and not anywhere and not is_listed(hook.command, hosts):
             found.append((("url",), "its host is not listed in httpHooks.hosts"))
         for header, value in hook.headers:
             named = header_variables(value)
-            known = named if hook.foreign and "http_env" not in managed else variables
+            known = named if hook.columns.names_its_services and "http_env" not in managed else variables
             unknown = [f"${name}" for name in named if name not in known or name in AGENT_KEYS]
             if unknown:
                 why = "is not listed in httpHooks.env, or is a key of the agent's own"

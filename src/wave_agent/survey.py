@@ -121,6 +121,7 @@ def hook_to_dict(hook: HookDefinition, found: Survey) -> dict[str, Any]:
         "position": hook.position,
         "trusted": hook.position not in found.distrust,
         "why_not_trusted": found.distrust.get(hook.position),
+        "dialect": hook.dialect.value,
         "mode": hook.mode.value,
         "onFailure": hook.on_failure.value,
         "timeout": hook.timeout,

@@ -65,7 +65,16 @@ def make_variables(ground: Ground) -> SessionVariables:
     return SessionVariables({**without_credentials(foundation.environment), **foundation.settings.env}, fixed=fixed)
 
 
-def make_hooks(ground: Ground, runner: HookRunner, variables: SessionVariables, before: Resumed) -> HookManager:
+def make_hooks(
+    ground: Ground,
+    runner: HookRunner,
+    variables: SessionVariables,
+    before: Resumed,
+    *,
+    tools: Sequence[Tool] = (),
+    attended: bool = True,
+) -> HookManager:
+    """`tools` are those of the session, one of which may move it; `attended`: somebody can be asked."""
     foundation, settings = ground.foundation, ground.foundation.settings
     return HookManager(
         settings.hooks.hooks,
@@ -87,6 +96,8 @@ def make_hooks(ground: Ground, runner: HookRunner, variables: SessionVariables, 
         journal=before.hooks,
         deferred=[Deferred(event, Said(hook, text)) for event, hook, text in before.deferred],
         door=ground.door,
+        where=lambda: next(filter(None, (tool.directory() for tool in tools)), ""),
+        attended=attended,
     )
 
 

@@ -12,6 +12,8 @@ import pytest
 from tests.cli.project import WAVE, Project, serving
 
 GUARD = {"matcher": "Bash", "hooks": [{"type": "command", "command": "bash .claude/guard.sh", "timeout": 5}]}
+COPIED = {**GUARD, "hooks": [{**GUARD["hooks"][0], "dialect": "claude"}]}
+"""The same in our own settings: it goes on to mean what it meant."""
 THEIRS: dict[str, Any] = {
     "model": "another",
     "env": {"A": "1"},
@@ -57,7 +59,7 @@ def test_it_copies_hooks_and_restrictions_once(project: Project) -> None:
     assert project.wave("hooks", "import", "--yes").returncode == 0
     expected = {
         "permissions": {"deny": ["Read(.env)"]},
-        "hooks": {"PreToolUse": [GUARD], "Stop": [{"hooks": [{"command": "true"}]}]},
+        "hooks": {"PreToolUse": [COPIED], "Stop": [{"hooks": [{"command": "true", "dialect": "claude"}]}]},
     }
     assert own(project) == expected
     again = project.wave("hooks", "import", "--yes")
@@ -82,15 +84,22 @@ def test_what_is_there_stays_character_for_character(project: Project) -> None:
     text = (project.directory / ".wave" / "settings.json").read_text()
     kept = ('{\n   "model": "x",   "hooks": {"Stop": [ {"command":"make test"} ]', '   "maxStopBlocks": 3\n}\n')
     assert (text.startswith(kept[0]), text.endswith(kept[1])) == (True, True)
-    assert own(project)["hooks"]["PreToolUse"] == [GUARD]
+    assert own(project)["hooks"]["PreToolUse"] == [COPIED]
 
 
-def test_a_bare_path_is_quoted_so_that_it_gets_no_arguments(project: Project) -> None:
-    hooks = {"Stop": ["./a.sh"], "PreToolUse": [{"hooks": [{"command": "./b.sh"}]}]}
+def test_a_copy_is_of_the_dialect_that_it_was_written_in(project: Project) -> None:
+    script = write(project, "a.sh", '#!/bin/sh\necho "$#" >> log; echo \'{"decision": "approve"}\'; exit 2\n')
+    script.chmod(0o755)
+    hooks = {"Stop": ["./a.sh"], "PreToolUse": [{"hooks": [{"command": "./a.sh"}]}]}
     write(project, ".claude/settings.json", {"hooks": hooks})
-    done = project.wave("hooks", "import", "--yes")
-    assert "quoted, so that it gets no arguments, as before" in done.stdout
-    assert own(project)["hooks"] == {"Stop": ['"./a.sh"'], "PreToolUse": [{"hooks": [{"command": '"./b.sh"'}]}]}
+    assert project.wave("hooks", "import", "--yes").returncode == 0
+    copy = {"command": "./a.sh", "dialect": "claude"}
+    assert own(project)["hooks"] == {"Stop": [copy], "PreToolUse": [{"hooks": [copy]}]}
+    flags = ("--tool", "Bash", "--trust", "--expect", "block")  # exit 2 rules, as at home
+    assert project.wave("hooks", "test", "PreToolUse", *flags).returncode == 0
+    assert (project.directory / "log").read_text() == "0\n"
+    assert project.wave("hooks", "test", "PreToolUse", *flags, "--dialect", "wave").returncode == 1
+    assert (project.directory / "log").read_text() == "0\n2\n"
 
 
 def test_broken_entries_and_events_of_others_are_left_out_with_the_reason(project: Project) -> None:
@@ -103,9 +112,10 @@ def test_broken_entries_and_events_of_others_are_left_out_with_the_reason(projec
     }
     write(project, ".claude/settings.json", {"hooks": hooks})
     done = project.wave("hooks", "import", "--yes")
-    assert done.stdout.count("left out") == 3
+    assert done.stdout.count("left out") == 2
     assert "hooks.WorktreeCreate: never happens here" in done.stdout
-    assert own(project)["hooks"] == {"PreToolUse": [{"hooks": [{"command": "y"}]}]}
+    copies = [{"type": "prompt", "dialect": "claude"}, {"command": "y", "dialect": "claude"}]
+    assert own(project)["hooks"] == {"PreToolUse": [{"hooks": copies}]}
 
 
 def test_from_a_plugin_its_directory_is_written_into_the_commands(project: Project, tmp_path: Path) -> None:
@@ -121,7 +131,7 @@ def test_a_local_file_goes_into_the_local_settings(project: Project) -> None:
     write(project, ".claude/settings.local.json", {"hooks": {"PreToolUse": [GUARD]}})
     assert "it is yours alone" in project.wave("hooks", "import", "--dry-run").stdout
     assert project.wave("hooks", "import", "--yes", "--from", ".claude/settings.local.json").returncode == 0
-    assert own(project, "settings.local.json") == {"hooks": {"PreToolUse": [GUARD]}}
+    assert own(project, "settings.local.json") == {"hooks": {"PreToolUse": [COPIED]}}
 
 
 @pytest.mark.parametrize(

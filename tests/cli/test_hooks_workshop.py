@@ -46,6 +46,43 @@ def has_run(project: Project) -> bool:
 TRY = ("hooks", "test", "PreToolUse", "--tool", "Bash", "--input")
 
 
+# ---------------------------------------------------------------------------------------------------------- the dialect
+
+
+def test_a_hook_is_listed_explained_and_tried_in_its_dialect_or_in_another(project: Project) -> None:
+    allow = '{"hookSpecificOutput": {"permissionDecision": "allow"}}'
+    (project.directory / ".claude").mkdir()
+    hook = {"command": f"echo '{allow}'; exit 2", "name": "theirs"}
+    (project.directory / ".claude" / "settings.json").write_text(json.dumps({"hooks": {"PreToolUse": [hook]}}))
+    project.settings({"compat": {"claude": True}, "hooks": {"PreToolUse": [{**hook, "name": "ours"}]}})
+    assert project.wave("hooks", "trust", "--yes").returncode == 0
+    listed = project.wave("hooks", "list").stdout
+    assert listed.count("dialect claude") == 1
+    for dialect, name in (("claude", "theirs"), ("wave", "ours")):
+        found = json.loads(project.wave("hooks", "list", "--json", "--dialect", dialect).stdout)["hooks"]
+        assert [(one["name"], one["dialect"]) for one in found] == [(name, dialect)]
+    explained = project.wave("hooks", "explain", "PreToolUse", "Bash").stdout
+    assert "theirs (.claude/settings.json:1, dialect claude)" in explained
+    assert "exit 2 beside JSON: blocks, whatever the JSON allows or asks" in explained
+    ours = json.loads(project.wave("hooks", "explain", "PreToolUse", "Bash", "--dialect", "wave", "--json").stdout)
+    assert ours["dialects"] == {"wave": []}
+    one = ("hooks", "test", "PreToolUse", "--tool", "Bash", "--trust", "--hook")
+    assert project.wave(*one, "theirs", "--expect", "block").returncode == 0
+    assert project.wave(*one, "ours", "--expect", "allow").returncode == 0
+    tried = project.wave(*one, "ours", "--dialect", "claude", "--expect", "block")
+    assert tried.returncode == 0
+    assert "read as   exit 2, JSON that states a decision: Block, with stderr as the reason" in tried.stdout
+
+
+def test_a_failed_command_is_no_post_tool_use_for_a_hook_of_another_agent(project: Project) -> None:
+    project.settings({"hooks": {"PostToolUse": [{"command": "echo seen >&2; exit 2", "name": "after"}]}})
+    failed = ("hooks", "test", "PostToolUse", "--tool", "Bash", "--trust", "--response", '{"success": false}')
+    assert project.wave(*failed, "--expect", "block").returncode == 0
+    found = project.wave(*failed, "--dialect", "claude", "--expect", "none")
+    assert found.returncode == 0
+    assert "after (.wave/settings.json:1) was not run: in its dialect this is another event" in found.stdout
+
+
 # ------------------------------------------------------------------------------------------------------ nothing to show
 
 

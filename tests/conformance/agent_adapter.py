@@ -13,14 +13,14 @@ from typing import Any, ClassVar
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tests.conformance.wave_adapter import KINDS, load
+from tests.conformance.wave_adapter import KINDS, load, why_invalid
 from wave_agent.agent import Agent
 from wave_agent.assembly import Foundation
 from wave_agent.briefing import Briefing
 from wave_agent.errors import ModelError, SettingsError
 from wave_agent.events import Event, Notice
+from wave_agent.hook_runners import hook_runner_for
 from wave_agent.hooks.events import EVENTS, ContextPlace, Decision, Flow, HookEvent
-from wave_agent.hooks.runner import ProcessRunner
 from wave_agent.messages import ErrorBlock, NoticeBlock
 from wave_agent.models.base import ModelRequest
 from wave_agent.models.scripted import Reply, ScriptedModel, call
@@ -46,13 +46,16 @@ class RecordingTool(Tool):
     description: ClassVar[str] = "records"
     Input: ClassVar[type[Struct]] = Anything
 
-    def __init__(self, response: Mapping[str, Any], nullable: list[str]) -> None:
+    def __init__(self, response: Mapping[str, Any], nullable: list[str], required: list[str]) -> None:
         self.response = response
+        self.required = required
         self.nulls = frozenset(nullable)
         self.error: str | None = None
         self.inputs: list[Mapping[str, Any]] = []
 
     def parse(self, tool_input: Mapping[str, Any]) -> Any:
+        if problem := why_invalid(tool_input, self.required):
+            raise ToolInputError(problem)
         return tool_input
 
     def nullable(self) -> frozenset[str]:
@@ -88,7 +91,7 @@ async def observe(request: dict[str, Any]) -> dict[str, Any]:
     payload, event = request["payload"], request["event"]
     name = payload.get("tool_name", "Bash")
     kind = type(name, (RecordingTool,), {"name": name, "kind": KINDS.get(name, Kind.ACTS)})
-    tool = kind(payload.get("tool_response", {}), options.get("nullable", []))
+    tool = kind(payload.get("tool_response", {}), options.get("nullable", []), options.get("required", []))
     tool.error = payload.get("error") if event == "PostToolUseFailure" else None
     questions: list[PermissionRequest] = []
 
@@ -101,7 +104,8 @@ async def observe(request: dict[str, Any]) -> dict[str, Any]:
     fails = [ModelError(payload["error_details"], status=429)] if event == "StopFailure" else []
     model = ScriptedModel([*([Reply(tool_calls=calls)] if calls else []), *fails, *["done"] * 30])
     heard: list[str] = []
-    async with _agent(request, settings, model, tool, approve, heard) as agent:
+    somebody = None if options.get("unattended") else approve
+    async with _agent(request, settings, model, tool, somebody, heard) as agent:
         if event == "ConfigChange":
             changing(request).write_text("{}")
         result = await agent.send_message(payload.get("prompt", "hello"))
@@ -174,7 +178,7 @@ def _agent(
         session_id="conformance",
         resumed=None,
         notices=[],
-        hook_runner=ProcessRunner(),
+        hook_runner=hook_runner_for(settings, os.environ),
     )
 
 

@@ -39,9 +39,17 @@ EXACT = ("flow", "prompt_erased", "model", "input", "output", "permission", "fai
 PRESENT = {"user": "user", "model_has": "model", "issues": "issues"}  # expectation: where its fragments are looked for
 ABSENT = {"user_not": "user", "model_not": "model", "output_not": "output"}
 KEYS = {  # What each kind of object in the corpus may hold.
-    "case": {*REQUIRED, "payload", "options", "bug", "file"},
+    "case": {*REQUIRED, "dialect", "payload", "options", "bug", "file"},
     "layers": {"managed", "user", "project", "local", "flag"},
-    "options": {"strict_hooks", "stop_failure_spent", "stop_blocks_in_a_row", "permissions", "nullable"},
+    "options": {
+        "strict_hooks",
+        "stop_failure_spent",
+        "stop_blocks_in_a_row",
+        "permissions",
+        "nullable",
+        "required",
+        "unattended",
+    },
     "run": {"exit", "stdout", "json", "stderr", "stdout_base64", "stderr_base64", "pad_stdout", "delay", "signal"}
     | {"hang", "ignore_term", "missing", "if_stdin_contains"},
     "expect": {*EXACT, *PRESENT, *ABSENT, "journal"},
@@ -49,6 +57,7 @@ KEYS = {  # What each kind of object in the corpus may hold.
 }
 WORDS: dict[str, tuple[object, ...]] = {  # The values that a key may have, wherever it stands.
     "event": tuple(PAYLOADS),
+    "dialect": ("wave", "claude"),
     "flow": ("proceed", "allow", "ask", "block", "stop"),
     "permission": ("allow", "ask", "deny"),
     "outcome": ("none", "context", "allow", "ask", "deny", "block", "stop", "failure"),
@@ -155,6 +164,7 @@ def materialise(case: Case, directory: Path) -> Case:
 
     payload = {**PAYLOADS[case["event"]], **case.get("payload", {})}
     request = {"name": case["name"], "event": case["event"], "payload": payload, "options": case.get("options", {})}
+    request["dialect"] = case.get("dialect", "wave")
     return {**request, "layers": change_hooks(case["layers"], with_command), "project_dir": str(directory)}
 
 

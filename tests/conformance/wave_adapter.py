@@ -4,17 +4,21 @@ import asyncio
 import json
 import os
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import replace
+
 from wave_agent.errors import SettingsError
 from wave_agent.events import Event, Notice
+from wave_agent.hook_runners import hook_runner_for
 from wave_agent.hooks.config import parse_settings
 from wave_agent.hooks.definitions import Layer
+from wave_agent.hooks.dialects import Dialect, has_failed, heard_by
 from wave_agent.hooks.events import Decision, Flow, HookEvent
 from wave_agent.hooks.manager import HookManager, SessionFacts
 from wave_agent.hooks.occasion import ToolFacts
-from wave_agent.hooks.runner import ProcessRunner
 from wave_agent.hooks.verdicts import Blocks, Outcome
 from wave_agent.permissions import Call, Kind, PermissionMode, Rules, decide
 from wave_agent.rules import Places, parse_rule
@@ -47,14 +51,28 @@ async def observe(request: dict[str, Any]) -> dict[str, Any]:
         session_id="conformance", transcript_path=f"{project}/transcript.jsonl", project_dir=project, home=project
     )
     manager = HookManager(
-        config.hooks, runner=ProcessRunner(), session=session, environment=dict(os.environ), on_event=hear,
-        outputs=Path(project) / "outputs", settings_env=settings.env, max_stop_blocks=settings.max_stop_blocks,
-    )  # fmt: skip
+        config.hooks,
+        runner=hook_runner_for(settings, os.environ),
+        session=session,
+        environment=dict(os.environ),
+        on_event=hear,
+        outputs=Path(project) / "outputs",
+        settings_env=settings.env,
+        max_stop_blocks=settings.max_stop_blocks,
+    )
     outcome = await manager.run(
         HookEvent(request["event"]),
         request["payload"],
-        tool=ToolFacts(nullable=frozenset(options.get("nullable", []))),
+        tool=ToolFacts(
+            nullable=frozenset(options.get("nullable", [])),
+            why_invalid=lambda tool_input: why_invalid(tool_input, options.get("required", [])),
+        ),
         blocks=blocks_before(request, len(config.hooks)),
+        dialects=heard_by(
+            HookEvent(request["event"]),
+            failed=has_failed(request["payload"]),
+            attended=not options.get("unattended", False),
+        ),
     )
     await manager.close()
     runs = sorted(manager.journal, key=lambda run: (run.position, run.look))
@@ -74,6 +92,10 @@ async def observe(request: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def why_invalid(tool_input: Mapping[str, Any], required: Sequence[str]) -> str:
+    return next((f"{field} is missing" for field in required if field not in tool_input), "")
+
+
 def blocks_before(request: dict[str, Any], hooks: int) -> Blocks:
     """What had happened to the prompt's stop before."""
     options, total = request.get("options", {}), request["payload"].get("stop_block_count", 0)
@@ -88,7 +110,8 @@ def load(request: dict[str, Any], *, strict: bool) -> Settings:
             text = groups["text"]
         else:
             text = json.dumps(groups["raw"] if isinstance(groups, dict) else {"hooks": {request["event"]: groups}})
-        sources.append(parse_settings(text, Layer(layer), f"{layer}.json"))
+        source = parse_settings(text, Layer(layer), f"{layer}.json")
+        sources.append(replace(source, dialect=Dialect(request.get("dialect", "wave"))))
     return merge_settings(sources, strict=strict)
 
 

@@ -20,6 +20,7 @@ from wave_agent.hooks.config import (
     short_name,
 )
 from wave_agent.hooks.definitions import HookDefinition, Issue, Layer, Mode, Phase, with_project
+from wave_agent.hooks.dialects import Dialect
 from wave_agent.hooks.events import NEVER_HERE, HookEvent, OnFailure
 from wave_agent.rules import Places
 from wave_agent.strictjson import Document
@@ -1188,14 +1189,14 @@ def test_a_line_for_bash_or_for_no_shell_at_all_is_fine(more: dict[str, Any]) ->
     assert one_hook({"command": "x", **more}).command == "x"
 
 
-@pytest.mark.parametrize("foreign", [True, False])
-def test_variables_of_headers_are_named_by_hooks_for_other_agents_alone(foreign: bool) -> None:
+@pytest.mark.parametrize("dialect", Dialect)
+def test_variables_of_headers_are_named_by_hooks_for_other_agents_alone(dialect: Dialect) -> None:
     entry = {"type": "http", "url": "http://a/", "allowedEnvVars": ["A"]}
-    source = SettingsSource(Layer.USER, "x", Document({"hooks": {"Stop": [entry]}}, {}), foreign=foreign)
+    source = SettingsSource(Layer.USER, "x", Document({"hooks": {"Stop": [entry]}}, {}), dialect=dialect)
     found = load_hooks([source])
     assert found.hooks[0].header_env == ("A",)
     assert [issue.message for issue in found.issues] == (
-        [] if foreign else ["has no effect here: list the variables in httpHooks.env"]
+        [] if dialect is Dialect.CLAUDE else ["has no effect here: list the variables in httpHooks.env"]
     )
 
 

@@ -8,8 +8,6 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from tests.cli.project import Project, serving
 from wave_agent.testing import Reply, call
 
@@ -18,15 +16,6 @@ printf '%s\\n' "$@" >> "$CLAUDE_PROJECT_DIR/log"
 echo "Guarded." >&2
 exit 2
 """
-
-
-@pytest.fixture
-def theirs(project: Project) -> Project:
-    """A project whose settings for another agent count."""
-    project.home.mkdir()
-    (project.home / "settings.json").write_text(json.dumps({"compat": {"claude": True}}))
-    (project.directory / ".claude" / "hooks").mkdir(parents=True)
-    return project
 
 
 def settings(project: Project, hooks: dict[str, Any]) -> None:

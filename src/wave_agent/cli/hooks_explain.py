@@ -6,18 +6,23 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import click
+from msgspec.structs import replace
 
 from wave_agent.assembly import locate_project, mode_for, real_directories
 from wave_agent.cli.hooks_options import (
     as_json,
     choice_of,
+    in_dialect,
     in_project,
     json_object,
     one_line,
+    read_as,
     with_mode,
     with_settings,
 )
+from wave_agent.hooks.compatibility import differences
 from wave_agent.hooks.definitions import HookDefinition, Mode
+from wave_agent.hooks.dialects import DIALECTS, Dialect
 from wave_agent.hooks.events import EVENTS, Flow
 from wave_agent.hooks.plan import Plan, plan
 from wave_agent.permissions import Permission
@@ -36,6 +41,7 @@ from wave_agent.tools.registry import builtin_tools
 @click.argument("tool", required=False)
 @click.option("--input", "tool_input", metavar="JSON", help="The tool's input.")
 @with_mode
+@in_dialect
 @in_project
 @with_settings
 @as_json
@@ -45,6 +51,7 @@ def explain(
     tool: str | None,
     tool_input: str | None,
     permission_mode: str | None,
+    dialect: str | None,
     cwd: str | None,
     settings: Sequence[str],
     as_json: bool,
@@ -58,11 +65,12 @@ def explain(
     \b
     wave hooks explain PreToolUse Bash --input '{"command": "git push"}'
     wave hooks explain SessionStart resume
-    wave hooks explain Stop
+    wave hooks explain Stop --dialect claude
     """
     choice = choice_of(settings)
     project, home = locate_project(cwd, os.environ, choice)
     found = survey(home, project, choice)
+    found = replace(found, hooks=read_as(found.hooks, dialect))
     tools = {one.name: one for one in builtin_tools()}
     asked = _subject(event, tool, tool_input, found, tools)
     mode, _ = mode_for(permission_mode, found.counted)
@@ -76,11 +84,14 @@ def explain(
         environment=os.environ,
     )
     planned = plan(sorted(found.hooks, key=lambda hook: hook.position), asked.event, asked.facts, places)
+    dialects = sorted({Dialect(dialect)} if dialect else {hook.dialect for hook in planned.hooks})
     permission = _permission(asked, judge, tools, stated=tool_input is not None)
     if as_json:
-        click.echo(json.dumps(_to_dict(asked, planned, permission, found)))
+        differs = {one.value: list(differences(one, EVENTS[asked.event])) for one in dialects}
+        click.echo(json.dumps({**_to_dict(asked, planned, permission, found), "dialects": differs}))
         return 0
-    for line in (*_lines(asked, planned, found), *_permission_lines(permission)):
+    shown = (*_lines(asked, planned, found), *_permission_lines(permission), *_dialect_lines(dialects, asked))
+    for line in shown:
         click.echo(line)
     return 0
 
@@ -145,6 +156,7 @@ def _named(hook: HookDefinition, found: Survey) -> str:
     why = found.distrust.get(hook.position)
     facts = [
         place_of(hook, found.project),
+        *([] if hook.dialect is Dialect.WAVE else [f"dialect {hook.dialect}"]),
         *(["shadow: nothing that it says counts"] if hook.mode is Mode.SHADOW else []),
         *([f"NOT TRUSTED: {why}"] if why else []),
     ]
@@ -156,6 +168,15 @@ def _permission_lines(permission: Permission | None) -> Iterator[str]:
         yield strip_controls(f"Permission, if no hook has an opinion: {permission.answer} ({permission.by})")
         for text in filter(None, (permission.for_model, permission.for_user)):
             yield f"   {one_line(text)}"
+
+
+def _dialect_lines(dialects: Sequence[Dialect], asked: Subject) -> Iterator[str]:
+    """What is not as the documentation of hooks has it."""
+    for dialect in dialects:
+        found = differences(dialect, EVENTS[asked.event])
+        if found:
+            yield f"Hooks in the dialect of {DIALECTS[dialect].agent} ({dialect}):"
+        yield from (f"   {one}" for one in found)
 
 
 def _to_dict(asked: Subject, planned: Plan, permission: Permission | None, found: Survey) -> dict[str, Any]:

@@ -6,19 +6,26 @@ import shlex
 from collections.abc import Iterator, Sequence
 
 import click
+from msgspec.structs import replace
 
 from wave_agent.assembly import locate_project
 from wave_agent.cli.hooks_options import aligned, as_json, choice_of, in_project, one_line, with_settings
 from wave_agent.hooks.definitions import HookDefinition
+from wave_agent.hooks.dialects import Dialect
 from wave_agent.survey import Survey, hook_to_dict, place_of, survey
 from wave_agent.text import strip_controls
 
 
 @click.command("list")
+@click.option(
+    "--dialect",
+    type=click.Choice([dialect.value for dialect in Dialect]),
+    help="Only hooks that were written for this agent.",
+)
 @in_project
 @with_settings
 @as_json
-def list_hooks(cwd: str | None, settings: Sequence[str], as_json: bool) -> int:
+def list_hooks(dialect: str | None, cwd: str | None, settings: Sequence[str], as_json: bool) -> int:
     """List every hook, where it stands and how it is read
 
     All layers, in the order in which the hooks would run: event by event, rewriting ones first. Nothing is run, so this
@@ -27,6 +34,7 @@ def list_hooks(cwd: str | None, settings: Sequence[str], as_json: bool) -> int:
     choice = choice_of(settings)
     project, home = locate_project(cwd, os.environ, choice)
     found = survey(home, project, choice)
+    found = replace(found, hooks=tuple(hook for hook in found.hooks if dialect in (None, hook.dialect.value)))
     if as_json:
         click.echo(
             json.dumps({
@@ -82,6 +90,8 @@ def _facts(hook: HookDefinition, found: Survey) -> Iterator[str]:
     yield f"mode {hook.mode}"
     yield f"onFailure {hook.on_failure}"
     yield f"timeout {hook.timeout:g} s"
+    if hook.dialect is not Dialect.WAVE:
+        yield f"dialect {hook.dialect}"
     if hook.phase is not None:
         yield f"phase {hook.phase}"
     if hook.sequential:

@@ -7,7 +7,10 @@ from pathlib import Path
 from typing import Any, cast
 
 import click
+from msgspec.structs import replace
 
+from wave_agent.hooks.definitions import HookDefinition
+from wave_agent.hooks.dialects import Dialect
 from wave_agent.permissions import PermissionMode
 from wave_agent.sources import Choice
 from wave_agent.strictjson import StrictJSONError, parse_document, type_name
@@ -23,6 +26,11 @@ with_mode = click.option(
     type=click.Choice([mode.value for mode in PermissionMode]),
     help="default, acceptEdits, plan, dontAsk or bypassPermissions.",
 )
+in_dialect = click.option(
+    "--dialect",
+    type=click.Choice([dialect.value for dialect in Dialect]),
+    help="Read every hook as one that was written for this agent.",
+)
 as_json = click.option("--json", "as_json", is_flag=True, help="For programs.")
 
 
@@ -32,6 +40,11 @@ def choice_of(settings: Sequence[str]) -> Choice:
         overlays=[os.path.abspath(file) for file in settings],
         added_managed=os.environ.get("WAVE_MANAGED_SETTINGS") or None,
     )
+
+
+def read_as(hooks: Iterable[HookDefinition], dialect: str | None) -> tuple[HookDefinition, ...]:
+    """The hooks as if all of them had been written in this dialect; as they are if none is named."""
+    return tuple(hook if dialect is None else replace(hook, dialect=Dialect(dialect)) for hook in hooks)
 
 
 def json_object(text: str, source: str) -> dict[str, Any]:

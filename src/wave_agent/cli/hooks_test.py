@@ -8,10 +8,20 @@ from typing import Any
 
 import click
 from msgspec import Struct
+from msgspec.structs import replace
 
 from wave_agent.assembly import Foundation, Options, lay_foundation
 from wave_agent.cases import SUFFIXES, WORDS, Case, CaseFileError, Difference, differences, read_cases, run_case
-from wave_agent.cli.hooks_options import as_json, in_project, json_object, object_in_file, with_mode, with_settings
+from wave_agent.cli.hooks_options import (
+    as_json,
+    in_dialect,
+    in_project,
+    json_object,
+    object_in_file,
+    read_as,
+    with_mode,
+    with_settings,
+)
 from wave_agent.cli.hooks_report import case_lines, difference_lines, rehearsal_lines, rehearsal_to_dict
 from wave_agent.hook_runners import hook_runner_for
 from wave_agent.rehearsal import Bench, Judge, Rehearsal
@@ -50,6 +60,7 @@ class Asked(Struct, frozen=True, kw_only=True):
 @click.option("--trust", is_flag=True, help="Trust the project's hooks for this run. Nothing is stored.")
 @click.option("--no-project-hooks", is_flag=True, help="Leave the project's own hooks out.")
 @with_mode
+@in_dialect
 @in_project
 @with_settings
 @as_json
@@ -60,6 +71,7 @@ def test(
     trust: bool,
     no_project_hooks: bool,
     permission_mode: str | None,
+    dialect: str | None,
     cwd: str | None,
     settings: Sequence[str],
     as_json: bool,
@@ -74,6 +86,7 @@ def test(
     wave hooks test PreToolUse --tool Bash --input '{"command": "rm -rf /"}' --expect block
     wave hooks test UserPromptSubmit --prompt "deploy it"
     wave hooks test cases.yaml
+    wave hooks test PreToolUse --tool Bash --dialect claude
 
     Files of cases (YAML or JSON) are for CI: each case is an event and what has to come of it. A hook that fails and is
     let through meets no expectation, unless a case expects just that.
@@ -100,6 +113,7 @@ def test(
         for notice in foundation.notices:
             click.echo(strip_controls(f"note: {notice}"), err=True)
         bench = bench_of(foundation)
+        bench = replace(bench, hooks=read_as(bench.hooks, dialect))
         if are_files[0]:
             return _test_files(what, bench, jobs, as_json=as_json)
         return _test_event(what[0], flags, bench, as_json=as_json)

@@ -14,9 +14,10 @@ from msgspec.structs import asdict, replace
 
 from wave_agent.errors import SettingsError
 from wave_agent.hooks.definitions import LAYERS, HookDefinition, Issue, Layer, Mode, Phase
+from wave_agent.hooks.dialects import DIALECTS, Dialect
 from wave_agent.hooks.events import EVENTS, NEVER_HERE, EventRow, FailureBlock, HookEvent, HookEventName, OnFailure
 from wave_agent.hooks.execution import Kind
-from wave_agent.hooks.kinds import MAIN_KEYS, RUN_KEYS, BrokenError, Run, choice, read_run
+from wave_agent.hooks.kinds import MAIN_KEYS, RUN_KEYS, BrokenError, Run, absent_type, choice, read_run, why_absent
 from wave_agent.hooks.matcher import EVERYTHING, KNOWN_TOOLS, Form, Matcher, MatcherError, parse_matcher
 from wave_agent.rules import Rule, RuleError, below, parse_rule
 from wave_agent.strictjson import Document, Path, StrictJSONError, parse_document, type_name
@@ -34,8 +35,8 @@ class SettingsSource(Struct, frozen=True):
     layer: Layer
     name: str
     document: Document
-    foreign: bool = False
-    """Written for another agent."""
+    dialect: Dialect = Dialect.WAVE
+    """For which agent they were written."""
     plugin_root: str = ""
     """The directory of the plugin that they belong to."""
     plugin_data: str = ""
@@ -156,7 +157,19 @@ class _Group(Struct, frozen=True):
 
 
 GROUP_KEYS = ("matcher", "sequential", "phase", "hooks")
-HOOK_KEYS = (*RUN_KEYS, "timeout", "async", "onFailure", "mode", "enabled", "name", "statusMessage", "if", "once")
+HOOK_KEYS = (
+    *RUN_KEYS,
+    "timeout",
+    "async",
+    "onFailure",
+    "mode",
+    "enabled",
+    "name",
+    "statusMessage",
+    "if",
+    "once",
+    "dialect",
+)
 _OF_A_PLUGIN = re.compile(r"\$\{CLAUDE_PLUGIN_(ROOT|DATA)\}")
 
 
@@ -255,7 +268,8 @@ class _Loader:
             raise BrokenError(path, f"must be an object with matcher and hooks, not {type_name(raw)}")
         entry = cast(Mapping[str, Any], raw)
         inner = entry.get("hooks")
-        alone = inner is None and any(key in entry for key in MAIN_KEYS)
+        main = (*MAIN_KEYS, "type") if DIALECTS[self.dialect(entry, path)].takes_other_types else MAIN_KEYS
+        alone = inner is None and any(key in entry for key in main)
         if not alone and not isinstance(inner, list):
             raise BrokenError(path, 'needs a list "hooks" of the hooks to run')
         if not alone:
@@ -307,8 +321,13 @@ class _Loader:
         entry = _as_entry(raw, path)
         if path != group.path:  # a group of one has been looked at as a whole
             self.warn_misspelt(entry, path, HOOK_KEYS)
-        run = self.rooted(read_run(entry, path))
-        if run.header_env and not self.source.foreign:
+        dialect = self.dialect(entry, path)
+        columns = DIALECTS[dialect]
+        run = self.rooted(read_run(entry, path, any_type=columns.takes_other_types))
+        if run.kind is Kind.ABSENT:
+            told = f"{why_absent(run.command)}, so each run of this one fails"
+            self.warn((*path, "type"), told)
+        if run.header_env and not columns.names_its_services:
             self.warn((*path, "allowedEnvVars"), "has no effect here: list the variables in httpHooks.env")
         is_async = _flag(entry, "async", path, default=False)
         stated = choice(entry, "onFailure", path, OnFailure)
@@ -332,12 +351,24 @@ class _Loader:
             mode=choice(entry, "mode", path, Mode) or Mode.ENFORCE,
             enabled=_flag(entry, "enabled", path, default=True),
             status_message=_text(entry, "statusMessage", path),
-            once=_flag(entry, "once", path, default=False),
-            foreign=self.source.foreign,
+            once=self.once(entry, path, honoured=columns.has_once),
+            dialect=dialect,
             plugin_root=self.source.plugin_root,
             plugin_data=self.source.plugin_data,
             inner=self.source.inner,
         )
+
+    def dialect(self, entry: Mapping[str, Any], path: Path) -> Dialect:
+        """That of the file. Our own settings can say that a hook was written for another agent; never the reverse."""
+        if self.source.dialect is not Dialect.WAVE:
+            return self.source.dialect
+        return choice(entry, "dialect", path, Dialect) or Dialect.WAVE
+
+    def once(self, entry: Mapping[str, Any], path: Path, *, honoured: bool) -> bool:
+        stated = _flag(entry, "once", path, default=False)
+        if stated and not honoured:
+            self.warn((*path, "once"), '"once" has no effect on a hook for another agent: it runs every time')
+        return stated and honoured
 
     def rooted(self, run: Run) -> Run:
         """What a plugin runs, with its directories put in. A path that means something to a shell is left to the shell,
@@ -478,6 +509,8 @@ def _text(entry: Mapping[str, Any], key: str, path: Path) -> str:
 
 
 def _default_name(run: Run) -> str:
+    if run.kind is Kind.ABSENT:
+        return f"{absent_type(run.command)} hook"
     if run.kind is Kind.FUNCTION:
         return str(getattr(run.function, "__name__", type(run.function).__name__))
     # With args the command is one program, blanks and all.

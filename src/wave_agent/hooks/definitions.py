@@ -7,6 +7,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from wave_agent.hooks.dialects import DIALECTS, Dialect, DialectRow
 from wave_agent.hooks.events import EVENTS, HookEvent, OnFailure
 from wave_agent.hooks.execution import BodyFormat, Kind
 from wave_agent.hooks.matcher import Matcher
@@ -105,8 +106,8 @@ class HookDefinition(Struct, frozen=True, kw_only=True):
     status_message: str
     once: bool = False
     """Runs the first time that it applies in a session, and not again."""
-    foreign: bool = False
-    """Written for another agent, and read where it stands."""
+    dialect: Dialect = Dialect.WAVE
+    """For which agent it was written: its columns say what differs."""
     plugin_root: str = ""
     """The directory of the plugin that it belongs to."""
     plugin_data: str = ""
@@ -116,8 +117,14 @@ class HookDefinition(Struct, frozen=True, kw_only=True):
 
     @property
     def gets_arguments(self) -> bool:
-        """A command that is one bare path is given the event's main values as arguments; a foreign one expects none."""
-        return self.kind is Kind.COMMAND and self.args is None and not self.foreign and is_bare_path(self.command)
+        """A command that is one bare path is given the event's main values as arguments, if its dialect has that."""
+        may = self.columns.has_arguments and self.kind is Kind.COMMAND and self.args is None
+        return may and is_bare_path(self.command)
+
+    @property
+    def columns(self) -> DialectRow:
+        """What its dialect says."""
+        return DIALECTS[self.dialect]
 
     def why_not(self, payload: Mapping[str, Any], places: Places) -> str | None:
         """Why this hook does not apply to an event with this payload; None if it does."""

@@ -19,6 +19,8 @@ class Kind(StrEnum):
     HTTP = "http"
     FUNCTION = "function"
     """Of this process; settings cannot name one."""
+    ABSENT = "absent"
+    """Of a type that another agent has and this one does not; settings name that type."""
 
 
 class BodyFormat(StrEnum):
@@ -52,7 +54,7 @@ class HookJob(Struct, frozen=True, kw_only=True):
     """Of an HTTP request, as they are written: variables are not yet put in."""
     header_env: tuple[str, ...] = ()
     """The variables that these may name, beside those of the settings."""
-    is_foreign: bool = False
+    names_its_services: bool = False
     """Written for another agent: trust in the hook covers its host, and an answer need not be JSON."""
     body_format: BodyFormat = BodyFormat.PLAIN
 

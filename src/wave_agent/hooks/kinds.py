@@ -16,7 +16,7 @@ MAIN_KEYS = ("command", "function", "target", "url")
 RUN_KEYS = ("type", *MAIN_KEYS, "args", "shell", "headers", "allowedEnvVars", "format")
 SHELLS = ("bash", "sh")
 """What `shell` can say: a line for either runs in Bash."""
-TYPES = tuple(kind.value for kind in Kind if kind is not Kind.FUNCTION)
+TYPES = tuple(kind.value for kind in Kind if kind not in (Kind.FUNCTION, Kind.ABSENT))
 
 
 class BrokenError(Exception):
@@ -39,8 +39,11 @@ class Run(Struct, frozen=True, kw_only=True):
     body_format: BodyFormat = BodyFormat.PLAIN
 
 
-def read_run(entry: Mapping[str, Any], path: Path) -> Run:
-    """Raises `BrokenError`."""
+def read_run(entry: Mapping[str, Any], path: Path, *, any_type: bool = False) -> Run:
+    """`any_type`: an entry of another type is one that cannot be run, and no mistake. Raises `BrokenError`."""
+    stated: object = entry.get("type")
+    if any_type and isinstance(stated, str) and stated not in TYPES:
+        return _absent(stated, entry)
     kind = _kind(entry, path)
     row = _ROWS[kind]
     if stray := next((key for key in MAIN_KEYS if entry.get(key) is not None and key != row.main), None):
@@ -62,6 +65,22 @@ def _kind(entry: Mapping[str, Any], path: Path) -> Kind:
         hint = did_you_mean(kind, TYPES) if isinstance(kind, str) else ""
         raise BrokenError((*path, "type"), f"{kind!r} is not a type of hook{hint}; known are {', '.join(TYPES)}")
     return Kind(kind)
+
+
+def _absent(stated: str, entry: Mapping[str, Any]) -> Run:
+    """What it would do is shown to whoever looks at the hook."""
+    wanted: object = entry.get("prompt")
+    return Run(kind=Kind.ABSENT, command=f"{stated}: {wanted}" if isinstance(wanted, str) else stated)
+
+
+def absent_type(command: str) -> str:
+    """The type in the command of a hook that cannot be run."""
+    return command.partition(":")[0]
+
+
+def why_absent(command: str) -> str:
+    """Why such a hook cannot be run."""
+    return f'this agent has no hooks of type "{absent_type(command)}"'
 
 
 def _whose(key: str) -> str:

@@ -4,7 +4,8 @@ import asyncio
 import hashlib
 import json
 import os
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+import uuid
+from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -18,12 +19,14 @@ from wave_agent.credentials import without_credentials
 from wave_agent.errors import SessionError
 from wave_agent.events import Event, HookFinished, HookRun, HookStarted, Notice
 from wave_agent.hooks.definitions import HookDefinition, with_project
+from wave_agent.hooks.dialects import ALL, Aside, Dialect
 from wave_agent.hooks.events import EVENTS, EventRow, HookEvent
 from wave_agent.hooks.execution import HookExecutionResult, HookJob, HookRunner, Kind, close_runner
 from wave_agent.hooks.functions import call_function
+from wave_agent.hooks.kinds import why_absent
 from wave_agent.hooks.occasion import Occasion, Stage, ToolFacts, reading_of, role_of
 from wave_agent.hooks.pinned import is_pinned, search_path
-from wave_agent.hooks.semantics import lets_through, limited, merge, read, rewrite, withholds
+from wave_agent.hooks.semantics import lets_through, limited, merge, read, withholds
 from wave_agent.hooks.variables import FILE_VARIABLE, ExportFile, SessionVariables, exported
 from wave_agent.hooks.verdicts import (
     AddContext,
@@ -96,6 +99,8 @@ class HookManager:
         deferred: Sequence[Deferred] = (),
         now: Clock = utc_now,
         door: Door = no_door,
+        where: Callable[[], str] = str,
+        attended: bool = True,
     ) -> None:
         """`environment` is the agent's own; `outputs` is where texts too long to show are kept whole.
 
@@ -106,7 +111,8 @@ class HookManager:
         `on_run` gets every run with what it printed, which the journal does not keep.
 
         `journal` and `deferred` are those of a session that goes on. `door` is opened around each function that is a
-        hook and that somebody waits for.
+        hook and that somebody waits for. `where` names the session's current directory, if it has moved; `attended`:
+        somebody can be asked.
         """
         self.hooks = tuple(hooks)
         self.session = session
@@ -132,6 +138,9 @@ class HookManager:
         """Occasions whose prompt was erased."""
         self._unwaited: set[int] = set()
         """Occasions that went on without their hooks."""
+        self._where = where
+        self._attended = attended
+        self._prompt_id = ""
         self._max_stop_blocks = max_stop_blocks
         self._places = Places(session.project_dir, session.home, session.start)
         self._background: set[asyncio.Task[None]] = set()
@@ -160,12 +169,15 @@ class HookManager:
         tool: ToolFacts | None = None,
         blocks: Blocks | None = None,
         waited: bool = True,
+        dialects: Collection[Dialect] = ALL,
+        aside: Aside | None = None,
     ) -> Outcome:
         """Runs every hook that applies and says what they mean together.
 
         `facts` are the event's own stdin fields. `blocks` says how often hooks have blocked this before; without it all
         that the facts count were in a row. Cancelling kills the hooks that run and waits for them. Without
-        `waited` they are started, and what they say counts as what an async hook says.
+        `waited` they are started, and what they say counts as what an async hook says. `dialects` are those in which
+        this happens; `aside` is what the caller knows beside the facts.
         """
         common = {
             "session_id": self.session.session_id,
@@ -178,13 +190,21 @@ class HookManager:
         self._occasions += 1
         counted: int = facts.get(row.block_counter or "", 0)
         before = blocks or Blocks(total=counted, in_a_row=counted)
-        occasion = Occasion(self, row, tool or ToolFacts(), number=self._occasions, spent=before.spent)
+        occasion = Occasion(
+            self,
+            row,
+            tool or ToolFacts(),
+            number=self._occasions,
+            spent=before.spent,
+            aside=self._aside(aside or Aside()),
+        )
+        hooks = [hook for hook in self.hooks if hook.event is event and hook.dialect in dialects]
         payload = {**common, **facts}
         if not (row.waited and waited):
             self._unwaited.add(occasion.number)
-            self._behind(self._unheard(occasion, payload))
+            self._behind(self._unheard(occasion, hooks, payload))
             return Outcome(event=event)
-        outcome = self._clipped(await self._run_all(occasion, payload))
+        outcome = self._clipped(await self._run_all(occasion, hooks, payload))
         if outcome.prompt_erased:  # async hooks saw it too: what they add to it must not reach the model either
             self._void.add(occasion.number)
             self.deferred = [waiting for waiting in self.deferred if waiting.occasion != occasion.number]
@@ -192,8 +212,26 @@ class HookManager:
             return limited(outcome, before, self._max_stop_blocks)
         return outcome
 
-    async def _run_all(self, occasion: Occasion, payload: Mapping[str, Any]) -> Outcome:
-        hooks = [hook for hook in self.hooks if hook.event is occasion.row.event]
+    def begin_prompt(self) -> None:
+        """What happens from now on belongs to another prompt."""
+        self._prompt_id = str(uuid.uuid4())
+
+    def _aside(self, known: Aside) -> Aside:
+        session = self.session
+        directory = self._where() or session.start or session.project_dir
+        if not _is_below(directory, session.project_dir):  # as at home: a session does not leave its directories
+            directory = session.start or session.project_dir
+        return replace(
+            known,
+            directory=directory,
+            prompt_id=self._prompt_id,
+            session_id=session.session_id,
+            attended=self._attended,
+        )
+
+    async def _run_all(
+        self, occasion: Occasion, hooks: Sequence[HookDefinition], payload: Mapping[str, Any]
+    ) -> Outcome:
         takes_variables = occasion.row.has_variables and self._variables is not None
         if not (hooks and takes_variables and self._outputs is not None):
             return await occasion.run(hooks, payload)
@@ -271,8 +309,8 @@ class HookManager:
 
         self._behind(finish())
 
-    async def _unheard(self, occasion: Occasion, payload: Mapping[str, Any]) -> None:
-        self._heard_late(await self._run_all(occasion, payload), occasion.number)
+    async def _unheard(self, occasion: Occasion, hooks: Sequence[HookDefinition], payload: Mapping[str, Any]) -> None:
+        self._heard_late(await self._run_all(occasion, hooks, payload), occasion.number)
 
     def _behind(self, work: Coroutine[Any, Any, None]) -> None:
         async def unwatched() -> None:
@@ -306,10 +344,14 @@ class HookManager:
                 result = HookExecutionResult(error=refused, is_refused=True)
             elif stage.seconds(hook.timeout) == 0:  # those before it have used up the time of all
                 result = HookExecutionResult(timed_out=True)
+            elif hook.kind is Kind.ABSENT:  # no runner may take it for a command
+                result = HookExecutionResult(error=why_absent(hook.command))
             elif hook.function is not None:
                 unwaited = hook.is_async or stage.occasion in self._unwaited
                 door = no_door if unwaited else self._door
-                result = await call_function(hook.function, stage.stdin, stage.seconds(hook.timeout), door)
+                result = await call_function(
+                    hook.function, stage.stdin(hook.dialect), stage.seconds(hook.timeout), door
+                )
             else:
                 result = await self._runner.run(self._job(hook, row, stage))
         except asyncio.CancelledError:
@@ -318,10 +360,13 @@ class HookManager:
                 hook, stage, look, HookExecutionResult(cancelled=True), ended, started=started, let_through=False
             )
             raise
-        verdict = read(hook.event, result, name=hook.name, on_failure=hook.on_failure)
+        verdict = read(hook.event, result, name=hook.name, on_failure=hook.on_failure, dialect=hook.dialect)
         if hook.gets_arguments and any(_is_cut(stage.payload, path) for path in row.arguments):
             told = TellUser(f"hook {hook.name}: an argument was cut at 100 KiB; the whole is on its stdin")
             verdict = replace(verdict, effects=(*verdict.effects, told))
+        wanted = verdict.rewrite
+        if wanted is not None and (problem := stage.rewritten(hook, wanted)[1]):
+            verdict = replace(verdict, effects=(*verdict.effects, TellUser(f"hook {hook.name}: {problem}")))
         failure = verdict.failure
         counts = role_of(hook) is Role.ENFORCE and stage.occasion not in self._unwaited
         let_through = failure is not None and counts and lets_through(row, failure)
@@ -330,6 +375,7 @@ class HookManager:
 
     def _job(self, hook: HookDefinition, row: EventRow, stage: Stage) -> HookJob:
         environment = {**self._environment, "HOOK_EVENT": row.event.value}
+        environment |= {name: value(stage.aside) for name, value in hook.columns.environment.items()}
         if row.has_tool:
             environment["HOOK_TOOL_NAME"] = readable_text(str(stage.payload.get("tool_name", "")))
         if hook.plugin_root:
@@ -349,17 +395,26 @@ class HookManager:
             command=command,
             args=args,
             arguments=tuple(_argument(stage.payload, path) for path in row.arguments) if hook.gets_arguments else (),
-            stdin=stage.stdin,
+            stdin=stage.stdin(hook.dialect),
             env=environment,
-            cwd=project,
+            cwd=self._directory(hook, stage.aside),
             timeout=stage.seconds(hook.timeout),
             is_waited_for=not hook.is_async and stage.occasion not in self._unwaited,
             look_again=partial(self._why_refused, hook),
             headers=hook.headers,
-            header_env=hook.header_env if hook.foreign else (),
-            is_foreign=hook.foreign,
+            header_env=hook.header_env if hook.columns.names_its_services else (),
+            names_its_services=hook.columns.names_its_services,
             body_format=hook.body_format,
         )
+
+    def _directory(self, hook: HookDefinition, aside: Aside) -> str:
+        """Where this hook runs."""
+        project = self.session.project_dir
+        if not hook.columns.follows_session or aside.directory == project:
+            return project
+        from wave_agent.named_files import runs_alike  # lazy: most sessions stay where they are
+
+        return aside.directory if runs_alike(hook, project, aside.directory, self.search_path) else project
 
     def _record(
         self,
@@ -392,7 +447,7 @@ class HookManager:
             reason=clip(_reason(verdict)),
             is_async=hook.is_async,
             before=before,
-            after=None if before is None or changes is None else rewrite(before, changes, stage.tool.nullable),
+            after=None if before is None or changes is None else stage.rewritten(hook, changes)[0],
             original_sha256=_digest(payload) if verdict.replacement is not None or withholds(row, verdict) else None,
             deferred=self._later(hook, stage, verdict),
             occasion=stage.occasion,
@@ -448,6 +503,11 @@ class HookManager:
         except OSError:
             return None  # a full disk must not cost the verdict; the note then names no file
         return str(file)
+
+
+def _is_below(path: str, base: str) -> bool:
+    real, above = os.path.realpath(path), os.path.realpath(base)
+    return real == above or real.startswith(above.rstrip("/") + "/")
 
 
 def _telling(outcome: Outcome, problem: str) -> Outcome:

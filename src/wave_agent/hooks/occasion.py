@@ -16,8 +16,18 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from wave_agent.hooks.definitions import HookDefinition, Mode, Phase
+from wave_agent.hooks.dialects import Aside, Dialect, told
 from wave_agent.hooks.events import Decision, EventRow
-from wave_agent.hooks.semantics import NOT_CONVERGING, changed, changes, failure_blocks, merge, rewrite
+from wave_agent.hooks.semantics import (
+    NOT_CONVERGING,
+    Check,
+    changed,
+    changes,
+    failure_blocks,
+    merge,
+    replaced,
+    rewrite,
+)
 from wave_agent.hooks.semantics import same_json as _same
 from wave_agent.hooks.verdicts import Block, Outcome, Reading, Role, Verdict
 from wave_agent.readable import encode_readable
@@ -33,55 +43,66 @@ class ToolFacts(Struct, frozen=True, kw_only=True):
     """Input fields whose schema allows null."""
     normalise: Callable[[ToolInput], ToolInput] = lambda tool_input: tool_input
     """Makes file paths absolute; applied again after each rewrite."""
+    why_invalid: Check = lambda _: ""
+    """What is wrong with an input; empty if nothing is."""
 
 
 class Stage:
     """What a hook gets to see; encoded once for all hooks that see the same."""
 
-    __slots__ = ("_stdin", "aliases", "ends", "occasion", "payload", "tool")
+    __slots__ = ("_stdin", "aside", "ends", "occasion", "payload", "row", "tool")
 
     def __init__(
         self,
+        row: EventRow,
         payload: Mapping[str, Any],
         tool: ToolFacts,
         occasion: int,
         *,
         ends: float | None = None,
-        aliases: Mapping[str, str] | None = None,
+        aside: Aside | None = None,
     ) -> None:
-        """`ends` is when the time of all hooks together is up, on the clock of `monotonic`. `aliases` are fields that
-        repeat another one: they change with it."""
-        self.aliases = aliases or {}
-        repeated = {alias: payload[field] for alias, field in self.aliases.items() if field in payload}
+        """`ends` is when the time of all hooks together is up, on the clock of `monotonic`. Fields that repeat another
+        one change with it."""
+        repeated = {alias: payload[field] for alias, field in row.aliases.items() if field in payload}
+        self.row = row
         self.payload = {**payload, **repeated}
         self.tool = tool
         self.occasion = occasion
         self.ends = ends
-        self._stdin: bytes | None = None
+        self.aside = aside or Aside()
+        self._stdin: dict[Dialect, bytes] = {}
 
-    @property
-    def stdin(self) -> bytes:
-        if self._stdin is None:
-            self._stdin = encode_readable(self.payload)
-        return self._stdin
+    def stdin(self, dialect: Dialect) -> bytes:
+        """As a hook of this dialect reads it."""
+        if dialect not in self._stdin:
+            self._stdin[dialect] = encode_readable(told(dialect, self.row, self.payload, self.aside))
+        return self._stdin[dialect]
 
     @property
     def tool_input(self) -> ToolInput:
         return self.payload.get("tool_input") or {}
 
     def showing(self, **fields: Any) -> "Stage":
-        return Stage({**self.payload, **fields}, self.tool, self.occasion, ends=self.ends, aliases=self.aliases)
+        payload = {**self.payload, **fields}
+        return Stage(self.row, payload, self.tool, self.occasion, ends=self.ends, aside=self.aside)
 
     def seconds(self, wanted: float) -> float:
         """How long a hook may take that wants so many seconds."""
         return wanted if self.ends is None else max(0.0, min(wanted, self.ends - monotonic()))
 
-    def after(self, verdict: Verdict) -> "Stage":
+    def rewritten(self, hook: HookDefinition, fields: Mapping[str, Any]) -> tuple[ToolInput, str]:
+        """The input as this hook wants it, and what to tell the user about that."""
+        if not hook.columns.whole_input:
+            return self.tool.normalise(rewrite(self.tool_input, fields, self.tool.nullable)), ""
+        found, problem = replaced(self.tool_input, fields, self.tool.nullable, self.tool.why_invalid)
+        return self.tool.normalise(found), problem
+
+    def after(self, hook: HookDefinition, verdict: Verdict) -> "Stage":
         """What the next hook of a strand sees."""
         stage = self
         if verdict.rewrite is not None:
-            rewritten = rewrite(self.tool_input, verdict.rewrite, self.tool.nullable)
-            stage = stage.showing(tool_input=self.tool.normalise(rewritten))
+            stage = stage.showing(tool_input=self.rewritten(hook, verdict.rewrite)[0])
         if verdict.replacement is not None and "tool_response" not in self.payload:
             stage = stage.showing(error=verdict.replacement)
         elif verdict.replacement is not None:
@@ -138,9 +159,17 @@ class Occasion:
     """One happening of one event."""
 
     def __init__(
-        self, executor: Executor, row: EventRow, tool: ToolFacts, *, number: int, spent: Collection[int] = ()
+        self,
+        executor: Executor,
+        row: EventRow,
+        tool: ToolFacts,
+        *,
+        number: int,
+        spent: Collection[int] = (),
+        aside: Aside | None = None,
     ) -> None:
-        """`spent`: positions of broken hooks that cannot block any more."""
+        """`spent`: positions of broken hooks that cannot block any more. `aside` is for dialects that tell more."""
+        self.aside = aside
         self.executor = executor
         self.row = row
         self.tool = tool
@@ -155,7 +184,7 @@ class Occasion:
         first = [hook for hook in hooks if hook.phase is Phase.REWRITE]
         rest = [hook for hook in hooks if hook.phase is not Phase.REWRITE]
         ends = None if self.row.deadline is None else monotonic() + self.row.deadline
-        stage = Stage(payload, self.tool, self.number, ends=ends, aliases=self.row.aliases)
+        stage = Stage(self.row, payload, self.tool, self.number, ends=ends, aside=self.aside)
         self.original = stage.tool_input
         if first:
             stage = await self.strand(first, stage, look=1)
@@ -207,7 +236,7 @@ class Occasion:
                 self.executor.start(hook, stage, look)
                 continue
             verdict = await self.executor.execute(hook, stage, look)
-            left = stage.after(verdict)
+            left = stage.after(hook, verdict)
             done = Done(hook, verdict, look, judged=stage.tool_input, left=left.tool_input)
             self.done.append(done)
             if self.ends(done):

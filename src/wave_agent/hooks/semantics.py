@@ -14,12 +14,12 @@ import signal as signals
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from enum import StrEnum
-from typing import Any
+from typing import Any, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from wave_agent.hooks.breakage import breakage, only_says_that_it_failed
+from wave_agent.hooks.dialects import DIALECTS, Dialect
 from wave_agent.hooks.events import (
     EVENTS,
     Audience,
@@ -144,6 +144,8 @@ class _Run(Struct, frozen=True):
     @property
     def block(self) -> Block:
         """Exit 2."""
+        from wave_agent.hooks.breakage import only_says_that_it_failed  # lazy: most hooks do not block
+
         stderr = self.result.stderr
         if not stderr or (self.quotable and only_says_that_it_failed(self.last_errors)):
             stderr = _lines(f"Blocked by hook {self.name}", self.quotable, self.last_errors)
@@ -156,6 +158,8 @@ class _Run(Struct, frozen=True):
     @property
     def blocked(self) -> tuple[Effect, ...]:
         """Exit 2, and what the user is told if it looks like an accident."""
+        from wave_agent.hooks.breakage import breakage  # lazy: most hooks do not block
+
         looks = None if self.output.reason else breakage(self.result.stderr)
         if looks is None:
             return (self.block,)
@@ -246,6 +250,18 @@ def _contradiction(run: _Run) -> tuple[Effect, ...]:
     return _decides(run)
 
 
+def _exit_two_rules(run: _Run) -> tuple[Effect, ...]:
+    """**Block**, with stderr as the reason unless the JSON blocks too and says why. An `allow` is reported."""
+    said = run.output.strictest
+    if said >= Decision.BLOCK:
+        blocks = any(isinstance(effect, Block) for effect in run.restrictions)
+        return (*run.fields, *run.restrictions, *(() if blocks else (run.block,)))
+    word = said.name.lower()
+    problem = f"hook {run.name} printed {word} and exited with 2; the exit code counts, but one of the two is a mistake"
+    reason = run.result.stderr or f"Blocked by hook {run.name}"
+    return (*run.told, *run.withheld, TellUser(problem), Block(reason))
+
+
 def _unreadable(run: _Run) -> tuple[Effect, ...]:
     """The hook meant to decide: an ask before a tool, elsewhere a failure."""
     first, *more = run.output.unreadable
@@ -315,7 +331,9 @@ _DEFAULT_REASON: Mapping[Decision, Callable[[_Run], str]] = {
     Decision.ALLOW: lambda _: "",
 }
 
-RULES: Mapping[tuple[Stdout, ExitClass], Callable[[_Run], tuple[Effect, ...]]] = {
+Rule = Callable[[_Run], tuple[Effect, ...]]
+
+RULES: Mapping[tuple[Stdout, ExitClass], Rule] = {
     (Stdout.EMPTY, ExitClass.ZERO): _nothing,
     (Stdout.EMPTY, ExitClass.TWO): _exit_blocks,
     (Stdout.EMPTY, ExitClass.OTHER): _exit_failed,
@@ -343,9 +361,25 @@ RULES: Mapping[tuple[Stdout, ExitClass], Callable[[_Run], tuple[Effect, ...]]] =
 }
 """One cell for each kind of stdout and exit code. The table in the docs is printed from it, docstrings included."""
 
+_BESIDE_EXIT_TWO: Mapping[bool, Mapping[tuple[Stdout, ExitClass], Rule]] = {
+    False: {},
+    True: {(Stdout.DECIDES, ExitClass.TWO): _exit_two_rules},
+}
+"""The cells that are others where exit 2 rules, whatever stands in the JSON beside it."""
+
+
+def rule_of(dialect: Dialect, kinds: tuple[Stdout, ExitClass]) -> Rule:
+    """The cell by which a run of a hook of this dialect is read."""
+    return _BESIDE_EXIT_TWO[DIALECTS[dialect].exit_two_rules].get(kinds) or RULES[kinds]
+
 
 def read(
-    event: HookEvent, result: HookExecutionResult, *, name: str, on_failure: OnFailure = OnFailure.CONTINUE
+    event: HookEvent,
+    result: HookExecutionResult,
+    *,
+    name: str,
+    on_failure: OnFailure = OnFailure.CONTINUE,
+    dialect: Dialect = Dialect.WAVE,
 ) -> Verdict:
     """What this run means. Pure; never raises."""
     row = EVENTS[event]
@@ -357,7 +391,7 @@ def read(
     # A broken attempt at JSON is never quoted: a hook that redacts may have put into it what has to be taken out.
     printed = _tail(_end(text, result.stdout_end)) if kind in (Stdout.TEXT, Stdout.CHATTER) else ""
     run = _Run(row, name, on_failure, result, text, output, problem, printed)
-    rule = RULES[kind, _EXIT_CLASSES.get(result.exit_code, ExitClass.OTHER)]
+    rule = rule_of(dialect, (kind, _EXIT_CLASSES.get(result.exit_code, ExitClass.OTHER)))
     return Verdict(rule(run), kind is Stdout.MALFORMED, output.suppress_output)
 
 
@@ -666,6 +700,24 @@ def rewrite(tool_input: Mapping[str, Any], fields: Mapping[str, Any], nullable: 
         else:
             changed[key] = value
     return changed
+
+
+Check: TypeAlias = Callable[[dict[str, Any]], str]
+"""What is wrong with an input; empty if nothing is."""
+
+
+def replaced(
+    tool_input: Mapping[str, Any], fields: Mapping[str, Any], nullable: Collection[str], why_invalid: Check
+) -> tuple[dict[str, Any], str]:
+    """The input that these fields are as a whole. If the tool cannot take that, they are set in the input instead, and
+    the user is told why."""
+    whole = rewrite({}, fields, nullable)
+    problem = why_invalid(whole)
+    if not problem:
+        return whole, ""
+    kept = ", ".join(key for key in tool_input if key not in fields)
+    told = f"updatedInput is not a whole input ({problem})"
+    return rewrite(tool_input, fields, nullable), f"{told}; what it leaves out stays as it was: {kept or 'nothing'}"
 
 
 def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from msgspec import Struct
 from wave_agent.errors import SettingsError
 from wave_agent.hooks.config import SettingsSource
 from wave_agent.hooks.definitions import Layer
+from wave_agent.hooks.dialects import Dialect
 from wave_agent.hooks.events import EVENTS
 from wave_agent.settings import parse_settings
 from wave_agent.strictjson import Document
@@ -84,7 +85,7 @@ def read_place(file: str, kind: Kind, *, shared: bool) -> Place:
     except SettingsError as error:
         return Place(file=file, kind=kind, shared=shared, problem=str(error))
     if kind in (Kind.OTHER, Kind.PLUGIN):
-        source = SettingsSource(source.layer, source.name, _only_hooks(source.document))
+        source = SettingsSource(source.layer, source.name, _only_hooks(source.document), Dialect.CLAUDE)
     return Place(file=file, kind=kind, shared=shared, text=text, source=source)
 
 

@@ -71,7 +71,8 @@ class Backtest(Struct, frozen=True, kw_only=True):
 def backtest(asked: Backtest) -> Report:
     """Raises `ReplayError`, and `SettingsError` for settings that cannot be used."""
     sources = tuple(
-        PlannedSource(source.layer.value, source.name, source.document.value) for source in asked.gathered.sources
+        PlannedSource(source.layer.value, source.name, source.document.value, source.dialect)
+        for source in asked.gathered.sources
     )
     settings = settings_of(sources)
     settings.require_usable()

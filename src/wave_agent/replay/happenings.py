@@ -15,6 +15,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from wave_agent.calls import tool_facts as facts_of
 from wave_agent.events import HookRun
 from wave_agent.hooks.events import Decision, HookEvent
 from wave_agent.hooks.occasion import ToolFacts
@@ -279,4 +280,4 @@ def tool_facts(name: str, project: str) -> ToolFacts:
     tool = _tools().get(name)
     if tool is None:
         return ToolFacts()
-    return ToolFacts(nullable=tool.nullable(), normalise=lambda tool_input: tool.normalise(tool_input, project))
+    return facts_of(tool, project)

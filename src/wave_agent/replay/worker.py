@@ -21,6 +21,7 @@ from msgspec.structs import replace
 from wave_agent.hook_runners import hook_runner_for
 from wave_agent.hooks.config import SettingsSource
 from wave_agent.hooks.definitions import HookDefinition, Layer, Mode
+from wave_agent.hooks.dialects import Dialect, has_failed, heard_by
 from wave_agent.hooks.execution import close_runner
 from wave_agent.hooks.manager import HookManager, SessionFacts
 from wave_agent.masking import masked
@@ -38,6 +39,7 @@ class PlannedSource(Struct, frozen=True):
     layer: str
     name: str
     value: Any
+    dialect: Dialect = Dialect.WAVE
 
 
 class Plan(Struct, frozen=True, kw_only=True):
@@ -71,7 +73,10 @@ class Answer(Struct, frozen=True):
 
 def settings_of(sources: Sequence[PlannedSource]) -> Settings:
     return merge_settings(
-        [SettingsSource(Layer(source.layer), source.name, Document(source.value, {})) for source in sources]
+        [
+            SettingsSource(Layer(source.layer), source.name, Document(source.value, {}), source.dialect)
+            for source in sources
+        ]
     )
 
 
@@ -170,7 +175,10 @@ class Replay:
         journal = len(manager.journal)
         started = monotonic()
         outcome = await manager.run(
-            happening.event, {**facts, "dry_run": True}, tool=tool_facts(happening.tool, manager.session.start)
+            happening.event,
+            {**facts, "dry_run": True},
+            tool=tool_facts(happening.tool, manager.session.start),
+            dialects=heard_by(happening.event, failed=has_failed(facts)),
         )
         taken = (monotonic() - started) * 1000
         runs = manager.journal[journal:]

@@ -35,6 +35,8 @@ class ToolResult(Struct, frozen=True, kw_only=True):
     """The call asked for more than a result usually has."""
     images: tuple[Image, ...] = ()
     """What the model is shown beside the text, if it takes images."""
+    original: str | None = None
+    """The text of the file that the call has changed, as it was before. For hooks whose dialect tells it."""
     keep: Callable[[], None] = lambda: None
     """Writes what was held back (see `ToolContext.hold`). Called once it is clear that the result stays as it is."""
 
@@ -131,6 +133,10 @@ class Tool(ABC):
     def standing(self) -> Sequence[str]:
         """What the model has to know as long as it lasts, for when the conversation is summarised."""
         return ()
+
+    def directory(self) -> str:
+        """Where it has taken the session; empty: it is where it was started."""
+        return ""
 
     async def close(self) -> str | None:
         """Ends what the tool has left running. Called once, when the session ends. Returns what to tell the user."""

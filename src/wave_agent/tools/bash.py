@@ -149,6 +149,9 @@ class Bash(Tool):
         where = (f"Commands start in {self._directory}.",) if self._directory else ()
         return (*where, *self._shells.running())
 
+    def directory(self) -> str:
+        return self._directory if self._directory and os.path.isdir(self._directory) else ""
+
     async def close(self) -> str | None:
         """End what runs in the background, and what commands have left running."""
         await self._shells.close()

@@ -79,6 +79,7 @@ class Edit(Tool):
                 "replacements": count,
                 "diff": diff,
             },
+            original=printable(text.content),
         )
 
 

@@ -67,4 +67,5 @@ class Write(Tool):
                 "numLines": lines,
                 "diff": diff,
             },
+            original=None if old is None else printable(old.content),
         )

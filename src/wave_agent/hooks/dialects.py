@@ -1,0 +1,251 @@
+"""The dialects of hooks: what a hook means that was written for another agent.
+
+A hook definition carries its dialect. Whatever differs from one dialect to another is a column here, or a small table
+that a column names; code that wants to ask `if dialect == …` needs a column instead. No difference may loosen what
+either dialect says.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Any, cast
+
+from msgspec import Struct
+
+from wave_agent.hooks.events import EventRow, HookEvent, StdinField
+
+
+class Dialect(StrEnum):
+    """For whom a hook was written."""
+
+    WAVE = "wave"
+    CLAUDE = "claude"
+
+
+ALL = frozenset(Dialect)
+
+
+class Aside(Struct, frozen=True, kw_only=True):
+    """What some dialects tell their hooks beside the event's own fields."""
+
+    directory: str = ""
+    """The session's current directory."""
+    prompt_id: str = ""
+    """The prompt that is being worked on; empty before the first."""
+    duration_ms: float | None = None
+    """How long the tool took."""
+    original: str | None = None
+    """The text of the file before the call."""
+    session_id: str = ""
+    attended: bool = True
+    """Somebody can be asked."""
+
+
+class Extra(Struct, frozen=True):
+    """A stdin field that other dialects do not have."""
+
+    field: StdinField
+    on: Callable[[EventRow], bool]
+    value: Callable[[Aside], Any]
+    """None: it is left out."""
+
+
+Shape = Callable[[Mapping[str, Any], Mapping[str, Any], Aside], Any]
+"""(the tool's input, its response in our shape, what else is known) → `tool_response` in the dialect's shape."""
+
+
+class DialectRow(Struct, frozen=True, kw_only=True):
+    """Everything that is particular to one dialect."""
+
+    dialect: Dialect
+    agent: str
+    """Whose hooks these are."""
+    exit_two_rules: bool = False
+    """Exit 2 blocks, whatever the JSON beside it allows or asks."""
+    whole_input: bool = False
+    """`updatedInput` is the whole input: a field that it leaves out is gone."""
+    failed_tool: HookEvent = HookEvent.POST_TOOL_USE
+    """What happens after a tool that ran and failed, such as a command with another exit code than 0."""
+    needs_somebody: frozenset[HookEvent] = frozenset()
+    """Events that do not happen where nobody can be asked."""
+    has_once: bool = True
+    """`once` in settings is honoured."""
+    has_arguments: bool = True
+    """A command that is one bare path is given the event's main values as arguments."""
+    names_its_services: bool = False
+    """Trust in an HTTP hook covers its host and the variables that it lists, and an answer need not be JSON."""
+    takes_other_types: bool = False
+    """An entry of a type that this agent does not have is a hook that fails each time; else the entry is invalid."""
+    follows_session: bool = False
+    """`cwd` and the hook's own directory are the session's current one, not those where it was started."""
+    stdin: tuple[Extra, ...] = ()
+    environment: Mapping[str, Callable[[Aside], str]] = MappingProxyType({})
+    shapes: Mapping[str, Shape] = MappingProxyType({})
+    """By tool, or by the beginning of its name and `*`: the shape of `tool_response`."""
+
+    def shape(self, tool: str) -> Shape | None:
+        return self.shapes.get(tool) or next(
+            (shape for name, shape in self.shapes.items() if name.endswith("*") and tool.startswith(name[:-1])), None
+        )
+
+
+def heard_by(event: HookEvent, *, failed: bool = False, attended: bool = True) -> frozenset[Dialect]:
+    """The dialects in which this event happens. `failed`: it is about a tool that ran and failed."""
+    return frozenset(
+        row.dialect
+        for row in DIALECTS.values()
+        if not (failed and row.failed_tool is not event) and (attended or event not in row.needs_somebody)
+    )
+
+
+def has_failed(payload: Mapping[str, Any]) -> bool:
+    """Whether these stdin fields tell of a tool that ran and failed."""
+    response: Any = payload.get("tool_response")
+    return isinstance(response, Mapping) and cast(Mapping[str, Any], response).get("success") is False
+
+
+def told(dialect: Dialect, event: EventRow, payload: Mapping[str, Any], aside: Aside) -> dict[str, Any]:
+    """The stdin fields of an event as this dialect has them. Pure."""
+    row, changed = DIALECTS[dialect], dict(payload)
+    if row.follows_session and aside.directory:
+        changed["cwd"] = aside.directory
+    shape = row.shape(str(payload.get("tool_name", "")))
+    response: Any = payload.get("tool_response")
+    if shape is not None and isinstance(response, Mapping):
+        tool_input: Any = payload.get("tool_input")
+        changed["tool_response"] = shape(
+            cast(Mapping[str, Any], tool_input) if isinstance(tool_input, Mapping) else {},
+            cast(Mapping[str, Any], response),
+            aside,
+        )
+    repeated = {alias: changed[field] for alias, field in event.aliases.items() if field in changed}
+    found = {extra.field.name: extra.value(aside) for extra in row.stdin if extra.on(event)}
+    return {**changed, **repeated, **{name: value for name, value in found.items() if value is not None}}
+
+
+# ---------------------------------------------------------------------------------------- the shapes of `tool_response`
+
+
+def _bash(_: Mapping[str, Any], response: Mapping[str, Any], __: Aside) -> dict[str, Any]:
+    """Both streams as one, in the order in which they were printed."""
+    own = ("exit_code", "success", "backgroundTaskId")
+    return {
+        "stdout": response.get("output", response.get("stdout", response.get("content", ""))),
+        "stderr": "",
+        "interrupted": bool(response.get("interrupted")),
+        "isImage": False,
+        "noOutputExpected": False,
+        **{name: response[name] for name in own if name in response},
+    }
+
+
+_HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
+
+
+def patch_of(diff: str) -> list[dict[str, Any]]:
+    """The hunks of a unified diff, as objects."""
+    hunks: list[dict[str, Any]] = []
+    for line in diff.split("\n"):
+        if begins := _HUNK.match(line):
+            old, old_lines, new, new_lines = (int(number or 1) for number in begins.groups())
+            hunks.append({"oldStart": old, "oldLines": old_lines, "newStart": new, "newLines": new_lines, "lines": []})
+        elif hunks and line[:1] in ("+", "-", " ", "\\"):
+            hunks[-1]["lines"].append(line)
+    return hunks
+
+
+def _changed(tool_input: Mapping[str, Any], response: Mapping[str, Any], aside: Aside) -> dict[str, Any]:
+    """What Write and Edit have in common."""
+    success = {"success": response["success"]} if "success" in response else {}
+    return {
+        "filePath": response.get("filePath", tool_input.get("file_path", "")),
+        "structuredPatch": patch_of(str(response.get("diff", ""))),
+        "originalFile": aside.original,
+        "userModified": False,
+        **success,
+    }
+
+
+def _written(tool_input: Mapping[str, Any], response: Mapping[str, Any], aside: Aside) -> dict[str, Any]:
+    """The file's text, where ours has what the model reads. A response that a hook has replaced stays replaced."""
+    if "filePath" not in response:
+        return dict(response)
+    common = _changed(tool_input, response, aside)
+    kind = response.get("type", "create" if aside.original is None else "update")
+    return {"type": kind, "content": tool_input.get("content", ""), **common}
+
+
+def _edited(tool_input: Mapping[str, Any], response: Mapping[str, Any], aside: Aside) -> dict[str, Any]:
+    if "filePath" not in response:
+        return dict(response)
+    return {
+        "oldString": tool_input.get("old_string", ""),
+        "newString": tool_input.get("new_string", ""),
+        "replaceAll": bool(tool_input.get("replace_all")),
+        **_changed(tool_input, response, aside),
+    }
+
+
+def _read(_: Mapping[str, Any], response: Mapping[str, Any], __: Aside) -> dict[str, Any]:
+    if "file" not in response:
+        return dict(response)
+    return {"type": response.get("type", "text"), "file": response["file"]}
+
+
+def _content_array(_: Mapping[str, Any], response: Mapping[str, Any], __: Aside) -> Any:
+    content: Any = response.get("content", "")
+    return cast(list[Any], content) if isinstance(content, list) else [{"type": "text", "text": content}]
+
+
+# ----------------------------------------------------------------------------------------------------------- the table
+
+
+def _ends_a_turn(event: EventRow) -> bool:
+    return event.block_counter is not None
+
+
+DIALECTS: Mapping[Dialect, DialectRow] = MappingProxyType({
+    row.dialect: row
+    for row in (
+        DialectRow(dialect=Dialect.WAVE, agent="this agent"),
+        DialectRow(
+            dialect=Dialect.CLAUDE,
+            agent="Claude Code",
+            exit_two_rules=True,
+            whole_input=True,
+            failed_tool=HookEvent.POST_TOOL_USE_FAILURE,
+            needs_somebody=frozenset({HookEvent.PERMISSION_REQUEST}),
+            has_once=False,
+            has_arguments=False,
+            names_its_services=True,
+            takes_other_types=True,
+            follows_session=True,
+            stdin=(
+                Extra(
+                    StdinField("prompt_id", "string", "the prompt that is being worked on", optional=True),
+                    lambda _: True,
+                    lambda aside: aside.prompt_id or None,
+                ),
+                Extra(
+                    StdinField("effort", "object", "always `{\"level\": \"medium\"}`: there is no such setting here"),
+                    lambda event: event.has_tool or _ends_a_turn(event),
+                    lambda _: {"level": "medium"},
+                ),
+                Extra(
+                    StdinField("duration_ms", "number", "how long the tool took", optional=True),
+                    lambda event: event.after_tool,
+                    lambda aside: aside.duration_ms,
+                ),
+                Extra(StdinField("background_tasks", "array", "always empty"), _ends_a_turn, lambda _: []),
+                Extra(StdinField("session_crons", "array", "always empty"), _ends_a_turn, lambda _: []),
+            ),
+            environment={
+                "CLAUDECODE": lambda _: "1",
+                "CLAUDE_CODE_SESSION_ID": lambda aside: aside.session_id,
+                "CLAUDE_CODE_ENTRYPOINT": lambda aside: "cli" if aside.attended else "sdk-cli",
+            },
+            shapes={"Bash": _bash, "Write": _written, "Edit": _edited, "Read": _read, "mcp__*": _content_array},
+        ),
+    )
+})  # fmt: skip
