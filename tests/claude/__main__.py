@@ -1,0 +1,153 @@
+"""Runs the situations in both agents and prints where they differ. `make test-claude` installs the original first.
+
+    python -m tests.claude PROGRAM                    all situations
+    python -m tests.claude PROGRAM -k "exit 2"        those with these words in their name
+    python -m tests.claude PROGRAM --record           and keep what the original did, for `make test`
+    python -m tests.claude                            ours alone, against what was kept
+
+Exits with 1 if this agent is looser anywhere and the data does not say so with a reason, if a difference has no reason,
+or if an agent did not end in time.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import msgspec
+
+from tests.claude.agents import Agent, Seen, original, ours
+from tests.claude.comparison import Facts, facts, in_words, judge
+from tests.claude.situations import Result, Situation, load
+
+RECORDED = Path(__file__).with_name("recorded.json")
+REPORT = Path("build/claude")
+
+
+class Recorded(msgspec.Struct):
+    """What the original did when it was last asked."""
+
+    version: str
+    facts: dict[str, Facts]
+
+
+class Row(msgspec.Struct):
+    situation: Situation
+    there: Facts
+    here: Facts
+    result: Result
+    hung: bool = False
+
+    @property
+    def complaint(self) -> str:
+        """Why this row makes the run fail; empty if it does not."""
+        if self.hung:
+            return "an agent did not end in time"
+        if self.result == "same":
+            return ""
+        if self.situation.result != self.result:
+            return f"{self.result} here, and the data says {self.situation.result}"
+        return "" if self.situation.reason else "no reason in the data"
+
+
+def recorded() -> Recorded:
+    return msgspec.json.decode(RECORDED.read_bytes(), type=Recorded)
+
+
+def observe(agent: Agent, name: str, situation: Situation) -> tuple[Facts, Seen]:
+    """The facts of a situation, and everything they were taken from, which is also written below `build/claude`."""
+    with tempfile.TemporaryDirectory(prefix="wave-claude-", ignore_cleanup_errors=True) as directory:
+        arena = Path(directory).resolve() / "arena"
+        arena.mkdir()
+        seen = agent(situation, arena)
+        found = facts(situation, seen, arena)
+    report = REPORT / situation.name.replace("/", " ") / f"{name}.json"
+    report.parent.mkdir(parents=True, exist_ok=True)
+    report.write_bytes(msgspec.json.format(msgspec.json.encode(seen), indent=1))
+    return found, seen
+
+
+def table(rows: list[Row]) -> str:
+    """The rows as Markdown, section by section."""
+    lines: list[str] = []
+    for about in dict.fromkeys(row.situation.about for row in rows):
+        lines += [f"\n## {about}\n", "| situation | the original | here | |", "| --- | --- | --- | --- |"]
+        for row in rows:
+            if row.situation.about != about:
+                continue
+            alike = "the same" if row.there == row.here else in_words(row.here)
+            reason = f": {row.situation.reason}" if row.result != "same" and row.situation.reason else ""
+            cells = [row.situation.name, in_words(row.there), alike, f"**{row.result}**{reason}"]
+            lines.append(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |")
+    return "\n".join(lines)
+
+
+def compare(situations: list[Situation], there: Agent | None, workers: int) -> list[Row]:
+    kept = recorded().facts if there is None else {}
+
+    def row(situation: Situation) -> Row:
+        here, seen = observe(ours, "ours", situation)
+        hung = seen.exit_code is None
+        if there is None:
+            theirs = kept[situation.name]
+        else:
+            theirs, their_seen = observe(there, "original", situation)
+            hung = hung or their_seen.exit_code is None
+        print(".", end="", file=sys.stderr, flush=True)
+        return Row(situation, theirs, here, judge(theirs, here), hung)
+
+    with ThreadPoolExecutor(workers) as pool:
+        rows = list(pool.map(row, situations))
+    print(file=sys.stderr)
+    return rows
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.claude")
+    parser.add_argument("program", nargs="?", type=Path, help="the binary of the original")
+    parser.add_argument("-k", dest="words", default="", help="only situations with these words in their name")
+    parser.add_argument("--record", action="store_true", help="keep what the original did")
+    parser.add_argument("--workers", type=int, default=2)
+    arguments = parser.parse_args()
+    situations = [situation for situation in load() if arguments.words in situation.name]
+    there = original(arguments.program.resolve()) if arguments.program else None
+    rows = compare(situations, there, arguments.workers)
+    version = recorded().version if RECORDED.exists() else "none"
+    if arguments.program:
+        answer = subprocess.run([arguments.program, "--version"], capture_output=True, text=True, check=True, timeout=30)
+        running = answer.stdout.split()[0]
+        changed = _changed(rows) if running == version else []
+        if arguments.record:
+            _record(running, rows)
+        version = running
+    else:
+        changed = []
+    print(table(rows))
+    counts = {result: sum(row.result == result for row in rows) for result in ("same", "stricter", "looser", "different")}
+    print(f"\n{len(rows)} situations beside Claude Code {version}: {', '.join(f'{n} {name}' for name, n in counts.items())}.")
+    for name in changed:
+        print(f"The original did something else than recorded: {name}")
+    complaints = [f"{row.situation.name}: {row.complaint}" for row in rows if row.complaint]
+    for complaint in complaints:
+        print(complaint)
+    return 1 if complaints else 0
+
+
+def _changed(rows: list[Row]) -> list[str]:
+    before = recorded().facts
+    return [row.situation.name for row in rows if before.get(row.situation.name) not in (None, row.there)]
+
+
+def _record(version: str, rows: list[Row]) -> None:
+    """Those that were not run this time stay, unless they are gone from the data."""
+    before = recorded().facts if RECORDED.exists() else {}
+    merged = {**before, **{row.situation.name: row.there for row in rows}}
+    known = {situation.name: merged[situation.name] for situation in load() if situation.name in merged}
+    RECORDED.write_text(json.dumps({"version": version, "facts": known}, indent=1, ensure_ascii=False) + "\n")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
