@@ -12,6 +12,7 @@ Nothing leaves the machine: the model is on loopback, and every other address le
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sysconfig
@@ -27,7 +28,7 @@ import msgspec
 
 from tests.claude.messages_server import serving_messages
 from tests.claude.situations import Call, Hook, Situation
-from wave_agent.model_server import RecordingModelServer, Reply
+from wave_agent.model_server import RecordedRequest, RecordingModelServer, Reply
 from wave_agent.models.base import ToolCall
 
 WAVE = str(Path(sysconfig.get_path("scripts")) / "wave")
@@ -82,7 +83,7 @@ def original(program: Path) -> Agent:
         done = [{"type": "text", "text": "Done."}]
         replies = [[_tool_use(*numbered) for numbered in turn] or done for turn in _calls(situation, arena)]
         with ExitStack() as stack:
-            server = stack.enter_context(serving_messages([*replies, done]))
+            server = stack.enter_context(serving_messages([*replies, done], situation.aside))
             _prepare(situation, arena, stack)
             environment = {
                 **_environment(arena),
@@ -112,7 +113,12 @@ def ours(situation: Situation, arena: Path) -> Seen:
         for turn in _calls(situation, arena)
     ]
     with ExitStack() as stack:
-        server = stack.enter_context(RecordingModelServer.in_thread(chain(replies, repeat("Done."))))
+        script = chain(replies, repeat("Done."))
+
+        def answer(request: RecordedRequest) -> Reply | str:
+            return next(script) if request.body.get("tools") else situation.aside
+
+        server = stack.enter_context(RecordingModelServer.in_thread(repeat(answer)))
         _prepare(situation, arena, stack)
         state = arena / "home" / ".wave"
         state.mkdir()
@@ -120,7 +126,7 @@ def ours(situation: Situation, arena: Path) -> Seen:
         endpoint = {"WAVE_BASE_URL": server.base_url, "WAVE_MODEL": "scripted", "WAVE_API_KEY": "key"}
         environment = {**_environment(arena), **endpoint, "WAVE_HOME": str(state)}
         ended = _run([WAVE, *_arguments(situation), "--trust"], arena, environment)
-        requests = [request.body for request in server.requests]
+        requests = [request.body for request in server.requests if request.body.get("tools")]
     heard = ["\n".join(_heard(request)) for request in requests]
     results = [_text(message["content"]) for message in _last(requests) if message["role"] == "tool"]
     return _seen(arena, heard, results, ended)
@@ -137,8 +143,15 @@ def _calls(situation: Situation, arena: Path) -> list[list[tuple[str, Call]]]:
 
 
 def _filled(value: dict[str, Any], arena: Path) -> dict[str, Any]:
+    """`$PROJECT` is the project's directory, `@400000` so many letters."""
     project = str(arena / "project")
-    return {key: part.replace("$PROJECT", project) if isinstance(part, str) else part for key, part in value.items()}
+
+    def filled(part: Any) -> Any:
+        if not isinstance(part, str):
+            return part
+        return "x" * int(part[1:]) if re.fullmatch(r"@\d+", part) else part.replace("$PROJECT", project)
+
+    return {key: filled(part) for key, part in value.items()}
 
 
 def _tool_use(name: str, call: Call) -> dict[str, Any]:
@@ -155,13 +168,23 @@ def _prepare(situation: Situation, arena: Path, stack: ExitStack) -> None:
     for name, text in situation.files.items():
         (project / name).parent.mkdir(parents=True, exist_ok=True)
         (project / name).write_text(text)
-    events: dict[str, Any] = {}
-    for number, hook in enumerate(situation.hooks):
-        group = {"matcher": hook.matcher} if hook.matcher is not None else {}
-        entry = stack.enter_context(_entry(hook, number, arena))
-        events.setdefault(hook.event, []).append({**group, "hooks": [entry]})
-    hooks = events if situation.raw_hooks is None else situation.raw_hooks
+    numbers = count()
+    hooks = _hooks(situation.hooks, numbers, arena, stack) if situation.raw_hooks is None else situation.raw_hooks
     (project / ".claude" / "settings.json").write_text(json.dumps({**situation.settings, "hooks": hooks}, indent=1))
+    if situation.user_hooks:
+        (arena / "home" / ".claude").mkdir()
+        users = {"hooks": _hooks(situation.user_hooks, numbers, arena, stack)}
+        (arena / "home" / ".claude" / "settings.json").write_text(json.dumps(users, indent=1))
+
+
+def _hooks(hooks: Sequence[Hook], numbers: Iterator[int], arena: Path, stack: ExitStack) -> dict[str, Any]:
+    """The value of `hooks` in a settings file."""
+    events: dict[str, Any] = {}
+    for hook in hooks:
+        group = {"matcher": hook.matcher} if hook.matcher is not None else {}
+        entry = stack.enter_context(_entry(hook, next(numbers), arena))
+        events.setdefault(hook.event, []).append({**group, "hooks": [entry]})
+    return events
 
 
 @contextmanager

@@ -14,15 +14,17 @@ class MessagesServer(ThreadingHTTPServer):
     """Answers requests that offer tools with the replies, one after another; the last one is given again and again.
 
     A reply is a list of blocks as the API has them: `{"type": "text", …}` and `{"type": "tool_use", …}`. Requests without
-    tools are the agent's own (a title, a quota check) and get a short text. Only the former are in `requests`.
+    tools, of a hook of type `prompt` or the agent's own (a title, a quota check), get the text `aside` and are kept apart.
     """
 
     daemon_threads = True
 
-    def __init__(self, replies: Sequence[Sequence[dict[str, Any]]]) -> None:
+    def __init__(self, replies: Sequence[Sequence[dict[str, Any]]], aside: str) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         self.requests: list[dict[str, Any]] = []
+        self.asides: list[dict[str, Any]] = []
         self._replies = replies
+        self._aside = aside
         self._lock = threading.Lock()
 
     @property
@@ -31,7 +33,8 @@ class MessagesServer(ThreadingHTTPServer):
 
     def answer(self, body: dict[str, Any]) -> Sequence[dict[str, Any]]:
         if not body.get("tools"):
-            return [{"type": "text", "text": "ok"}]
+            self.asides.append(body)
+            return [{"type": "text", "text": self._aside}]
         with self._lock:
             self.requests.append(body)
             return self._replies[min(len(self.requests), len(self._replies)) - 1]
@@ -41,8 +44,8 @@ class MessagesServer(ThreadingHTTPServer):
 
 
 @contextmanager
-def serving_messages(replies: Sequence[Sequence[dict[str, Any]]]) -> Iterator[MessagesServer]:
-    server = MessagesServer(replies)
+def serving_messages(replies: Sequence[Sequence[dict[str, Any]]], aside: str) -> Iterator[MessagesServer]:
+    server = MessagesServer(replies, aside)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
     thread.start()
     try:
@@ -75,7 +78,8 @@ class _Handler(BaseHTTPRequestHandler):
         elif body.get("stream"):
             self._stream(self.server.answer(body))
         else:
-            self._json(200, {**_message(), **_end(self.server.answer(body)), "content": list(self.server.answer(body))})
+            blocks = self.server.answer(body)
+            self._json(200, {**_message(), **_end(blocks), "content": list(blocks)})
 
     def _json(self, status: int, value: Any) -> None:
         data = json.dumps(value).encode()

@@ -46,10 +46,14 @@ class Situation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     observe: list[str]
     """Facets, see `comparison.py`."""
     hooks: list[Hook] = []
+    user_hooks: list[Hook] = []
+    """Hooks in the user's own settings, `~/.claude/settings.json`."""
     turns: list[list[Call]] = msgspec.field(default_factory=_touch)
     """The calls of the model's first answer, of its second, …; one without calls, and all after the last, is "Done."."""
     prompt: str = "go"
     mode: str = "bypassPermissions"
+    aside: str = "ok"
+    """The model's answer to requests without tools: those of hooks of type `prompt`, and the original's own."""
     files: dict[str, str] = {}
     settings: dict[str, Any] = {}
     """Other keys of `.claude/settings.json`."""
