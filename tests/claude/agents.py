@@ -77,7 +77,7 @@ Agent = Callable[[Situation, Path], Seen]
 
 
 def original(program: Path) -> Agent:
-    """The original agent; `program` is its binary."""
+    """The original agent, with the project trusted; `program` is its binary."""
 
     def run(situation: Situation, arena: Path) -> Seen:
         done = [{"type": "text", "text": "Done."}]
@@ -85,6 +85,8 @@ def original(program: Path) -> Agent:
         with ExitStack() as stack:
             server = stack.enter_context(serving_messages([*replies, done], situation.aside))
             _prepare(situation, arena, stack)
+            trust = {"projects": {str(arena / "project"): {"hasTrustDialogAccepted": True}}}
+            (arena / "home" / ".claude.json").write_text(json.dumps(trust))
             environment = {
                 **_environment(arena),
                 "ANTHROPIC_BASE_URL": server.base_url,

@@ -8,13 +8,16 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 MODEL = "claude-sonnet-4-5"
+VERDICT = "StructuredOutput"
+"""The tool by which a hook of type `agent` answers."""
 
 
 class MessagesServer(ThreadingHTTPServer):
     """Answers requests that offer tools with the replies, one after another; the last one is given again and again.
 
     A reply is a list of blocks as the API has them: `{"type": "text", …}` and `{"type": "tool_use", …}`. Requests without
-    tools, of a hook of type `prompt` or the agent's own (a title, a quota check), get the text `aside` and are kept apart.
+    tools, of a hook of type `prompt` or the agent's own (a title, a quota check), get the text `aside` and are kept apart;
+    so are those of a hook of type `agent`, which get it as that hook's answer.
     """
 
     daemon_threads = True
@@ -32,9 +35,10 @@ class MessagesServer(ThreadingHTTPServer):
         return f"http://127.0.0.1:{self.server_address[1]}"
 
     def answer(self, body: dict[str, Any]) -> Sequence[dict[str, Any]]:
-        if not body.get("tools"):
+        tools = {tool["name"] for tool in body.get("tools") or []}
+        if not tools or VERDICT in tools:
             self.asides.append(body)
-            return [{"type": "text", "text": self._aside}]
+            return [_verdict(self._aside)] if tools else [{"type": "text", "text": self._aside}]
         with self._lock:
             self.requests.append(body)
             return self._replies[min(len(self.requests), len(self._replies)) - 1]
@@ -101,6 +105,10 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *args: Any) -> None:
         """Requests are kept, not logged."""
+
+
+def _verdict(answer: str) -> dict[str, Any]:
+    return {"type": "tool_use", "id": "toolu_verdict", "name": VERDICT, "input": json.loads(answer)}
 
 
 def _message() -> dict[str, Any]:

@@ -53,7 +53,7 @@ class Situation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     prompt: str = "go"
     mode: str = "bypassPermissions"
     aside: str = "ok"
-    """The model's answer to requests without tools: those of hooks of type `prompt`, and the original's own."""
+    """The model's answer to hooks of type `prompt` and `agent`, and to requests without tools of the agent's own."""
     files: dict[str, str] = {}
     settings: dict[str, Any] = {}
     """Other keys of `.claude/settings.json`."""
