@@ -1,9 +1,9 @@
 """Runs the situations in both agents and prints where they differ. `make test-claude` installs the original first.
 
-    python -m tests.claude PROGRAM                    all situations
-    python -m tests.claude PROGRAM -k "exit 2"        those with these words in their name
-    python -m tests.claude PROGRAM --record           and keep what the original did, for `make test`
-    python -m tests.claude                            ours alone, against what was kept
+    python -m tests.claude DIR                    all situations; npm has installed the original in DIR
+    python -m tests.claude DIR -k "exit 2"        those with these words in their name
+    python -m tests.claude DIR --record           and keep what the original did, for `make test`
+    python -m tests.claude                        ours alone, against what was kept
 
 Exits with 1 if this agent is looser anywhere and the data does not say so with a reason, if a difference has no reason,
 or if an agent did not end in time.
@@ -15,7 +15,9 @@ import subprocess
 import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
+from typing import get_args
 
 import msgspec
 
@@ -107,46 +109,45 @@ def compare(situations: list[Situation], there: Agent | None, workers: int) -> l
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.claude")
-    parser.add_argument("program", nargs="?", type=Path, help="the binary of the original")
+    parser.add_argument("directory", nargs="?", type=Path, help="where npm has installed the original")
     parser.add_argument("-k", dest="words", default="", help="only situations with these words in their name")
     parser.add_argument("--record", action="store_true", help="keep what the original did")
-    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--workers", type=int, default=2, help="situations at once")
     arguments = parser.parse_args()
     situations = [situation for situation in load() if arguments.words in situation.name]
-    there = original(arguments.program.resolve()) if arguments.program else None
+    there = version = None
+    if arguments.directory:
+        program, version = find(arguments.directory)
+        there = original(program)
     rows = compare(situations, there, arguments.workers)
-    version = recorded().version if RECORDED.exists() else "none"
-    if arguments.program:
-        answer = subprocess.run([arguments.program, "--version"], capture_output=True, text=True, check=True, timeout=30)
-        running = answer.stdout.split()[0]
-        changed = _changed(rows) if running == version else []
-        if arguments.record:
-            _record(running, rows)
-        version = running
-    else:
-        changed = []
     print(table(rows))
-    counts = {result: sum(row.result == result for row in rows) for result in ("same", "stricter", "looser", "different")}
-    print(f"\n{len(rows)} situations beside Claude Code {version}: {', '.join(f'{n} {name}' for name, n in counts.items())}.")
-    for name in changed:
-        print(f"The original did something else than recorded: {name}")
+    before = recorded()
+    counts = ", ".join(f"{sum(row.result == result for row in rows)} {result}" for result in get_args(Result))
+    print(f"\n{len(rows)} situations beside Claude Code {version or before.version}: {counts}.")
+    for row in rows:
+        if version == before.version and row.there != before.facts.get(row.situation.name, row.there):
+            print(f"{row.situation.name}: the original did something else than recorded")
+    if arguments.record and version:
+        record(version, rows)
     complaints = [f"{row.situation.name}: {row.complaint}" for row in rows if row.complaint]
-    for complaint in complaints:
-        print(complaint)
+    print("\n".join(complaints))
     return 1 if complaints else 0
 
 
-def _changed(rows: list[Row]) -> list[str]:
-    before = recorded().facts
-    return [row.situation.name for row in rows if before.get(row.situation.name) not in (None, row.there)]
+def find(directory: Path) -> tuple[Path, str]:
+    """The binary of the original for this machine, and its version."""
+    for program in sorted(directory.resolve().glob("node_modules/@anthropic-ai/claude-code-*/claude")):
+        with suppress(OSError, subprocess.SubprocessError):
+            said = subprocess.run([program, "--version"], capture_output=True, text=True, check=True, timeout=60).stdout
+            return program, said.split()[0]
+    sys.exit(f"No Claude Code in {directory} runs on this machine.")
 
 
-def _record(version: str, rows: list[Row]) -> None:
-    """Those that were not run this time stay, unless they are gone from the data."""
-    before = recorded().facts if RECORDED.exists() else {}
-    merged = {**before, **{row.situation.name: row.there for row in rows}}
-    known = {situation.name: merged[situation.name] for situation in load() if situation.name in merged}
-    RECORDED.write_text(json.dumps({"version": version, "facts": known}, indent=1, ensure_ascii=False) + "\n")
+def record(version: str, rows: list[Row]) -> None:
+    """Keeps what the original did. Situations that did not run this time keep what they have."""
+    kept = {**recorded().facts, **{row.situation.name: row.there for row in rows}}
+    facts = {situation.name: kept[situation.name] for situation in load() if situation.name in kept}
+    RECORDED.write_text(json.dumps({"version": version, "facts": facts}, indent=1, ensure_ascii=False) + "\n")
 
 
 if __name__ == "__main__":

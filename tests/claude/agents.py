@@ -36,7 +36,7 @@ PATIENCE = 60.0
 """Seconds that an agent has for one situation."""
 NOWHERE = "http://127.0.0.1:9"
 """Nothing listens on the discard port: what would leave the machine fails at once."""
-KEPT = ("PATH", "LANG", "LC_ALL", "USER", "LOGNAME", "COVERAGE_PROCESS_CONFIG", "COVERAGE_PROCESS_START", "COVERAGE_FILE")
+KEPT = ("PATH", "LANG", "LC_ALL", "USER", "LOGNAME", "COVERAGE_PROCESS_CONFIG", "COVERAGE_FILE")
 
 PRELUDE = """#!/bin/bash
 NOTE=$(mktemp -d "$ARENA/log/{name}.XXXXXX")
@@ -81,7 +81,7 @@ def original(program: Path) -> Agent:
 
     def run(situation: Situation, arena: Path) -> Seen:
         done = [{"type": "text", "text": "Done."}]
-        replies = [[_tool_use(*numbered) for numbered in turn] or done for turn in _calls(situation, arena)]
+        replies = [[_tool_use(*named) for named in turn] or done for turn in _calls(situation, arena)]
         with ExitStack() as stack:
             server = stack.enter_context(serving_messages([*replies, done], situation.aside))
             _prepare(situation, arena, stack)
@@ -101,8 +101,8 @@ def original(program: Path) -> Agent:
             ended = _run([str(program), *_arguments(situation)], arena, environment)
             requests = server.requests
         heard = ["\n".join([_text(request.get("system")), *_heard(request)]) for request in requests]
-        blocks = [block for message in _last(requests) if isinstance(message["content"], list) for block in message["content"]]
-        results = [_text(block.get("content")) for block in blocks if block["type"] == "tool_result"]
+        contents = [message["content"] for message in _last(requests) if isinstance(message["content"], list)]
+        results = [_text(block["content"]) for block in chain(*contents) if block["type"] == "tool_result"]
         return _seen(arena, heard, results, ended)
 
     return run
@@ -110,12 +110,9 @@ def original(program: Path) -> Agent:
 
 def ours(situation: Situation, arena: Path) -> Seen:
     """This agent, with `compat.claude` on and the project trusted."""
-    replies = [
-        Reply(tool_calls=[ToolCall(name, call.tool, json.dumps(call.input)) for name, call in turn]) if turn else "Done."
-        for turn in _calls(situation, arena)
-    ]
+    replies = [Reply(tool_calls=[_tool_call(*named) for named in turn]) for turn in _calls(situation, arena)]
     with ExitStack() as stack:
-        script = chain(replies, repeat("Done."))
+        script = chain((reply if reply.tool_calls else "Done." for reply in replies), repeat("Done."))
 
         def answer(request: RecordedRequest) -> Reply | str:
             return next(script) if request.body.get("tools") else situation.aside
@@ -154,6 +151,10 @@ def _filled(value: dict[str, Any], arena: Path) -> dict[str, Any]:
         return "x" * int(part[1:]) if re.fullmatch(r"@\d+", part) else part.replace("$PROJECT", project)
 
     return {key: filled(part) for key, part in value.items()}
+
+
+def _tool_call(name: str, call: Call) -> ToolCall:
+    return ToolCall(name, call.tool, json.dumps(call.input))
 
 
 def _tool_use(name: str, call: Call) -> dict[str, Any]:
@@ -270,8 +271,8 @@ def _run(command: Sequence[str], arena: Path, environment: Mapping[str, str]) ->
 
 def _seen(arena: Path, requests: list[str], results: list[str], ended: tuple[int | None, str, str]) -> Seen:
     project = arena / "project"
-    kept = [path for path in sorted(project.rglob("*")) if path.is_file() and path.relative_to(project).parts[0] != ".claude"]
-    files = {str(path.relative_to(project)): path.read_text(errors="replace") for path in kept}
+    names = [path.relative_to(project) for path in sorted(project.rglob("*")) if path.is_file()]
+    files = {str(name): (project / name).read_text(errors="replace") for name in names if name.parts[0] != ".claude"}
     runs: dict[str, list[HookRun]] = {}
     notes = sorted((arena / "log").iterdir(), key=lambda note: (note.stat().st_ctime_ns, note.name))
     for note in notes:
@@ -286,7 +287,8 @@ def _hook_run(note: Path) -> HookRun:
     stdin: Any = None
     with suppress(ValueError):
         stdin = json.loads(text("stdin"))
-    variables = dict(line.partition("=")[::2] for line in text("env").split("\0") if line)
+    pairs = (line.partition("=") for line in text("env").split("\0") if line)
+    variables = {name: value for name, _, value in pairs}
     return HookRun(stdin if isinstance(stdin, dict) else {}, variables, text("cwd").strip())
 
 

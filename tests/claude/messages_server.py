@@ -15,9 +15,9 @@ VERDICT = "StructuredOutput"
 class MessagesServer(ThreadingHTTPServer):
     """Answers requests that offer tools with the replies, one after another; the last one is given again and again.
 
-    A reply is a list of blocks as the API has them: `{"type": "text", …}` and `{"type": "tool_use", …}`. Requests without
-    tools, of a hook of type `prompt` or the agent's own (a title, a quota check), get the text `aside` and are kept apart;
-    so are those of a hook of type `agent`, which get it as that hook's answer.
+    A reply is a list of blocks as the API has them: `{"type": "text", …}` and `{"type": "tool_use", …}`. Requests
+    without tools, of a hook of type `prompt` or the agent's own (a title, a quota check), get the text `aside` and are
+    kept apart; so are those of a hook of type `agent`, which get it as that hook's answer.
     """
 
     daemon_threads = True
@@ -62,7 +62,6 @@ def serving_messages(replies: Sequence[Sequence[dict[str, Any]]], aside: str) ->
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    server: MessagesServer
 
     def do_HEAD(self) -> None:
         self.send_response(200)
@@ -77,12 +76,15 @@ class _Handler(BaseHTTPRequestHandler):
         path = self.path.partition("?")[0]
         if path.endswith("/count_tokens"):
             self._json(200, {"input_tokens": 100})
-        elif not path.endswith("/v1/messages"):
+            return
+        if not path.endswith("/v1/messages"):
             self._json(404, {"type": "error", "error": {"type": "not_found_error", "message": "nothing here"}})
-        elif body.get("stream"):
-            self._stream(self.server.answer(body))
+            return
+        assert isinstance(self.server, MessagesServer)
+        blocks = self.server.answer(body)
+        if body.get("stream"):
+            self._stream(blocks)
         else:
-            blocks = self.server.answer(body)
             self._json(200, {**_message(), **_end(blocks), "content": list(blocks)})
 
     def _json(self, status: int, value: Any) -> None:

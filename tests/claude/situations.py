@@ -49,7 +49,7 @@ class Situation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     user_hooks: list[Hook] = []
     """Hooks in the user's own settings, `~/.claude/settings.json`."""
     turns: list[list[Call]] = msgspec.field(default_factory=_touch)
-    """The calls of the model's first answer, of its second, …; one without calls, and all after the last, is "Done."."""
+    """The calls of the model's first answer, its second, …; an answer without calls, and any later one, is "Done."."""
     prompt: str = "go"
     mode: str = "bypassPermissions"
     aside: str = "ok"
