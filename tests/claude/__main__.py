@@ -130,7 +130,8 @@ def main() -> int:
     if arguments.record and version:
         record(version, rows)
     complaints = [f"{row.situation.name}: {row.complaint}" for row in rows if row.complaint]
-    print("\n".join(complaints))
+    for complaint in complaints:
+        print(complaint)
     return 1 if complaints else 0
 
 

@@ -63,8 +63,6 @@ class Situation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What the comparison is expected to say."""
     reason: str = ""
     """Why it is not `same`."""
-    original: str = ""
-    """A note on the original: what is remarkable."""
     quick: bool = False
     """Our side of it runs with every `make test`."""
 
