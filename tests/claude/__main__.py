@@ -80,9 +80,9 @@ def table(rows: list[Row]) -> str:
         for row in rows:
             if row.situation.about != about:
                 continue
-            alike = "the same" if row.there == row.here else in_words(row.here)
+            here = "the same" if row.there == row.here else in_words(row.here, row.there)
             reason = f": {row.situation.reason}" if row.result != "same" and row.situation.reason else ""
-            cells = [row.situation.name, in_words(row.there), alike, f"**{row.result}**{reason}"]
+            cells = [row.situation.name, in_words(row.there, row.here), here, f"**{row.result}**{reason}"]
             lines.append(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |")
     return "\n".join(lines)
 

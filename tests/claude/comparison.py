@@ -33,6 +33,9 @@ from tests.claude.situations import Result, Situation
 SEVERITY: tuple[Result, ...] = ("looser", "stricter", "different", "same")
 IDS = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 
+LONG = 160
+"""Characters of a cell that is still easy to read."""
+
 Facts = dict[str, Any]
 """The value of each facet."""
 
@@ -132,9 +135,13 @@ def judge(there: Facts, here: Facts) -> Result:
     return next(result for result in SEVERITY if result in found or result == "same")
 
 
-def in_words(values: Facts) -> str:
-    """Facts as a cell of a table."""
-    return "; ".join(_phrase(*parts(facet), value) for facet, value in values.items())
+def in_words(values: Facts, other: Facts) -> str:
+    """Facts as a cell of a table. Where that gets long, only what differs from the other agent's is shown."""
+    phrases = {facet: _phrase(*parts(facet), value) for facet, value in values.items()}
+    text = "; ".join(phrases.values())
+    if len(text) > LONG and values != other:
+        text = "; ".join(phrase for facet, phrase in phrases.items() if values[facet] != other[facet])
+    return text if len(text) <= 3 * LONG else f"{text[: 3 * LONG]}…"
 
 
 def _phrase(kind: str, argument: str, value: Any) -> str:
