@@ -80,7 +80,7 @@ def table(rows: list[Row]) -> str:
         for row in rows:
             if row.situation.about != about:
                 continue
-            here = "the same" if row.there == row.here else in_words(row.here, row.there)
+            here = "the same" if row.result == "same" else in_words(row.here, row.there)
             reason = f": {row.situation.reason}" if row.result != "same" and row.situation.reason else ""
             cells = [row.situation.name, in_words(row.there, row.here), here, f"**{row.result}**{reason}"]
             lines.append(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |")
@@ -127,6 +127,8 @@ def main() -> int:
     for row in rows:
         if version == before.version and row.there != before.facts.get(row.situation.name, row.there):
             print(f"{row.situation.name}: the original did something else than recorded")
+        if row.result == "same" and row.situation.result != "same":
+            print(f"{row.situation.name}: the same now, and the data says {row.situation.result}")
     if arguments.record and version:
         record(version, rows)
     complaints = [f"{row.situation.name}: {row.complaint}" for row in rows if row.complaint]

@@ -140,7 +140,7 @@ def in_words(values: Facts, other: Facts) -> str:
     phrases = {facet: _phrase(*parts(facet), value) for facet, value in values.items()}
     text = "; ".join(phrases.values())
     if len(text) > LONG and values != other:
-        text = "; ".join(phrase for facet, phrase in phrases.items() if values[facet] != other[facet])
+        text = "; ".join(phrase for facet, phrase in phrases.items() if values[facet] != other[facet]) or text
     return text if len(text) <= 3 * LONG else f"{text[: 3 * LONG]}…"
 
 
