@@ -134,7 +134,7 @@ test-claude: $(READY) ## run the same hooks in Claude Code (from npm) and here, 
 		npm install --prefix $(CLAUDE).new --cache $(CLAUDE).new/cache --no-save --no-audit --no-fund --ignore-scripts --loglevel=error \
 			@anthropic-ai/claude-code@$(CLAUDE_VERSION) && \
 		rm -rf $(CLAUDE).new/cache && mv $(CLAUDE).new $(CLAUDE); }
-	$(BIN)/python -m tests.claude $(CLAUDE) $(ARGS)
+	$(BIN)/python -m tests.claude $(CLAUDE) --workers $(WORKERS) $(ARGS)
 
 docs: $(READY) ## write the generated parts of the documentation anew
 	$(BIN)/python scripts/generate_docs.py

@@ -41,7 +41,6 @@ KEPT = ("PATH", "LANG", "LC_ALL", "USER", "LOGNAME", "COVERAGE_PROCESS_CONFIG", 
 PRELUDE = """#!/bin/bash
 NOTE=$(mktemp -d "$ARENA/log/{name}.XXXXXX")
 export STDIN="$NOTE/stdin" RUN=$(ls -d "$ARENA/log/{name}".* | wc -l)
-date +%s%N > "$NOTE/when"
 env -0 > "$NOTE/env"
 pwd > "$NOTE/cwd"
 cat > "$STDIN"
