@@ -36,6 +36,8 @@ PATIENCE = 60.0
 """Seconds that an agent has for one situation."""
 NOWHERE = "http://127.0.0.1:9"
 """Nothing listens on the discard port: what would leave the machine fails at once."""
+OWN = (".claude", ".git")
+"""What is not among a project's files."""
 KEPT = ("PATH", "LANG", "LC_ALL", "USER", "LOGNAME", "COVERAGE_PROCESS_CONFIG", "COVERAGE_FILE")
 
 PRELUDE = """#!/bin/bash
@@ -63,7 +65,7 @@ class Seen(msgspec.Struct):
     results: list[str]
     """The results of tools, from the last request."""
     files: dict[str, str]
-    """The project's files afterwards, without `.claude`."""
+    """The project's files afterwards, without `.claude` and `.git`."""
     runs: dict[str, list[HookRun]]
     """The runs of each hook, first to last."""
     exit_code: int | None
@@ -97,7 +99,7 @@ def original(program: Path) -> Agent:
                 "DISABLE_TELEMETRY": "1",
                 "IS_SANDBOX": "1",  # elsewhere it refuses bypassPermissions to root
             }
-            ended = _run([str(program), *_arguments(situation)], arena, environment)
+            ended = _run([str(program), *_arguments(situation)], arena / "project" / situation.start, environment)
             requests = server.requests
         heard = ["\n".join([_text(request.get("system")), *_heard(request)]) for request in requests]
         contents = [message["content"] for message in _last(requests) if isinstance(message["content"], list)]
@@ -123,7 +125,7 @@ def ours(situation: Situation, arena: Path) -> Seen:
         (state / "settings.json").write_text('{"compat": {"claude": true}}')
         endpoint = {"WAVE_BASE_URL": server.base_url, "WAVE_MODEL": "scripted", "WAVE_API_KEY": "key"}
         environment = {**_environment(arena), **endpoint, "WAVE_HOME": str(state)}
-        ended = _run([WAVE, *_arguments(situation), "--trust"], arena, environment)
+        ended = _run([WAVE, *_arguments(situation), "--trust"], arena / "project" / situation.start, environment)
         requests = [request.body for request in server.requests if request.body.get("tools")]
     heard = ["\n".join(_heard(request)) for request in requests]
     results = [_text(message["content"]) for message in _last(requests) if message["role"] == "tool"]
@@ -170,6 +172,9 @@ def _prepare(situation: Situation, arena: Path, stack: ExitStack) -> None:
     for name, text in situation.files.items():
         (project / name).parent.mkdir(parents=True, exist_ok=True)
         (project / name).write_text(text)
+    if situation.start != ".":
+        (project / situation.start).mkdir(parents=True, exist_ok=True)
+        subprocess.run(["git", "init", "--quiet"], cwd=project, env=_environment(arena), check=True)
     numbers = count()
     hooks = _hooks(situation.hooks, numbers, arena, stack) if situation.raw_hooks is None else situation.raw_hooks
     (project / ".claude" / "settings.json").write_text(json.dumps({**situation.settings, "hooks": hooks}, indent=1))
@@ -242,11 +247,11 @@ def _environment(arena: Path) -> dict[str, str]:
     return {**kept, **proxies, **own, "no_proxy": "127.0.0.1"}
 
 
-def _run(command: Sequence[str], arena: Path, environment: Mapping[str, str]) -> tuple[int | None, str, str]:
+def _run(command: Sequence[str], directory: Path, environment: Mapping[str, str]) -> tuple[int | None, str, str]:
     """Exit code, stdout and stderr. An agent that does not end in time is ended, with all that is in its group."""
     process = subprocess.Popen(
         command,
-        cwd=arena / "project",
+        cwd=directory,
         env=environment,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
@@ -271,7 +276,7 @@ def _run(command: Sequence[str], arena: Path, environment: Mapping[str, str]) ->
 def _seen(arena: Path, requests: list[str], results: list[str], ended: tuple[int | None, str, str]) -> Seen:
     project = arena / "project"
     names = [path.relative_to(project) for path in sorted(project.rglob("*")) if path.is_file()]
-    files = {str(name): (project / name).read_text(errors="replace") for name in names if name.parts[0] != ".claude"}
+    files = {str(name): (project / name).read_text(errors="replace") for name in names if name.parts[0] not in OWN}
     runs: dict[str, list[HookRun]] = {}
     notes = sorted((arena / "log").iterdir(), key=lambda note: (note.stat().st_ctime_ns, note.name))
     for note in notes:

@@ -55,6 +55,8 @@ class Situation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     aside: str = "ok"
     """The model's answer to hooks of type `prompt` and `agent`, and to requests without tools of the agent's own."""
     files: dict[str, str] = {}
+    start: str = "."
+    """Where in the project the agent is started. If it is not at the top, the project is a git repository."""
     settings: dict[str, Any] = {}
     """Other keys of `.claude/settings.json`."""
     raw_hooks: dict[str, Any] | None = None
