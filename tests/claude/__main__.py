@@ -6,7 +6,7 @@
     python -m tests.claude                        ours alone, against what was kept
 
 Exits with 1 if this agent is looser anywhere and the data does not say so with a reason, if a difference has no reason,
-or if an agent did not end in time.
+or if an agent did nothing or did not end in time.
 """
 
 import argparse
@@ -41,13 +41,14 @@ class Row(msgspec.Struct):
     there: Facts
     here: Facts
     result: Result
-    hung: bool = False
+    trouble: str = ""
+    """Why an agent's side of it shows nothing."""
 
     @property
     def complaint(self) -> str:
         """Why this row makes the run fail; empty if it does not."""
-        if self.hung:
-            return "an agent did not end in time"
+        if self.trouble:
+            return self.trouble
         if self.result == "same":
             return ""
         if self.situation.result != self.result:
@@ -92,19 +93,28 @@ def compare(situations: list[Situation], there: Agent | None, workers: int) -> l
 
     def row(situation: Situation) -> Row:
         here, seen = observe(ours, "ours", situation)
-        hung = seen.exit_code is None
+        trouble = _trouble("this agent", seen)
         if there is None:
             theirs = kept[situation.name]
         else:
             theirs, their_seen = observe(there, "original", situation)
-            hung = hung or their_seen.exit_code is None
+            trouble = trouble or _trouble("the original", their_seen)
         print(".", end="", file=sys.stderr, flush=True)
-        return Row(situation, theirs, here, judge(theirs, here), hung)
+        return Row(situation, theirs, here, judge(theirs, here), trouble)
 
     with ThreadPoolExecutor(workers) as pool:
         rows = list(pool.map(row, situations))
     print(file=sys.stderr)
     return rows
+
+
+def _trouble(agent: str, seen: Seen) -> str:
+    """A call that was never made did not run either: an agent that did nothing must not pass for a careful one."""
+    if seen.exit_code is None:
+        return f"{agent} did not end in time"
+    if not seen.requests and not seen.runs:
+        return f"{agent} neither asked the model nor ran a hook: {seen.stderr[-200:].strip()}"
+    return ""
 
 
 def main() -> int:

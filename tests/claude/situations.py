@@ -74,5 +74,5 @@ class _File(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def load(path: Path = SITUATIONS) -> list[Situation]:
-    """All situations. Raises `msgspec.ValidationError` where the file says something that nobody understands."""
+    """All situations. Raises `msgspec.ValidationError` if the file has a key or a value that is not known."""
     return msgspec.convert(tomllib.loads(path.read_text()), _File).situation

@@ -66,6 +66,7 @@ def test_the_version_that_is_installed_is_the_one_that_was_recorded():
 def test_here_it_does_what_the_data_says(situation: Situation, tmp_path: Path):
     seen = ours(situation, tmp_path)
     assert seen.exit_code is not None, seen.stderr
+    assert seen.requests or seen.runs, seen.stderr
     here = facts(situation, seen, tmp_path)
     assert judge(recorded().facts[situation.name], here) == situation.result, (here, seen.stderr)
 
@@ -106,7 +107,7 @@ def test_looser_than_the_data_says_is_a_complaint_and_a_known_difference_is_none
     assert row.complaint == ""
     assert "**looser**: because |" in table([row])
     assert Row(known, {"ran": False}, {"ran": False}, "same").complaint == ""
-    assert Row(known, {"ran": False}, {"ran": False}, "same", hung=True).complaint == "an agent did not end in time"
+    assert Row(known, {"ran": False}, {"ran": False}, "same", "this agent did not end in time").complaint
 
 
 def test_the_messages_server_streams_a_call_and_keeps_the_request():
