@@ -72,6 +72,23 @@ async def test_always_counts_at_once_and_is_kept_outside_of_the_project(project:
     assert (project / "c.txt").exists()
 
 
+async def test_what_is_allowed_for_always_is_not_asked_again(project: Path):
+    lines = ("echo hi > a.txt; cat a.txt", "touch b.txt && mkdir c", "mkdir d; touch e")
+    replies = [Reply(tool_calls=[call("Bash", command=line) for line in (*lines, lines[0])]), "done"]
+    async with stage(project, replies) as on:
+        await on.send("Make them.")
+        assert "echo hi:*" not in await question(on)
+        await on.press("a")
+        await on.sees("Yes, and always in this project: Bash(touch:*), Bash(mkdir c:*)")
+        await on.press("down", "down", "enter")
+        await on.sees("$ mkdir d; touch e")
+        await on.press("y")
+        await on.idle()
+        rules = [rule.text for rule in on.agent.rules.allow]
+    assert rules == ["Bash(echo hi > a.txt; cat a.txt)", "Bash(touch:*)", "Bash(mkdir c:*)"]
+    assert sorted(path.name for path in project.iterdir()) == ["a.txt", "b.txt", "c", "d", "e"]
+
+
 async def test_a_hook_that_asks_is_named_with_its_reason_and_always_is_not_offered(project: Path):
     def guard(event: object) -> object:
         return ask("this [touches] things")

@@ -15,7 +15,7 @@ from wave_agent.cli.tui.diff import change_of, counts, diff_in, numbered
 from wave_agent.cli.tui.history import History
 from wave_agent.cli.tui.keys import KEYS, Where, actions
 from wave_agent.cli.tui.pastes import Pastes
-from wave_agent.cli.tui.permission import meaning_of, rule_in
+from wave_agent.cli.tui.permission import meaning_of, rules_in
 from wave_agent.cli.tui.plain import elapsed, one_line, plain
 from wave_agent.cli.tui.segments import Segmenter
 from wave_agent.cli.tui.todo_card import TodoCard
@@ -237,7 +237,8 @@ def test_what_an_answer_means_to_the_agent():
     assert meaning_of("tell:") == meaning_of("no")
     assert meaning_of("tell:not now") == Deny("the user said no: not now")
     assert meaning_of(None) == Deny("the user interrupted.")
-    assert (rule_in("always:Bash(a:b)"), rule_in("yes"), rule_in(None)) == ("Bash(a:b)", None, None)
+    assert [rules_in(answer) for answer in ("always:Bash(a:b)", "yes", None)] == [("Bash(a:b)",), (), ()]
+    assert rules_in("always:Bash(a:*)\0Bash(b:*)") == ("Bash(a:*)", "Bash(b:*)")
 
 
 def test_no_key_means_two_things_in_one_place():

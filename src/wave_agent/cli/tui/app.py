@@ -31,7 +31,7 @@ from wave_agent.cli.tui.hooks_view import HooksView
 from wave_agent.cli.tui.keys import Where, bindings
 from wave_agent.cli.tui.lookup import find_call, find_context
 from wave_agent.cli.tui.narration import Narration
-from wave_agent.cli.tui.permission import PermissionDialog, meaning_of, rule_in
+from wave_agent.cli.tui.permission import PermissionDialog, meaning_of, rules_in
 from wave_agent.cli.tui.prompt import PromptBox
 from wave_agent.cli.tui.replay import entries_of
 from wave_agent.cli.tui.search import HistorySearch
@@ -305,7 +305,7 @@ class WaveApp(App[int]):
         if answer is None:
             self.agent.interrupt()
             await asyncio.get_running_loop().create_future()  # the interruption ends this wait
-        if (rule := rule_in(answer)) is not None:
+        for rule in rules_in(answer):
             await self._allow_for_good(rule)
         return meaning_of(answer)
 
