@@ -375,14 +375,19 @@ def test_debug_hooks_tells_every_run(project: Project):
             {"command": "echo no jq >&2; exit 1", "onFailure": "block"},
             "failed, so the call was not run: no jq",
         ),
-        ("PreToolUse", {"command": "kill -9 $$"}, "failed and was let through: was ended by signal 9 (SIGKILL)"),
+        ("PreToolUse", {"command": "kill -9 $$"}, "was ended by signal 9 (SIGKILL) and was let through"),
         ("PreToolUse", {"command": "echo no jq >&2; exit 1", "mode": "shadow"}, "failed, which changes nothing: no jq"),
         (
             "UserPromptSubmit",
             {"command": "echo no jq >&2; exit 1", "onFailure": "block"},
             "failed, so the prompt was not sent: no jq",
         ),
-        ("Stop", {"command": "echo no jq >&2; exit 1"}, "failed and was let through: no jq"),
+        ("Stop", {"command": "false"}, "failed with exit code 1 and was let through"),
+        (
+            "UserPromptSubmit",
+            {"command": "echo '{garbage'", "onFailure": "block"},
+            "failed, so the prompt was not sent: stdout looks like JSON but is not: line 1, column 2: ",
+        ),
     ],
 )
 def test_a_hook_that_fails_is_named_once_with_what_came_of_it(
@@ -391,7 +396,46 @@ def test_a_hook_that_fails_is_named_once_with_what_came_of_it(
     project.settings({"hooks": {event: [{"hooks": [{"name": "guard", **hook}]}]}})
     with serving(Reply(tool_calls=[call("Glob", pattern="*")]), "Done.") as server:
         done = project.wave("-p", "go", "--trust", server=server)
-    assert done.stderr.splitlines() == [f"wave: hook guard on {event} {told}"]
+    [line] = done.stderr.splitlines()
+    assert line.startswith(f'wave: Hook "guard" on {event} {told}')
+
+
+def test_whoever_reads_stderr_learns_which_hook_refused_what_and_why(project: Project):
+    def hook(command: str, name: str, **more: object) -> dict[str, Any]:
+        return {"hooks": [{"command": command, "name": name, **more}]}
+
+    deny = "echo rm is not allowed here >&2; exit 2"
+    project.settings(
+        {
+            "hooks": {
+                "UserPromptSubmit": [
+                    {"matcher": "", **hook("grep -q secret && { echo no secrets >&2; exit 2; } || true", "one")},
+                    hook("grep -q secret && exit 2 || true", "two"),
+                ],
+                "PreToolUse": [
+                    {"matcher": "Bash", **hook(deny, "guard")},
+                    {"matcher": "Bash", **hook(deny, "trial", mode="shadow")},
+                ],
+                "PostToolUse": [{"matcher": "Glob", **hook("echo look closer >&2; exit 2", "after")}],
+                "Stop": [hook("""echo '{"continue": false, "stopReason": "enough"}'""", "end")],
+            }
+        }
+    )
+    calls = [call("Bash", command="rm -rf build"), call("Glob", pattern="*")]
+    with serving(Reply(tool_calls=calls), "Done.") as server:
+        done = project.wave("-p", "go", "--trust", server=server)
+        refused = project.wave("-p", "a secret", "--trust", "--output-format", "json", server=server)
+    assert done.stderr.splitlines() == [
+        'wave: Hook "guard" denied Bash (rm -rf build): rm is not allowed here',
+        'wave: Hook "after" objected to Glob (*): look closer',
+        'wave: Hook "end" ended the turn: enough',
+    ]
+    assert refused.stderr.splitlines() == [
+        'wave: Hook "one" blocked the prompt: no secrets',
+        'wave: Hook "two" blocked the prompt',
+    ]
+    [said] = json.loads(refused.stdout)["messages"][-1]["blocks"]
+    assert said == {"type": "error", "content": "no secrets\nBlocked by hook two"}
 
 
 def test_a_server_that_never_answers_can_be_interrupted(project: Project):

@@ -45,8 +45,9 @@ def choices(request: PermissionRequest) -> list[Choice]:
 
 def rules_in(answer: str | None) -> tuple[str, ...]:
     """The rules that the user wants to hold for good."""
-    always = answer is not None and answer.startswith(ALWAYS)
-    return tuple(answer.removeprefix(ALWAYS).split(BETWEEN)) if always else ()
+    if answer is None or not answer.startswith(ALWAYS):
+        return ()
+    return tuple(answer.removeprefix(ALWAYS).split(BETWEEN))
 
 
 def meaning_of(answer: str | None) -> Allow | Deny:
