@@ -388,6 +388,10 @@ class WaveApp(App[int]):
     def action_to_prompt(self) -> None:
         self._box.input.focus()
 
+    def on_resize(self) -> None:
+        for question in self.query(Question):
+            question.fit()
+
     def on_key(self, event: events.Key) -> None:
         """Whoever types on a card means the prompt."""
         if isinstance(self.focused, Entry) and event.is_printable and event.character:
