@@ -297,6 +297,17 @@ class Agent:
         return self._foundation.no_hooks
 
     @property
+    def hooks_left_out(self) -> int:
+        """Hooks of the project that do not run, because it was opened without them."""
+        return self._foundation.hooks_left_out
+
+    @property
+    def why_not_ready(self) -> str:
+        """Why no prompt can be answered yet, as far as that is known without asking the server; empty if it can."""
+        ask: Callable[[str], str] | None = getattr(self._model, "why_not_ready", None)
+        return "" if ask is None else ask(self.model_name)
+
+    @property
     def hook_runs(self) -> list[HookRun]:
         """The journal: every run of a hook in this session."""
         return list(self._hooks.journal)

@@ -138,6 +138,8 @@ class Foundation(Struct, frozen=True, kw_only=True):
     """The user has switched off all hooks but managed ones, for this run."""
     silenced: tuple[HookDefinition, ...] = ()
     """The hooks that do not run because of that."""
+    hooks_left_out: int = 0
+    """Hooks of the project that do not run because the user wants none of them."""
 
     @property
     def guards(self) -> tuple[HookDefinition, ...]:
@@ -204,6 +206,7 @@ def lay_foundation(options: Options, environment: Mapping[str, str]) -> Foundati
         unused_hooks=gathered.unused,
         no_hooks=options.no_hooks,
         silenced=gathered.silenced,
+        hooks_left_out=gathered.left_out,
     )
     return replace(base, handed_down=_handed_down(base, choice, gathered, sandbox=bool(above and above.sandbox)))
 
@@ -452,9 +455,13 @@ class _NoModel:
     async def stream(self, request: ModelRequest) -> AsyncIterator[Any]:
         from wave_agent.models.probe import advice  # lazy: looks at ports
 
-        what = "Set WAVE_BASE_URL and WAVE_MODEL, and WAVE_API_KEY where the server wants a key."
-        raise ModelError(f"No model is configured. {what} {await asyncio.to_thread(advice)}")
+        raise ModelError(f"{self.why_not_ready()} {await asyncio.to_thread(advice)}")
         yield
+
+    def why_not_ready(self, _name: str = "") -> str:
+        return (
+            "No model is configured. Set WAVE_BASE_URL and WAVE_MODEL, and WAVE_API_KEY where the server wants a key."
+        )
 
     async def close(self) -> None:
         pass

@@ -68,6 +68,8 @@ class Gathered(Struct, frozen=True):
     """What stands there for other agents counts."""
     silenced: tuple[HookDefinition, ...] = ()
     """Hooks that do not run because the user has switched off all but managed ones."""
+    left_out: int = 0
+    """Hooks of the project that do not run because the user wants none of them."""
 
 
 class Choice(Struct, frozen=True, kw_only=True):
@@ -167,6 +169,7 @@ def gather_settings(home: Path, project: Project, choice: Choice | None = None) 
         sources, plugins = everything[: len(sources)], everything[len(sources) :]
         notices = [notice_of(silenced), *notices]
     with_hooks = choice.project_hooks and not choice.no_hooks and not merge_settings(managed).managed_hooks_only
+    left_out = 0 if choice.project_hooks else len(merge_settings(theirs).hooks.hooks)
     theirs = theirs if with_hooks else [without_hooks(source) for source in theirs]
     all_read = with_hooks and set(OF_THE_PROJECT) <= set(wanted)
     judged = _judge(theirs, project, store, choice, with_hooks=all_read, foreign=bool(foreign))
@@ -182,6 +185,7 @@ def gather_settings(home: Path, project: Project, choice: Choice | None = None) 
         unused=_unused(elsewhere, files) if with_hooks and foreign is None else (),
         foreign=bool(foreign),
         silenced=silenced,
+        left_out=left_out,
     )
 
 

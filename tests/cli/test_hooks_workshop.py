@@ -67,6 +67,11 @@ def test_without_hooks_every_command_says_so(empty: Project, arguments: tuple[st
     json.loads(as_json.stdout)
 
 
+def test_hooks_that_are_left_out_are_not_said_to_be_missing(project: Project) -> None:
+    ran = project.wave("hooks", "test", "UserPromptSubmit", "--no-project-hooks")
+    assert "--no-project-hooks leaves out the project's own (4)" in ran.stdout
+
+
 def test_a_guard_that_is_gone_does_not_meet_its_expectation(empty: Project) -> None:
     assert empty.wave(*TRY, '{"command": "rm -rf x"}', "--expect", "block").returncode == 1
 
@@ -227,6 +232,22 @@ def test_wrong_usage_is_told_with_the_nearest_name(project: Project, arguments: 
 
 
 # ----------------------------------------------------------------------------------------------------------------- test
+
+
+@pytest.mark.parametrize(
+    ("command", "read_as"),
+    [
+        ("./missing", "exit 127"),
+        ("sleep 60", "it did not end by itself"),
+        ("kill -9 $$", "it did not end by itself"),
+        ("exit 3", "exit 3"),
+    ],
+)
+def test_a_broken_hook_makes_test_fail_unless_that_was_expected(empty: Project, command: str, read_as: str) -> None:
+    empty.settings({"hooks": {"Stop": [{"command": command, "timeout": 0.3}]}})
+    ran = empty.wave("hooks", "test", "Stop", "--trust")
+    [line] = [one for one in ran.stdout.splitlines() if "read as" in one]
+    assert (ran.returncode, read_as in line) == (1, True), ran.stdout
 
 
 def test_test_runs_no_hook_of_a_project_that_is_not_trusted(project: Project) -> None:

@@ -171,6 +171,8 @@ class WaveApp(App[int]):
         await self._conversation.fill(entries_of(agent.messages, agent.hook_runs, agent.project))
         if told := unused_hooks(agent):
             await self.say(Info(told))
+        if unready := agent.why_not_ready:
+            await self.say(Warning_(unready))
         self.tell_status()
 
     async def change_session(self, resume: str | None, source: str) -> None:
@@ -301,7 +303,10 @@ class WaveApp(App[int]):
         """For the agent: what the user says to a call."""
         diff = await asyncio.to_thread(change_of, request.tool_name, request.tool_input)
         await self.all_told()
+        asked = monotonic()
         answer = await self.ask(PermissionDialog(request, diff, self.agent.project))
+        if self._narration is not None:
+            self._narration.waited(request.tool_use_id, monotonic() - asked)
         if answer is None:
             self.agent.interrupt()
             await asyncio.get_running_loop().create_future()  # the interruption ends this wait
@@ -336,6 +341,7 @@ class WaveApp(App[int]):
                 branch=git_branch(agent.cwd),
                 session=agent.session_id,
                 no_hooks=agent.no_hooks,
+                hooks_left_out=agent.hooks_left_out > 0,
             )
         )
 

@@ -73,13 +73,14 @@ class Question(Vertical):
     def fit(self) -> None:
         """Finds room on the screen; without it, says so."""
         self._tried = 0
+        if not self.query(OptionList):  # not composed yet, or being taken away
+            return
         self._lay_out()
         self.call_after_refresh(self._make_room)
 
     def _make_room(self) -> None:
         """Called after each layout. One that was still under way may have been judged too early: hence the way back."""
-        options = self.query_one(OptionList) if self.is_mounted else None
-        if options is None or not options.display or not options.virtual_size.height:
+        if not any(one.display and one.virtual_size.height for one in self.query(OptionList)):
             return
         fits = self.is_legible
         if fits and self._tried == GIVEN_UP and len(self._heading) <= len(TOO_SMALL):
@@ -131,7 +132,6 @@ class Question(Vertical):
         if self.is_legible:
             self.choose(choice)
         else:
-            self.app.bell()
             self.fit()
 
     def choose(self, choice: Choice) -> None:
