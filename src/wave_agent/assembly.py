@@ -9,7 +9,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from wave_agent.errors import ModelError, SettingsError
+from wave_agent.errors import MissingPathError, ModelError, SettingsError
 from wave_agent.foreign import claude_home
 from wave_agent.hooks.definitions import HookDefinition, Layer
 from wave_agent.hooks.events import HookEventName
@@ -103,7 +103,7 @@ def _start_of(workdir: str | os.PathLike[str] | None) -> str:
             f"The path {shown} is not UTF-8 text, so hooks could not be given it. Rename the directory."
         )
     if not os.path.isdir(start):
-        raise SettingsError(f"There is no directory {start} to work in.")
+        raise MissingPathError(f"There is no directory {start} to work in.")
     return start
 
 

@@ -11,7 +11,7 @@ from typing import Any, cast
 from msgspec import Struct
 from msgspec.structs import replace
 
-from wave_agent.errors import SettingsError, UntrustedHooksError
+from wave_agent.errors import MissingPathError, SettingsError, UntrustedHooksError
 from wave_agent.foreign import (
     PLUGIN_FILE,
     PROJECT_FILES,
@@ -381,7 +381,7 @@ def read_overlay(overlay: Overlay) -> SettingsSource:
         return SettingsSource(Layer.FLAG, "settings", Document(overlay, {}))
     found = read_source(Layer.FLAG, Path(overlay))
     if found is None:
-        raise SettingsError(f"There is no settings file {overlay}.")
+        raise MissingPathError(f"There is no settings file {overlay}.")
     return found
 
 

@@ -536,3 +536,39 @@ def test_the_prompt_may_stand_before_the_flag(project: Project) -> None:
         done = project.wave("Say hi", "-p", "--model", "small", server=server)
     assert server.requests[0].body["messages"][-1]["content"] == "Say hi"
     assert (done.returncode, done.stdout) == (0, "Hi.\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("--settings", "nowhere.json"), "wave: There is no settings file "),
+        (("--cwd", "nowhere"), "wave: There is no directory "),
+        (("--plugin-dir", "nowhere", "--output-format", "json"), "wave: There is no plugin directory "),
+        (("--allowed-tools", "Bash("), "Usage: wave [OPTIONS]"),
+    ],
+)
+def test_a_path_that_is_not_there_and_a_rule_that_is_none_are_wrong_usage(
+    project: Project, arguments: tuple[str, ...], told: str
+):
+    done = project.wave("-p", *arguments, "hi")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(told)
+    assert "wave prompt" not in done.stderr
+
+
+def test_a_session_is_resumed_by_the_beginning_of_its_id(project: Project):
+    with serving("one", "two") as server:
+        first = json.loads(project.wave("-p", "hi", "--output-format", "json", server=server).stdout)
+        again = project.wave("-p", "again", "-r", first["session_id"][:4], "--output-format", "json", server=server)
+    assert json.loads(again.stdout)["session_id"] == first["session_id"]
+
+
+def test_a_home_that_cannot_be_written_is_told_once_with_what_to_do(project: Project):
+    home = "/proc/home"
+    with serving("never") as server:
+        done = project.wave("-p", "hi", server=server, WAVE_HOME=home)
+        checked = project.wave("doctor", server=server, WAVE_HOME=home)
+    [line] = done.stderr.splitlines()
+    assert done.returncode == 1
+    assert line.endswith("cannot be written: No such file or directory. Set WAVE_HOME to a directory that you can write to.")
+    assert (checked.returncode, f"NO  home         {home} cannot be written" in checked.stdout) == (1, True)

@@ -221,13 +221,14 @@ def test_explain_takes_what_else_a_matcher_is_compared_with(empty: Project) -> N
         (("schema", "input", "Stpo"), 'did you mean "Stop"'),
         (("schema", "settings", "Stop"), "the same for all events"),
         (("list", "--settings", "none.json"), "There is no settings file"),
+        (("lint", "/bin/ls"), "/bin/ls: neither a settings file nor a script nor a project."),
     ],
 )
 def test_wrong_usage_is_told_with_the_nearest_name(project: Project, arguments: tuple[str, ...], told: str) -> None:
     trusting = ("--trust",) if arguments[0] == "test" else ()
     ran = project.wave("hooks", *arguments, *trusting)
     assert (ran.stdout, told in ran.stderr) == ("", True), ran.stderr
-    assert ran.returncode == (1 if "--settings" in arguments else 2)
+    assert ran.returncode == 2
     assert "Traceback" not in ran.stderr
 
 

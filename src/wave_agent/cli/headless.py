@@ -18,7 +18,7 @@ from wave_agent.agent import Agent
 from wave_agent.cli.flags import Flags, options
 from wave_agent.cli.hook_reports import HookReports
 from wave_agent.cli.unused_hooks import unused_hooks
-from wave_agent.errors import WaveError
+from wave_agent.errors import MissingPathError, WaveError
 from wave_agent.events import (
     Error,
     Event,
@@ -64,8 +64,10 @@ def run_prompt(flags: Flags) -> int:
     try:
         status = asyncio.run(_run(flags, prompt, screen))
     except WaveError as error:
-        if flags.output_format == "text":
+        if isinstance(error, MissingPathError) or (flags.output_format == "text" and str(error) not in screen.told):
             raise
+        if flags.output_format == "text":
+            return EXIT[Status.ERROR]
         screen.print(json.dumps(failed(str(error))))
         status = EXIT[Status.ERROR]
     screen.close()
@@ -177,6 +179,8 @@ class Screen:
         self.unwritten = ""
         """Why the answer did not get out, unless it is that its reader has gone."""
         self._reports = HookReports()
+        self.told: set[str] = set()
+        """What was said on stderr."""
 
     def show(self, event: Event) -> None:
         if self._format == "stream-json":
@@ -224,6 +228,7 @@ class Screen:
             self.on_closed()
 
     def tell(self, text: str) -> None:
+        self.told.add(text)
         with suppress(OSError, ValueError):  # nobody listens there: that must not cost the answer
             click.echo(f"wave: {strip_controls(text)}", err=True)
 

@@ -9,17 +9,22 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from wave_agent.errors import WaveError
+from wave_agent.errors import MissingPathError, WaveError
 from wave_agent.text import strip_controls
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
 FAILED = 1
+USAGE = 2
 INTERRUPTED = 130
 FROM_STDIN = "-"
 UNWRITTEN = "The output cannot be written"
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
+
+
+_PROMPT = "prompt"
+"""What is run when a word follows `-p`. No command has this name."""
 
 
 class CommandSource(NamedTuple):
@@ -91,7 +96,7 @@ class WaveGroup(LazyGroup):
         if len(args) > 1 or prompt != FROM_STDIN:
             raise click.UsageError("One prompt at a time: put it into quotes.", ctx)
         chosen = {**ctx.params, "prompt": args[0]}
-        return "prompt", click.Command("prompt", callback=lambda: start(**chosen)), []
+        return _PROMPT, click.Command(_PROMPT, callback=lambda: start(**chosen)), []
 
 
 def load(source: CommandSource) -> click.Command:
@@ -160,7 +165,7 @@ def load(source: CommandSource) -> click.Command:
 @click.option("--strict-hooks", is_flag=True, help="No hook may fail open: every failure blocks.")
 @click.option("--sandbox", is_flag=True, help="Confine commands: writes stay in the project, no network (Linux).")
 @click.option("-c", "--continue", "go_on", is_flag=True, help="Go on with the latest session of this project.")
-@click.option("-r", "--resume", metavar="ID", help="Go on with this session. 8 characters of its id will do.")
+@click.option("-r", "--resume", metavar="ID", help="Go on with this session. The beginning of its id will do.")
 @click.option("--debug", "debug_topics", multiple=True, type=click.Choice(["hooks"]), help="Tell every run of a hook.")
 @click.pass_context
 def wave(ctx: click.Context, prompt: str | None, debug_topics: Sequence[str], **flags: Any) -> int:
@@ -175,7 +180,8 @@ def wave(ctx: click.Context, prompt: str | None, debug_topics: Sequence[str], **
     The endpoint is any OpenAI-compatible server: set WAVE_BASE_URL and WAVE_MODEL, and WAVE_API_KEY where the server
     wants a key.
 
-    Exit status: 0 completed, 1 failed, 2 usage, 3 blocked or stopped by a hook, 4 --max-turns reached, 130 interrupted.
+    Exit status: 0 completed, 1 failed, 2 usage, 3 blocked or stopped by a hook, 4 --max-turns reached, 130 interrupted
+    (143 by SIGTERM, 129 by SIGHUP).
     """
     return 0 if ctx.invoked_subcommand is not None else start(prompt, debug_topics, **flags)
 
@@ -216,15 +222,17 @@ def run(group: click.Group, arguments: Sequence[str]) -> int:
     try:
         status = group.main(list(arguments), prog_name="wave", standalone_mode=False)
     except click.ClickException as error:
+        if isinstance(error, click.UsageError) and error.ctx is not None and error.ctx.info_name == _PROMPT:
+            error.ctx = error.ctx.parent  # nobody typed that command
         error.show()
         return error.exit_code
     except click.Abort:
         return INTERRUPTED
     except BrokenPipeError:
-        return FAILED  # whoever read the output has gone
+        return 0  # whoever read the output had enough: `wave demo | head`
     except (WaveError, OSError) as error:
         click.echo(f"wave: {strip_controls(_said(error))}", err=True)
-        return FAILED
+        return USAGE if isinstance(error, MissingPathError) else FAILED
     return status if isinstance(status, int) else 0
 
 
@@ -248,7 +256,9 @@ def written(status: int) -> int:
         sys.stdout.flush()
     except OSError as error:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        if not (status or isinstance(error, BrokenPipeError)):  # else it was told already
+        if isinstance(error, BrokenPipeError):
+            return status
+        if not status:  # else it was told already
             click.echo(f"wave: {UNWRITTEN}: {error.strerror}", err=True)
         return status or FAILED
     return status
