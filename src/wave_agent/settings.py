@@ -582,7 +582,7 @@ class _Merge:
                 getattr(self, kind).append(rule)
                 known = rule.tool in (tool.casefold() for tool in KNOWN_TOOLS)
                 if not known and (hint := did_you_mean(rule.tool, KNOWN_TOOLS)):
-                    told = f'no built-in tool is called "{rule.tool}"{hint}'
+                    told = f'no built-in tool is called "{rule.text.partition("(")[0].strip()}"{hint}'
                     self.report(source, (*path, index), told, broken=False)
             except (RuleError, _WrongError) as error:
                 self.report(source, (*path, index), str(error), broken=True, fatal=restricts)

@@ -46,7 +46,7 @@ from wave_agent.settings import (
 )
 from wave_agent.strictjson import Document
 from wave_agent.text import reveal
-from wave_agent.trust import ProjectTrust, Record, TrustStore, candidates, file_digest, record_of
+from wave_agent.trust import CHANGED, ProjectTrust, Record, TrustStore, candidates, file_digest, record_of
 
 Trust = bool | Callable[[Sequence[HookDefinition]], bool] | Callable[[Sequence[HookDefinition], Sequence[str]], bool]
 """A function that takes two arguments is also asked about guards that are gone."""
@@ -269,7 +269,8 @@ def _judge(
         record = everything if agreed else record
         doubts, alarms = ([], []) if agreed else (doubts, alarms)
     if choice.trust is not True and (doubts or alarms):
-        raise _refusal([reveal(f"{describe(hook)}: {why}") for hook, why in doubts], alarms, choice)
+        told = [reveal(f"{describe(hook)}: {_compared(why, choice.trust_ref)}") for hook, why in doubts]
+        raise _refusal(told, alarms, choice)
     kept: list[SettingsSource] = []
     for source in theirs:
         counted, told = _counted(source, record, project.directory)
@@ -278,6 +279,11 @@ def _judge(
     return Gathered(
         tuple(kept), tuple(notices), ProjectTrust(found, project=project.directory, path=choice.search_path)
     )
+
+
+def _compared(why: str, ref: str | None) -> str:
+    """With `--trust-ref` nobody has trusted anything: a ref is what it is compared with."""
+    return why if ref is None else why.replace(CHANGED, f"differs from {ref}")
 
 
 def _refusal(hooks: list[str], alarms: list[str], choice: Choice) -> SettingsError | UntrustedHooksError:

@@ -57,6 +57,9 @@ class Candidate(Struct, frozen=True):
     programs: Programs = Programs()
 
 
+CHANGED = "changed since it was trusted"
+
+
 class Record(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What the user trusts in one project."""
 
@@ -139,7 +142,7 @@ class Record(Struct, frozen=True, kw_only=True, omit_defaults=True):
             return "not trusted yet" if not self.hooks else "new or changed"
         changed = [name for name, digest in candidate.files.items() if files.get(name) != digest]
         if changed:
-            return f"changed since it was trusted: {', '.join(changed)}"
+            return f"{CHANGED}: {', '.join(changed)}"
         return self._why_not_run(candidate.programs)
 
     def _why_not_run(self, now: Programs) -> str | None:

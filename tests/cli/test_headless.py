@@ -570,5 +570,7 @@ def test_a_home_that_cannot_be_written_is_told_once_with_what_to_do(project: Pro
         checked = project.wave("doctor", server=server, WAVE_HOME=home)
     [line] = done.stderr.splitlines()
     assert done.returncode == 1
-    assert line.endswith("cannot be written: No such file or directory. Set WAVE_HOME to a directory that you can write to.")
+    assert line.endswith(
+        "cannot be written: No such file or directory. Set WAVE_HOME to a directory that you can write to."
+    )
     assert (checked.returncode, f"NO  home         {home} cannot be written" in checked.stdout) == (1, True)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from wave_agent.errors import MissingPathError, WaveError
-from wave_agent.text import strip_controls
+from wave_agent.text import did_you_mean, strip_controls
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -48,6 +48,9 @@ COMMANDS: Mapping[str, CommandSource] = {
 class LazyGroup(click.Group):
     """A group that imports a command when it is run or asked for its own help, and never in order to list it."""
 
+    hint = ""
+    """What else a word may be meant for that is no command."""
+
     def __init__(self, *args: Any, sources: Mapping[str, CommandSource], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.sources = sources
@@ -58,6 +61,14 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         source = self.sources.get(cmd_name)
         return None if source is None else load(source)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if not (args[0] in self.sources or args[0].startswith("-") or ctx.resilient_parsing):
+            nearest = did_you_mean(args[0], self.sources)
+            raise click.UsageError(f'There is no command "{args[0]}"{nearest}.{self.hint}', ctx)
+        return super().resolve_command(ctx, args)
 
     # click's own versions of the two methods below load every command for its summary.
 
@@ -76,6 +87,8 @@ class LazyGroup(click.Group):
 
 class WaveGroup(LazyGroup):
     """With `-p` every word is the prompt, wherever it stands: `wave -p --trust "Review this" --model small`."""
+
+    hint = ' For one prompt: wave -p "PROMPT".'
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         args = [part for one in args for part in (("-p", "-c") if one == "-pc" else (one,))]
@@ -97,6 +110,16 @@ class WaveGroup(LazyGroup):
             raise click.UsageError("One prompt at a time: put it into quotes.", ctx)
         chosen = {**ctx.params, "prompt": args[0]}
         return _PROMPT, click.Command(_PROMPT, callback=lambda: start(**chosen)), []
+
+
+class Count(click.IntRange):
+    """A number, with a message for people."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        try:
+            return super().convert(value, param, ctx)
+        except click.BadParameter:
+            self.fail(f'"{value}" is not a number of at least {self.min}.', param, ctx)
 
 
 def load(source: CommandSource) -> click.Command:
@@ -152,7 +175,7 @@ def load(source: CommandSource) -> click.Command:
     type=click.Path(exists=True, file_okay=False),
     help="Let the agent work in this directory too.",
 )
-@click.option("--max-turns", type=click.IntRange(min=1), metavar="N", help="At most so many requests to the model.")
+@click.option("--max-turns", type=Count(min=1), metavar="N", help="Stop after N model requests.")
 @click.option("--append-system-prompt", default="", metavar="TEXT", help="More instructions for the model.")
 @click.option("--cwd", metavar="DIR", help="Work in this project instead of the current directory.")
 @click.option("--trust", is_flag=True, help="Trust the project's hooks for this run. Nothing is stored.")
