@@ -64,10 +64,8 @@ def run_prompt(flags: Flags) -> int:
     try:
         status = asyncio.run(_run(flags, prompt, screen))
     except WaveError as error:
-        if isinstance(error, MissingPathError) or (flags.output_format == "text" and str(error) not in screen.told):
+        if flags.output_format == "text" or isinstance(error, MissingPathError):
             raise
-        if flags.output_format == "text":
-            return EXIT[Status.ERROR]
         screen.print(json.dumps(failed(str(error))))
         status = EXIT[Status.ERROR]
     screen.close()
@@ -179,8 +177,6 @@ class Screen:
         self.unwritten = ""
         """Why the answer did not get out, unless it is that its reader has gone."""
         self._reports = HookReports()
-        self.told: set[str] = set()
-        """What was said on stderr."""
 
     def show(self, event: Event) -> None:
         if self._format == "stream-json":
@@ -228,7 +224,6 @@ class Screen:
             self.on_closed()
 
     def tell(self, text: str) -> None:
-        self.told.add(text)
         with suppress(OSError, ValueError):  # nobody listens there: that must not cost the answer
             click.echo(f"wave: {strip_controls(text)}", err=True)
 
