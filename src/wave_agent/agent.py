@@ -143,7 +143,6 @@ class Agent:
         self._blank = before.blank
         self._source: str | None = "resume" if resumed else source
         """How the session began, until its hooks know."""
-        self._unwritten = ""  # why the last turn could not be recorded, which the user knows then
         self._begun = False
         self._notices = list(notices)
         self._turn_lock = asyncio.Lock()
@@ -507,7 +506,7 @@ class Agent:
             try:
                 self._log.close()
             except SessionError as error:
-                if str(error) != self._unwritten:
+                if str(error) != self._log.told:
                     self._emit(Error(content=str(error)))
             if found := self._vigil.end():
                 self._emit(Notice(content=f"The next start asks you to confirm your trust in this project: {found}."))
@@ -538,7 +537,7 @@ class Agent:
             raise
         if self._log.failure is None:
             return status
-        turn.error = self._unwritten = str(self._log.failure)
+        turn.error = self._log.told = str(self._log.failure)
         self._messages.add_error_block(turn.error)
         return Status.ERROR
 
