@@ -117,6 +117,7 @@ async def test_no_key_approves_what_a_small_terminal_does_not_show(project: Path
         await on.pilot.resize_terminal(40, 10)
         await on.sees("$ touch a")
         await on.sees("May Bash run?")
+        await on.until(lambda: all(asked.is_legible for asked in on.app.query(PermissionDialog)))
         assert " y Yes, once" in on.screen
         await on.press("y")
         await on.sees("$ touch b")
