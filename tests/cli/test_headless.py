@@ -322,7 +322,7 @@ def test_a_settings_file_that_is_not_json_stops_the_start_with_its_place(project
     assert done.returncode == 1
     assert "extra.json:2:" in done.stderr
     missing = project.wave("-p", "hi", "--settings", "missing.json")
-    assert (missing.returncode, "missing.json" in missing.stderr) == (1, True)
+    assert (missing.returncode, "missing.json" in missing.stderr) == (2, True)
 
 
 def test_an_unknown_session_is_status_1(project: Project):
