@@ -176,7 +176,7 @@ endef
 # The interpreter to build from is asked for before .venv goes: PYTHON may be the one inside it, when it is activated.
 $(INSTALLED): requirements.lock
 	@$(require_python)
-	@echo "Setting up $(VENV) with Python $(firstword $(subst -, ,$(KEY))) and $(INSTALLER)"
+	@echo "Setting up $(VENV) with Python $(firstword $(subst -, ,$(KEY))) and $(INSTALLER); this takes a minute or two"
 	@set -e; python=$$("$(PYTHON)" -I -c 'import sys; print(sys._base_executable)'); \
 	rm -rf $(VENV); \
 	if [ -n "$(UV)" ]; then \

@@ -147,6 +147,16 @@ def test_a_project_without_hooks_is_not_asked_about_and_may_only_restrict(projec
     assert notices == [f"{file}: not trusted, so ignored: model, env (wave hooks trust)"]
 
 
+def test_a_misspelt_key_of_an_untrusted_project_is_reported_as_what_it_is(project: Project) -> None:
+    file = project.write("project", {"model": "p", "hoks": hooks(), "permissions": {"deni": ["Bash"], "allow": []}})
+    sources, notices = project.gather(trust=False)
+    assert notices == [f"{file}: not trusted, so ignored: model, permissions.allow (wave hooks trust)"]
+    assert [issue.message for issue in merge_settings(sources).issues] == [
+        'unknown setting "hoks" (did you mean "hooks"?)',
+        'unknown setting "deni" (did you mean "deny"?)',
+    ]
+
+
 def test_the_users_own_settings_need_no_trust(project: Project) -> None:
     project.write("user", {"hooks": hooks(), "model": "u"})
     sources, notices = project.gather()

@@ -170,5 +170,5 @@ def test_on_the_command_line(tmp_path: Path) -> None:
         repository.script.write_text("#!/bin/sh\ntouch evil.txt\n")
         refused = project.wave("-p", "hi", "--trust-ref", "origin/main", server=server)
     assert (refused.returncode, len(server.requests)) == (1, 1)
-    assert "changed since it was trusted: hooks/guard.sh" in refused.stderr
+    assert "differs from origin/main: hooks/guard.sh" in refused.stderr
     assert not (repository.project / "evil.txt").exists()

@@ -17,6 +17,8 @@ from wave_agent.permissions import (
     PermissionMode,
     Rules,
     decide,
+    suggested_together,
+    suggestions,
     unanswered,
 )
 from wave_agent.rules import Places, parse_rule, uncovered
@@ -292,3 +294,40 @@ def test_where_other_names_could_not_be_compared_a_person_is_asked() -> None:
     asked = decide(unsure, PermissionMode.BYPASS, Rules(), hooks_that_say("allow"), PLACES)
     assert (asked.answer, asked.by, asked.needs_person) == (Answer.ASK, "hard links", True)
     assert "/srv/project/a has other names" in asked.for_user
+
+
+@pytest.mark.parametrize(
+    ("command", "alone", "together"),
+    [
+        ("git status", ["git status", "git status:*"], []),
+        ("ls -l", ["ls -l", "ls:*"], []),
+        ("echo hello > out.txt", ["echo hello > out.txt"], []),
+        ("echo $HOME", ["echo $HOME"], []),
+        ("for i in 1 2; do echo $i; done", ["for i in 1 2; do echo $i; done"], []),
+        ("cd sub && make test", ["cd sub && make test"], ["cd sub:*", "make test:*"]),
+        ("git status | head", ["git status | head"], ["git status:*", "head:*"]),
+        ("git log; git log -1", ["git log; git log -1", "git log:*"], []),
+        ("a1; a2; a3; a4; a5; a6", ["a1; a2; a3; a4; a5; a6"], []),
+        ("echo 'unfinished", [], []),
+    ],
+)
+def test_only_rules_that_answer_the_question_are_offered(command: str, alone: list[str], together: list[str]) -> None:
+    call = Call(tool="Bash", tool_input={"command": command})
+
+    offered = suggestions(call, PLACES)
+
+    assert offered == tuple(f"Bash({pattern})" for pattern in alone)
+    assert suggested_together(call, PLACES) == tuple(f"Bash({pattern})" for pattern in together)
+    for rules in ([rule] for rule in offered):  # and each does what it promises
+        given = decide(call, PermissionMode.DEFAULT, rules_of(*rules), hooks_that_say(), PLACES)
+        assert given.answer is Answer.ALLOW
+
+
+def rules_of(*texts: str) -> Rules:
+    return Rules(allow=tuple(map(parse_rule, texts)))
+
+
+def test_a_tool_that_no_rule_can_name_is_offered_none() -> None:
+    assert suggestions(Call(tool="Write", tool_input={"file_path": "/x"}), PLACES) == ("Write",)
+    assert suggestions(Call(tool="my tool", tool_input={}), PLACES) == ()
+    assert suggested_together(Call(tool="run", tool_input={"command": "a; b"}), PLACES) == ()

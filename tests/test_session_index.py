@@ -6,6 +6,8 @@ import pytest
 
 from wave_agent.errors import SessionError
 from wave_agent.messages import (
+    BLOCKED,
+    DENIED,
     HARNESS,
     ErrorBlock,
     Message,
@@ -67,6 +69,8 @@ def test_markdown_has_every_block_that_people_read():
                     ReasoningBlock("hm"),
                     TextBlock("answer", "model"),
                     ToolBlock("id", "Bash", {"command": "ls"}, "no", False),
+                    ToolBlock("id", "Write", {}, "no", False, BLOCKED, Origin("PreToolUse", "guard")),
+                    ToolBlock("id", "Edit", {}, "no", False, DENIED),
                     ErrorBlock("two\nlines"),
                     NoticeBlock("look"),
                 ),
@@ -75,6 +79,7 @@ def test_markdown_has_every_block_that_people_read():
         "Title",
     )
     for part in ("# Title", "## You\n\nquestion", "Hook notes on Stop", "## Wave\n\nanswer", "**Bash** (failed)",
+                 "**Write** (denied by hook guard)", "**Edit** (not run)",
                  "> **Error:** two\n> lines", "> look", "stray", "\n> bash_1 has ended\n"):  # fmt: skip
         assert part in text
     assert "hm" not in text

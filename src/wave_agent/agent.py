@@ -299,6 +299,17 @@ class Agent:
         return self._foundation.no_hooks
 
     @property
+    def hooks_left_out(self) -> int:
+        """Hooks of the project that do not run, because it was opened without them."""
+        return self._foundation.hooks_left_out
+
+    @property
+    def why_not_ready(self) -> str:
+        """Why no prompt can be answered yet, as far as that is known without asking the server; empty if it can."""
+        ask: Callable[[str], str] | None = getattr(self._model, "why_not_ready", None)
+        return "" if ask is None else ask(self.model_name)
+
+    @property
     def hook_runs(self) -> list[HookRun]:
         """The journal: every run of a hook in this session."""
         return list(self._hooks.journal)
@@ -497,7 +508,8 @@ class Agent:
             try:
                 self._log.close()
             except SessionError as error:
-                self._emit(Error(content=str(error)))
+                if str(error) != self._log.told:
+                    self._emit(Error(content=str(error)))
             if found := self._vigil.end():
                 self._emit(Notice(content=f"The next start asks you to confirm your trust in this project: {found}."))
             self._leftovers.close()
@@ -527,7 +539,7 @@ class Agent:
             raise
         if self._log.failure is None:
             return status
-        turn.error = str(self._log.failure)
+        turn.error = self._log.told = str(self._log.failure)
         self._messages.add_error_block(turn.error)
         return Status.ERROR
 

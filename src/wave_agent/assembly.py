@@ -9,7 +9,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from wave_agent.errors import ModelError, SettingsError
+from wave_agent.errors import MissingPathError, ModelError, SettingsError
 from wave_agent.foreign import claude_home
 from wave_agent.hooks.definitions import HookDefinition, Layer
 from wave_agent.hooks.events import HookEventName
@@ -103,7 +103,7 @@ def _start_of(workdir: str | os.PathLike[str] | None) -> str:
             f"The path {shown} is not UTF-8 text, so hooks could not be given it. Rename the directory."
         )
     if not os.path.isdir(start):
-        raise SettingsError(f"There is no directory {start} to work in.")
+        raise MissingPathError(f"There is no directory {start} to work in.")
     return start
 
 
@@ -138,6 +138,8 @@ class Foundation(Struct, frozen=True, kw_only=True):
     """The user has switched off all hooks but managed ones, for this run."""
     silenced: tuple[HookDefinition, ...] = ()
     """The hooks that do not run because of that."""
+    hooks_left_out: int = 0
+    """Hooks of the project that do not run because the user wants none of them."""
 
     @property
     def guards(self) -> tuple[HookDefinition, ...]:
@@ -204,6 +206,7 @@ def lay_foundation(options: Options, environment: Mapping[str, str]) -> Foundati
         unused_hooks=gathered.unused,
         no_hooks=options.no_hooks,
         silenced=gathered.silenced,
+        hooks_left_out=gathered.left_out,
     )
     return replace(base, handed_down=_handed_down(base, choice, gathered, sandbox=bool(above and above.sandbox)))
 
@@ -452,9 +455,13 @@ class _NoModel:
     async def stream(self, request: ModelRequest) -> AsyncIterator[Any]:
         from wave_agent.models.probe import advice  # lazy: looks at ports
 
-        what = "Set WAVE_BASE_URL and WAVE_MODEL, and WAVE_API_KEY where the server wants a key."
-        raise ModelError(f"No model is configured. {what} {await asyncio.to_thread(advice)}")
+        raise ModelError(f"{self.why_not_ready()} {await asyncio.to_thread(advice)}")
         yield
+
+    def why_not_ready(self, _name: str = "") -> str:
+        return (
+            "No model is configured. Set WAVE_BASE_URL and WAVE_MODEL, and WAVE_API_KEY where the server wants a key."
+        )
 
     async def close(self) -> None:
         pass

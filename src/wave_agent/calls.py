@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import shlex
 import stat
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
@@ -36,6 +37,7 @@ from wave_agent.permissions import (
     PermissionRequest,
     Rules,
     decide,
+    suggested_together,
     suggestions,
     unanswered,
 )
@@ -359,7 +361,7 @@ class CallRunner:
         facts = self._facts(call, subject.tool_input)
         return await self._hooks.run(
             HookEvent.PERMISSION_REQUEST,
-            {**facts, "permission_suggestions": suggestions(subject)},
+            {**facts, "permission_suggestions": suggestions(subject, self._places)},
             permission_mode=self.mode.value,
             tool=self._tool_facts(tool),
             dialects=heard_by(HookEvent.PERMISSION_REQUEST, attended=self._approver is not None),
@@ -381,7 +383,8 @@ class CallRunner:
         )
         if self._approver is None:
             by_mode = question.by.startswith("mode ") and not subject.outside
-            allowing = f". To allow it, add the rule {suggestions(subject)[0]}" if by_mode else ""
+            rule = next(iter(suggestions(subject, self._places)), "") if by_mode else ""
+            allowing = f". To allow it: --allowed-tools {shlex.quote(rule)}" if rule else ""
             self._messages.add_notice_block(
                 f"{subject.tool} was not run, as nobody could be asked: {question.for_user}{allowing}"
             )
@@ -399,7 +402,8 @@ class CallRunner:
             tool_name=subject.tool,
             tool_input=subject.tool_input,
             reason=question.for_user,
-            suggestions=suggestions(subject),
+            suggestions=suggestions(subject, self._places),
+            together=suggested_together(subject, self._places),
             tool_use_id=call.id,
             by=question.by,
         )

@@ -176,9 +176,7 @@ class Compactor:
         messages = self._messages.messages
         words, facts = words_of(messages, first, upto, window), facts_of(messages[:upto], self._edits, self._standing())
         self._messages.compact(summary, upto, words=words, facts=facts)
-        self._messages.add_notice_block(
-            "The conversation was long; its older part was summarised for the model.", "info"
-        )
+        self._messages.add_notice_block("The older part of the conversation was summarised for the model.", "info")
         told = await self._fire(HookEvent.POST_COMPACT, trigger=trigger, compact_summary=summary)
         # What hooks told the model when the session began may be among what was left out.
         begun = await self._fire(HookEvent.SESSION_START, source="compact", model=self._draft.form.model)

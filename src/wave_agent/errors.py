@@ -2,6 +2,7 @@
 
 WaveError                   anything that a message can explain; the command line prints it without a traceback
 ├── SettingsError           settings that cannot be used: starting with them would lose a guard
+│   └── MissingPathError    a directory or a file that was named is not there: for the command line, wrong usage
 ├── UntrustedHooksError     the project has hooks that nobody has trusted yet, or trusted ones are gone; it lists them
 ├── ModelError              the model did not answer, with the server's own message
 ├── SandboxError            `--sandbox` was asked for, and cannot be had here
@@ -25,6 +26,10 @@ class SettingsError(WaveError):
         """`problems` are the findings that stop the start, one line each, with file and place."""
         super().__init__("\n".join([message, *(f"  {problem}" for problem in problems)]))
         self.problems = tuple(problems)
+
+
+class MissingPathError(SettingsError):
+    """What the user named is not there."""
 
 
 class UntrustedHooksError(WaveError):

@@ -13,7 +13,7 @@ from typing import Any, cast
 
 from msgspec.structs import replace
 
-from wave_agent.errors import SettingsError
+from wave_agent.errors import MissingPathError, SettingsError
 from wave_agent.hooks.config import SettingsSource
 from wave_agent.hooks.definitions import Layer
 from wave_agent.hooks.dialects import Dialect
@@ -75,7 +75,7 @@ def read_plugin(directory: str, home: Path) -> SettingsSource | None:
 
     Raises `SettingsError`."""
     if not os.path.isdir(directory):
-        raise SettingsError(f"There is no plugin directory {directory}.")
+        raise MissingPathError(f"There is no plugin directory {directory}.")
     root = os.path.abspath(directory)
     source = read_source(Layer.FLAG, Path(root) / PLUGIN_FILE, resolve_or_keep(root))
     if source is None:

@@ -56,7 +56,7 @@ class _Tree:
             raise SettingsError(f"--trust-ref {ref}: there is no git on this machine.")
         asked = self._git("rev-parse", "--verify", "--end-of-options", f"{ref}^{{commit}}")
         if asked.returncode != 0:
-            raise SettingsError(f"--trust-ref {ref}: {_told(asked)} Fetch it first, or name another ref.")
+            raise SettingsError(f"--trust-ref {ref}: {_told(asked, ref)}")
         if b"ambiguous" in asked.stderr:
             raise SettingsError(f"--trust-ref {ref}: more than one ref has this name; write it whole (refs/…).")
         self._commit = asked.stdout.decode().strip()
@@ -111,6 +111,10 @@ class _Tree:
             raise SettingsError(f"--trust-ref {self._ref}: git did not answer: {error}") from None
 
 
-def _told(answer: subprocess.CompletedProcess[bytes]) -> str:
-    text = answer.stderr.decode(errors="replace").strip().splitlines()
-    return text[-1].removeprefix("fatal: ").rstrip(".") + "." if text else "git does not know it."
+def _told(answer: subprocess.CompletedProcess[bytes], ref: str) -> str:
+    text = answer.stderr.decode(errors="replace").strip()
+    if "not a git repository" in text:
+        return "this is not a git repository."
+    if not text or "Needed a single revision" in text:
+        return f'there is no ref "{ref}" here. Fetch it first, or name another one.'
+    return text.splitlines()[-1].removeprefix("fatal: ").rstrip(".") + "."

@@ -16,7 +16,7 @@ from wave_agent.consequences import STOPPED
 from wave_agent.hooks.events import Decision
 from wave_agent.hooks.verdicts import Outcome
 from wave_agent.messages import NOT_RUN
-from wave_agent.rules import Places, Rule, permitting, uncovered
+from wave_agent.rules import Places, Rule, RuleError, parse_rule, permitting, plain_commands, uncovered
 
 NOBODY_TO_ASK = "nobody can confirm it in this run"
 INSTEAD = "Do without it, or tell the user."
@@ -87,6 +87,11 @@ class Call(Struct, frozen=True, kw_only=True):
     unsure: str | None = None
     """A path that may have other names, which nobody could look for everywhere."""
 
+    @property
+    def real(self) -> Mapping[str, Any]:
+        """The input that an allow rule must match: a link must not widen one."""
+        return self.tool_input if self.real_input is None else self.real_input
+
 
 class Permission(Struct, frozen=True, kw_only=True):
     """The answer, who gave it, and what each side is told."""
@@ -111,7 +116,9 @@ class PermissionRequest(Struct, frozen=True, kw_only=True):
     tool_input: Mapping[str, Any]
     reason: str
     suggestions: tuple[str, ...] = ()
-    """Rules that would answer it for good."""
+    """Rules that would answer it for good, each alone, the narrowest first."""
+    together: tuple[str, ...] = ()
+    """Rules that would answer it for good together: one for each command of a line."""
     tool_use_id: str = ""
     by: str = ""
     """What asks: `rule Bash(git push:*)`, `hook guard`, `mode default` …"""
@@ -138,14 +145,44 @@ Approver: TypeAlias = Callable[[PermissionRequest], Allow | Deny | Awaitable[All
 """Whoever answers for the program."""
 
 
-def suggestions(call: Call) -> tuple[str, ...]:
-    """Rules to offer with the question, the narrowest first."""
-    command = call.tool_input.get("command")
-    if isinstance(command, str) and command.split():
-        words = command.split()
-        short = " ".join(words[:2]) if len(words) > 1 and words[1].isalnum() else words[0]
-        return (f"{call.tool}({command})", f"{call.tool}({short}:*)")
-    return (call.tool,)
+_TOGETHER = 5
+"""Rules that are offered at once: more than that nobody reads."""
+
+
+def suggestions(call: Call, places: Places) -> tuple[str, ...]:
+    """Rules to offer with the question, the narrowest first. Each of them alone permits the call."""
+    if call.tool != "Bash":
+        offered: tuple[str, ...] = (call.tool,)
+    else:
+        wide = _for_each_command(call)
+        offered = (f"Bash({call.tool_input.get('command', '')})", *(wide if len(wide) == 1 else ()))
+    return tuple(rule for rule in offered if _would_permit((rule,), call, places))
+
+
+def suggested_together(call: Call, places: Places) -> tuple[str, ...]:
+    """For a line of several commands: rules that permit it together, and lines that resemble it. Empty if one rule
+    does, or none can."""
+    offered = _for_each_command(call) if call.tool == "Bash" else ()
+    return offered if 1 < len(offered) <= _TOGETHER and _would_permit(offered, call, places) else ()
+
+
+def _for_each_command(call: Call) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(f"Bash({_beginning(one)}:*)" for one in plain_commands(call.tool_input)))
+
+
+def _beginning(command: str) -> str:
+    """The word or two that tell which command it is."""
+    words = command.split()
+    return " ".join(words[:2]) if len(words) > 1 and words[1].isalnum() else words[0]
+
+
+def _would_permit(texts: Sequence[str], call: Call, places: Places) -> bool:
+    """A rule that leaves the question open would be an empty promise."""
+    try:
+        rules = [parse_rule(text) for text in texts]
+    except RuleError:
+        return False
+    return bool(permitting(rules, call.tool, call.real, places))
 
 
 def decide(call: Call, mode: PermissionMode, rules: Rules, hooks: Outcome, places: Places) -> Permission:
@@ -177,16 +214,12 @@ class _Case(Struct, frozen=True):
     def restricting(self, rules: Sequence[Rule]) -> Rule | None:
         """The first of these rules that speaks of the call. A link must not dodge it, of either kind."""
         call = self.call
-        real = self._real()
-        inputs = (call.tool_input, *(() if real == call.tool_input else (real,)), *call.other_inputs)
+        inputs = (call.tool_input, *(() if call.real == call.tool_input else (call.real,)), *call.other_inputs)
         return next((rule for rule in rules for one in inputs if rule.matches(call.tool, one, self.places)), None)
 
     def permitting(self) -> tuple[Rule, ...]:
         """The allow rules that permit the call. A link must not widen them."""
-        return permitting(self.rules.allow, self.call.tool, self._real(), self.places)
-
-    def _real(self) -> Mapping[str, Any]:
-        return self.call.tool_input if self.call.real_input is None else self.call.real_input
+        return permitting(self.rules.allow, self.call.tool, self.call.real, self.places)
 
 
 def _hooks(outcome: Outcome, decision: Decision) -> str:

@@ -90,6 +90,8 @@ class Bench(Struct, frozen=True, kw_only=True):
     max_stop_blocks: int = 8
     why_refused: Callable[[HookDefinition], str | None] = lambda _: None
     runner: HookRunner | None = None
+    left_out: int = 0
+    """Hooks of the project that are not tried, because the user wants none of them."""
 
 
 class Tried(Struct, frozen=True):
@@ -105,12 +107,16 @@ class Tried(Struct, frozen=True):
         """How exit code and stdout were read, in the words of the documentation."""
         kinds = kinds_of(self.hook.event, self.result)
         if kinds is None:
+            if self.result.error is not None:
+                return "it could not be started"
             return "it did not end by itself, so nothing that it printed counts"
         stdout, exit_class = kinds
         means = (rule_of(self.hook.dialect, kinds).__doc__ or "").removesuffix(".").replace("**", "")
         if self.verdict.failure and self.verdict.failure.blocks:
             means = "a failure, and onFailure says block"
-        return f"{exit_class}, {stdout}: {means}"
+        printed = str(stdout) if self.result.stdout.strip() else "nothing on stdout"
+        ended = f"exit {self.result.exit_code}" if self.result.exit_code is not None else str(exit_class)
+        return f"{ended}, {printed}: {means}"
 
     @property
     def problems(self) -> tuple[str, ...]:

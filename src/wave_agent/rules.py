@@ -298,6 +298,11 @@ def permitting(rules: Sequence[Rule], tool: str, tool_input: Mapping[str, Any], 
     return () if None in found else permits
 
 
+def plain_commands(tool_input: Mapping[str, Any]) -> tuple[str, ...]:
+    """The commands of a line of Bash, as `permitting` compares them with rules. Empty if the line is more than that."""
+    return tuple(one.quoted for one in _read_line(str(tool_input.get("command", ""))).plain)
+
+
 _SHOWN = 80
 """Characters of a command in a message."""
 

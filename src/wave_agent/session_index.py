@@ -13,7 +13,17 @@ from msgspec import Struct
 
 from wave_agent.errors import SessionError
 from wave_agent.leftovers import holder_of
-from wave_agent.messages import HARNESS, ErrorBlock, Message, NoticeBlock, ReasoningBlock, TextBlock, ToolBlock
+from wave_agent.messages import (
+    BLOCKED,
+    DENIED,
+    HARNESS,
+    ErrorBlock,
+    Message,
+    NoticeBlock,
+    ReasoningBlock,
+    TextBlock,
+    ToolBlock,
+)
 from wave_agent.store import FileSessionStore
 from wave_agent.transcript import is_session_id, transcript_file, transcripts
 
@@ -138,10 +148,9 @@ def as_markdown(messages: tuple[Message, ...], title: str) -> str:
                 case TextBlock(content=content, origin=origin):
                     name = f"{origin.hook} on {origin.event}" if origin else "hook"
                     parts.append(f"**Hook {name}:**\n\n{_fenced(content)}")
-                case ToolBlock(name=name, parameters=parameters, result=result, success=success):
+                case ToolBlock(name=name, parameters=parameters, result=result):
                     called = _fenced(json.dumps(parameters, indent=2, ensure_ascii=False), "json")
-                    outcome = "" if success else " (failed)"
-                    parts.append(f"**{name}**{outcome}\n\n{called}\n\n{_fenced(result or '')}")
+                    parts.append(f"**{name}**{_outcome(block)}\n\n{called}\n\n{_fenced(result or '')}")
                 case ErrorBlock(content=content):
                     parts.append(f"> **Error:** {_quoted(content)}")
                 case NoticeBlock(content=content):
@@ -157,6 +166,14 @@ def _fenced(text: str, language: str = "") -> str:
     while fence in text:
         fence += "`"
     return f"{fence}{language}\n{text}\n{fence}"
+
+
+def _outcome(block: ToolBlock) -> str:
+    if block.success:
+        return ""
+    if block.error in (BLOCKED, DENIED):
+        return f" (denied by hook {block.origin.hook})" if block.origin else " (not run)"
+    return " (failed)"
 
 
 def _quoted(text: str) -> str:

@@ -24,6 +24,8 @@ class SessionLog:
             last_uuid=before.last_uuid,
             link=before.link,
         )
+        self.told = ""
+        """The failure that the user knows of already."""
         self.failure: SessionError | None = None
         """Why something of this turn could not be written, as whoever was the first to fail has been told."""
 

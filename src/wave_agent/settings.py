@@ -274,19 +274,21 @@ RESTRICTIONS = ("deny", "ask")
 def only_restrictions(source: SettingsSource, *, keep_hooks: bool = False) -> tuple[SettingsSource, tuple[str, ...]]:
     """What an untrusted project may say: rules that deny or ask. Also the names of what was left out.
 
-    `keep_hooks`: its hooks are trusted, and only they.
+    `keep_hooks`: its hooks are trusted, and only they. Keys that mean nothing stay: they are reported when the settings
+    are merged, since a misspelt `hooks` is a guard that is not there, and trust would not bring it back.
     """
     settings = cast(Mapping[str, Any], source.document.value)
     permissions: Any = settings.get("permissions")
     rules: Mapping[str, Any] = cast(Mapping[str, Any], permissions) if isinstance(permissions, Mapping) else {}
-    restrictions: Any = {key: rules[key] for key in RESTRICTIONS if key in rules}
+    misspelt = [key for key in rules if key not in _PERMISSION_KEYS]
+    restrictions: Any = {key: rules[key] for key in (*RESTRICTIONS, *misspelt) if key in rules}
     if permissions is not None and not isinstance(permissions, Mapping):
         restrictions = permissions  # told as broken when the settings are merged
-    kept = {"permissions": restrictions}
+    kept = {"permissions": restrictions, **{key: value for key, value in settings.items() if key not in KEYS}}
     if keep_hooks and "hooks" in settings:
         kept["hooks"] = settings["hooks"]
     dropped = [key for key in settings if key not in (*kept, "$schema") and not key.startswith("//")]
-    dropped += [f"permissions.{key}" for key in rules if key not in RESTRICTIONS]
+    dropped += [f"permissions.{key}" for key in rules if key not in restrictions]
     return replace(source, document=Document(kept, source.document.lines)), tuple(dropped)
 
 
@@ -476,6 +478,7 @@ _SECTION_KEYS: Mapping[str, tuple[str, ...] | None] = {
     else (*(value.key for value in VALUES if value.section == section), *(_RULES if section == "permissions" else ()))
     for section in _SECTIONS
 }
+_PERMISSION_KEYS = _SECTION_KEYS["permissions"] or ()
 KEYS = ("hooks", "$schema", *_SECTIONS, *(value.key for value in VALUES if not value.section))
 """Every top-level key, for messages and the schema."""
 
@@ -579,7 +582,7 @@ class _Merge:
                 getattr(self, kind).append(rule)
                 known = rule.tool in (tool.casefold() for tool in KNOWN_TOOLS)
                 if not known and (hint := did_you_mean(rule.tool, KNOWN_TOOLS)):
-                    told = f'no built-in tool is called "{rule.tool}"{hint}'
+                    told = f'no built-in tool is called "{rule.text.partition("(")[0].strip()}"{hint}'
                     self.report(source, (*path, index), told, broken=False)
             except (RuleError, _WrongError) as error:
                 self.report(source, (*path, index), str(error), broken=True, fatal=restricts)

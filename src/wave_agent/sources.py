@@ -11,7 +11,7 @@ from typing import Any, cast
 from msgspec import Struct
 from msgspec.structs import replace
 
-from wave_agent.errors import SettingsError, UntrustedHooksError
+from wave_agent.errors import MissingPathError, SettingsError, UntrustedHooksError
 from wave_agent.foreign import (
     PLUGIN_FILE,
     PROJECT_FILES,
@@ -46,7 +46,7 @@ from wave_agent.settings import (
 )
 from wave_agent.strictjson import Document
 from wave_agent.text import reveal
-from wave_agent.trust import ProjectTrust, Record, TrustStore, candidates, file_digest, record_of
+from wave_agent.trust import CHANGED, ProjectTrust, Record, TrustStore, candidates, file_digest, record_of
 
 Trust = bool | Callable[[Sequence[HookDefinition]], bool] | Callable[[Sequence[HookDefinition], Sequence[str]], bool]
 """A function that takes two arguments is also asked about guards that are gone."""
@@ -68,6 +68,8 @@ class Gathered(Struct, frozen=True):
     """What stands there for other agents counts."""
     silenced: tuple[HookDefinition, ...] = ()
     """Hooks that do not run because the user has switched off all but managed ones."""
+    left_out: int = 0
+    """Hooks of the project that do not run because the user wants none of them."""
 
 
 class Choice(Struct, frozen=True, kw_only=True):
@@ -167,6 +169,7 @@ def gather_settings(home: Path, project: Project, choice: Choice | None = None) 
         sources, plugins = everything[: len(sources)], everything[len(sources) :]
         notices = [notice_of(silenced), *notices]
     with_hooks = choice.project_hooks and not choice.no_hooks and not merge_settings(managed).managed_hooks_only
+    left_out = 0 if choice.project_hooks else len(merge_settings(theirs).hooks.hooks)
     theirs = theirs if with_hooks else [without_hooks(source) for source in theirs]
     all_read = with_hooks and set(OF_THE_PROJECT) <= set(wanted)
     judged = _judge(theirs, project, store, choice, with_hooks=all_read, foreign=bool(foreign))
@@ -182,6 +185,7 @@ def gather_settings(home: Path, project: Project, choice: Choice | None = None) 
         unused=_unused(elsewhere, files) if with_hooks and foreign is None else (),
         foreign=bool(foreign),
         silenced=silenced,
+        left_out=left_out,
     )
 
 
@@ -265,7 +269,8 @@ def _judge(
         record = everything if agreed else record
         doubts, alarms = ([], []) if agreed else (doubts, alarms)
     if choice.trust is not True and (doubts or alarms):
-        raise _refusal([reveal(f"{describe(hook)}: {why}") for hook, why in doubts], alarms, choice)
+        told = [reveal(f"{describe(hook)}: {_compared(why, choice.trust_ref)}") for hook, why in doubts]
+        raise _refusal(told, alarms, choice)
     kept: list[SettingsSource] = []
     for source in theirs:
         counted, told = _counted(source, record, project.directory)
@@ -274,6 +279,11 @@ def _judge(
     return Gathered(
         tuple(kept), tuple(notices), ProjectTrust(found, project=project.directory, path=choice.search_path)
     )
+
+
+def _compared(why: str, ref: str | None) -> str:
+    """With `--trust-ref` nobody has trusted anything: a ref is what it is compared with."""
+    return why if ref is None else why.replace(CHANGED, f"differs from {ref}")
 
 
 def _refusal(hooks: list[str], alarms: list[str], choice: Choice) -> SettingsError | UntrustedHooksError:
@@ -377,7 +387,7 @@ def read_overlay(overlay: Overlay) -> SettingsSource:
         return SettingsSource(Layer.FLAG, "settings", Document(overlay, {}))
     found = read_source(Layer.FLAG, Path(overlay))
     if found is None:
-        raise SettingsError(f"There is no settings file {overlay}.")
+        raise MissingPathError(f"There is no settings file {overlay}.")
     return found
 
 

@@ -4,6 +4,7 @@ The lock is on the transcript itself: it cannot be left behind by a process that
 it protects. It is held from the first record, or the resumption, to the end of the agent. Readers need none.
 """
 
+import errno
 import fcntl
 import os
 from collections import deque
@@ -30,6 +31,9 @@ class SessionStore(Protocol):
         ...
 
 
+_NO_PLACE = frozenset({errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT, errno.ENOTDIR})
+
+
 class FileSessionStore:
     """One file, private to the user, opened at the first record."""
 
@@ -52,9 +56,9 @@ class FileSessionStore:
             if not resumed:
                 make_private(self.path.parent)
             descriptor = open_private(self.path, os.O_RDWR | os.O_APPEND | (0 if resumed else os.O_CREAT))
-        except FileNotFoundError:
-            raise SessionError(f"There is no session {self.path.stem} in this project.") from None
         except OSError as error:
+            if resumed and isinstance(error, FileNotFoundError):
+                raise SessionError(f"There is no session {self.path.stem} in this project.") from None
             raise self._failure(error) from error
         try:
             self._lock(descriptor)
@@ -118,7 +122,8 @@ class FileSessionStore:
             pass  # A file system without locks: one write a record still keeps two agents from mixing their lines.
 
     def _failure(self, error: OSError) -> SessionError:
-        return SessionError(f"The transcript {self.path} cannot be written: {error.strerror or error}")
+        hint = ". Set WAVE_HOME to a directory that you can write to." if error.errno in _NO_PLACE else ""
+        return SessionError(f"The transcript {self.path} cannot be written: {error.strerror or error}{hint}")
 
 
 def in_use(path: Path, holder: int | None) -> SessionError:

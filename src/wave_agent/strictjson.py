@@ -251,9 +251,17 @@ class _Scanner:
         except StrictJSONError as error:
             raise self.problem(error.problem, start) from None
         except json.JSONDecodeError as error:
-            what = f"{error.msg}: a value is missing or misspelt" if error.msg == "Expecting value" else error.msg
-            raise self.problem(what, error.pos) from None
+            raise self.problem(self._explained(error), error.pos) from None
         return _without_lone_surrogates(value)
+
+    def _explained(self, error: json.JSONDecodeError) -> str:
+        if error.msg != "Expecting value":
+            return error.msg
+        if not self.text.strip():
+            return "the file is empty"
+        if self.text.startswith(("//", "/*", "#"), error.pos):
+            return "JSON has no comments"
+        return f"{error.msg}: a value is missing or misspelt"
 
     def members(self, path: Path) -> dict[str, Any]:
         found: dict[str, Any] = {}

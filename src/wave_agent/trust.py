@@ -57,6 +57,9 @@ class Candidate(Struct, frozen=True):
     programs: Programs = Programs()
 
 
+CHANGED = "changed since it was trusted"
+
+
 class Record(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What the user trusts in one project."""
 
@@ -139,7 +142,7 @@ class Record(Struct, frozen=True, kw_only=True, omit_defaults=True):
             return "not trusted yet" if not self.hooks else "new or changed"
         changed = [name for name, digest in candidate.files.items() if files.get(name) != digest]
         if changed:
-            return f"changed since it was trusted: {', '.join(changed)}"
+            return f"{CHANGED}: {', '.join(changed)}"
         return self._why_not_run(candidate.programs)
 
     def _why_not_run(self, now: Programs) -> str | None:
@@ -378,15 +381,15 @@ class ProjectTrust:
             told = [
                 describe_move(name, now or "", [pinned.programs.found.get(name, "")]) for name, now in moved.items()
             ]
-            return f"not run: {', '.join(told)}. Look at it, run wave hooks trust, and start a new session."
+            return f"{', '.join(told)}. Look at it, run wave hooks trust, and start a new session."
         if not changed:
             return None
         for name, digest in changed.items():
             if digest is not None and digest.startswith(UNREADABLE):
-                return f"not run: whether {name} is still what was trusted is not known, it {digest}"
+                return f"whether {name} is still what you trusted is not known, it {digest}"
         gone = [name for name, digest in changed.items() if digest is None]
         what = f"{', '.join(gone)} does not exist any more" if gone else f"{', '.join(changed)} has changed"
-        return f"not run: {what} since it was trusted. Look at it, run wave hooks trust, and start a new session."
+        return f"{what} since you trusted it. Look at it, run wave hooks trust, and start a new session."
 
     def changes(self) -> Mapping[str, str | None]:
         """The files of hooks that are not what was trusted, as they are now: path in the project → digest."""

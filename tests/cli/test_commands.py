@@ -62,6 +62,8 @@ async def test_sessions_are_listed_shown_exported_and_deleted(project: Path):
     assert exported.stat().st_mode & 0o777 == 0o600
     assert json.loads(wave(project, "sessions", "show", "--json", first.session_id).stdout)[0]["role"] == "user"
     assert wave(project, "sessions", "delete", first.session_id, stdin="n\n").returncode == 0
+    unasked = wave(project, "sessions", "delete", first.session_id, stdin="")
+    assert (unasked.returncode, "rerun with --yes" in unasked.stderr) == (2, True)
     assert Path(first.transcript_path).exists()
     assert wave(project, "sessions", "delete", "--yes", first.session_id).returncode == 0
     assert not Path(first.transcript_path).exists()

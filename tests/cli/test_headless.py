@@ -322,7 +322,7 @@ def test_a_settings_file_that_is_not_json_stops_the_start_with_its_place(project
     assert done.returncode == 1
     assert "extra.json:2:" in done.stderr
     missing = project.wave("-p", "hi", "--settings", "missing.json")
-    assert (missing.returncode, "missing.json" in missing.stderr) == (1, True)
+    assert (missing.returncode, "missing.json" in missing.stderr) == (2, True)
 
 
 def test_an_unknown_session_is_status_1(project: Project):
@@ -375,14 +375,19 @@ def test_debug_hooks_tells_every_run(project: Project):
             {"command": "echo no jq >&2; exit 1", "onFailure": "block"},
             "failed, so the call was not run: no jq",
         ),
-        ("PreToolUse", {"command": "kill -9 $$"}, "failed and was let through: was ended by signal 9 (SIGKILL)"),
+        ("PreToolUse", {"command": "kill -9 $$"}, "was ended by signal 9 (SIGKILL) and was let through"),
         ("PreToolUse", {"command": "echo no jq >&2; exit 1", "mode": "shadow"}, "failed, which changes nothing: no jq"),
         (
             "UserPromptSubmit",
             {"command": "echo no jq >&2; exit 1", "onFailure": "block"},
             "failed, so the prompt was not sent: no jq",
         ),
-        ("Stop", {"command": "echo no jq >&2; exit 1"}, "failed and was let through: no jq"),
+        ("Stop", {"command": "false"}, "failed with exit code 1 and was let through"),
+        (
+            "UserPromptSubmit",
+            {"command": "echo '{garbage'", "onFailure": "block"},
+            "failed, so the prompt was not sent: stdout looks like JSON but is not: line 1, column 2: ",
+        ),
     ],
 )
 def test_a_hook_that_fails_is_named_once_with_what_came_of_it(
@@ -391,7 +396,46 @@ def test_a_hook_that_fails_is_named_once_with_what_came_of_it(
     project.settings({"hooks": {event: [{"hooks": [{"name": "guard", **hook}]}]}})
     with serving(Reply(tool_calls=[call("Glob", pattern="*")]), "Done.") as server:
         done = project.wave("-p", "go", "--trust", server=server)
-    assert done.stderr.splitlines() == [f"wave: hook guard on {event} {told}"]
+    [line] = done.stderr.splitlines()
+    assert line.startswith(f'wave: Hook "guard" on {event} {told}')
+
+
+def test_whoever_reads_stderr_learns_which_hook_refused_what_and_why(project: Project):
+    def hook(command: str, name: str, **more: object) -> dict[str, Any]:
+        return {"hooks": [{"command": command, "name": name, **more}]}
+
+    deny = "echo rm is not allowed here >&2; exit 2"
+    project.settings(
+        {
+            "hooks": {
+                "UserPromptSubmit": [
+                    {"matcher": "", **hook("grep -q secret && { echo no secrets >&2; exit 2; } || true", "one")},
+                    hook("grep -q secret && exit 2 || true", "two"),
+                ],
+                "PreToolUse": [
+                    {"matcher": "Bash", **hook(deny, "guard")},
+                    {"matcher": "Bash", **hook(deny, "trial", mode="shadow")},
+                ],
+                "PostToolUse": [{"matcher": "Glob", **hook("echo look closer >&2; exit 2", "after")}],
+                "Stop": [hook("""echo '{"continue": false, "stopReason": "enough"}'""", "end")],
+            }
+        }
+    )
+    calls = [call("Bash", command="rm -rf build"), call("Glob", pattern="*")]
+    with serving(Reply(tool_calls=calls), "Done.") as server:
+        done = project.wave("-p", "go", "--trust", server=server)
+        refused = project.wave("-p", "a secret", "--trust", "--output-format", "json", server=server)
+    assert done.stderr.splitlines() == [
+        'wave: Hook "guard" denied Bash (rm -rf build): rm is not allowed here',
+        'wave: Hook "after" objected to Glob (*): look closer',
+        'wave: Hook "end" ended the turn: enough',
+    ]
+    assert refused.stderr.splitlines() == [
+        'wave: Hook "one" blocked the prompt: no secrets',
+        'wave: Hook "two" blocked the prompt',
+    ]
+    [said] = json.loads(refused.stdout)["messages"][-1]["blocks"]
+    assert said == {"type": "error", "content": "no secrets\nBlocked by hook two"}
 
 
 def test_a_server_that_never_answers_can_be_interrupted(project: Project):
@@ -492,3 +536,41 @@ def test_the_prompt_may_stand_before_the_flag(project: Project) -> None:
         done = project.wave("Say hi", "-p", "--model", "small", server=server)
     assert server.requests[0].body["messages"][-1]["content"] == "Say hi"
     assert (done.returncode, done.stdout) == (0, "Hi.\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("--settings", "nowhere.json"), "wave: There is no settings file "),
+        (("--cwd", "nowhere"), "wave: There is no directory "),
+        (("--plugin-dir", "nowhere", "--output-format", "json"), "wave: There is no plugin directory "),
+        (("--allowed-tools", "Bash("), "Usage: wave [OPTIONS]"),
+    ],
+)
+def test_a_path_that_is_not_there_and_a_rule_that_is_none_are_wrong_usage(
+    project: Project, arguments: tuple[str, ...], told: str
+):
+    done = project.wave("-p", *arguments, "hi")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(told)
+    assert "wave prompt" not in done.stderr
+
+
+def test_a_session_is_resumed_by_the_beginning_of_its_id(project: Project):
+    with serving("one", "two") as server:
+        first = json.loads(project.wave("-p", "hi", "--output-format", "json", server=server).stdout)
+        again = project.wave("-p", "again", "-r", first["session_id"][:4], "--output-format", "json", server=server)
+    assert json.loads(again.stdout)["session_id"] == first["session_id"]
+
+
+def test_a_home_that_cannot_be_written_is_told_once_with_what_to_do(project: Project):
+    home = "/proc/home"
+    with serving("never") as server:
+        done = project.wave("-p", "hi", server=server, WAVE_HOME=home)
+        checked = project.wave("doctor", server=server, WAVE_HOME=home)
+    [line] = done.stderr.splitlines()
+    assert done.returncode == 1
+    assert line.endswith(
+        "cannot be written: No such file or directory. Set WAVE_HOME to a directory that you can write to."
+    )
+    assert (checked.returncode, f"NO  home         {home} cannot be written" in checked.stdout) == (1, True)

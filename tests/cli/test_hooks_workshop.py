@@ -104,6 +104,11 @@ def test_without_hooks_every_command_says_so(empty: Project, arguments: tuple[st
     json.loads(as_json.stdout)
 
 
+def test_hooks_that_are_left_out_are_not_said_to_be_missing(project: Project) -> None:
+    ran = project.wave("hooks", "test", "UserPromptSubmit", "--no-project-hooks")
+    assert "--no-project-hooks leaves out the project's own (4)" in ran.stdout
+
+
 def test_a_guard_that_is_gone_does_not_meet_its_expectation(empty: Project) -> None:
     assert empty.wave(*TRY, '{"command": "rm -rf x"}', "--expect", "block").returncode == 1
 
@@ -253,17 +258,34 @@ def test_explain_takes_what_else_a_matcher_is_compared_with(empty: Project) -> N
         (("schema", "input", "Stpo"), 'did you mean "Stop"'),
         (("schema", "settings", "Stop"), "the same for all events"),
         (("list", "--settings", "none.json"), "There is no settings file"),
+        (("lint", "/bin/ls"), "/bin/ls: neither a settings file nor a script nor a project."),
     ],
 )
 def test_wrong_usage_is_told_with_the_nearest_name(project: Project, arguments: tuple[str, ...], told: str) -> None:
     trusting = ("--trust",) if arguments[0] == "test" else ()
     ran = project.wave("hooks", *arguments, *trusting)
     assert (ran.stdout, told in ran.stderr) == ("", True), ran.stderr
-    assert ran.returncode == (1 if "--settings" in arguments else 2)
+    assert ran.returncode == 2
     assert "Traceback" not in ran.stderr
 
 
 # ----------------------------------------------------------------------------------------------------------------- test
+
+
+@pytest.mark.parametrize(
+    ("command", "read_as"),
+    [
+        ("./missing", "exit 127"),
+        ("sleep 60", "it did not end by itself"),
+        ("kill -9 $$", "it did not end by itself"),
+        ("exit 3", "exit 3"),
+    ],
+)
+def test_a_broken_hook_makes_test_fail_unless_that_was_expected(empty: Project, command: str, read_as: str) -> None:
+    empty.settings({"hooks": {"Stop": [{"command": command, "timeout": 0.3}]}})
+    ran = empty.wave("hooks", "test", "Stop", "--trust")
+    [line] = [one for one in ran.stdout.splitlines() if "read as" in one]
+    assert (ran.returncode, read_as in line) == (1, True), ran.stdout
 
 
 def test_test_runs_no_hook_of_a_project_that_is_not_trusted(project: Project) -> None:

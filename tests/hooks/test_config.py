@@ -468,7 +468,7 @@ BROKEN_ENTRIES = [
     *(
         pytest.param(
             {"type": "http", "url": url},
-            f'"{url}" is no URL: it looks like https://policy.example.com/decide',
+            f'"{url}" is not a URL. One looks like https://policy.example.com/decide',
             ("url",),
             id=f"the url {url!r}",
         )

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from wave_agent.hooks.events import EVENTS, Audience, Decision, Flow, HookEvent, OnFailure
 from wave_agent.hooks.execution import HookExecutionResult
@@ -1176,6 +1177,8 @@ def test_a_deny_is_never_lost_to_a_permission_rule_a_mode_or_the_order_of_hooks(
 @pytest.mark.parametrize("event", HookEvent)
 def test_a_hook_that_must_not_run_blocks_like_any_failure_that_may(event: HookEvent, on_failure: OnFailure) -> None:
     refused = HookExecutionResult(error="guard.sh has changed since it was trusted", is_refused=True)
-    assert read(event, refused, name="guard", on_failure=on_failure) == read(
-        event, HookExecutionResult(error=refused.error), name="guard", on_failure=OnFailure.BLOCK
-    )
+    given = read(event, refused, name="guard", on_failure=on_failure)
+    other = read(event, HookExecutionResult(error=refused.error), name="guard", on_failure=OnFailure.BLOCK)
+    assert given.failure is not None
+    assert other.failure is not None
+    assert given.failure == replace(other.failure, message=f"Hook guard did not run: {refused.error}")

@@ -203,7 +203,7 @@ def test_base_urls(url: str, shown: str, target: str) -> None:
 
 @pytest.mark.parametrize("url", ["", "api.openai.com/v1", "ftp://h/v1", "http://", "http://h:x/v1", "http://h/a b"])
 def test_what_is_no_base_url_is_told(url: str) -> None:
-    with pytest.raises(ModelError, match="is no base URL"):
+    with pytest.raises(ModelError, match="is not a base URL"):
         chat_endpoint(url)
 
 

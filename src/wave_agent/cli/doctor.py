@@ -3,10 +3,13 @@
 import asyncio
 import json
 import os
+import tempfile
 from collections.abc import AsyncIterator, Callable, Iterator
 from http.client import HTTPException
 from pathlib import Path
+from socket import gaierror
 from typing import Any, NamedTuple, cast
+from urllib.error import URLError
 
 import click
 
@@ -16,6 +19,7 @@ from wave_agent.errors import ModelError, SettingsError, WaveError
 from wave_agent.lint.check import check
 from wave_agent.models.base import Model, ModelRequest, Text, ToolCall, ToolSpec
 from wave_agent.models.probe import Probe, advice
+from wave_agent.private import make_private
 from wave_agent.project import Project
 from wave_agent.settings import Settings
 from wave_agent.sources import Choice, gather_settings, merge_gathered
@@ -88,6 +92,8 @@ async def _findings(cwd: str | None, model: str | None, base_url: str | None) ->
         settings, home, place = Settings(), None, None
     else:
         yield Finding("settings", "ok", f"{len(gathered.sources)} read, project {place.directory}")
+    if home is not None:
+        yield await asyncio.to_thread(_home, home)
     for issue in settings.issues:
         yield Finding("settings", "failed" if issue.broken else "warning", str(issue))
     yield Finding("hooks", "ok", f"{len(settings.hooks.hooks)} defined")
@@ -96,6 +102,17 @@ async def _findings(cwd: str | None, model: str | None, base_url: str | None) ->
             yield finding
     async for finding in _endpoint(model, base_url, settings):
         yield finding
+
+
+def _home(home: Path) -> Finding:
+    """Sessions and trust are kept there."""
+    try:
+        make_private(home)
+        with tempfile.TemporaryFile(dir=home):
+            return Finding("home", "ok", f"{home} can be written")
+    except OSError as error:
+        told = f"{home} cannot be written: {error.strerror}. Set WAVE_HOME to a directory that you can write to."
+        return Finding("home", "failed", told)
 
 
 def _hook_problems(home: Path, project: Project) -> Iterator[Finding]:
@@ -122,7 +139,11 @@ async def _endpoint(model: str | None, base_url: str | None, settings: Settings)
         names = [str(row["id"]) for row in cast(list[dict[str, Any]], listing["data"])]
         yield Finding("endpoint", "ok", f"{shown} answers {status}{_some(names)}")
     except (OSError, ValueError, TypeError, KeyError, HTTPException) as error:
-        yield Finding("endpoint", "warning", f"{shown} does not list its models: {error}")
+        why = error.reason if isinstance(error, URLError) else error
+        if isinstance(why, ConnectionError | TimeoutError | gaierror):
+            yield Finding("endpoint", "warning", f"{shown} cannot be reached: {(why.strerror or str(why)).lower()}")
+        else:
+            yield Finding("endpoint", "warning", f"{shown} does not list its models: {error}")
     if not name:
         yield Finding("model", "failed", "none is named: set WAVE_MODEL, or use --model")
         return

@@ -14,8 +14,8 @@ from wave_agent.result import Callbacks
 from wave_agent.rules import RuleError, parse_rule
 from wave_agent.session_index import find_session, latest_session
 
-SHORT, WHOLE = 8, 36
-"""Characters of a session's id: as lists show it, and all of them."""
+WHOLE = 36
+"""Characters of a session's id."""
 
 
 class Flags(Struct, frozen=True, kw_only=True):
@@ -86,7 +86,7 @@ def options(flags: Flags, on_event: Callable[[Event], None]) -> Options:
         max_turns=flags.max_turns,
         resume=flags.resume,
     )
-    is_short = flags.resume is not None and SHORT <= len(flags.resume) < WHOLE
+    is_short = flags.resume and len(flags.resume) < WHOLE
     if not is_short and (flags.resume is not None or not flags.go_on):
         return chosen
     place, home = locate_for(chosen, os.environ)

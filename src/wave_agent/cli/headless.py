@@ -16,8 +16,9 @@ from msgspec.structs import replace
 
 from wave_agent.agent import Agent
 from wave_agent.cli.flags import Flags, options
+from wave_agent.cli.hook_reports import HookReports
 from wave_agent.cli.unused_hooks import unused_hooks
-from wave_agent.errors import WaveError
+from wave_agent.errors import MissingPathError, WaveError
 from wave_agent.events import (
     Error,
     Event,
@@ -28,12 +29,11 @@ from wave_agent.events import (
     ToolStarted,
     event_to_dict,
 )
-from wave_agent.hooks.events import EVENTS, Decision, Flow, HookEvent
 from wave_agent.loop import Status
 from wave_agent.processes import kill_children
 from wave_agent.result import Result
 from wave_agent.session_index import forget_old_sessions
-from wave_agent.text import clip, strip_controls
+from wave_agent.text import strip_controls
 
 EXIT: Mapping[str, int] = {
     Status.COMPLETED: 0,
@@ -64,7 +64,7 @@ def run_prompt(flags: Flags) -> int:
     try:
         status = asyncio.run(_run(flags, prompt, screen))
     except WaveError as error:
-        if flags.output_format == "text":
+        if flags.output_format == "text" or isinstance(error, MissingPathError):
             raise
         screen.print(json.dumps(failed(str(error))))
         status = EXIT[Status.ERROR]
@@ -164,24 +164,6 @@ class Interruption:
         self._agent.interrupt()
 
 
-_NOT_DONE: Mapping[Flow, str] = {
-    Flow.SKIP_TOOL: ", so the call was not run",
-    Flow.REFUSE_CALL: ", so the call was not run",
-    Flow.ERASE_PROMPT: ", so the prompt was not sent",
-    Flow.SKIP_COMPACTION: ", so nothing was summarised",
-}
-"""What a failure that blocks has kept from happening. Elsewhere what comes of it is told by itself."""
-
-
-def came_of(run: HookRun) -> str:
-    """What came of a run that failed."""
-    if run.let_through:
-        return " and was let through"
-    if run.mode == "shadow" or run.is_async:
-        return ", which changes nothing"
-    return _NOT_DONE.get(EVENTS[HookEvent(run.event)].flow[Decision.BLOCK], "")
-
-
 class Screen:
     """stdout for the answer, in the format asked for; stderr for everything else."""
 
@@ -194,37 +176,31 @@ class Screen:
         self.on_closed = _nothing
         self.unwritten = ""
         """Why the answer did not get out, unless it is that its reader has gone."""
-        self._failed: dict[str, list[HookRun]] = {}
+        self._reports = HookReports()
 
     def show(self, event: Event) -> None:
         if self._format == "stream-json":
             self.print(json.dumps(event_to_dict(event)))
         match event:
             case Notice(content=content) | Error(content=content):
-                self.tell(self._named(content))
+                for line in self._reports.lines(content):
+                    self.tell(line)
             case HookFinished(run=run):
                 self._note(run)
-            case ToolStarted(name=name, parameters=parameters) if self._progress:
-                shown = parameters.get("command") or parameters.get("file_path") or parameters.get("pattern") or ""
-                self.tell(f"{name} {shown}".rstrip())
+            case ToolStarted():
+                shown = self._reports.started(event)
+                if self._progress:
+                    self.tell(shown)
             case PermissionRequested(tool_name=name) if self._progress:
                 self.tell(f"{name} needs confirmation, and nobody is there to ask")
             case _:
                 pass
 
     def _note(self, run: HookRun) -> None:
-        if run.outcome == "failure":
-            self._failed.setdefault(run.reason, []).append(run)
         if self._debug_hooks:
             self.tell(f"hook {run.event} {run.name}: {run.outcome} ({run.duration_ms:.0f} ms) {run.reason}".rstrip())
-
-    def _named(self, content: str) -> str:
-        """What a hook that failed left to say is its own text: nobody sees there whose it is, and what came of it."""
-        runs = self._failed.get(clip(content))
-        if not runs:
-            return content
-        run = runs.pop(0)
-        return f"hook {run.name} on {run.event} failed{came_of(run)}: {content.removeprefix(f'Hook {run.name} ')}"
+        if told := self._reports.finished(run):
+            self.tell(told)
 
     def finish(self, result: Result) -> None:
         if self._format == "text":

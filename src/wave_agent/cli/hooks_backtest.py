@@ -57,7 +57,7 @@ def backtest(merge: bool, files: tuple[str, ...], show_secrets: bool, as_json: b
     Without --session, --all, --since or --from: the latest session of this project. Hooks run in a copy of the
     project, with "dry_run": true on stdin and, where the system allows it, without a network. No tool is run.
 
-    Exit status: 0 nothing differs, 1 something differs or a hook failed, 2 usage.
+    Exit status: 0 nothing differs, 1 something differs, a hook failed or a part is missing, 2 usage.
 
     \b
     wave hooks backtest --since 7d                      what would be different last week
@@ -75,7 +75,7 @@ def backtest(merge: bool, files: tuple[str, ...], show_secrets: bool, as_json: b
     else:
         for line in ["There are no sessions to replay."] if report is None else _lines(report):
             click.echo(line)
-    return int(report is not None and report.differs)
+    return int(report is not None and (report.differs or (merge and bool(report.missing))))
 
 
 def _merged(files: Sequence[str]) -> Report:
@@ -180,7 +180,7 @@ def _lines(report: Report) -> Iterator[str]:
     part = "" if report.shards == ("1/1",) else f" (parts {', '.join(report.shards)})"
     yield f"{report.events} events of {sessions}{part}; hooks ran on {report.judged} of them"
     if report.missing:
-        yield f"MISSING: the parts {', '.join(report.missing)}"
+        yield f"MISSING: part{'s' * (len(report.missing) > 1)} {', '.join(report.missing)}"
     for kind in KINDS:
         own = [finding for finding in report.findings if finding.kind == kind]
         if own:

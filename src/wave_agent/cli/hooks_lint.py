@@ -44,6 +44,8 @@ def lint(paths: Sequence[str], fix: bool, cwd: str | None, as_json: bool) -> int
     if missing := unreadable(paths):
         raise click.UsageError(f"There is no {', '.join(missing)}.")
     report = check(project, home, paths, levels=place.levels)
+    if not report.files and (files := [path for path in paths if os.path.isfile(path)]):
+        raise click.UsageError(f"{', '.join(files)}: neither a settings file nor a script nor a project.")
     done: list[str] = []
     if fix:
         done = repair(report.findings)

@@ -41,6 +41,8 @@ def new(
     NAME becomes .wave/hooks/NAME.sh (or .py, .js), beside it NAME.cases.json, and an entry in .wave/settings.json.
     What would change is shown first. Nothing that is there is ever overwritten.
 
+    Exit status: 0 written, 1 you said no or it cannot be written, 2 usage.
+
     \b
     wave hooks new no-todo --event PreToolUse --matcher 'Write|Edit' --lang python
     wave hooks new secrets --recipe protect-secrets

@@ -20,7 +20,7 @@ def rehearsal_lines(found: Rehearsal, bench: Bench) -> Iterator[str]:
     shown = f" {subject.tool} {json.dumps(subject.facts['tool_input'], ensure_ascii=False)}" if subject.tool else ""
     yield one_line(f"{subject.event}{shown}")
     if not bench.hooks:
-        yield "There are no hooks in this project."
+        yield no_hooks(bench)
     elif not found.runs:
         yield "No hook has run."
     for tried in found.runs:
@@ -35,6 +35,12 @@ def rehearsal_lines(found: Rehearsal, bench: Bench) -> Iterator[str]:
         yield from indented("input", json.dumps(found.outcome.tool_input, ensure_ascii=False), width=16)
     yield from _audience("the model sees", account.model)
     yield from _audience("the user sees", account.user)
+
+
+def no_hooks(bench: Bench) -> str:
+    if bench.left_out:
+        return f"No hooks to try: --no-project-hooks leaves out the project's own ({bench.left_out})."
+    return "There are no hooks in this project."
 
 
 def _run(tried: Tried, project: str) -> Iterator[str]:

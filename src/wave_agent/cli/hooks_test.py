@@ -22,7 +22,7 @@ from wave_agent.cli.hooks_options import (
     with_mode,
     with_settings,
 )
-from wave_agent.cli.hooks_report import case_lines, difference_lines, rehearsal_lines, rehearsal_to_dict
+from wave_agent.cli.hooks_report import case_lines, difference_lines, no_hooks, rehearsal_lines, rehearsal_to_dict
 from wave_agent.hook_runners import hook_runner_for
 from wave_agent.rehearsal import Bench, Judge, Rehearsal
 from wave_agent.rules import Places
@@ -91,7 +91,8 @@ def test(
     Files of cases (YAML or JSON) are for CI: each case is an event and what has to come of it. A hook that fails and is
     let through meets no expectation, unless a case expects just that.
 
-    Exit status: 0 fine, 1 something came out differently or a project's hooks are not trusted, 2 usage.
+    Exit status: 0 fine, 1 an expectation was not met, a hook failed (unless that was expected), or the project's hooks
+    are not trusted, 2 usage.
     """
     flags = Asked(**asked)
     are_files = [one.endswith(SUFFIXES) for one in what]
@@ -133,6 +134,7 @@ def bench_of(foundation: Foundation) -> Bench:
         max_stop_blocks=settings.max_stop_blocks,
         why_refused=foundation.trust.problem,
         runner=hook_runner_for(settings, foundation.hook_environment),
+        left_out=foundation.hooks_left_out,
         tools={tool.name: tool for tool in builtin_tools()},
         judge=Judge(
             places=Places(foundation.project, os.path.expanduser("~"), foundation.place.start),
@@ -162,7 +164,8 @@ def _test_event(event: str, flags: Asked, bench: Bench, *, as_json: bool) -> int
     else:
         for line in (*rehearsal_lines(found, bench), *difference_lines(expect, differs)):
             click.echo(line)
-    return 1 if differs else 0
+    is_broken = not expect and any(tried.run.outcome == "failure" for tried in found.runs)
+    return 1 if differs or is_broken else 0
 
 
 def _subject(event: str, flags: Asked, bench: Bench) -> Subject:
@@ -196,7 +199,7 @@ def _test_files(files: Sequence[str], bench: Bench, jobs: int, *, as_json: bool)
         click.echo(json.dumps([_to_dict(one.case, one.found, one.differs) for one in results]))
     else:
         if not bench.hooks:
-            click.echo("There are no hooks in this project.")
+            click.echo(no_hooks(bench))
         click.echo(f"{len(results) - failed} passed, {failed} failed")
     return 1 if failed else 0
 

@@ -9,17 +9,22 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from wave_agent.errors import WaveError
-from wave_agent.text import strip_controls
+from wave_agent.errors import MissingPathError, WaveError
+from wave_agent.text import did_you_mean, strip_controls
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
 FAILED = 1
+USAGE = 2
 INTERRUPTED = 130
 FROM_STDIN = "-"
 UNWRITTEN = "The output cannot be written"
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
+
+
+_PROMPT = "prompt"
+"""What is run when a word follows `-p`. No command has this name."""
 
 
 class CommandSource(NamedTuple):
@@ -43,6 +48,9 @@ COMMANDS: Mapping[str, CommandSource] = {
 class LazyGroup(click.Group):
     """A group that imports a command when it is run or asked for its own help, and never in order to list it."""
 
+    hint = ""
+    """What else a word may be meant for that is no command."""
+
     def __init__(self, *args: Any, sources: Mapping[str, CommandSource], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.sources = sources
@@ -53,6 +61,14 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         source = self.sources.get(cmd_name)
         return None if source is None else load(source)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if not (args[0] in self.sources or args[0].startswith("-") or ctx.resilient_parsing):
+            nearest = did_you_mean(args[0], self.sources)
+            raise click.UsageError(f'There is no command "{args[0]}"{nearest}.{self.hint}', ctx)
+        return super().resolve_command(ctx, args)
 
     # click's own versions of the two methods below load every command for its summary.
 
@@ -71,6 +87,8 @@ class LazyGroup(click.Group):
 
 class WaveGroup(LazyGroup):
     """With `-p` every word is the prompt, wherever it stands: `wave -p --trust "Review this" --model small`."""
+
+    hint = ' For one prompt: wave -p "PROMPT".'
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         args = [part for one in args for part in (("-p", "-c") if one == "-pc" else (one,))]
@@ -91,7 +109,17 @@ class WaveGroup(LazyGroup):
         if len(args) > 1 or prompt != FROM_STDIN:
             raise click.UsageError("One prompt at a time: put it into quotes.", ctx)
         chosen = {**ctx.params, "prompt": args[0]}
-        return "prompt", click.Command("prompt", callback=lambda: start(**chosen)), []
+        return _PROMPT, click.Command(_PROMPT, callback=lambda: start(**chosen)), []
+
+
+class Count(click.IntRange):
+    """A number, with a message for people."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        try:
+            return super().convert(value, param, ctx)
+        except click.BadParameter:
+            self.fail(f'"{value}" is not a number of at least {self.min}.', param, ctx)
 
 
 def load(source: CommandSource) -> click.Command:
@@ -147,7 +175,7 @@ def load(source: CommandSource) -> click.Command:
     type=click.Path(exists=True, file_okay=False),
     help="Let the agent work in this directory too.",
 )
-@click.option("--max-turns", type=click.IntRange(min=1), metavar="N", help="At most so many requests to the model.")
+@click.option("--max-turns", type=Count(min=1), metavar="N", help="Stop after N model requests.")
 @click.option("--append-system-prompt", default="", metavar="TEXT", help="More instructions for the model.")
 @click.option("--cwd", metavar="DIR", help="Work in this project instead of the current directory.")
 @click.option("--trust", is_flag=True, help="Trust the project's hooks for this run. Nothing is stored.")
@@ -160,7 +188,7 @@ def load(source: CommandSource) -> click.Command:
 @click.option("--strict-hooks", is_flag=True, help="No hook may fail open: every failure blocks.")
 @click.option("--sandbox", is_flag=True, help="Confine commands: writes stay in the project, no network (Linux).")
 @click.option("-c", "--continue", "go_on", is_flag=True, help="Go on with the latest session of this project.")
-@click.option("-r", "--resume", metavar="ID", help="Go on with this session. 8 characters of its id will do.")
+@click.option("-r", "--resume", metavar="ID", help="Go on with this session. The beginning of its id will do.")
 @click.option("--debug", "debug_topics", multiple=True, type=click.Choice(["hooks"]), help="Tell every run of a hook.")
 @click.pass_context
 def wave(ctx: click.Context, prompt: str | None, debug_topics: Sequence[str], **flags: Any) -> int:
@@ -175,7 +203,8 @@ def wave(ctx: click.Context, prompt: str | None, debug_topics: Sequence[str], **
     The endpoint is any OpenAI-compatible server: set WAVE_BASE_URL and WAVE_MODEL, and WAVE_API_KEY where the server
     wants a key.
 
-    Exit status: 0 completed, 1 failed, 2 usage, 3 blocked or stopped by a hook, 4 --max-turns reached, 130 interrupted.
+    Exit status: 0 completed, 1 failed, 2 usage, 3 blocked or stopped by a hook, 4 --max-turns reached, 130 interrupted
+    (143 by SIGTERM, 129 by SIGHUP).
     """
     return 0 if ctx.invoked_subcommand is not None else start(prompt, debug_topics, **flags)
 
@@ -216,15 +245,17 @@ def run(group: click.Group, arguments: Sequence[str]) -> int:
     try:
         status = group.main(list(arguments), prog_name="wave", standalone_mode=False)
     except click.ClickException as error:
+        if isinstance(error, click.UsageError) and error.ctx is not None and error.ctx.info_name == _PROMPT:
+            error.ctx = error.ctx.parent  # nobody typed that command
         error.show()
         return error.exit_code
     except click.Abort:
         return INTERRUPTED
     except BrokenPipeError:
-        return FAILED  # whoever read the output has gone
+        return 0  # whoever read the output had enough: `wave demo | head`
     except (WaveError, OSError) as error:
         click.echo(f"wave: {strip_controls(_said(error))}", err=True)
-        return FAILED
+        return USAGE if isinstance(error, MissingPathError) else FAILED
     return status if isinstance(status, int) else 0
 
 
@@ -248,7 +279,9 @@ def written(status: int) -> int:
         sys.stdout.flush()
     except OSError as error:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        if not (status or isinstance(error, BrokenPipeError)):  # else it was told already
+        if isinstance(error, BrokenPipeError):
+            return status
+        if not status:  # else it was told already
             click.echo(f"wave: {UNWRITTEN}: {error.strerror}", err=True)
         return status or FAILED
     return status

@@ -2,6 +2,8 @@
 
 import json
 import os
+import re
+import sys
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -20,6 +22,7 @@ in_project = click.option("--cwd", metavar="DIR", help="The project, instead of 
 secrets_option = click.option(
     "--show-secrets", is_flag=True, help="Do not mask what looks like a key, a token or a password."
 )
+_HEAD = re.compile("[0-9a-f]{64}")
 as_json = click.option("--json", "as_json", is_flag=True, help="For programs.")
 
 
@@ -65,7 +68,7 @@ def show(cwd: str | None, session_id: str, show_secrets: bool, as_json: bool) ->
     else:
         click.echo(strip_controls(as_markdown(messages, f"Session {path.stem}")), nl=False)
     if resumed.skipped:
-        click.echo(f"wave: {resumed.skipped} lines of the transcript could not be read", err=True)
+        click.echo(f"wave: {counted(resumed.skipped, 'line')} of the transcript could not be read", err=True)
     return 0
 
 
@@ -107,6 +110,8 @@ def verify(cwd: str | None, session_id: str | None, everything: bool, head: str 
     """
     if everything and (session_id, head) != (None, None):
         raise click.UsageError("--all takes neither an ID nor --head.")
+    if head is not None and not _HEAD.fullmatch(head):
+        raise click.UsageError("--head takes a head as this command prints it: 64 hexadecimal digits.")
     project, home = find_places(cwd, os.environ)
     paths = [session.path for session in list_sessions(home, project)] if everything else []
     if not everything:
@@ -118,8 +123,8 @@ def verify(cwd: str | None, session_id: str | None, everything: bool, head: str 
     for path, report in reports.items():
         for finding in report.findings:
             click.echo(strip_controls(f"{path}:{finding.line}: {finding.kind}: {finding.message}"))
-        found = f"{len(report.findings)} findings" if report.findings else "fine"
-        click.echo(f"{path.stem}  {found}; {report.head.run} hook runs, head {report.head.chain}")
+        found = counted(len(report.findings), "finding") if report.findings else "fine"
+        click.echo(f"{path.stem}  {found}; {counted(report.head.run, 'hook run')}, head {report.head.chain}")
     return int(any(report.findings for report in reports.values()))
 
 
@@ -131,10 +136,19 @@ def delete(cwd: str | None, session_ids: tuple[str, ...], yes: bool) -> int:
     """Delete sessions for good."""
     paths = [_find(cwd, session_id) for session_id in session_ids]
     for path in paths:
-        if yes or click.confirm(f"Delete {path.stem}?"):
+        if yes or _is_confirmed(f"Delete {path.stem}?"):
             delete_session(path)
             click.echo(f"Deleted {path.stem}.")
     return 0
+
+
+def _is_confirmed(question: str) -> bool:
+    try:
+        return click.confirm(question)
+    except click.Abort:
+        if sys.stdin.isatty():
+            raise
+        raise click.UsageError("Not interactive: rerun with --yes.") from None
 
 
 def _verified(path: Path, head: str | None) -> Report:
@@ -161,6 +175,10 @@ def _report(path: Path, report: Report) -> dict[str, Any]:
 def _find(cwd: str | None, session_id: str) -> Path:
     project, home = find_places(cwd, os.environ)
     return find_session(home, project, session_id)
+
+
+def counted(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _ago(when: datetime) -> str:

@@ -421,7 +421,8 @@ def _unfinished(result: HookExecutionResult, name: str) -> tuple[FailureKind, st
     if result.timed_out:
         return FailureKind.TIMEOUT, f"Hook {name} timed out after {result.duration / 1000:.3g} s"
     if result.error is not None:
-        return FailureKind.SPAWN, f"Hook {name} could not be started: {result.error}"
+        what = "did not run" if result.is_refused else "could not be started"
+        return FailureKind.SPAWN, f"Hook {name} {what}: {result.error}"
     if result.exit_code is None:
         return FailureKind.SIGNAL, f"Hook {name} was ended by signal {_signal_name(result.signal)}"
     return None

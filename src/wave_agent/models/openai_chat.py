@@ -122,9 +122,13 @@ class OpenAIChatModel:
     def __repr__(self) -> str:
         return f"{type(self).__name__}(base_url={self._endpoint.shown!r})"
 
+    def why_not_ready(self, model: str) -> str:
+        """Why a request to this model would be refused before it is sent; empty if it would not."""
+        return "No model is named: set WAVE_MODEL or use --model." if self._needs_name and not model else ""
+
     async def stream(self, request: ModelRequest) -> AsyncIterator[Delta]:
-        if self._needs_name and not request.model:
-            raise ModelError("No model is named: set WAVE_MODEL or use --model.")
+        if unready := self.why_not_ready(request.model):
+            raise ModelError(unready)
         ends = time.monotonic() + self._deadlines.total
         failures = 0
         while True:

@@ -57,7 +57,7 @@ def chat_endpoint(base_url: str) -> Endpoint:
     except ValueError:
         place, parts = None, urlsplit("")
     if place is None or any(ord(character) <= 32 for character in url):
-        raise ModelError(f'"{without_userinfo(url)}" is no base URL: it looks like https://api.example.com/v1')
+        raise ModelError(f'"{without_userinfo(url)}" is not a base URL. One looks like http://127.0.0.1:11434/v1')
     path = parts.path.rstrip("/").removesuffix("/chat/completions")
     target = f"{path}/chat/completions" + (f"?{parts.query}" if parts.query else "")
     return Endpoint(place, quote(target, safe=_PLAIN), place.origin + path)
@@ -71,7 +71,7 @@ def endpoint_at(url: str) -> Endpoint:
     except ValueError:
         place, parts = None, urlsplit("")
     if place is None:
-        raise ModelError(f'"{without_userinfo(url)}" is no URL: it looks like https://policy.example.com/decide')
+        raise ModelError(f'"{without_userinfo(url)}" is not a URL. One looks like https://policy.example.com/decide')
     target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     return Endpoint(place, quote(target, safe=_PLAIN), place.origin + parts.path)
 

@@ -150,9 +150,13 @@ async def test_trust_can_be_kept_until_a_hook_changes(project: Path):
     async with stage(project, ["hello"], **options) as on:
         await on.until(lambda: on.asks(TrustQuestion) is not None)
         assert "Stop: true" in on.screen
+        assert "no model" not in on.status
         await on.press("o")
         await on.until(lambda: on.app.open_agent is not None)
         await on.say("Hi.")
+        assert on.status.startswith("PROJECT HOOKS OFF · ")
+        await on.say("/hooks")
+        await on.sees("There are none: the project's own 2 were left out.")
 
 
 async def test_what_is_gone_is_shown_and_asked_about(project: Path):
@@ -187,6 +191,7 @@ async def test_a_script_that_changes_in_a_session_is_asked_about_and_does_not_ru
         await on.idle()
         assert "guard.sh: changed" in on.screen
         assert not (project / "made.txt").exists()
+        assert on.screen.count("did not run: guard.sh has changed since you trusted it") == 1
         await on.press(key)
         await on.until(lambda: on.asks(ChangedFiles) is None)
         await on.say("Once more.")

@@ -72,6 +72,23 @@ async def test_always_counts_at_once_and_is_kept_outside_of_the_project(project:
     assert (project / "c.txt").exists()
 
 
+async def test_what_is_allowed_for_always_is_not_asked_again(project: Path):
+    lines = ("echo hi > a.txt; cat a.txt", "touch b.txt && mkdir c", "mkdir d; touch e")
+    replies = [Reply(tool_calls=[call("Bash", command=line) for line in (*lines, lines[0])]), "done"]
+    async with stage(project, replies) as on:
+        await on.send("Make them.")
+        assert "echo hi:*" not in await question(on)
+        await on.press("a")
+        await on.sees("Yes, and always in this project: Bash(touch:*), Bash(mkdir c:*)")
+        await on.press("down", "down", "enter")
+        await on.sees("$ mkdir d; touch e")
+        await on.press("y")
+        await on.idle()
+        rules = [rule.text for rule in on.agent.rules.allow]
+    assert rules == ["Bash(echo hi > a.txt; cat a.txt)", "Bash(touch:*)", "Bash(mkdir c:*)"]
+    assert sorted(path.name for path in project.iterdir()) == ["a.txt", "b.txt", "c", "d", "e"]
+
+
 async def test_a_hook_that_asks_is_named_with_its_reason_and_always_is_not_offered(project: Path):
     def guard(event: object) -> object:
         return ask("this [touches] things")
@@ -86,6 +103,30 @@ async def test_a_hook_that_asks_is_named_with_its_reason_and_always_is_not_offer
         await on.press("y")
         await on.idle()
     assert (project / "made.txt").exists()
+
+
+async def test_no_key_approves_what_a_small_terminal_does_not_show(project: Path):
+    async with stage(project, [Reply(tool_calls=[make("a"), make("b")]), "done"], size=(20, 6)) as on:
+        await on.send("Make them.")
+        await on.until(lambda: on.asks(PermissionDialog) is not None)
+        await on.press("y", "enter")
+        await on.sees("small: enlarge")
+        await on.press("y", "enter", "a")
+        assert on.asks(PermissionDialog)
+        assert list(project.iterdir()) == []
+        await on.pilot.resize_terminal(40, 10)
+        await on.sees("$ touch a")
+        await on.sees("May Bash run?")
+        await on.until(lambda: all(asked.is_legible for asked in on.app.query(PermissionDialog)))
+        assert " y Yes, once" in on.screen
+        await on.press("y")
+        await on.sees("$ touch b")
+        await on.pilot.resize_terminal(100, 30)
+        await on.sees("May Bash run?")
+        await on.press("escape")
+        await on.idle()
+        assert on.conversation.size.height > 10
+    assert [path.name for path in project.iterdir()] == ["a"]
 
 
 async def test_an_edit_is_asked_for_with_its_change(project: Path):

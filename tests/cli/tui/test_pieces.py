@@ -15,10 +15,11 @@ from wave_agent.cli.tui.diff import change_of, counts, diff_in, numbered
 from wave_agent.cli.tui.history import History
 from wave_agent.cli.tui.keys import KEYS, Where, actions
 from wave_agent.cli.tui.pastes import Pastes
-from wave_agent.cli.tui.permission import meaning_of, rule_in
+from wave_agent.cli.tui.permission import meaning_of, rules_in
 from wave_agent.cli.tui.plain import elapsed, one_line, plain
 from wave_agent.cli.tui.segments import Segmenter
 from wave_agent.cli.tui.todo_card import TodoCard
+from wave_agent.cli.tui.tool_card import ToolCard
 from wave_agent.messages import ToolBlock
 from wave_agent.models.base import Usage
 from wave_agent.permissions import Allow, Deny
@@ -221,7 +222,18 @@ def test_an_edit_that_does_not_fit_the_file_says_so_and_claims_no_place(tmp_path
     assert change_of("Edit", edit) == "-one\n+two"
     assert change_of("Write", {"file_path": str(file), "content": "x"}).startswith("[cannot be compared with what")
     assert change_of("Write", {"file_path": str(tmp_path / "b"), "content": "x"}).startswith("[new file]\n@@ ")
+    file.write_text("same\n")
+    same = change_of("Write", {"file_path": str(file), "content": "same\n"})
+    assert same == "[no change: the file has this content already]"
     assert change_of("Write", {"file_path": "\0", "content": "x"}).startswith("[new file]\n@@ ")
+
+
+def test_the_time_of_a_card_is_not_that_of_the_answer_before_it():
+    times = iter([10.0, 75.0])
+    card = ToolCard(ToolBlock("1", "Bash", {"command": "make"}), "/work", lambda: next(times))
+    card.waited(60)
+    card.finish(ToolBlock("1", "Bash", {"command": "make"}, "ok", True))
+    assert "5.0 s" in str(card.closed_content())
 
 
 @pytest.mark.parametrize("todos", [None, "x", 5, ["x", {}], [{"content": 5, "status": [], "activeForm": None}]])
@@ -237,7 +249,8 @@ def test_what_an_answer_means_to_the_agent():
     assert meaning_of("tell:") == meaning_of("no")
     assert meaning_of("tell:not now") == Deny("the user said no: not now")
     assert meaning_of(None) == Deny("the user interrupted.")
-    assert (rule_in("always:Bash(a:b)"), rule_in("yes"), rule_in(None)) == ("Bash(a:b)", None, None)
+    assert [rules_in(answer) for answer in ("always:Bash(a:b)", "yes", None)] == [("Bash(a:b)",), (), ()]
+    assert rules_in("always:Bash(a:*)\0Bash(b:*)") == ("Bash(a:*)", "Bash(b:*)")
 
 
 def test_no_key_means_two_things_in_one_place():

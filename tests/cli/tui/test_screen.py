@@ -106,11 +106,16 @@ async def test_the_status_tells_model_mode_window_place_and_session(project: Pat
 
 
 def test_in_a_narrow_terminal_the_least_important_goes_first():
-    facts = Facts(model="large", used=500, window=1000, directory="/some/project", session="0123456789")
+    facts = Facts(model="large", mode="default", used=500, window=1000, directory="/some/project", session="0123456789")
     assert str(line(facts, 200)) == "large · default · 50% of 1.0k · /some/project · session 01234567"
     assert str(line(facts, 50)) == "large · default · 50% of 1.0k · /some/project"
     assert str(line(facts, 20)) == "large · default"
     assert str(line(facts, 3)) == "default"
+
+
+async def test_a_screen_without_a_model_says_so_before_the_first_prompt(project: Path):
+    async with stage(project, base_url=None) as on:
+        assert "No model is configured. Set WAVE_BASE_URL and WAVE_MODEL" in on.screen
 
 
 def test_the_branch_is_found_from_below_in_a_worktree_and_when_detached(tmp_path: Path):

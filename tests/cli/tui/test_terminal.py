@@ -120,16 +120,16 @@ def test_a_signal_closes_it_and_gives_the_terminal_back(terminal: Terminal, proj
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
-    [("-r nonsense", 'There is no session "nonsense"'), ("--settings nowhere.json", "There is no settings file")],
+    ("arguments", "status", "message"),
+    [("-r nonsense", 1, 'There is no session "nonsense"'), ("--settings nowhere.json", 2, "There is no settings file")],
 )
 def test_what_is_wrong_is_told_in_the_plain_terminal(
-    terminal: Terminal, project: Path, home: Path, arguments: str, message: str
+    terminal: Terminal, project: Path, home: Path, arguments: str, status: int, message: str
 ) -> None:
     terminal.start(
         f"{shlex.quote(str(WAVE))} {arguments}", project, {"WAVE_HOME": str(home), "PATH": os.environ["PATH"]}
     )
-    terminal.sees("status 1")
+    terminal.sees(f"status {status}")
     assert f"wave: {message}" in terminal.screen
     assert "Traceback" not in terminal.screen
 

@@ -31,7 +31,7 @@ from wave_agent.cli.tui.hooks_view import HooksView
 from wave_agent.cli.tui.keys import Where, bindings
 from wave_agent.cli.tui.lookup import find_call, find_context
 from wave_agent.cli.tui.narration import Narration
-from wave_agent.cli.tui.permission import PermissionDialog, meaning_of, rule_in
+from wave_agent.cli.tui.permission import PermissionDialog, meaning_of, rules_in
 from wave_agent.cli.tui.prompt import PromptBox
 from wave_agent.cli.tui.replay import entries_of
 from wave_agent.cli.tui.search import HistorySearch
@@ -171,6 +171,8 @@ class WaveApp(App[int]):
         await self._conversation.fill(entries_of(agent.messages, agent.hook_runs, agent.project))
         if told := unused_hooks(agent):
             await self.say(Info(told))
+        if unready := agent.why_not_ready:
+            await self.say(Warning_(unready))
         self.tell_status()
 
     async def change_session(self, resume: str | None, source: str) -> None:
@@ -301,11 +303,14 @@ class WaveApp(App[int]):
         """For the agent: what the user says to a call."""
         diff = await asyncio.to_thread(change_of, request.tool_name, request.tool_input)
         await self.all_told()
+        asked = monotonic()
         answer = await self.ask(PermissionDialog(request, diff, self.agent.project))
+        if self._narration is not None:
+            self._narration.waited(request.tool_use_id, monotonic() - asked)
         if answer is None:
             self.agent.interrupt()
             await asyncio.get_running_loop().create_future()  # the interruption ends this wait
-        if (rule := rule_in(answer)) is not None:
+        for rule in rules_in(answer):
             await self._allow_for_good(rule)
         return meaning_of(answer)
 
@@ -336,6 +341,7 @@ class WaveApp(App[int]):
                 branch=git_branch(agent.cwd),
                 session=agent.session_id,
                 no_hooks=agent.no_hooks,
+                hooks_left_out=agent.hooks_left_out > 0,
             )
         )
 
@@ -387,6 +393,10 @@ class WaveApp(App[int]):
 
     def action_to_prompt(self) -> None:
         self._box.input.focus()
+
+    def on_resize(self) -> None:
+        for question in self.query(Question):
+            question.fit()
 
     def on_key(self, event: events.Key) -> None:
         """Whoever types on a card means the prompt."""

@@ -27,7 +27,7 @@ COMMANDS = (
     Command("resume", "[ID]", "go on with another session of this project", while_working=False),
     Command("cost", "", "tokens, and what they cost if the settings know the prices"),
     Command("export", "[FILE]", "write the conversation as Markdown"),
-    Command("theme", "[NAME]", "tell or change the colours: dark, light, terminal"),
+    Command("theme", "[NAME]", "tell or change the colours: dark, light, terminal, terminal-light"),
     Command("undo", "", "take back what Write and Edit did in the last turn that changed files", while_working=False),
     Command("exit", "", "leave"),
 )  # fmt: skip

@@ -113,7 +113,11 @@ class Desk:
             await self._warn("/hooks lists the hooks, /hooks trace what they did.")
         else:
             rows = [defined(hook) for hook in agent.settings.hooks.hooks]
-            await self._front.view(HooksView("The hooks of this session. Esc closes", rows))
+            count = agent.hooks_left_out
+            out = f"{'1 hook' if count == 1 else f'{count} hooks'} of the project left out" if count else ""
+            title = f"The hooks of this session{f' ({out})' if out else ''}. Esc closes"
+            empty = f"There are none: the project's own {count} were left out." if out else ""
+            await self._front.view(HooksView(title, rows, empty or "There are none."))
 
     async def do_sessions(self, _arguments: str) -> None:
         found = await self._sessions()

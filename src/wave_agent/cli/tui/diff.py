@@ -15,6 +15,7 @@ from wave_agent.tools.encoding import decode, printable
 READ_LIMIT = 8 << 20
 """Bytes of a file that is compared with what a call would write."""
 STYLES: Mapping[str, str] = {"+": "$text-success", "-": "$text-error", "@": "$text-accent"}
+NO_CHANGE = "[no change: the file has this content already]"
 _HUNK = re.compile(r"@@ -(\d+)\S* \+(\d+)")
 _GUTTER = 5
 
@@ -73,7 +74,7 @@ def _write(tool_input: Mapping[str, Any]) -> str:
     before = _content(path)
     change = unified_diff(before or "", str(tool_input.get("content", "")))
     if before is not None:
-        return change
+        return change or NO_CHANGE
     return f"[{'cannot be compared with what is there' if _exists(path) else 'new file'}]\n{change}"
 
 

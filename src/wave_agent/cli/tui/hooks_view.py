@@ -62,10 +62,11 @@ def happened(when: float | None, run: HookRun) -> Row:
 class HooksView(ModalScreen[None]):
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q", "close", show=False)]
 
-    def __init__(self, title: str, rows: Sequence[Row]) -> None:
+    def __init__(self, title: str, rows: Sequence[Row], empty: str = "There are none.") -> None:
         super().__init__()
         self._title = title
         self._rows = rows
+        self._empty = empty
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog tall"):
@@ -73,7 +74,7 @@ class HooksView(ModalScreen[None]):
             if self._rows:
                 yield OptionList(*(Option(row.line) for row in self._rows), markup=False)
             with VerticalScroll(classes="body", can_focus=False):
-                yield Static(plain("" if self._rows else "There are none."), markup=False, classes="details")
+                yield Static(plain("" if self._rows else self._empty), markup=False, classes="details")
 
     def on_mount(self) -> None:
         if self._rows:

@@ -13,6 +13,7 @@ class Where(StrEnum):
     ANYWHERE = "anywhere"
     CARDS = "on a card of the conversation"
     QUESTION = "in a question"
+    TRUST = "in the question of trust"
 
 
 class Key(NamedTuple):
@@ -67,6 +68,11 @@ KEYS = (
     Key("n", Where.QUESTION, "no"),
     Key("t", Where.QUESTION, "no, and tell the model why"),
     Key("escape", Where.QUESTION, "no, and interrupt"),
+    Key("pageup,pagedown", Where.QUESTION, "scroll what is asked about"),
+    Key("o", Where.TRUST, "open without the project's own hooks and commands"),
+    Key("t", Where.TRUST, "trust them for this run"),
+    Key("k", Where.TRUST, "trust them as they are now, until one of them changes"),
+    Key("l", Where.TRUST, "leave; so does Esc"),
 )
 
 

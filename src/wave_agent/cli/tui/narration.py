@@ -10,7 +10,7 @@ from wave_agent.cli.tui.conversation import Conversation
 from wave_agent.cli.tui.entries import Entry, Error, HookLine, Info, Reasoning, UserPrompt, Warning_
 from wave_agent.cli.tui.todo_card import TodoCard, card_of
 from wave_agent.cli.tui.tool_card import State, ToolCard
-from wave_agent.cli.tui.verdicts import mattered
+from wave_agent.cli.tui.verdicts import is_told, mattered
 from wave_agent.events import Error as ErrorEvent
 from wave_agent.events import (
     Event,
@@ -27,6 +27,7 @@ from wave_agent.events import (
     TurnStarted,
 )
 from wave_agent.messages import ToolBlock
+from wave_agent.text import clip
 
 LEVELS: Mapping[str, type[Info | Warning_]] = {"info": Info, "warning": Warning_}
 
@@ -54,6 +55,7 @@ class Narration:
         self._reasoning: Reasoning | None = None
         self._cards: dict[str, ToolCard] = {}
         self._todos: TodoCard | None = None
+        self._on_cards: list[str] = []  # why hooks failed, where the card of the call will say it
         self._began = monotonic()
         self.prompt: UserPrompt | None = None
         """The prompt that is being worked on."""
@@ -108,6 +110,11 @@ class Narration:
         if card := self._cards.get(event.id):
             card.output(event.text)
 
+    def waited(self, call_id: str, seconds: float) -> None:
+        """The call has waited for the user: that is not the time that it took."""
+        if card := self._cards.get(call_id):
+            card.waited(seconds)
+
     async def _tool_finished(self, event: ToolFinished) -> None:
         block = self._find_call(event.id)
         card = self._cards.get(event.id)
@@ -134,6 +141,8 @@ class Narration:
         run = event.run
         self._activity.hook_finished(run)
         self.trace.append((monotonic() - self._began, run))
+        if run.outcome == "failure" and is_told(run) and run.tool_use_id in self._cards:
+            self._on_cards.append(run.reason)
         if mattered(run) or self._every_hook:
             await self.add(HookLine(run, self._find_context))
 
@@ -141,11 +150,15 @@ class Narration:
         await self.add(LEVELS.get(event.level, Warning_)(event.content))
 
     async def _error(self, event: ErrorEvent) -> None:
+        if (reason := clip(event.content)) in self._on_cards:
+            self._on_cards.remove(reason)
+            return
         await self.add(Error(event.content))
 
     async def _turn_ended(self, event: TurnEnded) -> None:
         await self._end_texts()
         self._cards.clear()
+        self._on_cards.clear()
 
     async def _end_texts(self) -> None:
         self._end_reasoning()

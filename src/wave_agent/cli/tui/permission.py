@@ -14,6 +14,7 @@ from wave_agent.permissions import Allow, Deny, PermissionRequest
 
 ASK_INSTEAD = "Do without it, or ask what they want instead."
 YES, NO, TELL, ALWAYS = "yes", "no", "tell", "always:"
+BETWEEN = "\0"  # rules that are chosen together: no command has a NUL
 
 
 def body(request: PermissionRequest, diff: str) -> Content:
@@ -33,23 +34,25 @@ def body(request: PermissionRequest, diff: str) -> Content:
 
 
 def choices(request: PermissionRequest) -> list[Choice]:
-    """`always` is offered only where a rule would answer the question."""
-    lasting = request.suggestions if request.lasting else ()
+    """`always` is offered only where rules would answer the question."""
+    offered = [(rule,) for rule in request.suggestions] + ([request.together] if request.together else [])
     rules = [
-        Choice(f"{ALWAYS}{rule}", f"Yes, and always in this project: {rule}", "a" if not at else "")
-        for at, rule in enumerate(lasting)
+        Choice(f"{ALWAYS}{BETWEEN.join(texts)}", f"Yes, and always in this project: {', '.join(texts)}", "a" * (not at))
+        for at, texts in enumerate(offered if request.lasting else ())
     ]
     return [Choice(YES, "Yes, once", "y"), *rules, Choice(NO, "No", "n"), Choice(TELL, "No, and tell the model …", "t")]
 
 
-def rule_in(answer: str | None) -> str | None:
-    """The rule that the user wants to hold for good."""
-    return answer.removeprefix(ALWAYS) if answer is not None and answer.startswith(ALWAYS) else None
+def rules_in(answer: str | None) -> tuple[str, ...]:
+    """The rules that the user wants to hold for good."""
+    if answer is None or not answer.startswith(ALWAYS):
+        return ()
+    return tuple(answer.removeprefix(ALWAYS).split(BETWEEN))
 
 
 def meaning_of(answer: str | None) -> Allow | Deny:
     """What the agent is told."""
-    if answer == YES or rule_in(answer) is not None:
+    if answer == YES or rules_in(answer):
         return Allow()
     told = (answer or "").removeprefix(NO).removeprefix(TELL).removeprefix(":")
     if answer is None:
@@ -58,7 +61,7 @@ def meaning_of(answer: str | None) -> Allow | Deny:
 
 
 class PermissionDialog(Question):
-    """Answers `yes`, `always:RULE`, `no` or `tell:WORDS`; None interrupts."""
+    """Answers `yes`, `always:RULES`, `no` or `tell:WORDS`; None interrupts."""
 
     def __init__(self, request: PermissionRequest, diff: str, project: str) -> None:
         """A path outside of the project is shown whole."""

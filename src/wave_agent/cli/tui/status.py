@@ -1,5 +1,6 @@
 """The line at the bottom: model, mode, window, cost, place, session. Where it is narrow, the least important goes."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,7 +13,7 @@ from wave_agent.cli.tui.plain import one_line, plain
 from wave_agent.permissions import PermissionMode
 
 BETWEEN = " · "
-MODE_STYLES = {
+MODE_STYLES: Mapping[str, str] = {
     PermissionMode.DEFAULT: "$muted",
     PermissionMode.ACCEPT_EDITS: "bold $text-accent",
     PermissionMode.PLAN: "bold $text-primary",
@@ -24,8 +25,9 @@ MODE_STYLES = {
 class Facts(Struct, frozen=True, kw_only=True):
     """What the line tells."""
 
-    model: str = ""
-    mode: str = "default"
+    model: str | None = None
+    """None: not known yet."""
+    mode: str = ""
     used: int | None = None
     window: int | None = None
     dollars: float | None = None
@@ -33,6 +35,7 @@ class Facts(Struct, frozen=True, kw_only=True):
     branch: str = ""
     session: str = ""
     no_hooks: bool = False
+    hooks_left_out: bool = False
 
 
 class _Part(NamedTuple):
@@ -46,8 +49,9 @@ def _parts(facts: Facts) -> list[_Part]:
     place = f"{facts.directory} ({facts.branch})" if facts.branch else facts.directory
     parts = [
         _Part("NO HOOKS" if facts.no_hooks else "", "bold $text-error", 7),
-        _Part(one_line(facts.model, 40) or "no model", "bold", 5),
-        _Part(facts.mode, MODE_STYLES[PermissionMode(facts.mode)], 6),
+        _Part("PROJECT HOOKS OFF" if facts.hooks_left_out else "", "bold $text-warning", 7),
+        _Part("" if facts.model is None else one_line(facts.model, 40) or "no model", "bold", 5),
+        _Part(facts.mode, MODE_STYLES.get(facts.mode, ""), 6),
         _Part(_window(facts), "$muted", 4),
         _Part("" if facts.dollars is None else shown(facts.dollars), "$muted", 3),
         _Part(one_line(place, 100), "$muted", 2),

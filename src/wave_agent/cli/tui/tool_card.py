@@ -77,6 +77,10 @@ class ToolCard(Entry):
         self._tail = (complete + self._lines.pending)[-TAIL:]
         self.redraw()
 
+    def waited(self, seconds: float) -> None:
+        """For the user's answer, which is not the time that the call took."""
+        self._started += seconds
+
     def finish(self, block: ToolBlock) -> None:
         if self.block.result is None:
             self._took = self._clock() - self._started

@@ -1,0 +1,113 @@
+"""What `wave -p` says on stderr about hooks: which one refused, ended or failed what, and why."""
+
+from collections.abc import Mapping
+
+from wave_agent.events import HookRun, ToolStarted
+from wave_agent.hooks.events import EVENTS, Audience, Decision, EventRow, Flow, HookEvent
+from wave_agent.text import clip
+
+_DID: Mapping[Flow, str] = {
+    Flow.SKIP_TOOL: "denied {call}",
+    Flow.REFUSE_CALL: "denied {call}",
+    Flow.ERASE_PROMPT: "blocked the prompt",
+    Flow.FEEDBACK: "objected to {call}",
+    Flow.KEEP_WORKING: "kept the turn going",
+    Flow.SKIP_COMPACTION: "kept the conversation from being summarised",
+}
+"""What a block does on events of this flow. Elsewhere it changes nothing, and there is nothing to say."""
+
+_NOT_DONE: Mapping[Flow, str] = {
+    Flow.SKIP_TOOL: ", so the call was not run",
+    Flow.REFUSE_CALL: ", so the call was not run",
+    Flow.ERASE_PROMPT: ", so the prompt was not sent",
+    Flow.SKIP_COMPACTION: ", so nothing was summarised",
+}
+"""What a failure that blocks has kept from happening. Elsewhere what comes of it is told by itself."""
+
+_CALL = 80
+"""Characters of a call in a line."""
+UNEXPLAINED = "Hook execution failed"
+
+
+class HookReports:
+    """Reasons reach the user as plain text, or only the model. Here each gets its hook's name, once."""
+
+    def __init__(self) -> None:
+        self._calls: dict[str, str] = {}
+        self._waiting: list[HookRun] = []
+        self._told: set[str] = set()
+
+    def started(self, call: ToolStarted) -> str:
+        """How the call is shown."""
+        parameters = call.parameters
+        what = parameters.get("command") or parameters.get("file_path") or parameters.get("pattern") or ""
+        line = " ".join(str(what).split())
+        line = line if len(line) <= _CALL else f"{line[:_CALL]}…"
+        self._calls[call.id] = f"{call.name} ({line})" if line else call.name
+        return f"{call.name} {what}".rstrip()
+
+    def finished(self, run: HookRun) -> str:
+        """What to say about it now. Empty: nothing, or what it gave as its reason comes by itself."""
+        row = EVENTS[HookEvent(run.event)]
+        if run.outcome == "failure":
+            self._waiting.append(run)
+        elif run.mode == "shadow" or run.is_async:
+            return ""
+        elif run.outcome == "stop" or (_blocks(run) and row.reason_reader is Audience.USER):
+            self._waiting.append(run)
+        elif _blocks(run) and row.flow[Decision.BLOCK] in _DID:
+            self._told.add(run.reason)
+            return self._line(run, row)
+        return ""
+
+    def lines(self, content: str) -> list[str]:
+        """A text for the user, with the name of the hook that it comes from."""
+        reason = clip(content)
+        if reason in self._told:
+            return []
+        refused = sorted((run for run in self._waiting if _blocks(run)), key=lambda run: run.position)
+        found = [run for run in self._waiting if run.reason == reason][:1]
+        if not found and len(refused) > 1 and "\n".join(run.reason for run in refused) == content:
+            found = refused  # one error block gives the reasons of all of them
+        for run in found:
+            self._waiting.remove(run)
+        return [self._line(run, EVENTS[HookEvent(run.event)]) for run in found] or [content]
+
+    def _line(self, run: HookRun, row: EventRow) -> str:
+        if run.outcome == "failure":
+            return _failed(run, row)
+        did = "ended the turn" if run.outcome == "stop" else _DID.get(row.flow[Decision.BLOCK], "blocked")
+        why = run.reason
+        for default in (f"Blocked by hook {run.name}", f"Stopped by hook {run.name}"):
+            why = why.removeprefix(default).lstrip("\n")
+        return f'Hook "{run.name}" {did.format(call=self._calls.get(run.tool_use_id or "", "the call"))}{_because(why)}'
+
+
+def _blocks(run: HookRun) -> bool:
+    return run.outcome in ("deny", "block")
+
+
+def _because(why: str) -> str:
+    return f": {why}" if why else ""
+
+
+def _failed(run: HookRun, row: EventRow) -> str:
+    """`Hook "guard" on PreToolUse timed out after 5 s, so the call was not run`"""
+    own = f"Hook {run.name} "
+    if run.reason == UNEXPLAINED and run.exit_code is not None:
+        how, why = f"failed with exit code {run.exit_code}", ""
+    elif run.reason.startswith(own):
+        line, _, more = run.reason.removeprefix(own).partition("\n")
+        how, _, why = line.partition(": ")
+        why = "\n".join(filter(None, (why, more)))
+    else:
+        how, why = "failed", run.reason.removeprefix(f"hook {run.name}: ")
+    return f'Hook "{run.name}" on {run.event} {how}{_came_of(run, row)}{_because(why)}'
+
+
+def _came_of(run: HookRun, row: EventRow) -> str:
+    if run.let_through:
+        return " and was let through"
+    if run.mode == "shadow" or run.is_async:
+        return ", which changes nothing"
+    return _NOT_DONE.get(row.flow[Decision.BLOCK], "")
