@@ -469,7 +469,7 @@ async def test_a_script_that_changes_in_a_session_does_not_run_and_what_it_guard
     evil = "#!/bin/sh\ntouch evil.txt\nexit 0\n"
     agent, model = await guarded(checkout, lambda: checkout.script.write_text(evil), **options)
     told = model.requests[2].messages[-1]["content"]
-    assert "Hook ./guard.sh did not run: guard.sh has changed since you trusted it" in told
+    assert "Hook guard.sh did not run: .wave/hooks/guard.sh has changed since it was trusted" in told
     assert len((checkout.project / "guard.log").read_text().splitlines() or [""]) == 1
     assert (checkout.project / "one.txt").exists()
     assert not (checkout.project / "two.txt").exists()
@@ -488,7 +488,7 @@ async def test_trust_that_is_given_anew_meanwhile_does_not_count_in_this_session
         checkout.trust()
 
     agent, model = await guarded(checkout, agree)
-    assert "guard.sh has changed since you trusted it" in model.requests[2].messages[-1]["content"]
+    assert "guard.sh has changed since it was trusted" in model.requests[2].messages[-1]["content"]
     assert not (checkout.project / "two.txt").exists()
     assert [run.outcome for run in agent.hook_runs] == ["none", "failure"]
     assert checkout.alarms() == (

@@ -31,6 +31,8 @@ UNREADABLE = "cannot be relied on: "
 RUNS = "+x"
 """Ends the digest of a file that can be run."""
 
+_CONFIRM = "Only the user can agree to that, with wave hooks trust; a new session then runs it."
+"""The model reads this too, and must not take it for something that it could do."""
 _BRANCHES = 100
 """Branches of one project that are remembered."""
 
@@ -381,7 +383,7 @@ class ProjectTrust:
             told = [
                 describe_move(name, now or "", [pinned.programs.found.get(name, "")]) for name, now in moved.items()
             ]
-            return f"{', '.join(told)}. Look at it, run wave hooks trust, and start a new session."
+            return f"{', '.join(told)}. {_CONFIRM}"
         if not changed:
             return None
         for name, digest in changed.items():
@@ -389,7 +391,7 @@ class ProjectTrust:
                 return f"whether {name} is still what you trusted is not known, it {digest}"
         gone = [name for name, digest in changed.items() if digest is None]
         what = f"{', '.join(gone)} does not exist any more" if gone else f"{', '.join(changed)} has changed"
-        return f"{what} since you trusted it. Look at it, run wave hooks trust, and start a new session."
+        return f"{what} since it was trusted. {_CONFIRM}"
 
     def changes(self) -> Mapping[str, str | None]:
         """The files of hooks that are not what was trusted, as they are now: path in the project → digest."""

@@ -245,4 +245,4 @@ def test_a_plugin_on_the_command_line(project: Project, tmp_path: Path) -> None:
     with serving("One.") as server:
         assert project.wave("-p", "hi", "--plugin-dir", "../plugin", server=server).returncode == 0
     assert (project.directory / "root").read_text() == f"{tmp_path}/plugin\n"
-    assert project.wave("-p", "hi", "--plugin-dir", "gone").returncode == 1
+    assert project.wave("-p", "hi", "--plugin-dir", "gone").returncode == 2

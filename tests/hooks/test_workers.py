@@ -522,7 +522,7 @@ async def test_it_needs_trust_and_trust_is_bound_to_its_file(checkout: PythonChe
         checkout.file.write_text("def check(call):\n    return None\n")
         result = await agent.send_message("go")
     assert [run.failure for run in result.hooks] == ["spawn"]
-    assert ".wave/hooks/guard.py has changed since you trusted it" in result.hooks[0].reason
+    assert ".wave/hooks/guard.py has changed since it was trusted" in result.hooks[0].reason
     assert not checkout.ran
 
 

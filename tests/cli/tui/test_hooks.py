@@ -191,7 +191,7 @@ async def test_a_script_that_changes_in_a_session_is_asked_about_and_does_not_ru
         await on.idle()
         assert "guard.sh: changed" in on.screen
         assert not (project / "made.txt").exists()
-        assert on.screen.count("did not run: guard.sh has changed since you trusted it") == 1
+        assert on.screen.count("did not run: guard.sh has changed since it was trusted") == 1
         await on.press(key)
         await on.until(lambda: on.asks(ChangedFiles) is None)
         await on.say("Once more.")
