@@ -12,7 +12,19 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
+from wave_agent.git_arguments import Arguments
+from wave_agent.git_questions import (
+    NoSuchCommitError,
+    changed,
+    covered,
+    differing,
+    moves,
+    previous,
+    resolved,
+    untracked,
+)
 from wave_agent.git_repository import MOST, Git, GitUnknownError, Repository
+from wave_agent.git_sequences import apply, merge, picks, pull, rebase
 from wave_agent.shell.git_runs import GIT
 from wave_agent.shell.options import read, value_of
 from wave_agent.shell.values import Placed
@@ -31,7 +43,6 @@ _HARMLESS_VARIABLES = re.compile(
     r"GIT_(?:EDITOR|PAGER|TERMINAL_PROMPT|MERGE_AUTOEDIT|(?:AUTHOR|COMMITTER)_\w+|SSH_COMMAND|ASKPASS|TRACE\w*|LFS_\w+"
     r"|OPTIONAL_LOCKS|ADVICE|PROGRESS_DELAY)"
 )
-_MAGIC = re.compile(r"^:|[*?\[\\]")
 
 
 class Question(Struct, frozen=True, kw_only=True):
@@ -124,7 +135,7 @@ class _Judge:
             if not exact or len(repository.files) > MOST:
                 raise GitUnknownError
             touched = self._judge(repository, name, [word.text for word in words])
-        except _NoSuchCommitError:
+        except NoSuchCommitError:
             return None if not self._ran else self._any(directory, value_of(options, "-C", "--work-tree"))
         except GitUnknownError:
             if name in BLURS:
@@ -173,111 +184,6 @@ class _Judge:
         return None if first in HARMLESS else self._judge(repository, first, [*rest, *words], depth + 1)
 
 
-# ------------------------------------------------------------------------------------------------------------ arguments
-
-
-class Arguments:
-    """The words after a subcommand. Git takes any beginning of a long option that is unambiguous."""
-
-    def __init__(self, words: Sequence[str], values: str = "", longs: Sequence[str] = ()) -> None:
-        """`values` are short options with a value, `longs` long ones."""
-        self.longs: list[tuple[str, str]] = []
-        self.letters: list[tuple[str, str]] = []
-        self.operands: list[str] = []
-        self.paths: list[str] | None = None
-        """What stands behind `--`."""
-        rest = list(words)
-        while rest:
-            word = rest.pop(0)
-            if word == "--":
-                self.paths = rest
-                return
-            if word.startswith("--"):
-                name, equals, value = word.partition("=")
-                if not equals and rest and any(long.startswith(name) for long in longs):
-                    value = rest.pop(0)
-                self.longs.append((name, value))
-            elif word.startswith("-") and len(word) > 1:
-                self._short(word, values, rest)
-            else:
-                self.operands.append(word)
-
-    def _short(self, word: str, values: str, rest: list[str]) -> None:
-        for at, letter in enumerate(word[1:], 2):
-            if letter in values:
-                self.letters.append((letter, word[at:] or (rest.pop(0) if rest else "")))
-                return
-            self.letters.append((letter, ""))
-
-    def may(self, letters: str, *names: str) -> bool:
-        """One of these options may be meant."""
-        return self.value(letters, *names) is not None
-
-    def value(self, letters: str, *names: str) -> str | None:
-        """What it is set to; "" for a flag."""
-        short = [value for letter, value in self.letters if letter in letters]
-        long = [value for given, value in self.longs if any(name.startswith(given) for name in names)]
-        return next(iter([*short, *long]), None)
-
-    def surely(self, letters: str, *names: str) -> bool:
-        """One of these options is there, written out."""
-        return any(letter in letters for letter, _ in self.letters) or any(given in names for given, _ in self.longs)
-
-
-# ------------------------------------------------------------------------------------------- questions about the files
-
-
-def _covered(repository: Repository, paths: Sequence[str] | None) -> tuple[str, ...]:
-    """The files at or below these paths. A pattern may be for any of them."""
-    if not paths or any(map(_MAGIC.search, paths)):
-        return repository.files
-    places = [os.path.normpath(os.path.join(repository.directory, path)) for path in paths]
-    forms = [os.path.relpath(form, repository.top) for one in places for form in (one, os.path.realpath(one))]
-    return tuple(
-        file for file in repository.files if any(one in (".", file) or file.startswith(f"{one}/") for one in forms)
-    )
-
-
-def _differing(repository: Repository, *trees: str) -> str | None:
-    """A file that is not the same in all of these."""
-    first, *others = (repository.tree(one) for one in trees)
-    return next((file for other in others for file in repository.files if first.get(file) != other.get(file)), None)
-
-
-def _resolved(repository: Repository, name: str) -> str:
-    if name == "HEAD":
-        return name
-    found = repository.commit(_previous(name))
-    if found is None:
-        raise _NoSuchCommitError
-    return found
-
-
-class _NoSuchCommitError(GitUnknownError):
-    """Git would refuse, unless an earlier command of the line makes such a commit or ref."""
-
-
-def _changed(repository: Repository, files: Sequence[str], *, index: bool = True) -> str | None:
-    """A tracked file that is not as it was committed; without `index`, one that is not as it was added."""
-    head = repository.tree(_resolved(repository, repository.head)) if index else repository.index
-    for file in files:
-        known = repository.index.get(file)
-        if (known is not None or file in head) and (known != head.get(file) or known != repository.disk[file]):
-            return file
-    return None
-
-
-def _untracked(repository: Repository, files: Sequence[str], *, ignored: bool) -> str | None:
-    there = (file for file in files if file not in repository.index)
-    return next((file for file in there if ignored == (file in repository.ignored)), None)
-
-
-def _moves(repository: Repository, target: str, *, force: bool) -> str | None:
-    """The work tree becomes that of another commit."""
-    found = _differing(repository, _resolved(repository, repository.head), target)
-    return found or (_changed(repository, repository.files) if force else None)
-
-
 # ----------------------------------------------------------------------------------------------------- the subcommands
 
 
@@ -290,30 +196,26 @@ def _checkout(repository: Repository, given: Arguments) -> str | None:
         # `git switch --orphan` removes what is tracked.
         return next((file for file in repository.files if file in repository.index), None)
     names, paths = given.operands, given.paths
-    if paths is None and names and not new and repository.commit(_previous(names[0])) is None:
+    if paths is None and names and not new and repository.commit(previous(names[0])) is None:
         remote = repository.refs(f"refs/remotes/*/{names[0]}") if len(names) == 1 else []
         if remote:
-            return next((found for ref in remote if (found := _moves(repository, ref, force=force))), None)
+            return next((found for ref in remote if (found := moves(repository, ref, force=force))), None)
         names, paths = [], names
     elif paths is None and len(names) > 1:
         names, paths = names[:1], names[1:]
     if paths:
-        return _brought_back(repository, names[0] if names else None, _covered(repository, paths))
+        return _brought_back(repository, names[0] if names else None, covered(repository, paths))
     if not names:
-        return _changed(repository, repository.files) if force else None
-    found = _moves(repository, _resolved(repository, names[0]), force=force)
-    repository.head = _resolved(repository, names[0])
+        return changed(repository, repository.files) if force else None
+    found = moves(repository, resolved(repository, names[0]), force=force)
+    repository.head = resolved(repository, names[0])
     repository.branch = "" if new or names[0] == "-" else names[0]
     return found
 
 
-def _previous(name: str) -> str:
-    return "@{-1}" if name == "-" else name
-
-
 def _brought_back(repository: Repository, source: str | None, files: Sequence[str]) -> str | None:
     """Files as the index or a commit has them."""
-    kept = repository.index if source is None else repository.tree(_resolved(repository, source))
+    kept = repository.index if source is None else repository.tree(resolved(repository, source))
     return next((file for file in files if file in kept and kept[file] != repository.disk[file]), None) or next(
         (file for file in files if file in repository.index and file not in kept), None
     )
@@ -325,7 +227,7 @@ def _restore(repository: Repository, given: Arguments) -> str | None:
     if given.surely("S", "--staged") and not given.may("W", "--worktree"):
         return None
     paths = [*given.operands, *(given.paths or ())]
-    return _brought_back(repository, given.value("s", "--source"), _covered(repository, paths))
+    return _brought_back(repository, given.value("s", "--source"), covered(repository, paths))
 
 
 def _reset(repository: Repository, given: Arguments) -> str | None:
@@ -333,8 +235,8 @@ def _reset(repository: Repository, given: Arguments) -> str | None:
         return None
     if given.paths is not None or len(given.operands) > 1:
         raise GitUnknownError
-    target = _resolved(repository, given.operands[0] if given.operands else repository.head)
-    found = _moves(repository, target, force=True)
+    target = resolved(repository, given.operands[0] if given.operands else repository.head)
+    found = moves(repository, target, force=True)
     repository.head = target
     return found
 
@@ -350,186 +252,29 @@ def _stash(repository: Repository, given: Arguments) -> str | None:
     if name not in ("push", "save") or given.may("", "--pathspec-from-file"):
         raise GitUnknownError
     paths = [*rest, *(given.paths or ())] if name == "push" else []
-    files = _covered(repository, paths)
-    found = _changed(repository, files)
+    files = covered(repository, paths)
+    found = changed(repository, files)
     if found is None and given.may("ua", "--include-untracked", "--all"):
-        found = _untracked(repository, files, ignored=False)
+        found = untracked(repository, files, ignored=False)
     if found is None and given.may("a", "--all"):
-        found = _untracked(repository, files, ignored=True)
+        found = untracked(repository, files, ignored=True)
     return found
 
 
 def _unstashed(repository: Repository, commit: str) -> str | None:
     base, *others = repository.parents(commit)
-    found = _differing(repository, base, commit)
-    for untracked in others[1:]:
-        found = found or next(iter(repository.tree(untracked)), None)
+    found = differing(repository, base, commit)
+    for files in others[1:]:
+        found = found or next(iter(repository.tree(files)), None)
     return found
 
 
 def _clean(repository: Repository, given: Arguments) -> str | None:
     if given.surely("n", "--dry-run"):
         return None
-    files = _covered(repository, [*given.operands, *(given.paths or ())])
-    found = None if given.surely("X") else _untracked(repository, files, ignored=False)
-    return found or (_untracked(repository, files, ignored=True) if given.may("xX") else None)
-
-
-_STRATEGIES = ("", "ort", "recursive", "resolve", "ours", "theirs", "octopus")
-_STEPS = ("--continue", "--abort", "--skip", "--quit")
-
-
-def _require_plain_strategy(given: Arguments) -> None:
-    """Others, `-X subtree=DIR` above all, put files elsewhere."""
-    chosen = [value for letter, value in given.letters if letter in "sX"]
-    chosen += [value for name, value in given.longs if any(long.startswith(name) for long in _STRATEGY_LONGS)]
-    if not all(one in _STRATEGIES for one in chosen):
-        raise GitUnknownError
-
-
-_STRATEGY_LONGS = ("--strategy", "--strategy-option")
-
-
-def _require_no_autostash(repository: Repository, given: Arguments) -> None:
-    if _changed(repository, repository.files) is not None:
-        settings = repository.config(r"^(rebase|merge)\.autostash$")
-        if given.may("", "--autostash") or any(one.lower() not in ("false", "no", "off", "0") for one in settings):
-            raise GitUnknownError
-
-
-def _joins(repository: Repository, target: str) -> str | None:
-    """What came to be on the other side since the two parted is added to this one."""
-    head = _resolved(repository, repository.head)
-    bases = repository.bases(head, target)
-    if _differing(repository, head, target) is None:
-        return None
-    if not bases:
-        raise GitUnknownError
-    return _differing(repository, target, *bases)
-
-
-def _merge(repository: Repository, given: Arguments) -> str | None:
-    _require_plain_strategy(given)
-    if given.may("", "--abort", "--continue"):
-        return _changed(repository, repository.files)
-    if given.surely("", "--quit"):
-        return None
-    _require_no_autostash(repository, given)
-    names = given.operands or [_upstream(repository)]
-    return next((found for name in names if (found := _joins(repository, _resolved(repository, name)))), None)
-
-
-def _upstream(repository: Repository) -> str:
-    return f"{repository.branch}@{{upstream}}"
-
-
-def _pull(repository: Repository, given: Arguments) -> str | None:
-    """By what was fetched before: what else comes with it is known only when it is here."""
-    _require_plain_strategy(given)
-    _require_no_autostash(repository, given)
-    name, *branches = given.operands or [""]
-    if name and not repository.config(rf"^remote\.{re.escape(name)}\.url$"):
-        if re.fullmatch(r"\w[\w-]*", name) and not os.path.lexists(os.path.join(repository.directory, name)):
-            raise _NoSuchCommitError  # nor is there such a remote
-        raise GitUnknownError  # a path or a URL
-    if any(re.search(r"[:+^]", branch) for branch in branches):
-        raise GitUnknownError
-    targets = [f"refs/remotes/{name}/{branch}" for branch in branches] or [_upstream(repository)]
-    rebases = given.value("r", "--rebase") not in (None, "false") or any(
-        one.lower() != "false" for one in repository.config(r"^(pull|branch\..*)\.rebase$")
-    )
-    for target in targets:
-        commit = _resolved(repository, target)
-        found = _joins(repository, commit) or (_replays(repository, commit) if rebases else None)
-        if found is not None:
-            return found
-    return None
-
-
-def _replays(repository: Repository, onto: str) -> str | None:
-    """Commits are made again on top of another one: on the way, the work tree is that of each of them."""
-    head = _resolved(repository, repository.head)
-    found = _differing(repository, head, onto)
-    return found or (repository.files[0] if repository.has_commits(f"{onto}...{head}") else None)
-
-
-def _rebase(repository: Repository, given: Arguments) -> str | None:
-    _require_plain_strategy(given)
-    if given.surely("", "--quit", "--edit-todo", "--show-current-patch"):
-        return None
-    if given.may("", "--continue", "--abort", "--skip"):
-        before = repository.state("rebase-merge/orig-head", "rebase-apply/orig-head")
-        onto = repository.state("rebase-merge/onto", "rebase-apply/onto")
-        return _changed(repository, repository.files) or _replays_between(repository, before, onto)
-    if given.may("", "--root"):
-        raise GitUnknownError
-    _require_no_autostash(repository, given)
-    if len(given.operands) > 1:
-        found = _moves(repository, _resolved(repository, given.operands[1]), force=False)
-        if found is not None:
-            return found
-        repository.head = _resolved(repository, given.operands[1])
-    upstream = given.operands[0] if given.operands else _upstream(repository)
-    onto = given.value("", "--onto")
-    return _replays(repository, _resolved(repository, onto or upstream))
-
-
-def _replays_between(repository: Repository, before: str, onto: str) -> str | None:
-    head = _resolved(repository, repository.head)
-    one, other = _resolved(repository, before), _resolved(repository, onto)
-    found = _differing(repository, head, one, other)
-    return found or (repository.files[0] if repository.has_commits(f"{other}...{one}") else None)
-
-
-def _picks(repository: Repository, given: Arguments) -> str | None:
-    """`cherry-pick` and `revert`: what these commits change."""
-    _require_plain_strategy(given)
-    if given.surely("", "--quit"):
-        return None
-    if given.may("", *_STEPS) or not given.operands or given.may("", "--stdin"):
-        raise GitUnknownError
-    if any(".." in name or name.startswith("^") or "^!" in name or "^@" in name for name in given.operands):
-        return repository.files[0] if repository.has_commits("--end-of-options", *given.operands) else None
-    for name in given.operands:
-        commit = _resolved(repository, name)
-        parents = repository.parents(commit)
-        if not parents:
-            raise GitUnknownError
-        found = _differing(repository, commit, *parents)
-        if found is not None:
-            return found
-    return None
-
-
-_LARGEST_PATCH = 8 << 20
-_HEADER = re.compile(rb"^(?:diff |---|\+\+\+|rename |copy |Index:|=== )(.*)$", re.MULTILINE | re.IGNORECASE)
-_ENCODED = re.compile(rb"^content-transfer-encoding:\s*(?!7bit|8bit|binary)", re.MULTILINE | re.IGNORECASE)
-
-
-def _apply(repository: Repository, given: Arguments) -> str | None:
-    """By the names in the patch: `-p` and `--directory` change what stands in front of the last one."""
-    only_looks = given.surely("", "--check", "--stat", "--numstat", "--summary") and not given.may("", "--apply")
-    if only_looks or (given.surely("", "--cached") and not given.may("", "--index")):
-        return None
-    if given.may("", *_STEPS, "--resolved", "--retry") or not given.operands:  # from stdin
-        raise GitUnknownError
-    text = b"".join(_read_patch(os.path.join(repository.directory, name)) for name in given.operands)
-    headers = b"\n".join(_HEADER.findall(text)).lower()
-    if _ENCODED.search(text) or b"\\" in headers or not headers:
-        raise GitUnknownError
-    names = ((file, os.fsencode(os.path.basename(file)).lower()) for file in repository.files)
-    return next((file for file, name in names if name in headers), None)
-
-
-def _read_patch(path: str) -> bytes:
-    try:
-        with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
-            text = file.read(_LARGEST_PATCH + 1)
-    except OSError:
-        raise GitUnknownError from None
-    if text is None or len(text) > _LARGEST_PATCH:  # pyright: ignore[reportUnnecessaryComparison] - a FIFO
-        raise GitUnknownError
-    return text
+    files = covered(repository, [*given.operands, *(given.paths or ())])
+    found = None if given.surely("X") else untracked(repository, files, ignored=False)
+    return found or (untracked(repository, files, ignored=True) if given.may("xX") else None)
 
 
 def _remove(repository: Repository, given: Arguments) -> str | None:
@@ -537,7 +282,7 @@ def _remove(repository: Repository, given: Arguments) -> str | None:
         return None
     if given.may("", "--pathspec-from-file"):
         raise GitUnknownError
-    files = _covered(repository, [*given.operands, *(given.paths or ())])
+    files = covered(repository, [*given.operands, *(given.paths or ())])
     return next((file for file in files if file in repository.index), None)
 
 
@@ -545,7 +290,7 @@ def _named(repository: Repository, given: Arguments) -> str | None:
     """`mv`, `merge-file`: every operand is a path that may be written, moved or removed."""
     if given.surely("n", "--dry-run"):
         return None
-    return next(iter(_covered(repository, [*given.operands, *(given.paths or ())])), None)
+    return next(iter(covered(repository, [*given.operands, *(given.paths or ())])), None)
 
 
 def _read_tree(repository: Repository, given: Arguments) -> str | None:
@@ -553,13 +298,13 @@ def _read_tree(repository: Repository, given: Arguments) -> str | None:
         return None
     if len(given.operands) != 1 or given.longs[1:] or given.may("", "--prefix"):
         raise GitUnknownError
-    return _moves(repository, _resolved(repository, given.operands[0]), force=True)
+    return moves(repository, resolved(repository, given.operands[0]), force=True)
 
 
 def _checkout_index(repository: Repository, given: Arguments) -> str | None:
     if given.may("", "--prefix", "--temp", "--stage"):
         raise GitUnknownError
-    return _changed(repository, repository.files, index=False)
+    return changed(repository, repository.files, index=False)
 
 
 class _Only:
@@ -595,7 +340,7 @@ def _worktree(repository: Repository, given: Arguments) -> str | None:
     name, *rest = given.operands or ["list"]
     if name not in ("remove", "move") or not rest:
         return None
-    return next(iter(_covered(repository, rest)), None)
+    return next(iter(covered(repository, rest)), None)
 
 
 # --------------------------------------------------------------------------------------------------------------- tables
@@ -629,22 +374,22 @@ class Effect(Struct, frozen=True):
 
 _JOINING = ("--strategy", "--strategy-option", "--message", "--file", "--into-name", "--onto", "--exec", "--cleanup")
 EFFECTS: Mapping[str, Effect] = {
-    "am": Effect(_apply, "pC", ("--directory", "--exclude", "--include", "--patch-format")),
-    "apply": Effect(_apply, "pC", ("--directory", "--exclude", "--include", "--build-fake-ancestor")),
+    "am": Effect(apply, "pC", ("--directory", "--exclude", "--include", "--patch-format")),
+    "apply": Effect(apply, "pC", ("--directory", "--exclude", "--include", "--build-fake-ancestor")),
     "bisect": Effect(_Only("log", "terms", "help", "view", "visualize")),
     "checkout": Effect(_checkout, "bB", ("--conflict", "--pathspec-from-file", "--orphan")),
     "checkout-index": Effect(_checkout_index),
-    "cherry-pick": Effect(_picks, "mXs", ("--mainline", *_JOINING)),
+    "cherry-pick": Effect(picks, "mXs", ("--mainline", *_JOINING)),
     "clean": Effect(_clean, "e", ("--exclude",)),
-    "merge": Effect(_merge, "mFsX", _JOINING),
+    "merge": Effect(merge, "mFsX", _JOINING),
     "merge-file": Effect(_named, "L", ("--marker-size",)),
     "mv": Effect(_named),
-    "pull": Effect(_pull, "sXjo", (*_JOINING, "--depth", "--deepen", "--jobs", "--upload-pack")),
+    "pull": Effect(pull, "sXjo", (*_JOINING, "--depth", "--deepen", "--jobs", "--upload-pack")),
     "read-tree": Effect(_read_tree, blurs=_always),
-    "rebase": Effect(_rebase, "sXxC", (*_JOINING, "--whitespace", "--empty")),
+    "rebase": Effect(rebase, "sXxC", (*_JOINING, "--whitespace", "--empty")),
     "reset": Effect(_reset, "", ("--pathspec-from-file",), blurs=_moves_the_index),
     "restore": Effect(_restore, "s", ("--source", "--conflict", "--pathspec-from-file"), blurs=_moves_the_index),
-    "revert": Effect(_picks, "mXs", ("--mainline", *_JOINING)),
+    "revert": Effect(picks, "mXs", ("--mainline", *_JOINING)),
     "rm": Effect(_remove, "", ("--pathspec-from-file",), blurs=_always),
     "sparse-checkout": Effect(_Only("list", "check-rules", "disable")),
     "stash": Effect(_stash, "m", ("--message", "--pathspec-from-file")),
@@ -657,13 +402,13 @@ EFFECTS: Mapping[str, Effect] = {
 
 def _adds(repository: Repository, given: Arguments) -> bool:
     """What was untracked or changed may be tracked, and as it should be, afterwards."""
-    if _changed(repository, repository.files) or _untracked(repository, repository.files, ignored=False):
+    if changed(repository, repository.files) or untracked(repository, repository.files, ignored=False):
         return True
-    return given.may("f", "--force") and _untracked(repository, repository.files, ignored=True) is not None
+    return given.may("f", "--force") and untracked(repository, repository.files, ignored=True) is not None
 
 
 def _commits(repository: Repository, _: Arguments) -> bool:
-    return _changed(repository, repository.files) is not None
+    return changed(repository, repository.files) is not None
 
 
 BLURS: Mapping[str, Callable[[Repository, Arguments], bool]] = {
