@@ -304,13 +304,23 @@ class CallRunner:
         runs, assigned = tool.git_runs(tool_input, self._context)
         if not runs:
             return None
-        from wave_agent.git_effects import Question, changed_by_git, find_git  # lazy: a session may never use git
+        from wave_agent.git_effects import (  # lazy: a session may never use git
+            Question,
+            changed_by_git,
+            find_git,
+            meddles,
+        )
 
         return await asyncio.to_thread(
             changed_by_git,
-            Question(runs=runs, assigned=tuple(assigned)),
+            Question(
+                runs=runs,
+                assigned=tuple(assigned),
+                meddles=meddles(tool.written_paths(tool_input, self._context)),
+            ),
             self._protected.files,
             self._protected.directories,
+            beside=self._protected.beside,
             program=find_git(self._hooks.search_path, self._places.project),
             environment=dict(self._context.environment),
         )

@@ -14,26 +14,32 @@ from msgspec import Struct
 
 from wave_agent.git_arguments import Arguments
 from wave_agent.git_questions import (
+    MAGIC,
     NoSuchCommitError,
+    brought,
     changed,
     covered,
     differing,
     moves,
-    previous,
     resolved,
     untracked,
 )
 from wave_agent.git_repository import MOST, Git, GitUnknownError, Repository
-from wave_agent.git_sequences import apply, merge, picks, pull, rebase
+from wave_agent.git_sequences import am, apply, bisect, merge, picks, pull, rebase
+from wave_agent.real_files import is_below
 from wave_agent.shell.git_runs import GIT
-from wave_agent.shell.options import read, value_of
-from wave_agent.shell.values import Placed
+from wave_agent.shell.options import Option, read, value_of
+from wave_agent.shell.values import Placed, Reach, Word, Write
 
 PATIENCE = 0.2
 """Seconds for all that git is asked about one line."""
 _MOST_ALIASES = 5
 _DIRECTS = re.compile(r"-C|--git-dir|--work-tree")
-_HARMLESS_SETTINGS = re.compile(r"(?:advice|user|author|committer|color|http|init|gc|fetch|push|protocol)\.", re.I)
+_HARMLESS_SETTINGS = re.compile(
+    r"(?:advice|user|author|committer|color|http|init|gc|fetch|push|protocol)\."
+    r"|(?:core|sequence)\.editor=(?::|true|cat)$",
+    re.IGNORECASE,
+)
 _ASTRAY = re.compile(
     r"GIT_(?:DIR|WORK_TREE|INDEX_FILE|COMMON_DIR|NAMESPACE|OBJECT_DIRECTORY|ALTERNATE_OBJECT_DIRECTORIES|CONFIG\w*"
     r"|EXEC_PATH|SEQUENCE_EDITOR|REPLACE_REF_BASE|ATTR_SOURCE|\w+_PATHSPECS)"
@@ -51,7 +57,9 @@ class Question(Struct, frozen=True, kw_only=True):
     runs: tuple[Placed, ...]
     """Its git commands, in order."""
     assigned: tuple[str, ...] = ()
-    """Names of the variables that it sets."""
+    """Names of the variables that it sets, without editors that change nothing."""
+    meddles: bool = False
+    """It writes to git's own directory."""
 
 
 def changed_by_git(
@@ -59,20 +67,24 @@ def changed_by_git(
     protected: Iterable[str],
     directories: Iterable[str],
     *,
+    beside: Iterable[str] = (),
     program: str | None,
     environment: Mapping[str, str],
     seconds: float = PATIENCE,
 ) -> str | None:
     """A protected path that exists and that the line would change, as far as is known; None if there is none.
 
-    `directories` are protected with all that is in them. `program` is the git to ask. Blocks while git answers.
+    `directories` are protected with all that is in them; into those `beside` no file may be restored. `program` is the
+    git to ask. Blocks while git answers.
     """
     names = [_subcommand(run) for run in question.runs]
     if all(name in HARMLESS or name in BLURS for name in names):
         return None
     given = [name for name in question.assigned if name.startswith("GIT_")]
     astray = not all(map(_HARMLESS_VARIABLES.fullmatch, given)) or any(map(_ASTRAY.fullmatch, environment))
-    judge = _Judge(Git(program, environment, seconds), tuple(protected), tuple(directories), astray)
+    judge = _Judge(Git(program, environment, seconds), tuple(protected), tuple(directories), tuple(beside), astray)
+    judge.blurred = question.meddles
+    judge.todo_is_known = not {"GIT_EDITOR", "EDITOR", "VISUAL"} & set(question.assigned)
     judge.home_is_known = not {"HOME", "XDG_CONFIG_HOME"} & set(question.assigned)
     for run, name in zip(question.runs, names, strict=True):
         for directory in run.directories if name not in HARMLESS else ():
@@ -80,6 +92,13 @@ def changed_by_git(
             if found is not None:
                 return found
     return None
+
+
+def meddles(writes: Iterable[Write]) -> bool:
+    """One of these goes into git's own directory: then what git says now may not be what it finds. To remove a lock is
+    no matter."""
+    own = (write.pattern for write in writes if write.reach is not Reach.NAMED)
+    return any("/.git/" in f"{pattern}/" and not pattern.endswith(".lock") for pattern in own)
 
 
 def _subcommand(run: Placed) -> str:
@@ -100,19 +119,29 @@ def find_git(path: str, project: str) -> str | None:
     return None
 
 
+_RESTORING = ("checkout", "restore")
+"""They can bring files that are not there."""
+
+
+def _forms(path: str) -> tuple[str, str]:
+    return os.path.normpath(path), os.path.realpath(path)
+
+
 class _Judge:
     """Goes through the git commands of one line."""
 
-    def __init__(self, git: Git, files: Sequence[str], directories: Sequence[str], astray: bool) -> None:
-        self.home_is_known = True
+    def __init__(
+        self, git: Git, files: Sequence[str], directories: Sequence[str], beside: Sequence[str], astray: bool
+    ) -> None:
+        self.home_is_known = self.todo_is_known = True
         self._git = git
-        self._files, self._directories = files, directories
+        self._files, self._directories, self._beside = files, directories, beside
         self._astray = astray
         """Variables may lead git to another repository."""
         self._repositories: dict[tuple[str, ...], Repository] = {}
         self._ran = False
         """Something that may have made commits or refs was before."""
-        self._blurred = False
+        self.blurred = False
         """A command before has changed what a later one would find."""
 
     def run(self, run: Placed, directory: str) -> str | None:
@@ -130,49 +159,70 @@ class _Judge:
                 exact = exact and option.name == "-c" and _HARMLESS_SETTINGS.match(value) is not None
         try:
             repository = self._repository(directory, place)
-            if not repository.files:
+            if not repository.files and name not in _RESTORING:
                 return None
             if not exact or len(repository.files) > MOST:
                 raise GitUnknownError
             touched = self._judge(repository, name, [word.text for word in words])
         except NoSuchCommitError:
-            return None if not self._ran else self._any(directory, value_of(options, "-C", "--work-tree"))
+            return None if not self._ran else self._any(directory, options, operands)
         except GitUnknownError:
             if name in BLURS:
-                self._blurred = True
+                self.blurred = True
                 return None
-            return self._any(directory, value_of(options, "-C", "--work-tree"))
+            return self._any(directory, options, operands)
         finally:
             self._ran = True
         return os.path.join(repository.top, touched) if touched is not None else None
 
-    def _any(self, directory: str, elsewhere: object) -> str | None:
+    def _any(self, directory: str, options: Sequence[Option], operands: Sequence[Word]) -> str | None:
         """A protected file that a command could change of which no more is known than where it runs."""
         for key, repository in self._repositories.items():
             if key[0] == directory and repository.files and not self._astray:
                 return os.path.join(repository.top, repository.files[0])
-        below = "" if self._astray or elsewhere is not None else f"{os.path.realpath(directory)}/"
+        elsewhere = value_of(options, "-C", "--work-tree") is not None
+        below = "" if self._astray or elsewhere else f"{os.path.realpath(directory)}/"
         there = (path for path in (*self._files, *self._directories) if path.startswith(below) and "/.git/" not in path)
-        return next((path for path in there if os.path.lexists(path)), None)
+        found = next((path for path in there if os.path.lexists(path)), None)
+        return found or self._restored(value_of(options, "-C"), directory, operands)
+
+    def _restored(self, below: Word | None, directory: str, operands: Sequence[Word]) -> str | None:
+        """A protected path, whether it exists or not, at or below what is named to be restored."""
+        if operands[0].text not in _RESTORING:
+            return None
+        texts = [word.text for word in operands]
+        begin = 1 if texts[0] == "restore" else texts.index("--") + 1 if "--" in texts else len(texts)
+        named = [word.text for word in operands[begin:] if word.static and not word.text.startswith("-")]
+        base = directory if below is None else os.path.join(directory, below.text)
+        places = {form for text in named for form in _forms(os.path.join(base, text))}
+        known = (path for path in (*self._files, *self._directories) if "/.git/" not in path)
+        anywhere = any(map(MAGIC.search, named))
+        return next((path for path in known if anywhere or any(is_below(path, place) for place in places)), None)
 
     def _repository(self, directory: str, place: Sequence[str]) -> Repository:
         key = (directory, *place)
         if key not in self._repositories:
             found = Repository(self._git, directory, place)
-            found.look_for(self._files, self._directories)
+            found.look_for(self._files, self._directories, self._beside)
             self._repositories[key] = found
         return self._repositories[key]
 
     def _judge(self, repository: Repository, name: str, words: Sequence[str], depth: int = 0) -> str | None:
         if name in BLURS:
-            self._blurred |= BLURS[name](repository, Arguments(words))
+            self.blurred |= BLURS[name](repository, Arguments(words))
+            repository.moved = True
             return None
         if name in EFFECTS:
-            if self._blurred:
-                raise GitUnknownError
             effect = EFFECTS[name]
-            found = effect.judge(repository, Arguments(words, effect.values, effect.longs))
-            self._blurred |= effect.blurs(repository, Arguments(words, effect.values, effect.longs))
+            given = Arguments(words, effect.values, effect.longs)
+            # An editor may put any commit into the list of a rebase.
+            edited = name == "rebase" and not self.todo_is_known and given.may("i", "--interactive", "--edit-todo")
+            if self.blurred or edited:
+                raise GitUnknownError
+            found = effect.judge(repository, given)
+            self.blurred |= effect.blurs(repository, given)
+            repository.begun.add(name)
+            repository.moved = True
             return found
         alias = repository.config(rf"^alias\.{re.escape(name.lower())}$") if self.home_is_known else []
         if not alias or alias[-1].startswith("!") or depth > _MOST_ALIASES:
@@ -191,12 +241,12 @@ def _checkout(repository: Repository, given: Arguments) -> str | None:
     force = given.may("f", "--force", "--discard-changes")
     if given.may("", "--pathspec-from-file") or given.may("p", "--patch"):
         raise GitUnknownError
-    new = given.may("bBcC", "--create", "--force-create")
+    new = given.value("bBcC", "--create", "--force-create")
     if given.may("", "--orphan"):
         # `git switch --orphan` removes what is tracked.
         return next((file for file in repository.files if file in repository.index), None)
     names, paths = given.operands, given.paths
-    if paths is None and names and not new and repository.commit(previous(names[0])) is None:
+    if paths is None and names and new is None and not _is_commit(repository, names[0]):
         remote = repository.refs(f"refs/remotes/*/{names[0]}") if len(names) == 1 else []
         if remote:
             return next((found for ref in remote if (found := moves(repository, ref, force=force))), None)
@@ -204,21 +254,29 @@ def _checkout(repository: Repository, given: Arguments) -> str | None:
     elif paths is None and len(names) > 1:
         names, paths = names[:1], names[1:]
     if paths:
-        return _brought_back(repository, names[0] if names else None, covered(repository, paths))
+        return brought(repository, names[0] if names else None, paths)
+    found = _enters(repository, names, force=force)
+    if new is not None:
+        repository.made[new], repository.branch = repository.head, ""
+    return found
+
+
+def _is_commit(repository: Repository, name: str) -> bool:
+    try:
+        resolved(repository, name)
+    except NoSuchCommitError:
+        return False
+    return True
+
+
+def _enters(repository: Repository, names: Sequence[str], *, force: bool) -> str | None:
+    """Of a commit, or of none: then the work tree stays where it is."""
     if not names:
         return changed(repository, repository.files) if force else None
     found = moves(repository, resolved(repository, names[0]), force=force)
     repository.head = resolved(repository, names[0])
-    repository.branch = "" if new or names[0] == "-" else names[0]
+    repository.branch = "" if names[0] == "-" else names[0]
     return found
-
-
-def _brought_back(repository: Repository, source: str | None, files: Sequence[str]) -> str | None:
-    """Files as the index or a commit has them."""
-    kept = repository.index if source is None else repository.tree(resolved(repository, source))
-    return next((file for file in files if file in kept and kept[file] != repository.disk[file]), None) or next(
-        (file for file in files if file in repository.index and file not in kept), None
-    )
 
 
 def _restore(repository: Repository, given: Arguments) -> str | None:
@@ -227,7 +285,7 @@ def _restore(repository: Repository, given: Arguments) -> str | None:
     if given.surely("S", "--staged") and not given.may("W", "--worktree"):
         return None
     paths = [*given.operands, *(given.paths or ())]
-    return _brought_back(repository, given.value("s", "--source"), covered(repository, paths))
+    return brought(repository, given.value("s", "--source"), paths)
 
 
 def _reset(repository: Repository, given: Arguments) -> str | None:
@@ -243,12 +301,13 @@ def _reset(repository: Repository, given: Arguments) -> str | None:
 
 def _stash(repository: Repository, given: Arguments) -> str | None:
     name, *rest = given.operands or ["push"]
-    if name in ("list", "show", "drop", "clear", "create", "store"):
+    if name in ("list", "show", "create"):
         return None
-    if name in ("pop", "apply"):
-        ref = rest[0] if rest else "stash@{0}"
-        commit = repository.commit(f"stash@{{{ref}}}" if ref.isdigit() else ref)
-        return None if commit is None else _unstashed(repository, commit)
+    if name in ("drop", "clear", "store"):
+        repository.begun.add(_RENUMBERED)
+        return None
+    if name in ("pop", "apply", "branch"):
+        return _unstashed(repository, name, rest)
     if name not in ("push", "save") or given.may("", "--pathspec-from-file"):
         raise GitUnknownError
     paths = [*rest, *(given.paths or ())] if name == "push" else []
@@ -261,11 +320,26 @@ def _stash(repository: Repository, given: Arguments) -> str | None:
     return found
 
 
-def _unstashed(repository: Repository, commit: str) -> str | None:
+_RENUMBERED = "stash drop"
+
+
+def _unstashed(repository: Repository, name: str, words: Sequence[str]) -> str | None:
+    branch, words = (words[0], words[1:]) if name == "branch" and words else (None, words)
+    ref = words[0] if words else "stash@{0}"
+    commit = repository.commit(f"stash@{{{ref}}}" if ref.isdigit() else ref)
+    if _RENUMBERED in repository.begun:
+        raise GitUnknownError
+    if name != "apply":
+        repository.begun.add(_RENUMBERED)
+    if commit is None:
+        return None
     base, *others = repository.parents(commit)
     found = differing(repository, base, commit)
     for files in others[1:]:
         found = found or next(iter(repository.tree(files)), None)
+    if branch is not None:
+        found = found or moves(repository, base, force=False)
+        repository.head = repository.made[branch] = base
     return found
 
 
@@ -374,9 +448,9 @@ class Effect(Struct, frozen=True):
 
 _JOINING = ("--strategy", "--strategy-option", "--message", "--file", "--into-name", "--onto", "--exec", "--cleanup")
 EFFECTS: Mapping[str, Effect] = {
-    "am": Effect(apply, "pC", ("--directory", "--exclude", "--include", "--patch-format")),
+    "am": Effect(am, "pC", ("--directory", "--exclude", "--include", "--patch-format")),
     "apply": Effect(apply, "pC", ("--directory", "--exclude", "--include", "--build-fake-ancestor")),
-    "bisect": Effect(_Only("log", "terms", "help", "view", "visualize")),
+    "bisect": Effect(bisect, "", ("--term-old", "--term-new", "--term-good", "--term-bad")),
     "checkout": Effect(_checkout, "bB", ("--conflict", "--pathspec-from-file", "--orphan")),
     "checkout-index": Effect(_checkout_index),
     "cherry-pick": Effect(picks, "mXs", ("--mainline", *_JOINING)),
@@ -411,6 +485,23 @@ def _commits(repository: Repository, _: Arguments) -> bool:
     return changed(repository, repository.files) is not None
 
 
+def _branches(repository: Repository, given: Arguments) -> bool:
+    """Where a new branch, or one that is moved, points to, is kept in mind."""
+    if given.operands and given.may("MCmcd", "--move", "--copy"):
+        return True
+    force = given.may("f", "--force")
+    if not 1 <= len(given.operands) <= 2 or given.may("ul", "--set-upstream-to", "--list", "--contains", "--merged"):
+        return force and bool(given.operands)
+    name, start = given.operands[0], given.operands[-1] if len(given.operands) > 1 else "HEAD"
+    try:
+        commit = resolved(repository, start)
+    except GitUnknownError:
+        return force
+    if force or repository.commit(f"refs/heads/{name}") is None:
+        repository.made[name] = commit
+    return False
+
+
 BLURS: Mapping[str, Callable[[Repository, Arguments], bool]] = {
     "add": _adds,
     "stage": _adds,
@@ -418,7 +509,7 @@ BLURS: Mapping[str, Callable[[Repository, Arguments], bool]] = {
     **dict.fromkeys(
         ("update-index", "update-ref", "symbolic-ref", "replace", "config", "init", "fast-import"), _always
     ),
-    "branch": lambda _, given: bool(given.operands) and given.may("fMCmcd", "--force", "--move", "--copy"),
+    "branch": _branches,
     "tag": lambda _, given: given.may("fd", "--force"),
     "fetch": lambda _, given: any(":" in name for name in given.operands),
 }

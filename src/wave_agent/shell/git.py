@@ -49,14 +49,22 @@ _GIT_CONFIGURES = {"remote": ("add", "remove", "rm", "rename", "set-url", "set-b
 
 
 def _paths(operands: Sequence[Word], below: Word | None) -> Iterator[Target]:
-    _, paths = read(operands, Options("s", ("--source", "--pathspec-from-file")), mixed=True)
+    _, paths = read(operands, Options("", ("--pathspec-from-file",)), mixed=True)
     yield from (Target(word, Reach.TREE, below=below) for word in paths)
+
+
+def _restore(operands: Sequence[Word], below: Word | None) -> Iterator[Target]:
+    """A guard that is named. What else it would bring back, git is asked."""
+    options, paths = read(operands, Options("s", ("--source", "--conflict", "--pathspec-from-file")), mixed=True)
+    if not says(options, "-S", "--staged") or has(options, "-W", "--worktree"):
+        yield from (Target(word, reach, below=below) for word in paths for reach in (Reach.NAMED, Reach.FILE))
 
 
 def _checkout(operands: Sequence[Word], below: Word | None) -> Iterator[Target]:
     texts = [word.text for word in operands]
     end = texts.index("--") if "--" in texts else len(texts)
-    yield from (Target(word, Reach.TREE, below=below) for word in operands[end + 1 :])
+    paths = operands[end + 1 :]
+    yield from (Target(word, reach, below=below) for word in paths for reach in (Reach.NAMED, Reach.FILE))
 
 
 def _output(operands: Sequence[Word], below: Word | None) -> Iterator[Target]:
@@ -88,12 +96,13 @@ def _init(operands: Sequence[Word], below: Word | None) -> Iterator[Target]:
 
 
 _SUBCOMMANDS: Mapping[str, _Writer] = {
-    **dict.fromkeys(("rm", "mv", "restore"), _paths),
+    **dict.fromkeys(("rm", "mv"), _paths),
     **dict.fromkeys(("archive", "diff", "diff-index", "diff-tree", "format-patch", "log", "show"), _output),
     **dict.fromkeys(("clone", "submodule", "worktree"), _new_directory),
     "bundle": _bundle,
     "checkout": _checkout,
     "init": _init,
+    "restore": _restore,
 }
 
 
