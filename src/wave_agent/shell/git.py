@@ -26,8 +26,9 @@ def git_targets(words: Sequence[Word]) -> Iterator[Target]:
     name = operands[0].text
     if name == "config":
         yield from _git_config(operands, below, value_of(options, "--git-dir"))
-    elif name in _GIT_CONFIGURES and len(operands) > 1 and operands[1].text in _GIT_CONFIGURES[name]:
-        yield Target(Word(".git/config"), below=below, upwards=True)
+    elif name == "remote":
+        if len(operands) > 1 and operands[1].text in _CONFIGURES and not _is_plain_remote(operands[1:]):
+            yield Target(Word(".git/config"), below=below, upwards=True)
     elif name in _SUBCOMMANDS:
         yield from _SUBCOMMANDS[name](operands, below)
     elif name not in _READING_COMMANDS:
@@ -45,7 +46,24 @@ _READING_COMMANDS = frozenset(
     }
 )
 """They may read the work tree, and write to the repository, but not to a file that is named to them."""
-_GIT_CONFIGURES = {"remote": ("add", "remove", "rm", "rename", "set-url", "set-branches", "set-head")}
+_CONFIGURES = ("add", "remove", "rm", "rename", "set-url", "set-branches", "set-head")
+_REMOTE = Options("tm", ("--track", "--master"))
+_PLAIN_NAME = re.compile(r"\w[\w.-]*(?:/\w[\w.-]*)*")
+_PLAIN_ADDRESS = re.compile(r"(?!.*(?:::|//-|:-))[\w./~][\w.@:/~+%-]*")
+"""No transport is named that runs a program (`ext::`), and no host is an option of ssh."""
+
+
+def _is_plain_remote(words: Sequence[Word]) -> bool:
+    """What it writes to the configuration is a name and an address, or the end of them: git runs nothing by it. To
+    rename a remote is another matter: settings that are there already would be those of another name."""
+    _, operands = read(words, _REMOTE, mixed=True)
+    texts = [word.text for word in operands]
+    if not all(word.static and word.glob is None for word in operands):
+        return False
+    if words[0].text == "add":
+        named = texts[:1] and _PLAIN_NAME.fullmatch(texts[0])
+        return bool(named) and all(map(_PLAIN_ADDRESS.fullmatch, texts[1:]))
+    return words[0].text in ("remove", "rm") and all(map(_PLAIN_NAME.fullmatch, texts))
 
 
 def _paths(operands: Sequence[Word], below: Word | None) -> Iterator[Target]:
@@ -115,6 +133,13 @@ _RUNS_NOTHING = re.compile(
 """Settings that every project sets, and by which git runs nothing and finds no other files."""
 
 
+def _is_plain_upstream(rest: Sequence[Word]) -> bool:
+    """`branch.x.remote origin`: a remote may also be an address, and that of a program."""
+    upstream = re.fullmatch(r"branch\.[\w./-]+\.(?:merge|remote)", rest[0].text, re.IGNORECASE)
+    plain = all(word.static and word.glob is None for word in rest)
+    return plain and len(rest) == 2 and upstream is not None and _PLAIN_NAME.fullmatch(rest[1].text) is not None
+
+
 def _git_config(operands: Sequence[Word], below: Word | None, git_dir: Word | None) -> Iterator[Target]:
     options, rest = read(operands, _CONFIG, mixed=True)
     texts = [word.text for word in rest]
@@ -129,6 +154,8 @@ def _git_config(operands: Sequence[Word], below: Word | None, git_dir: Word | No
         yield Target(file, below=below)
         return
     if not changes and rest[0].static and _RUNS_NOTHING.fullmatch(rest[0].text):
+        return
+    if not changes and _is_plain_upstream(rest):
         return
     files = [file for option in options for file in _CONFIG_FILES.get(option.name, ())]
     yield from (Target(Word(file, glob=file)) for file in files)

@@ -58,6 +58,8 @@ class Write(Struct, frozen=True):
     reach: Reach = Reach.FILE
     names: tuple[str, ...] = ()
     """If the path is a directory, it is these in it that are written."""
+    existing: bool = False
+    """Only what is there is changed: nothing is made."""
 
 
 class Command(Struct, frozen=True):
