@@ -581,6 +581,61 @@ def test_a_directory_that_is_not_there_yet_is_guarded_as_well(project: Path, com
     assert touched(project, command) is not None
 
 
+@pytest.fixture
+def scripts(project: Path) -> ProtectedPaths:
+    """A hook is run from `scripts`, which holds more than that hook, and what Python has compiled."""
+    for name in ("guard.py", "lib.py", "lib.pyc", "bare.pyc", "__pycache__/lib.cpython-311.pyc", "sub/lib.py"):
+        (project / "scripts" / name).parent.mkdir(parents=True, exist_ok=True)
+        (project / "scripts" / name).write_text("")
+    settings = json.dumps({"hooks": {"Stop": [{"hooks": [{"command": "python3 scripts/guard.py"}]}]}})
+    hooks = load_hooks([parse_settings(settings, Layer.PROJECT, "s")]).hooks
+    return protected_paths(str(project), project.parent / "state", hooks, project.parent / "user")
+
+
+@pytest.mark.parametrize(
+    ("command", "asks"),
+    [
+        ("rm -r scripts/__pycache__", False),
+        ("rm -rf scripts/__pycache__/", False),
+        ("rm -f scripts/__pycache__/*.pyc", False),
+        ("rm -f scripts/sub/*.pyc scripts/lib.pyc", False),
+        ("find . -name __pycache__ -prune -exec rm -r {} \\;", False),
+        ("find . -type d -name __pycache__ -exec rm -rf {} +", False),
+        ("find scripts -name __pycache__ | xargs rm -rf", False),
+        ("rm -rf */__pycache__", False),
+        ("find scripts -name __pycache__ -delete", False),
+        ("rm -f scripts/*.pyc", True),  # one has no source: it may be what the guard loads
+        ("rm scripts/bare.pyc", True),
+        ("rm -r scripts/__pycache__ scripts/lib.py", True),
+        ("rm scripts/__pycache__/../guard.py", True),
+        ("rm -rf scripts/__pycache__/..", True),
+        ("rm -rf scripts/*", True),
+        ("rm -rf scripts/sub", True),
+        ("find scripts -name '*py*' -delete", True),
+        ("touch scripts/__pycache__/guard.cpython-311.pyc", True),
+        ("cp b.txt scripts/__pycache__", True),
+        ("mv scripts/__pycache__ scripts/x", True),
+        ("mkdir -p scripts/__pycache__", True),
+        ("echo x > scripts/lib.pyc", True),
+        ("ln -sf ../b.txt scripts/__pycache__", True),
+    ],
+)
+def test_what_python_has_compiled_beside_a_guard_may_be_removed(
+    project: Path, scripts: ProtectedPaths, command: str, asks: bool
+) -> None:
+    found = [scripts.touched(write) for write in read_writes(command, {"PWD": str(project)}, str(project))]
+    assert any(path is not None for path in found) == asks
+
+
+def test_a_link_is_no_cache(project: Path, scripts: ProtectedPaths) -> None:
+    shutil.rmtree(project / "scripts/__pycache__")
+    (project / "scripts/__pycache__").symlink_to(".")
+    writes = read_writes("rm scripts/__pycache__/*.py", {}, str(project))
+    assert any(scripts.touched(write) for write in writes)
+    (project / "scripts/bare.py").symlink_to("/nowhere")
+    assert any(scripts.touched(write) for write in read_writes("rm scripts/bare.pyc", {}, str(project)))
+
+
 NOTHING_TO_CHANGE = [
     "chmod -R u-w .",
     "chmod -R 755 .",

@@ -97,7 +97,7 @@ class ProtectedPaths(Struct, frozen=True):
 
     def touched(self, write: Write) -> str | None:
         """What of it a command would change, whether the file is there or not."""
-        if "\0" in write.pattern:
+        if "\0" in write.pattern or (write.removes and self._is_cache(write.pattern)):
             return None
         plain = _plain(write.pattern)
         if write.names and plain is not None and os.path.isdir(plain):
@@ -108,6 +108,22 @@ class ProtectedPaths(Struct, frozen=True):
         if write.reach is Reach.NAMED:
             return self._named(plain)
         return self.find(plain) or self._around(plain, write)
+
+    def _is_cache(self, pattern: str) -> bool:
+        """What Python has compiled, and would compile again: without it a hook runs as before."""
+        steps = pattern.rstrip("/").split("/")
+        guards = (*self.files, *self.directories, *self.beside)
+        if not (steps[-1].endswith(_COMPILED) or _CACHE in steps[-2:]) or any(
+            _CACHE in one.split("/") for one in guards
+        ):
+            return False
+        plain = _plain(pattern)
+        if plain is not None:
+            return _is_compiled(plain)
+        if steps[-1] == _CACHE:
+            return True
+        there = [] if "**" in pattern else list(islice(glob.iglob(pattern), _MOST_MATCHES))
+        return "**" not in pattern and len(there) < _MOST_MATCHES and all(map(_is_compiled, there))
 
     def _named(self, path: str) -> str | None:
         """A program that may do anything is given the path: it, or what is below it, is protected."""
@@ -161,6 +177,15 @@ class ProtectedPaths(Struct, frozen=True):
         return next((path for path in found if path is not None), None)
 
 
+def _is_compiled(path: str) -> bool:
+    """The path is Python's cache, or in it, or is a compiled file beside its source."""
+    for form in (os.path.normpath(path), os.path.realpath(path)):
+        beside = form.endswith(_COMPILED) and os.path.isfile(f"{form[:-1]}")
+        if _CACHE not in form.split("/")[-2:] and not beside:
+            return False
+    return True
+
+
 def _counts(path: str, write: Write) -> bool:
     """What makes no file cannot make this one."""
     return not write.existing or os.path.lexists(path)
@@ -183,6 +208,8 @@ def _inside(directory: str) -> list[str]:
 
 
 _MOST_MATCHES = 1000
+_CACHE = "__pycache__"
+_COMPILED = (".pyc", ".pyo")
 _LARGEST_POINTER = 4096
 """Bytes of a file of git that names a directory."""
 _NO_PATH = re.compile(r"(?!)")

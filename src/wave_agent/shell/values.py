@@ -60,6 +60,8 @@ class Write(Struct, frozen=True):
     """If the path is a directory, it is these in it that are written."""
     existing: bool = False
     """Only what is there is changed: nothing is made."""
+    removes: bool = False
+    """It is removed, and nothing else."""
 
 
 class Command(Struct, frozen=True):

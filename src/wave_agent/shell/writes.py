@@ -72,6 +72,7 @@ class _Each(Struct, frozen=True):
     """One of these options takes the place of what is skipped."""
     existing: Callable[[Sequence[Option]], bool] = _never
     """By these options it makes no file."""
+    removes: bool = False
 
     def __call__(self, words: Sequence[Word]) -> Iterator[Target]:
         options, operands = read(words, self.options, mixed=True)
@@ -80,7 +81,7 @@ class _Each(Struct, frozen=True):
         skip = 0 if has(options, *self.unless) else self.skip
         reach = Reach.TREE if has(options, "-R", "--recursive") else self.reach
         existing = self.existing(options)
-        yield from (Target(word, reach, existing=existing) for word in operands[skip:])
+        yield from (Target(word, reach, existing=existing, removes=self.removes) for word in operands[skip:])
 
 
 _SED = Options("efl", ("--expression", "--file", "--line-length"), attached="i")
@@ -382,18 +383,19 @@ def _patch(words: Sequence[Word]) -> Iterator[Target]:
 def _find(words: Sequence[Word]) -> Iterator[Target]:
     texts = [word.text for word in words]
     if "-delete" in texts:
-        yield from (Target(word, Reach.TREE) for word in found(words))
+        yield from (Target(word, Reach.TREE, removes=True) for word in found(words))
     for at, text in enumerate(texts[:-1]):
         if text in ("-fprint", "-fprint0", "-fprintf", "-fls"):
             yield Target(words[at + 1])
 
 
 WRITERS: Mapping[str, Callable[[Sequence[Word]], Iterator[Target]]] = {
-    **dict.fromkeys(("tee", "rmdir", "unlink", "mkdir", "mkfifo", "sponge"), _Each(Options("rdmtA"))),
+    **dict.fromkeys(("tee", "mkdir", "mkfifo", "sponge"), _Each(Options("rdmtA"))),
+    **dict.fromkeys(("rmdir", "unlink"), _Each(removes=True)),
     "touch": _Each(Options("rdmtA"), existing=_makes_none),
     "truncate": _Each(Options("rs", ("--size", "--reference")), existing=_makes_none),
     "shred": _Each(Options("ns", ("--iterations", "--size")), existing=_always),
-    **dict.fromkeys(("rm", "rimraf", "trash", "trash-put"), _Each(reach=Reach.TREE)),
+    **dict.fromkeys(("rm", "rimraf", "trash", "trash-put"), _Each(reach=Reach.TREE, removes=True)),
     "chmod": _mode,
     "chown": _Each(skip=1, reach=Reach.TREE, unless=("--reference",), existing=_always),
     "chgrp": _Each(skip=1, reach=Reach.TREE, unless=("--reference",), existing=_always),
