@@ -220,7 +220,7 @@ class _Judge:
             if self.blurred or edited:
                 raise GitUnknownError
             found = effect.judge(repository, given)
-            self.blurred |= effect.blurs(repository, given)
+            self.blurred |= _blurs(effect, repository, given)
             repository.begun.add(name)
             repository.moved = True
             return found
@@ -420,6 +420,13 @@ def _worktree(repository: Repository, given: Arguments) -> str | None:
 # --------------------------------------------------------------------------------------------------------------- tables
 
 
+def _blurs(effect: "Effect", repository: Repository, given: Arguments) -> bool:
+    try:
+        return effect.blurs(repository, given)
+    except GitUnknownError:
+        return True
+
+
 def _never(*_: object) -> bool:
     return False
 
@@ -428,10 +435,34 @@ def _always(*_: object) -> bool:
     return True
 
 
-def _moves_the_index(_: Repository, given: Arguments) -> bool:
-    """`reset` without `--hard`, `rm --cached`, `restore --staged` and `read-tree` without `-u`: files may become
-    untracked."""
-    return not given.may("", "--hard", "--merge", "--keep")
+def _resets_the_index(repository: Repository, given: Arguments) -> bool:
+    """`reset` without `--hard`."""
+    if given.may("", "--hard", "--merge", "--keep"):
+        return False
+    if given.may("p", "--patch", "--pathspec-from-file"):
+        return True
+    operands = given.operands
+    named = bool(operands) and (len(operands) == 1 or given.paths is None) and _is_commit(repository, operands[0])
+    commit = resolved(repository, operands[0]) if named else repository.head
+    paths = [*operands[named:], *(given.paths or ())]
+    moved = not paths and differing(repository, repository.head, commit) is not None
+    return moved or _moves_the_index(repository, commit, paths)
+
+
+def _restores_the_index(repository: Repository, given: Arguments) -> bool:
+    """`restore --staged`."""
+    if not given.may("S", "--staged"):
+        return False
+    if given.may("p", "--patch", "--pathspec-from-file"):
+        return True
+    source = resolved(repository, given.value("s", "--source") or repository.head)
+    return _moves_the_index(repository, source, [*given.operands, *(given.paths or ())])
+
+
+def _moves_the_index(repository: Repository, commit: str, paths: Sequence[str]) -> bool:
+    """What is protected may become untracked, or come to be in the index, for another command to bring it back."""
+    now, then = repository.kept(None), repository.kept(commit)
+    return any(now.get(path) != then.get(path) for path in covered(repository, paths, {**now, **then}))
 
 
 class Effect(Struct, frozen=True):
@@ -461,8 +492,8 @@ EFFECTS: Mapping[str, Effect] = {
     "pull": Effect(pull, "sXjo", (*_JOINING, "--depth", "--deepen", "--jobs", "--upload-pack")),
     "read-tree": Effect(_read_tree, blurs=_always),
     "rebase": Effect(rebase, "sXxC", (*_JOINING, "--whitespace", "--empty")),
-    "reset": Effect(_reset, "", ("--pathspec-from-file",), blurs=_moves_the_index),
-    "restore": Effect(_restore, "s", ("--source", "--conflict", "--pathspec-from-file"), blurs=_moves_the_index),
+    "reset": Effect(_reset, "", ("--pathspec-from-file",), blurs=_resets_the_index),
+    "restore": Effect(_restore, "s", ("--source", "--conflict", "--pathspec-from-file"), blurs=_restores_the_index),
     "revert": Effect(picks, "mXs", ("--mainline", *_JOINING)),
     "rm": Effect(_remove, "", ("--pathspec-from-file",), blurs=_always),
     "sparse-checkout": Effect(_Only("list", "check-rules", "disable")),
