@@ -253,7 +253,7 @@ class CallRunner:
         subject = subject_of(tool, tool_input, self._context, self._directories, self._protected, seen=seen)
         subject = await self._with_other_names(tool, subject, seen)
         if subject.protected is None:
-            subject = replace(subject, protected=await self._changed_by_git(tool, tool_input))
+            subject = replace(subject, protected=await self._changed_by_git(tool, tool_input), by_git=True)
         if notes:
             subject = replace(subject, outside=None)  # a hook may have put it in, and its values are not for the model
         permission = decide(subject, self.mode, self._rules, judged, self._places)

@@ -64,7 +64,7 @@ class Judge(Struct, frozen=True, kw_only=True):
             if runs and call.protected is None:
                 meddling = meddles(tool.written_paths(tool_input, context))
                 question = Question(runs=runs, assigned=tuple(assigned), meddles=meddling)
-                call = replace(call, protected=self._changed_by_git(question))
+                call = replace(call, protected=self._changed_by_git(question), by_git=True)
             return decide(call, self.mode, self.rules, hooks, self.places)
         except Exception as error:  # as in a session: what cannot be judged does not run
             return Permission(answer=Answer.DENY, by="an error", for_model=unjudged(error))
