@@ -41,14 +41,14 @@ def _grep(words: Sequence[Word]) -> Iterator[Word]:
         return
     roots = operands if has(options, "-e", "-f", "--regexp", "--file") else operands[1:]
     named = value_of(options, "--include")
-    deep = has(options, "-r", "-R", "--recursive")
+    deep = has(options, "-r", "-R", "--recursive", "--dereference-recursive")
     follows = has(options, "-R", "--dereference-recursive")
     without_git = not follows and any(value.text == _GIT for value in values_of(options, "--exclude-dir"))
     for root in roots or [Word(".")]:
         if deep and named is None:
             yield from _tree(root, without_git=without_git)
         else:
-            yield Word(root.text, root.static, _below(root, named) if deep else root.glob)
+            yield Word(root.text, root.static, _below(root, named) if deep and named is not None else root.glob)
 
 
 def found(words: Sequence[Word]) -> list[Word]:
@@ -117,9 +117,7 @@ def found_name(words: Sequence[Word]) -> Word | None:
     return next((words[at + 1] for at, text in enumerate(tests[:-1]) if text in ("-name", "-iname")), None)
 
 
-def _below(start: Word, named: Word | None) -> str:
+def _below(start: Word, named: Word) -> str:
     """The name is a pattern, whether quoted or not, and its star also stands for a dot in front."""
     below = f"{start.pattern.rstrip('/')}/**"
-    if named is None:
-        return below
     return f"{below}/{named.text.replace('*', '**', 1) if named.text.startswith('*') else named.text}"

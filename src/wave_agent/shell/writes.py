@@ -240,17 +240,16 @@ def _sed(words: Sequence[Word]) -> Iterator[Target]:
     """Its files, if they are changed in place; and those that its script writes to."""
     yield from _Each(_SED, only=("-i", "--in-place"), existing=_always)(words)
     options, operands = read(words, _SED, mixed=True)
-    yield from _copies(options, operands)
+    yield from _copies(options)
     for script in values_of(options, "-e", "--expression") or operands[:1]:
         yield from (Target(Word(file, script.static)) for file in _SED_WRITES.findall(script.text)[:_MOST_IN_SCRIPT])
 
 
-def _copies(options: Sequence[Option], files: Sequence[Word]) -> Iterator[Target]:
-    """`-i'DIRECTORY/*'` keeps each file as it was, elsewhere: from where it is, or from here."""
+def _copies(options: Sequence[Option]) -> Iterator[Target]:
+    """`-i'DIRECTORY/*'` keeps each file as it was, elsewhere."""
     for suffix in values_of(options, "-i", "--in-place"):
         if "/" in suffix.text:
-            into = Word(dirname(suffix.text), suffix.static)
-            yield from (Target(into, Reach.INSIDE, below=place) for place in (None, *map(_parent, files)))
+            yield Target(Word(dirname(suffix.text), suffix.static), Reach.INSIDE)
 
 
 _SED_WRITES = re.compile(r"(?=[wW][ \t]*([^\n;}]*[^\s;}]))")
@@ -262,7 +261,7 @@ _IN_PLACE = Options("eEIMmFrC", attached="i0l")
 
 def _in_place(words: Sequence[Word]) -> Iterator[Target]:
     """Files that are changed by `-i`; without it, what the code does is not known."""
-    yield from _copies(*read(words, _IN_PLACE, mixed=True))
+    yield from _copies(read(words, _IN_PLACE, mixed=True)[0])
     files = list(_Each(_IN_PLACE, only=("-i",), existing=_always)(words))
     yield from files or named(words)
 
