@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from wave_agent.git_effects import BLURS, EFFECTS, HARMLESS, Question, changed_by_git, find_git
+from wave_agent.git_effects import BLURS, EFFECTS, HARMLESS, Question, changed_by_git, find_git, meddles
 from wave_agent.tools.base import ToolContext
 from wave_agent.tools.bash import Bash
 from wave_agent.tools.shells import Shells
@@ -33,6 +33,11 @@ class Place:
         done = subprocess.run([GIT, *words], cwd=cwd or self.root, env=env, capture_output=True, text=True, check=True)
         return done.stdout.strip()
 
+    def conflict(self, *words: str) -> None:
+        """Git stops halfway."""
+        with pytest.raises(subprocess.CalledProcessError):
+            self.git(*words)
+
     def write(self, name: str, text: str) -> None:
         file = self.root / name
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -47,11 +52,13 @@ class Place:
         """The file that the line would change."""
         home = {"HOME": str(self.root.parent), "PATH": os.environ["PATH"], **variables}
         context = ToolContext(project_dir=cwd or self.root, environment=home, outputs=self.root)
-        runs, assigned = Bash(Shells()).git_runs({"command": line}, context)
+        tool, given = Bash(Shells()), {"command": line}
+        runs, assigned = tool.git_runs(given, context)
         found = changed_by_git(
-            Question(runs=runs, assigned=tuple(assigned)),
+            Question(runs=runs, assigned=tuple(assigned), meddles=meddles(tool.written_paths(given, context))),
             [str(self.guard), str(self.settings)],
             [str(self.root / ".wave/hooks"), str(self.root / ".git/hooks")],
+            beside=[str(self.root / "scripts")],
             program=GIT,
             environment=home,
             seconds=seconds,
@@ -129,7 +136,186 @@ def cloned(place: Place) -> None:
         place.git("branch", "-q", "-u", f"origin/{branch}", branch)
 
 
+def picking(place: Place) -> None:
+    """One commit is being picked, and is in conflict."""
+    place.commit("readme", "mine")
+    place.conflict("cherry-pick", "other")
+
+
+def reverting(place: Place) -> None:
+    place.commit("readme", "mine")
+    place.commit("readme", "again")
+    place.conflict("revert", "--no-edit", "HEAD~1")
+
+
+def picking_two(place: Place) -> None:
+    """The first of two is in conflict; neither changes the guard."""
+    place.git("checkout", "-q", "other")
+    place.commit("more", "1")
+    place.git("checkout", "-q", "main")
+    place.commit("readme", "mine")
+    place.conflict("cherry-pick", "other~1", "other")
+
+
+def picking_guard_next(place: Place) -> None:
+    """The first of two is in conflict; the second changes the guard."""
+    place.commit("readme", "mine")
+    place.conflict("cherry-pick", "other", "side")
+
+
+def picking_guard(place: Place) -> None:
+    """The commit that is in conflict changes the guard as well."""
+    place.git("checkout", "-q", "side")
+    place.write(".wave/settings.json", '{"a": 1}')
+    place.git("add", "-A")
+    place.commit("readme", "theirs")
+    place.git("checkout", "-q", "main")
+    place.commit("readme", "mine")
+    place.conflict("cherry-pick", "side")
+
+
+def guard_picked(place: Place) -> None:
+    """The first pick has changed the guard, the second is in conflict."""
+    place.commit("readme", "mine")
+    place.conflict("cherry-pick", "side", "other")
+
+
+def list_replaced(place: Place) -> None:
+    picking_two(place)
+    (place.root / ".git/sequencer/todo").write_text(f"pick {place.git('rev-parse', 'side')} x\n")
+
+
+def rebasing(place: Place) -> None:
+    place.commit("readme", "mine")
+    place.conflict("rebase", "other")
+
+
+def rebase_list_replaced(place: Place) -> None:
+    rebasing(place)
+    (place.root / ".git/rebase-merge/git-rebase-todo").write_text(f"pick {place.git('rev-parse', 'side')} x\n")
+
+
+def applying(place: Place) -> None:
+    """A mailbox is being applied, and is in conflict."""
+    mail = place.git("format-patch", "--stdout", "-1", "other")
+    (place.root.parent / "mail").write_text(mail + "\n")
+    place.commit("readme", "mine")
+    place.conflict("am", "../mail")
+
+
+def applying_guard_next(place: Place) -> None:
+    mail = place.git("format-patch", "--stdout", "-1", "other"), place.git("format-patch", "--stdout", "-1", "side")
+    (place.root.parent / "mail").write_text("\n".join(mail) + "\n")
+    place.commit("readme", "mine")
+    place.conflict("am", "../mail")
+
+
+def bisecting(place: Place) -> None:
+    for number in range(4):
+        place.commit("code", f"{number}")
+    place.git("bisect", "start", "HEAD", "HEAD~3")
+
+
+def bisecting_past_the_guard(place: Place) -> None:
+    place.commit("code", "2")
+    place.commit("code", "3")
+    place.git("bisect", "start", "--no-checkout", "HEAD", "old")
+
+
+def two_stashes(place: Place) -> None:
+    """The newer one leaves the guard alone."""
+    stashed(place)
+    place.write("readme", "changed")
+    place.git("stash", "-q")
+
+
+def readme_stashed(place: Place) -> None:
+    place.write("readme", "changed")
+    place.git("stash", "-q")
+
+
+def guard_gone(place: Place) -> None:
+    """Removed from the work tree, tracked still."""
+    shutil.rmtree(place.root / ".wave")
+
+
+def module_staged(place: Place) -> None:
+    """The index has a module beside a guard that the work tree does not have."""
+    place.write("scripts/json.py", "evil")
+    place.git("add", "scripts")
+    shutil.rmtree(place.root / "scripts")
+
+
+def linked_above(place: Place) -> None:
+    """A branch has a link in the place of a directory that is not there."""
+    place.git("checkout", "-q", "old")
+    place.write("evil/settings.json", "{}")
+    (place.root / ".wave").symlink_to("evil")
+    place.git("checkout", "-q", "-b", "linked")
+    place.git("add", ".wave")
+    place.git("commit", "-q", "-m", "a link")
+    place.git("checkout", "-q", "old")
+
+
+def there_and_back(place: Place) -> None:
+    """The guard was changed, and changed back."""
+    place.commit(".wave/hooks/guard.sh", "exit 0")
+    place.commit(".wave/hooks/guard.sh", "exit 2")
+
+
+_STEPS = ("--abort", "--continue", "--skip", "--quit")
 PASSES = [
+    *((nothing, f"git {name} {step}") for name in ("rebase", "cherry-pick", "revert", "am") for step in _STEPS),
+    *((picking, f"git cherry-pick {step}") for step in _STEPS),
+    *((reverting, f"git revert {step}") for step in _STEPS),
+    *((picking_two, f"git cherry-pick {step}") for step in _STEPS),
+    *((rebasing, f"git rebase {step}") for step in _STEPS),
+    *((applying, f"git am {step}") for step in _STEPS),
+    (picking, "git add readme && git -c core.editor=true cherry-pick --continue"),
+    (picking_guard_next, "git cherry-pick --quit"),
+    (nothing, "git cherry-pick other || git cherry-pick --abort"),
+    (nothing, "git revert --no-edit HEAD || git revert --abort"),
+    (nothing, "git rebase other || git rebase --abort"),
+    (nothing, "git bisect reset"),
+    (nothing, "git bisect start HEAD HEAD~1"),
+    (nothing, "git bisect start && git bisect bad && git bisect good HEAD~1"),
+    (nothing, "git bisect start HEAD HEAD~1 && git bisect run python3 -m pytest -q; git bisect reset"),
+    (bisecting, "git bisect good"),
+    (bisecting, "git bisect bad HEAD"),
+    (bisecting, "git bisect skip"),
+    (bisecting, "git bisect run make test"),
+    (bisecting, "git bisect reset"),
+    (bisecting_past_the_guard, "git bisect log"),
+    (nothing, "GIT_SEQUENCE_EDITOR=: git rebase -i HEAD~1"),
+    (nothing, "GIT_SEQUENCE_EDITOR='true' git rebase -i HEAD~1"),
+    (nothing, "git -c sequence.editor=: rebase -i HEAD~1"),
+    (nothing, "GIT_EDITOR=true git rebase --interactive HEAD~1"),
+    (nothing, "EDITOR=vim git rebase HEAD~1"),
+    (readme_stashed, "git stash branch newb"),
+    (two_stashes, "git stash branch newb"),
+    (nothing, "git stash branch newb"),
+    (nothing, "git branch -f conf2 HEAD && git checkout conf2"),
+    (nothing, "git branch -f other main && git checkout other && git checkout -"),
+    (nothing, "git switch -c a && git commit -am x && git switch -c b HEAD~1 && git commit -am y && git rebase a"),
+    (nothing, "git switch -c a && git commit -am x && git checkout main && git merge a && git branch -d a"),
+    (nothing, "git switch other && git switch main && git switch -"),
+    (nothing, "git commit --allow-empty -m x && git reset --hard HEAD~1"),
+    (nothing, "rm -f .git/index.lock && git checkout other"),
+    *((nothing, f"git {words}") for words in ("restore --staged .", "restore -S .", "checkout -- .", "restore -- .")),
+    (nothing, "git checkout main -- ."),
+    (edited, "git checkout other -- ."),
+    (edited, "git restore --source=other --staged --worktree ."),
+    (guard_edited, "git restore --staged ."),
+    (guard_gone, "git restore --staged ."),
+    (edited, "git restore --staged . && git restore ."),
+    (edited, "git add readme && git reset && git checkout -- ."),
+    (edited, "git reset HEAD readme && git checkout readme && git clean -fd"),
+    (edited, "git reset -q -- readme && git stash -u"),
+    (edited, "git reset --soft HEAD~1 && git stash"),
+    (guard_edited, "git reset readme && git checkout readme"),
+    (guard_gone, "git restore readme"),
+    (guard_gone, "git checkout old -- ."),
+    (linked_above, "git checkout old -- ."),
     (nothing, "git checkout -b x"),
     (nothing, "git pull"),
     (nothing, "git cherry-pick 26c6d4f2f611690a29939044e897fb1f5221c2fb"),
@@ -181,6 +367,76 @@ PASSES = [
 ]
 
 ASKS = [
+    *((picking_guard_next, f"git cherry-pick {step}") for step in ("--abort", "--continue", "--skip")),
+    *((picking_guard, f"git cherry-pick {step}") for step in ("--abort", "--continue", "--skip")),
+    *((guard_picked, f"git cherry-pick {step}") for step in ("--abort", "--cont", "--skip")),
+    *((list_replaced, f"git cherry-pick {step}") for step in ("--continue", "--skip")),
+    *((rebase_list_replaced, f"git rebase {step}") for step in ("--continue", "--skip")),
+    *((applying_guard_next, f"git am {step}") for step in ("--continue", "--skip", "--resolved", "-r")),
+    (picking_two, "echo pick side > .git/sequencer/todo; git cherry-pick --continue"),
+    (picking_two, "cd .git/sequencer && cp ~/x todo && cd ../.. && git cherry-pick --continue"),
+    (picking, "git reset -q --soft side; git cherry-pick --abort"),
+    (nothing, "git cherry-pick side || git cherry-pick --abort"),
+    (nothing, "git cherry-pick -n other; git cherry-pick main..side"),
+    (bisecting_past_the_guard, "git bisect good"),
+    (bisecting_past_the_guard, "git bisect run true"),
+    (bisecting_past_the_guard, "git bisect next"),
+    (bisecting, "git bisect reset old"),
+    (bisecting, "git bisect good old"),
+    (bisecting, "git bisect replay log"),
+    (nothing, "git bisect start && git bisect bad && git bisect good old"),
+    (nothing, "git bisect start main old src"),
+    (nothing, "git bisect start main old -- src"),
+    (nothing, "git bisect start HEAD HEAD~1; git bisect reset old"),
+    (there_and_back, "git bisect start HEAD HEAD~2"),
+    (there_and_back, "git commit --allow-empty -m x && git reset --hard HEAD~2"),
+    (there_and_back, "git commit --allow-empty -m x && git checkout main~2"),
+    (nothing, "git checkout other && git checkout HEAD~2"),
+    (nothing, "git fetch . side && git reset --hard FETCH_HEAD"),
+    (nothing, "git branch -f other side && git checkout other"),
+    (nothing, "git branch x side; git checkout x"),
+    (nothing, "git branch x side; git checkout refs/heads/x"),
+    (nothing, "git branch x side; git checkout heads/x~0"),
+    (nothing, "git branch -f other old && git checkout other~0"),
+    (nothing, "git branch -M side other && git checkout other"),
+    (nothing, "git switch -C other old"),
+    (stashed, "git stash branch x stash@{0}"),
+    (two_stashes, "git stash drop && git stash pop"),
+    (two_stashes, "git stash pop; git stash pop"),
+    (two_stashes, "for i in 1 2; do git stash pop; done"),
+    (two_stashes, "f() { git stash pop; }; f; f"),
+    (nothing, "git reset --hard HEAD~1; git reset --hard HEAD~1"),
+    (nothing, "for i in 1 2; do git checkout HEAD~1; done"),
+    (two_stashes, "git stash branch x 1"),
+    (nothing, "GIT_SEQUENCE_EDITOR='sed -i 1iexec' git rebase -i HEAD~1"),
+    (nothing, "GIT_SEQUENCE_EDITOR=:x git rebase -i HEAD~1"),
+    (nothing, "GIT_SEQUENCE_EDITOR=:; GIT_SEQUENCE_EDITOR=vim git rebase -i HEAD~1"),
+    (nothing, "GIT_EDITOR='sed -i 1iexec' git rebase -i HEAD~1"),
+    (nothing, "export EDITOR=./evil; git rebase --inter HEAD~1"),
+    (nothing, "git -c sequence.editor=./evil rebase -i HEAD~1"),
+    (nothing, "git restore --source=side --staged --worktree ."),
+    (nothing, "git checkout side -- ."),
+    (nothing, "git restore --source=$x ."),
+    (guard_gone, "git restore ."),
+    (guard_gone, "git checkout ."),
+    (guard_gone, "git checkout -- ."),
+    (guard_gone, "git checkout HEAD -- ."),
+    (guard_gone, "git restore '*'"),
+    (guard_gone, "git restore $x -- ."),
+    (guard_gone, "git restore .w*"),
+    (guard_gone, "git -C .. --git-dir=x checkout $x -- project"),
+    (guard_edited, "git restore -SW ."),
+    (guard_edited, "git restore --staged --work ."),
+    (linked_above, "git checkout linked -- ."),
+    (linked_above, "git restore -s linked ."),
+    (nothing, "git restore --staged --source=side . && git restore ."),
+    (nothing, "git restore --staged --source=old . && git clean -fd"),
+    (nothing, "git restore -S -s old .wave; git stash -u"),
+    (nothing, "git reset side -- . && git checkout ."),
+    (nothing, "git reset side .wave && git checkout ."),
+    (nothing, "git reset old .wave; git clean -fd"),
+    (nothing, "git reset --soft old && git stash"),
+    (guard_gone, "git restore --staged --source=side . && git restore ."),
     (nothing, "git checkout old"),
     (nothing, "git checkout HEAD~2"),
     (nothing, "git switch --detach side"),
@@ -286,6 +542,13 @@ def test_a_command_that_can_change_the_guard_asks(place: Place, prepare: Callabl
 def test_where_no_guard_is_nothing_is_asked_of_git(place: Place) -> None:
     shutil.rmtree(place.root / ".wave")
     assert place.asks("git reset --hard old") is None
+
+
+@pytest.mark.parametrize("line", ["git restore .", "git checkout -- scripts", "git checkout ."])
+def test_a_module_is_not_restored_beside_a_guard(place: Place, line: str) -> None:
+    module_staged(place)
+    assert place.asks(line) == "scripts/json.py"
+    assert place.asks("git restore readme") is None
 
 
 def test_an_alias_is_what_it_stands_for(place: Place) -> None:

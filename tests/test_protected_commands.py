@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -197,7 +198,44 @@ ATTACKS = [
     "cd src && git -C .. config a.b c",
     "git config --global a.b c",
     "git config -f .git/config a.b c",
-    "git remote add x y",
+    "git remote add x ext::y",
+    "git remote add x ssh://-oProxyCommand=y/z",
+    "git remote add x $y",
+    "git remote add --track main x 'foo::bar'",
+    "git remote rename x origin",
+    "git remote set-url origin y",
+    "git config branch.main.remote ext::y",
+    "git config branch.main.remote x y",
+    "git config --add branch.main.remote origin",
+    "git config branch.main.mergeoptions x",
+    "git config remote.x.uploadpack y",
+    "git restore -SW .wave",
+    "git restore --staged --work .wave",
+    "git checkout HEAD -- .wave",
+    "git checkout -- ./guard.sh",
+    "chmod -R u-w .",
+    "chmod -R 755 .",
+    "chmod -R +x .",
+    "chmod -R u+w,u-x .",
+    "chmod -R u+w .wave",
+    "chmod u+w guard.sh",
+    "chmod -R u+w . .git/hooks",
+    "chown -R root .",
+    "touch -c *.sh",
+    "touch -c .wave/settings.local.json",
+    "find . -delete -name '*.py'",
+    "find . -exec rm {} + -name '*.py'",
+    "find . -print0 -name '*.py' | xargs -0 rm",
+    "find . -type f -exec sed -i s/a/b/ {} +",
+    "find . ! ! -path './.git/*' -exec sed -i s/a/b/ {} +",
+    "find . ! \\( ! -path './.git/*' \\) -exec sed -i s/a/b/ {} +",
+    "find . -exec true -not -path './.git/*' \\; -exec sed -i s/a/b/ {} +",
+    "find . -not -path './.git/*' -exec sed -i s/a/b/ {} +",
+    "find . -path ./.git -prune -o -type f -exec sed -i s/a/b/ {} +",
+    "grep -rl x --exclude-dir=.git . | xargs sed -i s/a/b/",
+    "sed -i'.wave/*' s/a/b/ evil/settings.json",
+    "sed -i.wave/x s/a/b/ b.txt",
+    "perl -pi'.wave/*' -e s/a/b/ evil/settings.json",
     "git checkout -- .wave/settings.json",
     "git restore .wave",
     "git rm -f .wave/settings.json",
@@ -368,6 +406,23 @@ ATTACKS += [
 ATTACKS = list(dict.fromkeys(ATTACKS))
 HARMLESS = [
     "rsync x",
+    "git remote add up ../x.git",
+    "git remote add -f -t main origin git@example.org:a/b.git",
+    "git remote add origin https://example.org/a/b.git && git push -u origin main",
+    "git remote remove up; git remote rm other",
+    "git branch -u origin/main",
+    "git config branch.main.remote origin && git config branch.main.merge refs/heads/main",
+    "git restore --staged .wave",
+    "git restore -S guard.sh",
+    "git restore .",
+    "git checkout -- .",
+    "git restore src/a.py",
+    "chmod -R u+w .",
+    "chmod -R a+rX,u+w .",
+    "find . -name '*.py' -not -path './venv/*' -exec sed -i s/a/b/ {} +",
+    "sed -i.bak s/a/b/ b.txt",
+    "sed -i'old/*' s/a/b/ b.txt",
+    "git remote",
     "jq . .wave/settings.json",
     "grep -r x .wave",
     "git diff .wave",
@@ -527,6 +582,115 @@ def test_a_directory_that_is_not_there_yet_is_guarded_as_well(project: Path, com
     (project / SETTINGS).unlink()
     (project / ".wave").rmdir()
     assert touched(project, command) is not None
+
+
+@pytest.fixture
+def scripts(project: Path) -> ProtectedPaths:
+    """A hook is run from `scripts`, which holds more than that hook, and what Python has compiled."""
+    for name in ("guard.py", "lib.py", "lib.pyc", "bare.pyc", "__pycache__/lib.cpython-311.pyc", "sub/lib.py"):
+        (project / "scripts" / name).parent.mkdir(parents=True, exist_ok=True)
+        (project / "scripts" / name).write_text("")
+    settings = json.dumps({"hooks": {"Stop": [{"hooks": [{"command": "python3 scripts/guard.py"}]}]}})
+    hooks = load_hooks([parse_settings(settings, Layer.PROJECT, "s")]).hooks
+    return protected_paths(str(project), project.parent / "state", hooks, project.parent / "user")
+
+
+@pytest.mark.parametrize(
+    ("command", "asks"),
+    [
+        ("rm -r scripts/__pycache__", False),
+        ("rm -rf scripts/__pycache__/", False),
+        ("rm -f scripts/__pycache__/*.pyc", False),
+        ("rm -f scripts/sub/*.pyc scripts/lib.pyc", False),
+        ("find . -name __pycache__ -prune -exec rm -r {} \\;", False),
+        ("find . -type d -name __pycache__ -exec rm -rf {} +", False),
+        ("find scripts -name __pycache__ | xargs rm -rf", False),
+        ("rm -rf */__pycache__", False),
+        ("find scripts -name __pycache__ -delete", False),
+        ("rm -f scripts/*.pyc", True),  # one has no source: it may be what the guard loads
+        ("rm scripts/bare.pyc", True),
+        ("rm -r scripts/__pycache__ scripts/lib.py", True),
+        ("rm scripts/__pycache__/../guard.py", True),
+        ("rm -rf scripts/__pycache__/..", True),
+        ("rm -rf scripts/*", True),
+        ("rm -rf scripts/sub", True),
+        ("find scripts -name '*py*' -delete", True),
+        ("touch scripts/__pycache__/guard.cpython-311.pyc", True),
+        ("cp b.txt scripts/__pycache__", True),
+        ("mv scripts/__pycache__ scripts/x", True),
+        ("mkdir -p scripts/__pycache__", True),
+        ("echo x > scripts/lib.pyc", True),
+        ("ln -sf ../b.txt scripts/__pycache__", True),
+    ],
+)
+def test_what_python_has_compiled_beside_a_guard_may_be_removed(
+    project: Path, scripts: ProtectedPaths, command: str, asks: bool
+) -> None:
+    found = [scripts.touched(write) for write in read_writes(command, {"PWD": str(project)}, str(project))]
+    assert any(path is not None for path in found) == asks
+
+
+def test_a_link_is_no_cache(project: Path, scripts: ProtectedPaths) -> None:
+    shutil.rmtree(project / "scripts/__pycache__")
+    (project / "scripts/__pycache__").symlink_to(".")
+    writes = read_writes("rm scripts/__pycache__/*.py", {}, str(project))
+    assert any(scripts.touched(write) for write in writes)
+    (project / "scripts/bare.py").symlink_to("/nowhere")
+    assert any(scripts.touched(write) for write in read_writes("rm scripts/bare.pyc", {}, str(project)))
+
+
+NOTHING_TO_CHANGE = [
+    "chmod -R u-w .",
+    "chmod -R 755 .",
+    "chown -R me .",
+    "find . -type f -exec sed -i 's/\\r$//' {} +",
+    "grep -rl foo . | xargs -r sed -i s/foo/bar/",
+    "git ls-files -z | xargs -0 sed -i 's/[ \\t]*$//'",
+    "touch -c *",
+    "find . -type f -exec perl -pi -e s/a/b/ {} +",
+]
+WITHOUT_GIT = [
+    "git ls-files | xargs sed -i s/a/b/",
+    "find . -type f -not -path './.git/*' -exec sed -i s/a/b/ {} +",
+    "find . -type f ! -path '*/.git/*' | xargs sed -i s/a/b/",
+    "find . -path ./.git -prune -o -type f -print | xargs sed -i s/a/b/",
+    "find . -name .git -prune -o -type f -exec sed -i s/a/b/ {} +",
+    "grep -rl foo --exclude-dir=.git . | xargs sed -i s/foo/bar/",
+]
+TOO_LITTLE = [
+    "find . -type f -exec sed -i s/a/b/ {} +",
+    "find $PWD -type f -not -path './.git/*' -exec sed -i s/a/b/ {} +",
+    "find . -path .git -prune -o -type f -exec sed -i s/a/b/ {} +",
+    "find . -exec sed -i s/a/b/ {} + -not -path './.git/*'",
+    "find -L . -type f -not -path './.git/*' -exec sed -i s/a/b/ {} +",
+    "find . -not -path './.git/*' -o -type f -exec sed -i s/a/b/ {} +",
+    "find . ! ! -path './.git/*' -exec sed -i s/a/b/ {} +",
+    "find . ! \\( ! -path './.git/*' \\) -exec sed -i s/a/b/ {} +",
+    "find . -exec true -not -path './.git/*' \\; -exec sed -i s/a/b/ {} +",
+    "grep -Rl foo --exclude-dir=.git . | xargs sed -i s/foo/bar/",
+    "git ls-files | xargs sed -i s/a/b/ .git/config",
+]
+
+
+@pytest.mark.parametrize("command", NOTHING_TO_CHANGE)
+def test_what_makes_no_file_does_not_ask_where_no_guard_is(project: Path, command: str) -> None:
+    (project / "link").unlink()
+    for name in (".wave", ".git"):
+        shutil.rmtree(project / name)
+    (project / "guard.sh").unlink()
+    assert touched(project, command) is None
+    assert touched(project, "sed -i s/a/b/ .wave/settings.json") is not None
+    assert touched(project, "cp -r evil/. .") is not None
+
+
+@pytest.mark.parametrize("command", [*WITHOUT_GIT, *TOO_LITTLE])
+def test_in_a_repository_without_guards_only_its_own_directory_is_left_to_ask_about(
+    project: Path, command: str
+) -> None:
+    (project / "link").unlink()
+    shutil.rmtree(project / ".wave")
+    (project / "guard.sh").unlink()
+    assert (touched(project, command) is not None) == (command in TOO_LITTLE)
 
 
 def test_a_pattern_finds_a_protected_file_through_a_link(project: Path) -> None:

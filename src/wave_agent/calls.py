@@ -268,7 +268,7 @@ class CallRunner:
         subject = subject_of(tool, tool_input, self._context, self._directories, self._protected, seen=seen)
         subject = await self._with_other_names(tool, subject, seen)
         if subject.protected is None:
-            subject = replace(subject, protected=await self._changed_by_git(tool, tool_input))
+            subject = replace(subject, protected=await self._changed_by_git(tool, tool_input), by_git=True)
         if notes:
             subject = replace(subject, outside=None)  # a hook may have put it in, and its values are not for the model
         permission = decide(subject, self.mode, self._rules, judged, self._places)
@@ -319,13 +319,23 @@ class CallRunner:
         runs, assigned = tool.git_runs(tool_input, self._context)
         if not runs:
             return None
-        from wave_agent.git_effects import Question, changed_by_git, find_git  # lazy: a session may never use git
+        from wave_agent.git_effects import (  # lazy: a session may never use git
+            Question,
+            changed_by_git,
+            find_git,
+            meddles,
+        )
 
         return await asyncio.to_thread(
             changed_by_git,
-            Question(runs=runs, assigned=tuple(assigned)),
+            Question(
+                runs=runs,
+                assigned=tuple(assigned),
+                meddles=meddles(tool.written_paths(tool_input, self._context)),
+            ),
             self._protected.files,
             self._protected.directories,
+            beside=self._protected.beside,
             program=find_git(self._hooks.search_path, self._places.project),
             environment=dict(self._context.environment),
         )

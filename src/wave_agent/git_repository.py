@@ -29,6 +29,9 @@ _ENVIRONMENT = {
 _LARGEST = 16 << 20
 """Bytes of a file that is hashed."""
 
+_LARGEST_STATE = 1 << 16
+_SUBMODULE = "160000"
+_CONFLICT = ("conflict", "")
 MOST = 4000
 """Protected files in one repository that anything is asked about."""
 
@@ -96,8 +99,19 @@ class Repository:
         """Where paths on the command line begin."""
         self.files: tuple[str, ...] = ()
         """The protected files that exist, relative to the work tree."""
+        self.guarded: tuple[str, ...] = ()
+        """The protected files and directories in it, whether they exist or not, and those that hooks are run from."""
         self.head, self.branch = "HEAD", ""
         """Where the line that is judged has led so far."""
+        self.made: dict[str, str] = {}
+        """Branches that it has made or moved, and the commits that they point to."""
+        self.moved = False
+        """It may have made commits, or moved branches."""
+        self.begun: set[str] = set()
+        """Its commands that may leave something in progress."""
+        self.marked: list[str] = []
+        """Commits between which it looks for a change."""
+        self._commits: dict[str, str | None] = {}
         self._trees: dict[str, Entries] = {}
         self._index: Entries | None = None
         self._disk: Entries | None = None
@@ -106,9 +120,14 @@ class Repository:
     def _ask(self, *arguments: str, expected: Sequence[int] = (0,)) -> bytes:
         return self._git.ask(self._directory, *arguments, place=self._place, expected=expected)
 
-    def look_for(self, files: Iterable[str], directories: Iterable[str]) -> None:
-        """Takes those of these files, and of the files in these directories, that exist in the work tree."""
+    def look_for(self, files: Iterable[str], directories: Iterable[str], beside: Iterable[str] = ()) -> None:
+        """Takes those of these files, and of the files in these directories, that exist in the work tree. `beside` are
+        further directories that nothing may be brought into."""
         inside, git = f"{self.top}/", f"{os.path.realpath(self.git_dir)}/"
+        files, directories = tuple(files), tuple(directories)
+        guarded = (form for one in (*files, *directories, *beside) for form in (one, _real_parent(one)))
+        kept = {one for one in guarded if one.startswith(inside) and not one.startswith((git, f"{inside}.git/"))}
+        self.guarded = tuple(sorted(one[len(inside) :] for one in kept))
         places = {form for one in directories for form in (one, os.path.realpath(one)) if form.startswith(inside)}
         walked = (os.path.join(at, name) for place in places for at, _, names in os.walk(place) for name in names)
         # By the directory's real path, and the name as it is: a link is a file of the repository too.
@@ -121,22 +140,53 @@ class Repository:
     @property
     def index(self) -> Entries:
         if self._index is None:
-            # From the top: paths are relative to where git runs.
-            listed = self._at_top("--literal-pathspecs", "ls-files", "--stage", "-z", "--", *self.files)
-            self._index = _entries(listed, stage=True)
+            self._index = _settled(self._listed(None, self.files))
         return self._index
 
     def tree(self, commit: str) -> Entries:
         if commit not in self._trees:
-            self._trees[commit] = _entries(
-                self._at_top("ls-tree", "-r", "-z", "--full-tree", commit, "--", *self.files), stage=False
-            )
+            self._trees[commit] = self._listed(commit, self.files)
         return self._trees[commit]
+
+    def _listed(self, commit: str | None, paths: Sequence[str]) -> Entries:
+        """The entries at or below these paths. Without a commit, those of the index."""
+        if not paths:
+            return {}  # to git, no path is every path
+        # From the top: paths are relative to where git runs.
+        if commit is None:
+            return _entries(self._at_top("--literal-pathspecs", "ls-files", "--stage", "-z", "--", *paths), stage=True)
+        return _entries(self._at_top("ls-tree", "-r", "-z", "--full-tree", commit, "--", *paths), stage=False)
+
+    def kept(self, commit: str | None) -> Entries:
+        """What the commit, or the index, has at or below a protected path, or in the place of a directory above one:
+        with a link there, the protected path would be another file."""
+        above = {path[:at] for path in self.guarded for at, sign in enumerate(path) if sign == "/"}
+        listed = self._listed(commit, sorted({*self.guarded, *above}))
+        below = tuple(f"{path}/" for path in self.guarded)
+        own = {*self.guarded, *above}
+        found = {path: entry for path, entry in listed.items() if path in own or path.startswith(below)}
+        if len(found) > MOST:
+            raise GitUnknownError
+        return _settled(found)
+
+    def is_on_disk(self, path: str, entry: tuple[str, str]) -> bool:
+        """The file is there, as this entry has it. An entry that is no file brings none."""
+        if entry[0] == _SUBMODULE:
+            return True
+        try:
+            return _on_disk(os.path.join(self.top, path), "sha256" if len(entry[1]) == 64 else "sha1") == entry
+        except GitUnknownError:
+            return False
 
     def commit(self, name: str) -> str | None:
         """The id of the commit of this name; None if it is no commit."""
         if name.startswith("-"):
             return None
+        if name not in self._commits:
+            self._commits[name] = self._commit(name)
+        return self._commits[name]
+
+    def _commit(self, name: str) -> str | None:
         asked = ("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
         refusals = (0, 1, 128) if name.endswith("@{upstream}") else (0, 1)  # 128: the branch has none
         return self._ask(*asked, expected=refusals).decode().strip() or None
@@ -149,6 +199,8 @@ class Repository:
 
     def has_commits(self, *ranges: str) -> bool:
         """Some commit in these ranges changes one of the files."""
+        if not self.files:
+            return False
         asked = ("--literal-pathspecs", "rev-list", "--full-history", "-n", "1", *ranges, "--", *self.files)
         return bool(self._at_top(*asked).strip())
 
@@ -160,14 +212,28 @@ class Repository:
     def refs(self, *patterns: str) -> list[str]:
         return self._ask("for-each-ref", "--format=%(refname)", *patterns).decode(errors="replace").split()
 
+    def changes_any(self, commits: Sequence[str]) -> bool:
+        """One of these commits changes one of the files."""
+        if not self.files or not commits:
+            return False
+        ids = self._ask("rev-parse", *(f"{one}^{{commit}}" for one in commits))
+        asked = ("--literal-pathspecs", "diff-tree", "--stdin", "-r", "-m", "--root", "--no-commit-id", "--name-only")
+        return bool(self._at_top(*asked, "--", *self.files, given=ids).strip())
+
+    def has_state(self, *names: str) -> bool:
+        """One of these is in git's own directory."""
+        return any(os.path.lexists(os.path.join(self.git_dir, name)) for name in names)
+
     def state(self, *names: str) -> str:
         """The first of these small files in git's own directory."""
         for name in names:
             try:
                 with open(os.path.join(self.git_dir, name), encoding="utf-8") as file:
-                    return file.read(4096).strip()
+                    text = file.read(_LARGEST_STATE + 1)
             except (OSError, ValueError):
                 continue
+            if len(text) <= _LARGEST_STATE:
+                return text.strip()
         raise GitUnknownError
 
     @property
@@ -222,7 +288,13 @@ def _entries(listed: bytes, *, stage: bool) -> Entries:
         if not tab:
             continue
         first, second, third = facts.decode().split()
-        if stage and third != "0":  # a conflict
-            raise GitUnknownError
-        found[os.fsdecode(path)] = (first, second if stage else third)
+        conflict = stage and third != "0"
+        found[os.fsdecode(path)] = _CONFLICT if conflict else (first, second if stage else third)
     return found
+
+
+def _settled(entries: Entries) -> Entries:
+    """Raises `GitUnknownError` for a file in conflict: there are several of it."""
+    if _CONFLICT in entries.values():
+        raise GitUnknownError
+    return entries

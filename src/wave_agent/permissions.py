@@ -78,6 +78,8 @@ class Call(Struct, frozen=True, kw_only=True):
     """The path that does not, if the model may be told."""
     protected: str | None = None
     """A protected path that it would write to."""
+    by_git: bool = False
+    """Git would, or might, by a command that does not name it."""
     real_input: Mapping[str, Any] | None = None
     """The input with links resolved, where that makes a difference."""
     own: bool = False
@@ -263,7 +265,10 @@ def _ask(case: _Case) -> Permission | None:
     """Every reason to ask is given; none of them can be answered by a hook's allow."""
     asking: list[_Asking] = []
     if path := case.call.protected:
-        asking.append(_Asking(f"protected path {path}", f"{path} is a protected path", f"the protected path {path}"))
+        how = _BY_GIT if case.call.by_git else ""
+        asking.append(
+            _Asking(f"protected path {path}", f"{path} is a protected path{how}", f"the protected path {path}{how}")
+        )
     if path := case.call.unsure:
         told = f"{path} has other names (hard links), and too many files to compare them with the rules"
         asking.append(_Asking("hard links", told, f"the hard links of {path}"))
@@ -282,6 +287,11 @@ def _ask(case: _Case) -> Permission | None:
         needs_person=any(one is not None for one in (case.call.protected, case.call.unsure, rule)),
         why=f"this call needs confirmation because of {' and '.join(one.for_model for one in asking)}",
     )
+
+
+_BY_GIT = (
+    ", which this git command may change or bring back (where it can, name the paths that you mean: `git restore src`)"
+)
 
 
 class _Asking(Struct, frozen=True):

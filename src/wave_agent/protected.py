@@ -97,17 +97,33 @@ class ProtectedPaths(Struct, frozen=True):
 
     def touched(self, write: Write) -> str | None:
         """What of it a command would change, whether the file is there or not."""
-        if "\0" in write.pattern:
+        if "\0" in write.pattern or (write.removes and self._is_cache(write.pattern)):
             return None
         plain = _plain(write.pattern)
         if write.names and plain is not None and os.path.isdir(plain):
-            inside = (Write(f"{write.pattern}/{name}", write.reach) for name in write.names)
+            inside = (Write(f"{write.pattern}/{name}", write.reach, existing=write.existing) for name in write.names)
             return next((found for one in inside if (found := self.touched(one)) is not None), None)
         if plain is None:
             return self._matching(write)
         if write.reach is Reach.NAMED:
             return self._named(plain)
-        return self.find(plain) or self._around(plain, write.reach)
+        return self.find(plain) or self._around(plain, write)
+
+    def _is_cache(self, pattern: str) -> bool:
+        """What Python has compiled, and would compile again: without it a hook runs as before."""
+        steps = pattern.rstrip("/").split("/")
+        guards = (*self.files, *self.directories, *self.beside)
+        if not (steps[-1].endswith(_COMPILED) or _CACHE in steps[-2:]) or any(
+            _CACHE in one.split("/") for one in guards
+        ):
+            return False
+        plain = _plain(pattern)
+        if plain is not None:
+            return _is_compiled(plain)
+        if steps[-1] == _CACHE:
+            return True
+        there = [] if "**" in pattern else list(islice(glob.iglob(pattern), _MOST_MATCHES))
+        return "**" not in pattern and len(there) < _MOST_MATCHES and all(map(_is_compiled, there))
 
     def _named(self, path: str) -> str | None:
         """A program that may do anything is given the path: it, or what is below it, is protected."""
@@ -122,14 +138,16 @@ class ProtectedPaths(Struct, frozen=True):
                     return one
         return None
 
-    def _around(self, path: str, reach: Reach) -> str | None:
+    def _around(self, path: str, write: Write) -> str | None:
         """A protected path in the directory that is written to, or anywhere below what is moved or removed."""
+        reach = write.reach
         if reach is Reach.FILE:
             return None
         for form in dict.fromkeys((os.path.normpath(path), os.path.realpath(path))):
             below = f"{form.rstrip('/')}/"
             for one in (*sorted(self.files), *self.directories):
-                if one == form or (one.startswith(below) and (reach is Reach.TREE or "/" not in one[len(below) :])):
+                inside = one.startswith(below) and (reach is Reach.TREE or "/" not in one[len(below) :])
+                if one == form or (inside and _counts(one, write)):
                     return one
             if form in self.beside:
                 return form
@@ -145,20 +163,34 @@ class ProtectedPaths(Struct, frozen=True):
                 above = (
                     ["/".join(steps[:end]) for end in range(2, len(steps) + 1)] if write.reach is Reach.TREE else [one]
                 )
-                if any(expression.fullmatch(path) for path in above):
+                if any(expression.fullmatch(path) for path in above) and _counts(one, write):
                     return one
             entered = self.directories if write.reach is Reach.NAMED else (*self.directories, *self.beside)
-            inside = (path for one in entered for path in (f"{one}/x", *_inside(one)))
+            inside = (path for one in entered if _counts(one, write) for path in (f"{one}/x", *_inside(one)))
             if base in entered or self._holds(base, entered) or any(map(expression.fullmatch, inside)):
                 return write.pattern
         there = _there(os.path.normpath(write.pattern)) if "**" not in write.pattern else []
         if there is None:
             return write.pattern
         found = (
-            self._named(path) if write.reach is Reach.NAMED else self.find(path) or self._around(path, write.reach)
+            self._named(path) if write.reach is Reach.NAMED else self.find(path) or self._around(path, write)
             for path in there
         )
         return next((path for path in found if path is not None), None)
+
+
+def _is_compiled(path: str) -> bool:
+    """The path is Python's cache, or in it, or is a compiled file beside its source."""
+    for form in (os.path.normpath(path), os.path.realpath(path)):
+        beside = form.endswith(_COMPILED) and os.path.isfile(f"{form[:-1]}")
+        if _CACHE not in form.split("/")[-2:] and not beside:
+            return False
+    return True
+
+
+def _counts(path: str, write: Write) -> bool:
+    """What makes no file cannot make this one."""
+    return not write.existing or os.path.lexists(path)
 
 
 def _identity(path: str) -> tuple[int, int] | None:
@@ -180,6 +212,8 @@ def _inside(directory: str) -> list[str]:
 _MOST_MATCHES = 1000
 _MOST_ENTRIES = 10_000
 """Of directories that a pattern is compared with."""
+_CACHE = "__pycache__"
+_COMPILED = (".pyc", ".pyo")
 _LARGEST_POINTER = 4096
 """Bytes of a file of git that names a directory."""
 _NO_PATH = re.compile(r"(?!)")

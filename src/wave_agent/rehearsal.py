@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from wave_agent.account import Account, account_of
 from wave_agent.calls import subject_of, tool_facts, unjudged
 from wave_agent.events import HookRun
-from wave_agent.git_effects import Question, changed_by_git, find_git
+from wave_agent.git_effects import Question, changed_by_git, find_git, meddles
 from wave_agent.hooks.definitions import HookDefinition
 from wave_agent.hooks.dialects import has_failed, heard_by
 from wave_agent.hooks.events import EVENTS, Flow
@@ -27,7 +27,6 @@ from wave_agent.permissions import Answer, Call, Permission, PermissionMode, Rul
 from wave_agent.protected import ProtectedPaths
 from wave_agent.rules import Places
 from wave_agent.session import FileSessionStore, Recorder
-from wave_agent.shell.values import Placed
 from wave_agent.subjects import Subject
 from wave_agent.tools.base import Tool, ToolContext, ToolInputError
 
@@ -64,16 +63,19 @@ class Judge(Struct, frozen=True, kw_only=True):
             call = subject_of(tool, tool_input, context, self.directories, self.protected)
             runs, assigned = tool.git_runs(tool_input, context)
             if runs and call.protected is None:
-                call = replace(call, protected=self._changed_by_git(runs, tuple(assigned)))
+                meddling = meddles(tool.written_paths(tool_input, context))
+                question = Question(runs=runs, assigned=tuple(assigned), meddles=meddling)
+                call = replace(call, protected=self._changed_by_git(question), by_git=True)
             return decide(call, self.mode, self.rules, hooks, self.places)
         except Exception as error:  # as in a session: what cannot be judged does not run
             return Permission(answer=Answer.DENY, by="an error", for_model=unjudged(error))
 
-    def _changed_by_git(self, runs: tuple[Placed, ...], assigned: tuple[str, ...]) -> str | None:
+    def _changed_by_git(self, question: Question) -> str | None:
         return changed_by_git(
-            Question(runs=runs, assigned=assigned),
+            question,
             self.protected.files,
             self.protected.directories,
+            beside=self.protected.beside,
             program=find_git(search_path(self.environment), self.places.project),
             environment=self.environment,
         )

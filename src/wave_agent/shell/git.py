@@ -26,8 +26,9 @@ def git_targets(words: Sequence[Word]) -> Iterator[Target]:
     name = operands[0].text
     if name == "config":
         yield from _git_config(operands, below, value_of(options, "--git-dir"))
-    elif name in _GIT_CONFIGURES and len(operands) > 1 and operands[1].text in _GIT_CONFIGURES[name]:
-        yield Target(Word(".git/config"), below=below, upwards=True)
+    elif name == "remote":
+        if len(operands) > 1 and operands[1].text in _CONFIGURES and not _is_plain_remote(operands[1:]):
+            yield Target(Word(".git/config"), below=below, upwards=True)
     elif name in _SUBCOMMANDS:
         yield from _SUBCOMMANDS[name](operands, below)
     elif name not in _READING_COMMANDS:
@@ -45,18 +46,43 @@ _READING_COMMANDS = frozenset(
     }
 )
 """They may read the work tree, and write to the repository, but not to a file that is named to them."""
-_GIT_CONFIGURES = {"remote": ("add", "remove", "rm", "rename", "set-url", "set-branches", "set-head")}
+_CONFIGURES = ("add", "remove", "rm", "rename", "set-url", "set-branches", "set-head")
+_REMOTE = Options("tm", ("--track", "--master"))
+_PLAIN_NAME = re.compile(r"\w[\w.-]*(?:/\w[\w.-]*)*")
+_PLAIN_ADDRESS = re.compile(r"(?!.*(?:::|//-|:-))[\w./~][\w.@:/~+%-]*")
+"""No transport is named that runs a program (`ext::`), and no host is an option of ssh."""
+
+
+def _is_plain_remote(words: Sequence[Word]) -> bool:
+    """What it writes to the configuration is a name and an address, or the end of them: git runs nothing by it. To
+    rename a remote is another matter: settings that are there already would be those of another name."""
+    _, operands = read(words, _REMOTE, mixed=True)
+    texts = [word.text for word in operands]
+    if not all(word.static and word.glob is None for word in operands):
+        return False
+    if words[0].text == "add":
+        named = texts[:1] and _PLAIN_NAME.fullmatch(texts[0])
+        return bool(named) and all(map(_PLAIN_ADDRESS.fullmatch, texts[1:]))
+    return words[0].text in ("remove", "rm") and all(map(_PLAIN_NAME.fullmatch, texts))
 
 
 def _paths(operands: Sequence[Word], below: Word | None) -> Iterator[Target]:
-    _, paths = read(operands, Options("s", ("--source", "--pathspec-from-file")), mixed=True)
+    _, paths = read(operands, Options("", ("--pathspec-from-file",)), mixed=True)
     yield from (Target(word, Reach.TREE, below=below) for word in paths)
+
+
+def _restore(operands: Sequence[Word], below: Word | None) -> Iterator[Target]:
+    """A guard that is named. What else it would bring back, git is asked."""
+    options, paths = read(operands, Options("s", ("--source", "--conflict", "--pathspec-from-file")), mixed=True)
+    if not says(options, "-S", "--staged") or has(options, "-W", "--worktree"):
+        yield from (Target(word, reach, below=below) for word in paths for reach in (Reach.NAMED, Reach.FILE))
 
 
 def _checkout(operands: Sequence[Word], below: Word | None) -> Iterator[Target]:
     texts = [word.text for word in operands]
     end = texts.index("--") if "--" in texts else len(texts)
-    yield from (Target(word, Reach.TREE, below=below) for word in operands[end + 1 :])
+    paths = operands[end + 1 :]
+    yield from (Target(word, reach, below=below) for word in paths for reach in (Reach.NAMED, Reach.FILE))
 
 
 def _output(operands: Sequence[Word], below: Word | None) -> Iterator[Target]:
@@ -88,12 +114,13 @@ def _init(operands: Sequence[Word], below: Word | None) -> Iterator[Target]:
 
 
 _SUBCOMMANDS: Mapping[str, _Writer] = {
-    **dict.fromkeys(("rm", "mv", "restore"), _paths),
+    **dict.fromkeys(("rm", "mv"), _paths),
     **dict.fromkeys(("archive", "diff", "diff-index", "diff-tree", "format-patch", "log", "show"), _output),
     **dict.fromkeys(("clone", "submodule", "worktree"), _new_directory),
     "bundle": _bundle,
     "checkout": _checkout,
     "init": _init,
+    "restore": _restore,
 }
 
 
@@ -104,6 +131,13 @@ _RUNS_NOTHING = re.compile(
     re.IGNORECASE,
 )
 """Settings that every project sets, and by which git runs nothing and finds no other files."""
+
+
+def _is_plain_upstream(rest: Sequence[Word]) -> bool:
+    """`branch.x.remote origin`: a remote may also be an address, and that of a program."""
+    upstream = re.fullmatch(r"branch\.[\w./-]+\.(?:merge|remote)", rest[0].text, re.IGNORECASE)
+    plain = all(word.static and word.glob is None for word in rest)
+    return plain and len(rest) == 2 and upstream is not None and _PLAIN_NAME.fullmatch(rest[1].text) is not None
 
 
 def _git_config(operands: Sequence[Word], below: Word | None, git_dir: Word | None) -> Iterator[Target]:
@@ -120,6 +154,8 @@ def _git_config(operands: Sequence[Word], below: Word | None, git_dir: Word | No
         yield Target(file, below=below)
         return
     if not changes and rest[0].static and _RUNS_NOTHING.fullmatch(rest[0].text):
+        return
+    if not changes and _is_plain_upstream(rest):
         return
     files = [file for option in options for file in _CONFIG_FILES.get(option.name, ())]
     yield from (Target(Word(file, glob=file)) for file in files)

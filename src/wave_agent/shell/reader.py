@@ -483,7 +483,7 @@ class _Reader:
         self._meaning(found, stdin, level)
         run = list(inner(found, stdin))
         outer = self._guessing
-        self._guessing |= sum(isinstance(one, Tail) for one in run) > 1
+        self._guessing |= len({one.words[:1] for one in run if isinstance(one, Tail)}) > 1
         for one in run:
             self._run(one, stdin, level)
         self._guessing = outer

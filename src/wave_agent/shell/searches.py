@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from wave_agent.shell.options import Options, has, read, value_of
+from wave_agent.shell.options import Options, has, read, value_of, values_of
 from wave_agent.shell.values import Word
 
 _FILTERS = frozenset({"cat", "egrep", "fgrep", "grep", "head", "sort", "tac", "tail", "tee", "uniq"})
@@ -31,7 +31,8 @@ def _searched(words: Sequence[Word]) -> Iterator[Word]:
         yield from (Word(word.text, word.static, word.glob) for word in words[1:] if word.glob or "/" in word.text)
     elif [word.text for word in words[:2]] == ["git", "ls-files"]:
         below = [word for word in words[2:] if not word.text.startswith("-")] or [Word(".")]
-        yield from (Word(word.text, glob=word.text if "*" in word.text else f"{word.text}/**") for word in below)
+        for word in below:
+            yield from [Word(word.text, glob=word.text)] if "*" in word.text else _tree(word, without_git=True)
 
 
 def _grep(words: Sequence[Word]) -> Iterator[Word]:
@@ -40,32 +41,83 @@ def _grep(words: Sequence[Word]) -> Iterator[Word]:
         return
     roots = operands if has(options, "-e", "-f", "--regexp", "--file") else operands[1:]
     named = value_of(options, "--include")
-    deep = has(options, "-r", "-R", "--recursive")
+    deep = has(options, "-r", "-R", "--recursive", "--dereference-recursive")
+    follows = has(options, "-R", "--dereference-recursive")
+    without_git = not follows and any(value.text == _GIT for value in values_of(options, "--exclude-dir"))
     for root in roots or [Word(".")]:
-        yield Word(root.text, root.static, _below(root, named) if deep else root.glob)
+        if deep and named is None:
+            yield from _tree(root, without_git=without_git)
+        else:
+            yield Word(root.text, root.static, _below(root, named) if deep and named is not None else root.glob)
 
 
 def found(words: Sequence[Word]) -> list[Word]:
-    """What `find` finds, one pattern for each directory that it starts at."""
+    """What `find` finds, patterns for each directory that it starts at."""
     rest = list(words[1:])
+    follows = any(word.text in ("-L", "-H", "-follow") for word in rest)
     while rest and rest[0].text[:2] in ("-H", "-L", "-P", "-O"):
         rest.pop(0)
     end = next((at for at, word in enumerate(rest) if word.text[:1] in ("-", "(", "!")), len(rest))
-    named = found_name(words)
-    return [Word(start.text, start.static, _below(start, named)) for start in rest[:end] or [Word(".")]]
+    starts, named = rest[:end] or [Word(".")], found_name(words)
+    if named is not None:
+        return [Word(start.text, start.static, _below(start, named)) for start in starts]
+    texts = [word.text for word in rest[end:]]
+    return [
+        place for start in starts for place in _tree(start, without_git=not follows and _leaves_git(texts, start.text))
+    ]
+
+
+_GIT = ".git"
+_OR = frozenset({"-o", "-or", ","})
+_NOT = ("!", "-not")
+_PATHS = ("-path", "-wholename")
+_ACTS = ("-exec", "-ok", "-delete", "-print", "-fprint", "-fls", "-ls", "-prune", "-quit")
+
+
+def _tests(texts: Sequence[str]) -> Sequence[str]:
+    """What stands in front of the first action: behind it, a test comes too late."""
+    return texts[: next((at for at, text in enumerate(texts) if text.startswith(_ACTS)), len(texts))]
+
+
+def _leaves_git(texts: Sequence[str], start: str) -> bool:
+    """`-path ./.git -prune -o …`, `… -not -path './.git/*' …`: nothing of a repository's own directory is found."""
+    here = ("./.git",) if start == "." else ()
+    itself = {("-name", _GIT), *((test, path) for test in _PATHS for path in ("*/.git", *here))}
+    inside = ("*/.git/*", "*/.git*", *(f"{one}{end}" for one in here for end in ("*", "/*")))
+    pruned = False
+    while list(texts[2:4]) == ["-prune", "-o"]:
+        pruned |= (texts[0], texts[1]) in itself
+        texts = texts[4:]
+    if _OR & set(texts) or {"(", ")", "\\(", "\\)"} & set(texts):
+        return False
+    tests = ["", *_tests(texts)]
+    places = range(2, len(tests) - 1)
+    return pruned or any(
+        tests[at - 1] in _NOT and tests[at - 2] not in _NOT and tests[at] in _PATHS and tests[at + 1] in inside
+        for at in places
+    )
+
+
+def _tree(start: Word, *, without_git: bool) -> list[Word]:
+    """All that is below. `.git` is left out by patterns for every other name."""
+    base = start.pattern.rstrip("/")
+    if not without_git:
+        return [Word(start.text, start.static, f"{base}/**")]
+    names = ("[!.]*", ".[!g]*", ".g[!i]*", ".gi[!t]*", ".git?*")
+    return [Word(start.text, start.static, f"{base}/{name}{below}") for name in names for below in ("", "/**")]
 
 
 def found_name(words: Sequence[Word]) -> Word | None:
     """The one name that is searched for, if all that is found has it."""
     texts = [word.text for word in words]
-    if {"!", "-not", "-o", "-or", ","} & set(texts):
+    negated = (texts[at + 1] not in _PATHS for at, text in enumerate(texts[:-1]) if text in _NOT)
+    if _OR & set(texts) or any(negated):
         return None
-    return next((words[at + 1] for at, text in enumerate(texts[:-1]) if text in ("-name", "-iname")), None)
+    tests = _tests(texts)
+    return next((words[at + 1] for at, text in enumerate(tests[:-1]) if text in ("-name", "-iname")), None)
 
 
-def _below(start: Word, named: Word | None) -> str:
+def _below(start: Word, named: Word) -> str:
     """The name is a pattern, whether quoted or not, and its star also stands for a dot in front."""
     below = f"{start.pattern.rstrip('/')}/**"
-    if named is None:
-        return below
     return f"{below}/{named.text.replace('*', '**', 1) if named.text.startswith('*') else named.text}"

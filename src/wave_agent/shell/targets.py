@@ -14,6 +14,10 @@ class Target(Struct, frozen=True):
     below: Word | None = None
     upwards: bool = False
     """It is searched in the directories around as well."""
+    existing: bool = False
+    """Only what is there is changed."""
+    removes: bool = False
+    """It is removed, and nothing else."""
 
     def write(self, pattern: str) -> Write:
-        return Write(pattern, self.reach, self.names)
+        return Write(pattern, self.reach, self.names, self.existing, self.removes)

@@ -58,6 +58,10 @@ class Write(Struct, frozen=True):
     reach: Reach = Reach.FILE
     names: tuple[str, ...] = ()
     """If the path is a directory, it is these in it that are written."""
+    existing: bool = False
+    """Only what is there is changed: nothing is made."""
+    removes: bool = False
+    """It is removed, and nothing else."""
 
 
 class Command(Struct, frozen=True):

@@ -29,10 +29,36 @@ def targets(words: Sequence[Word]) -> Iterator[Target]:
 _MODE = re.compile(r"-[rwxXstugoa][rwxXstugoa,+=-]*")
 
 
+_GIVES = re.compile(r"[ugoa]*\+[rwX]+(?:,[ugoa]*\+[rwX]+)*")
+"""Rights by which no file runs that did not, and none stops to."""
+
+
 def _mode(words: Sequence[Word]) -> Iterator[Target]:
-    """Rights that are taken away look like options: `chmod -x FILE`. Those of a directory count for what is in it."""
+    """Rights that are taken away look like options: `chmod -x FILE`. Those of a directory count for what is in it. Who
+    is only given the right to read or write, of a whole project, changes no guard."""
     plain = [Word(f"a{word.text}") if _MODE.fullmatch(word.text) else word for word in words]
-    yield from _Each(skip=1, reach=Reach.TREE, unless=("--reference",))(plain)
+    found = _Each(skip=1, reach=Reach.TREE, unless=("--reference",), existing=_always)(plain)
+    _, operands = read(plain, Options(), mixed=True)
+    gives = bool(operands) and operands[0].static and _GIVES.fullmatch(operands[0].text) is not None
+    for target in found:
+        yield from _by_name(target.word) if gives else (target,)
+
+
+def _by_name(word: Word) -> Iterator[Target]:
+    yield Target(word, Reach.NAMED)
+    yield Target(word, Reach.FILE)
+
+
+def _always(_: Sequence[Option]) -> bool:
+    return True
+
+
+def _never(_: Sequence[Option]) -> bool:
+    return False
+
+
+def _makes_none(options: Sequence[Option]) -> bool:
+    return says(options, "-c", "--no-create")
 
 
 class _Each(Struct, frozen=True):
@@ -44,6 +70,9 @@ class _Each(Struct, frozen=True):
     """Nothing is written without one of these options."""
     unless: tuple[str, ...] = ()
     """One of these options takes the place of what is skipped."""
+    existing: Callable[[Sequence[Option]], bool] = _never
+    """By these options it makes no file."""
+    removes: bool = False
 
     def __call__(self, words: Sequence[Word]) -> Iterator[Target]:
         options, operands = read(words, self.options, mixed=True)
@@ -51,7 +80,8 @@ class _Each(Struct, frozen=True):
             return
         skip = 0 if has(options, *self.unless) else self.skip
         reach = Reach.TREE if has(options, "-R", "--recursive") else self.reach
-        yield from (Target(word, reach) for word in operands[skip:])
+        existing = self.existing(options)
+        yield from (Target(word, reach, existing=existing, removes=self.removes) for word in operands[skip:])
 
 
 _SED = Options("efl", ("--expression", "--file", "--line-length"), attached="i")
@@ -208,18 +238,30 @@ def _split(words: Sequence[Word]) -> Iterator[Target]:
 
 def _sed(words: Sequence[Word]) -> Iterator[Target]:
     """Its files, if they are changed in place; and those that its script writes to."""
-    yield from _Each(_SED, only=("-i", "--in-place"))(words)
+    yield from _Each(_SED, only=("-i", "--in-place"), existing=_always)(words)
     options, operands = read(words, _SED, mixed=True)
+    yield from _copies(options)
     for script in values_of(options, "-e", "--expression") or operands[:1]:
         yield from (Target(Word(file[1], script.static)) for file in _SED_WRITES.finditer(script.text))
+
+
+def _copies(options: Sequence[Option]) -> Iterator[Target]:
+    """`-i'DIRECTORY/*'` keeps each file as it was, elsewhere."""
+    for suffix in values_of(options, "-i", "--in-place"):
+        if "/" in suffix.text:
+            yield Target(Word(dirname(suffix.text), suffix.static), Reach.INSIDE)
 
 
 _SED_WRITES = re.compile(r"(?=[wW][ \t]*+([^\n;}]*[^\s;}]))")
 
 
+_IN_PLACE = Options("eEIMmFrC", attached="i0l")
+
+
 def _in_place(words: Sequence[Word]) -> Iterator[Target]:
     """Files that are changed by `-i`; without it, what the code does is not known."""
-    files = list(_Each(Options("eEIMmFrC", attached="i0l"), only=("-i",))(words))
+    yield from _copies(read(words, _IN_PLACE, mixed=True)[0])
+    files = list(_Each(_IN_PLACE, only=("-i",), existing=_always)(words))
     yield from files or named(words)
 
 
@@ -338,22 +380,24 @@ def _patch(words: Sequence[Word]) -> Iterator[Target]:
 def _find(words: Sequence[Word]) -> Iterator[Target]:
     texts = [word.text for word in words]
     if "-delete" in texts:
-        yield from (Target(word, Reach.TREE) for word in found(words))
+        yield from (Target(word, Reach.TREE, removes=True) for word in found(words))
     for at, text in enumerate(texts[:-1]):
         if text in ("-fprint", "-fprint0", "-fprintf", "-fls"):
             yield Target(words[at + 1])
 
 
 WRITERS: Mapping[str, Callable[[Sequence[Word]], Iterator[Target]]] = {
-    **dict.fromkeys(("tee", "touch", "rmdir", "unlink", "mkdir", "mkfifo", "sponge"), _Each(Options("rdmtA"))),
-    "truncate": _Each(Options("rs", ("--size", "--reference"))),
-    "shred": _Each(Options("ns", ("--iterations", "--size"))),
-    **dict.fromkeys(("rm", "rimraf", "trash", "trash-put"), _Each(reach=Reach.TREE)),
+    **dict.fromkeys(("tee", "mkdir", "mkfifo", "sponge"), _Each(Options("rdmtA"))),
+    **dict.fromkeys(("rmdir", "unlink"), _Each(removes=True)),
+    "touch": _Each(Options("rdmtA"), existing=_makes_none),
+    "truncate": _Each(Options("rs", ("--size", "--reference")), existing=_makes_none),
+    "shred": _Each(Options("ns", ("--iterations", "--size")), existing=_always),
+    **dict.fromkeys(("rm", "rimraf", "trash", "trash-put"), _Each(reach=Reach.TREE, removes=True)),
     "chmod": _mode,
-    "chown": _Each(skip=1, reach=Reach.TREE, unless=("--reference",)),
-    "chgrp": _Each(skip=1, reach=Reach.TREE, unless=("--reference",)),
-    "chattr": _Each(skip=1, reach=Reach.TREE),
-    "setfacl": _Each(Options("mxMX"), reach=Reach.TREE),
+    "chown": _Each(skip=1, reach=Reach.TREE, unless=("--reference",), existing=_always),
+    "chgrp": _Each(skip=1, reach=Reach.TREE, unless=("--reference",), existing=_always),
+    "chattr": _Each(skip=1, reach=Reach.TREE, existing=_always),
+    "setfacl": _Each(Options("mxMX"), reach=Reach.TREE, existing=_always),
     "cp": _copy,
     "scp": _secure_copy,
     "install": _install,

@@ -26,7 +26,11 @@ from wave_agent.tools.shells import Shells, started
 
 _UNATTENDED = {"GIT_EDITOR": "true", "GIT_TERMINAL_PROMPT": "0"}
 """For commands: nobody sits at an editor or a prompt that git would open."""
+_NAMED_GIT = re.compile(r"\bgit\b")
+_LOOPS = re.compile(r"\b(?:for|while|until|select|xargs|watch|function|alias|trap|PROMPT_COMMAND)\b|\(\s*\)")
+"""With these, a command that is written once may run again, in a repository that it has changed."""
 _GIVEN = re.compile(r"(\w+)\+?=")
+_EDITORS = ("GIT_SEQUENCE_EDITOR", "GIT_EDITOR", "EDITOR", "VISUAL")
 _DEFAULT_TIMEOUT = 120_000
 _LONGEST_TIMEOUT = 600_000
 
@@ -120,13 +124,16 @@ class Bash(Tool):
     def git_runs(self, tool_input: Mapping[str, Any], context: ToolContext) -> tuple[tuple[Placed, ...], Sequence[str]]:
         line = self._read(tool_input, context)
         given = (_GIVEN.match(word.text) for command in line.commands for word in command.words)  # `env A=1 git …`
-        names = (*line.assignments, *(found[1] for found in given if found))
+        command = str(tool_input.get("command", ""))
+        names = [*line.assignments, *(found[1] for found in given if found)]
+        names = [name for name in names if name not in _EDITORS or not _edits_nothing(name, command)]
         if line.understood:
-            return line.git, names
+            again = _LOOPS.search(command) or len(_NAMED_GIT.findall(command)) > len(line.git)
+            return line.git * (2 if again else 1), names
         from wave_agent.shell.doubt import git_words  # lazy: see below
 
         # There may be more of them than were found: whatever looks like one may be one.
-        hidden = dict.fromkeys(git_words(str(tool_input.get("command", ""))))
+        hidden = dict.fromkeys(git_words(command))
         where = (self._working_directory(context)[0],)
         more = (Placed((Word("git"), Word(name), Word("", static=False)), where) for name in hidden)
         return (*line.git, *more), names
@@ -260,3 +267,9 @@ def _result(output: Output, ending: Ending, seconds: float, notes: list[str]) ->
             "output": printed,
         },
     )
+
+
+def _edits_nothing(name: str, command: str) -> bool:
+    """Wherever the command names this editor, it is set to a program that leaves the file as it is."""
+    harmless = re.findall(rf"(?<![\w$]){name}=(['\"]?)(?::|true|cat)\1(?=\s)", command)
+    return len(harmless) == len(re.findall(rf"\b{name}\b", command))
