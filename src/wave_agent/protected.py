@@ -122,8 +122,8 @@ class ProtectedPaths(Struct, frozen=True):
             return _is_compiled(plain)
         if steps[-1] == _CACHE:
             return True
-        there = [] if "**" in pattern else list(islice(glob.iglob(pattern), _MOST_MATCHES))
-        return "**" not in pattern and len(there) < _MOST_MATCHES and all(map(_is_compiled, there))
+        there = None if "**" in pattern else _there(pattern)
+        return there is not None and len(there) < _MOST_MATCHES and all(map(_is_compiled, there))
 
     def _named(self, path: str) -> str | None:
         """A program that may do anything is given the path: it, or what is below it, is protected."""
