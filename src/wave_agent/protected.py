@@ -15,6 +15,7 @@ from wave_agent.hooks.definitions import HookDefinition
 from wave_agent.hooks.execution import Kind
 from wave_agent.named_files import hook_files
 from wave_agent.project_files import NotReadError, read_project_file
+from wave_agent.python_modules import MODULE_ENDINGS, python_of
 from wave_agent.real_files import identity, is_below, resolve_or_keep
 from wave_agent.shell.values import Reach, Write, escape
 
@@ -26,7 +27,7 @@ PROJECT_DIRECTORIES = (".wave/hooks", ".claude/hooks", ".codex/hooks")
 GIT_FILES = ("config", "config.worktree")
 GIT_DIRECTORIES = ("hooks",)
 STATE_FILES = ("settings.json", "settings.local.json", "trust.json")
-STATE_DIRECTORIES = ("hooks",)
+STATE_DIRECTORIES = ("hooks", "pycache")
 START_UP_FILES = (
     *(
         ".bashrc",
@@ -73,10 +74,24 @@ class ProtectedPaths(Struct, frozen=True):
     roots: tuple[str, ...] = ()
     """To name these, or what is above, says nothing: the project, the user's home and `~/.local`."""
 
+    modules: tuple[tuple[str, frozenset[str]], ...] = ()
+    """Directories in which the Python of a hook finds modules before its own, and the names that it looks for."""
+
     def find(self, path: str) -> str | None:
         """The path, if writing to it is a matter for the user."""
         held = self._holds(path, (*self.directories, *self.beside)) or self._is_linked(path)
-        return path if held else None
+        return path if held or self._is_module(path) else None
+
+    def _is_module(self, path: str) -> bool:
+        """`json.py`, `json.so`, `json/__init__.py`, where a hook would load them."""
+        for form in (os.path.normpath(path), os.path.realpath(path)) if self.modules else ():
+            file = os.path.dirname(form) if os.path.basename(form).startswith("__init__.") else form
+            directory, name = os.path.split(file)
+            if file is not form or name.endswith(MODULE_ENDINGS):
+                module = name.partition(".")[0]
+                if any(directory == one and module in names for one, names in self.modules):
+                    return True
+        return False
 
     def _holds(self, path: str, directories: tuple[str, ...]) -> bool:
         forms = (os.path.normpath(path), os.path.realpath(path))
@@ -107,7 +122,7 @@ class ProtectedPaths(Struct, frozen=True):
             return self._matching(write)
         if write.reach is Reach.NAMED:
             return self._named(plain)
-        return self.find(plain) or self._around(plain, write.reach)
+        return self.find(plain) or self._around(plain, write.reach) or self._package(plain, write.reach)
 
     def _named(self, path: str) -> str | None:
         """A program that may do anything is given the path: it, or what is below it, is protected."""
@@ -134,6 +149,11 @@ class ProtectedPaths(Struct, frozen=True):
             if form in self.beside:
                 return form
         return None
+
+    def _package(self, path: str, reach: Reach) -> str | None:
+        """A directory is put where a hook would take it for a package."""
+        new = reach is Reach.TREE and not os.path.lexists(path)
+        return path if new and self._is_module(f"{path}/__init__.py") else None
 
     def _matching(self, write: Write) -> str | None:
         """By the pattern, so that a file that is not there yet counts; and by what is there, through links."""
@@ -268,6 +288,12 @@ def protected_paths(
         _forms((*directories, *own_directories)),
         tuple(one for one in _forms(beside) if not _is_at_or_above(one, roots) and not _is_shared(one)),
         roots,
+        tuple(
+            (directory, place.names)
+            for hook in hooks
+            for place in python_of(hook, project).places
+            for directory in _forms((place.directory,))
+        ),
     )
 
 

@@ -89,6 +89,7 @@ class HookManager:
         on_event: Callable[[Event], None] = lambda _: None,
         outputs: Path | None = None,
         why_refused: Callable[[HookDefinition], str | None] = lambda _: None,
+        own_environment: Callable[[HookDefinition], Mapping[str, str]] = lambda _: {},
         variables: SessionVariables | None = None,
         async_grace: float = ASYNC_GRACE,
         on_run: Callable[[HookRun, HookExecutionResult, Verdict], None] | None = None,
@@ -102,6 +103,7 @@ class HookManager:
         `why_refused` is asked before each run, and says why this hook must not be run now. Then it is a failure that
         blocks, whatever the hook says about failures: it has not been heard.
 
+        `own_environment` are the variables that a hook is given beside those of all.
         `variables` takes what hooks export for the commands of the session.
         `on_run` gets every run with what it printed, which the journal does not keep.
 
@@ -117,6 +119,7 @@ class HookManager:
         self._emit = on_event
         self._outputs = outputs
         self._why_refused = why_refused
+        self._own_environment = own_environment
         self._async_grace = async_grace
         self._on_run = on_run
         self._now = now
@@ -329,7 +332,7 @@ class HookManager:
         return verdict
 
     def _job(self, hook: HookDefinition, row: EventRow, stage: Stage) -> HookJob:
-        environment = {**self._environment, "HOOK_EVENT": row.event.value}
+        environment = {**self._environment, **self._own_environment(hook), "HOOK_EVENT": row.event.value}
         if row.has_tool:
             environment["HOOK_TOOL_NAME"] = readable_text(str(stage.payload.get("tool_name", "")))
         if hook.plugin_root:
