@@ -205,7 +205,7 @@ def test_a_sibling_is_loaded_with_these_variables_and_its_cache_is_not(workshop:
 
     def said(environment: dict[str, str]) -> str:
         run = [sys.executable, "guard.py"]
-        return subprocess.run(run, cwd=workshop.project, env=environment, capture_output=True, text=True).stdout.strip()
+        return subprocess.check_output(run, cwd=workshop.project, env=environment, text=True).strip()
 
     assert said(plain) == "cache", "this is how it would be"
     given = workshop.guard().environment(workshop.hook("python3 guard.py", Layer.PROJECT))

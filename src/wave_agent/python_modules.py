@@ -33,7 +33,7 @@ RUNNERS = frozenset([
 MODULE_ENDINGS = (".py", ".pyc", ".so", ".pyd")
 
 _SPACE = r"""(?:[ \t"',]|\\\n)"""
-_PYTHON = re.compile(rf"(?<![\w.-])(?P<name>(?:python|pypy)[\d.]*)(?![\w.-])[\"'}}]*(?P<options>(?:{_SPACE}+-(?:[WX]{_SPACE}*[^\s\"',]+|[bBdEhiIOPqsSuvVx?]+|-check-hash-based-pycs{_SPACE}+\w+)(?={_SPACE}|$))*)")  # fmt: skip  # noqa: E501
+_PYTHON = re.compile(rf"(?<![\w.])(?<!\w-)(?P<name>(?:python|pypy)[\d.]*)(?![\w.-])[\"'}}]*(?P<options>(?:{_SPACE}+-(?:[WX]{_SPACE}*[^\s\"',]+|[bBdEhiIOPqsSuvVx?]+|-check-hash-based-pycs{_SPACE}+\w+)(?={_SPACE}|$))*)")  # fmt: skip  # noqa: E501
 _CODE = re.compile(rf"{_SPACE}+-(?P<more>[A-Za-z]*?)(?P<kind>[cm]){_SPACE}*(?P<module>[\w.]*)")
 _STDIN = re.compile(rf"{_SPACE}*(?:-(?![\w-])|[<|;&)\n]|\d?>|$)")
 _IMPORT = re.compile(
@@ -159,7 +159,7 @@ def python_of(hook: HookDefinition, project: str) -> HookPython:
     return HookPython(
         inline=inline,
         is_command=bool(own) and _does_nothing_else(hook, line, scripts),
-        names=frozenset(names) - STANDARD - {""},
+        names=frozenset(names) - STANDARD - _LOADED_BEFORE - {""},
         places=(*_script_places(loading), *(ImportPlace(one, wanted) for one in dict.fromkeys(searched))),
     )
 
@@ -186,7 +186,7 @@ def _is_python(file: str, text: str) -> bool:
 
 
 def _script_places(files: Iterable[str]) -> Iterator[ImportPlace]:
-    for file in files:
+    for file in filter(os.path.isfile, files):
         directory = os.path.dirname(file)
         yield ImportPlace(directory, _with_neighbours([directory], imported(text_of(file))), file)
 
