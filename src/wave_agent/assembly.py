@@ -30,7 +30,7 @@ from wave_agent.snapshot import Snapshot
 from wave_agent.sources import Choice, Gathered, Overlay, Trust, gather_settings, locate, merge_gathered, read_overlay
 from wave_agent.tools.base import Tool
 from wave_agent.transcript import transcript_file
-from wave_agent.trust import ProjectTrust, Record, TrustStore, file_digest, rest_digest
+from wave_agent.trust import ProjectTrust, Record, SourceGuards, TrustStore, file_digest, rest_digest
 
 
 class Options(Struct, frozen=True, kw_only=True):
@@ -138,6 +138,8 @@ class Foundation(Struct, frozen=True, kw_only=True):
     """The user has switched off all hooks but managed ones, for this run."""
     silenced: tuple[HookDefinition, ...] = ()
     """The hooks that do not run because of that."""
+    user_guards: Mapping[str, SourceGuards] = {}
+    """What the user's own settings say, file by file."""
 
     @property
     def guards(self) -> tuple[HookDefinition, ...]:
@@ -204,6 +206,7 @@ def lay_foundation(options: Options, environment: Mapping[str, str]) -> Foundati
         unused_hooks=gathered.unused,
         no_hooks=options.no_hooks,
         silenced=gathered.silenced,
+        user_guards=gathered.user_guards,
     )
     return replace(base, handed_down=_handed_down(base, choice, gathered, sandbox=bool(above and above.sandbox)))
 
