@@ -10,7 +10,7 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from wave_agent.hooks.definitions import HookDefinition, Layer
@@ -28,6 +28,7 @@ _VERSION = re.compile(r"(?:python|pypy)3\.(\d+)")
 _SINCE = 11
 """Python 3.11 heeds PYTHONSAFEPATH."""
 _PATIENCE = 5.0
+WhyNot = Callable[[HookDefinition], str | None]
 _Stamps = tuple[tuple[int, int, int] | None, ...]
 
 
@@ -68,6 +69,10 @@ class PythonGuard:
             f"not run: the project holds {name}, which {deaf[0]} would load in place of its own module. Write "
             f"{os.path.basename(deaf[0])} -I in this hook, or use Python 3.{_SINCE} or newer without -E."
         )
+
+    def after(self, first: WhyNot) -> WhyNot:
+        """Why a hook must not run, by what is asked `first` or by this."""
+        return lambda hook: first(hook) or self.problem(hook)
 
     def _is_safe_with(self, hook: HookDefinition, python: HookPython) -> bool:
         """PYTHONSAFEPATH keeps out what the hook does not mean, and nothing else."""

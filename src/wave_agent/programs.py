@@ -10,14 +10,17 @@ import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from wave_agent.hooks.definitions import HookDefinition
 from wave_agent.hooks.execution import Kind
 from wave_agent.named_files import hook_files
-from wave_agent.python_modules import ImportPlace, packages, python_of, shadows, text_of
 from wave_agent.real_files import is_below
+
+if TYPE_CHECKING:
+    from wave_agent.python_modules import ImportPlace
 
 Digest = Callable[[str], str | None]
 Stamp = tuple[int, ...] | None
@@ -49,6 +52,7 @@ def programs_of(hook: HookDefinition, project: str, root: str, path: str, digest
     if hook.kind not in (Kind.COMMAND, Kind.PYTHON):
         return Programs()
     from wave_agent.hooks.direct import BUILTINS  # lazy: most projects have no hooks
+    from wave_agent.python_modules import python_of, text_of  # lazy: the same
 
     look = _Look(project, root, path, digest)
     scripts = [file for file in hook_files(hook, project) if file.startswith(f"{root}/")]
@@ -85,8 +89,10 @@ class _Look:
                 if os.path.isfile(file) and os.access(file, os.X_OK):
                     self._found[name] = self._place(file)
 
-    def modules(self, place: ImportPlace) -> None:
+    def modules(self, place: "ImportPlace") -> None:
         """What Python would take from a directory: what is imported, and the names of its own library."""
+        from wave_agent.python_modules import packages, shadows  # lazy: see above
+
         for directory in (place.directory, *packages(place)):
             self._watch(directory)
         for file in shadows(place):

@@ -4,7 +4,7 @@ import os
 import re
 import stat
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 
@@ -15,7 +15,6 @@ from wave_agent.hooks.definitions import HookDefinition
 from wave_agent.hooks.execution import Kind
 from wave_agent.named_files import hook_files
 from wave_agent.project_files import NotReadError, read_project_file
-from wave_agent.python_modules import MODULE_ENDINGS, python_of
 from wave_agent.real_files import identity, is_below, resolve_or_keep
 from wave_agent.shell.values import Reach, Write, escape
 
@@ -87,7 +86,7 @@ class ProtectedPaths(Struct, frozen=True):
         for form in (os.path.normpath(path), os.path.realpath(path)) if self.modules else ():
             file = os.path.dirname(form) if os.path.basename(form).startswith("__init__.") else form
             directory, name = os.path.split(file)
-            if file is not form or name.endswith(MODULE_ENDINGS):
+            if file is not form or name.endswith((".py", ".pyc", ".so", ".pyd")):
                 module = name.partition(".")[0]
                 if any(directory == one and module in names for one, names in self.modules):
                     return True
@@ -288,13 +287,16 @@ def protected_paths(
         _forms((*directories, *own_directories)),
         tuple(one for one in _forms(beside) if not _is_at_or_above(one, roots) and not _is_shared(one)),
         roots,
-        tuple(
-            (directory, place.names)
-            for hook in hooks
-            for place in python_of(hook, project).places
-            for directory in _forms((place.directory,))
-        ),
+        tuple(_imported_from(hooks, project)),
     )
+
+
+def _imported_from(hooks: Iterable[HookDefinition], project: str) -> Iterator[tuple[str, frozenset[str]]]:
+    for hook in hooks:
+        from wave_agent.python_modules import python_of  # lazy: most projects have no hooks
+
+        for place in python_of(hook, project).places:
+            yield from ((directory, place.names) for directory in _forms((place.directory,)))
 
 
 def _forms(paths: Iterable[str]) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from wave_agent.compaction import Compactor
 from wave_agent.credentials import without_credentials
 from wave_agent.errors import ModelError
 from wave_agent.events import Event
-from wave_agent.hook_python import PythonGuard
+from wave_agent.hooks.definitions import HookDefinition
 from wave_agent.hooks.execution import HookRunner
 from wave_agent.hooks.manager import Deferred, HookManager, SessionFacts
 from wave_agent.hooks.variables import SessionVariables
@@ -68,7 +68,12 @@ def make_variables(ground: Ground) -> SessionVariables:
 
 def make_hooks(ground: Ground, runner: HookRunner, variables: SessionVariables, before: Resumed) -> HookManager:
     foundation, settings = ground.foundation, ground.foundation.settings
-    python = PythonGuard(foundation.project, foundation.home, foundation.hook_environment)
+    refused, given = foundation.trust.problem, _nothing_more
+    if settings.hooks.hooks:
+        from wave_agent.hook_python import PythonGuard  # lazy: most projects have no hooks
+
+        python = PythonGuard(foundation.project, foundation.home, foundation.hook_environment)
+        refused, given = python.after(refused), python.environment
     return HookManager(
         settings.hooks.hooks,
         runner=runner,
@@ -84,13 +89,17 @@ def make_hooks(ground: Ground, runner: HookRunner, variables: SessionVariables, 
         max_stop_blocks=settings.max_stop_blocks,
         on_event=ground.emit,
         outputs=ground.outputs,
-        why_refused=lambda hook: foundation.trust.problem(hook) or python.problem(hook),
-        own_environment=python.environment,
+        why_refused=refused,
+        own_environment=given,
         variables=variables,
         journal=before.hooks,
         deferred=[Deferred(event, Said(hook, text)) for event, hook, text in before.deferred],
         door=ground.door,
     )
+
+
+def _nothing_more(_: HookDefinition) -> Mapping[str, str]:
+    return {}
 
 
 def make_briefing(

@@ -119,7 +119,7 @@ def bench_of(foundation: Foundation) -> Bench:
         environment=foundation.environment,
         settings_env=settings.env,
         max_stop_blocks=settings.max_stop_blocks,
-        why_refused=lambda hook: foundation.trust.problem(hook) or python.problem(hook),
+        why_refused=python.after(foundation.trust.problem),
         own_environment=python.environment,
         runner=hook_runner_for(settings, foundation.hook_environment),
         tools={tool.name: tool for tool in builtin_tools()},
