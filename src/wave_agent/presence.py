@@ -56,8 +56,22 @@ def _may_be_of(sessions: list[Session]) -> bool:
     """What began in one of them may have been begun by it."""
     if not sys.platform.startswith("linux"):
         return False  # there is no telling
+    if _is_hidden():
+        return True
     born = _born()
     return born is None or any(one.begun <= born <= (one.ended or born) for one in sessions)
+
+
+def _is_hidden() -> bool:
+    """Births cannot be compared with the times of sessions: this process has another clock (a time namespace), or what
+    is mounted on /proc is not the system's."""
+    try:
+        with open("/proc/self/timens_offsets", encoding="ascii") as offsets:
+            return any(int(number) for line in offsets for number in line.split()[1:])
+    except FileNotFoundError:  # a kernel without them
+        return birth_of(os.getpid()) is None
+    except (OSError, ValueError):
+        return True
 
 
 def _born() -> int | None:
