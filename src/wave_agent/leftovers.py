@@ -79,6 +79,11 @@ def sessions_of(home: Path, project: str) -> list[Session]:
     return found
 
 
+def has_ended(home: Path, project: str) -> bool:
+    """There are notes on sessions of this project, of whichever boot."""
+    return _ended_file(home, project).exists() or bool(_run_files(home))
+
+
 def guards_noted(home: Path) -> list[Any]:
     """What the sessions that run unattended, and those that were killed, found in the user's settings at first."""
     found: list[Any] = []

@@ -177,10 +177,10 @@ def _reads_nothing(script: Script, _: Tree) -> Iterator[Hit]:
 def _judges_by_argument(script: Script, _: Tree) -> Iterator[Hit]:
     """Of the arguments that an event gives, all but the names of things may be cut."""
     pairs = zip(script.rows, script.hooks, strict=True)
-    given = {at for row, hook in pairs if hook.gets_arguments for at in _cut_arguments(row)} if script.guards else set()
+    given = {at for row, hook in pairs if hook.gets_arguments for at in _cut_arguments(row)}
     for number in sorted(given):
         judged = re.search(_JUDGED.format(number=number), script.code)
-        if judged:
+        if judged and script.guards:
             line = script.code.count("\n", 0, judged.start()) + 1
             yield Hit("W216", line, f"${number} is cut at 100 KiB; stdin has the whole")
 
