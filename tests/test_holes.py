@@ -211,3 +211,22 @@ def test_a_directory_that_is_gone_is_told(project: Path):
     command = f'mkdir "{gone}" && cd "{gone}" && rmdir "{gone}" && "$1" -p hi'
     done = subprocess.run(["sh", "-c", command, "sh", WAVE], capture_output=True, text=True, check=False)
     assert (done.returncode, "no longer exists" in done.stderr) == (1, True)
+
+
+@pytest.mark.parametrize(
+    ("script", "ran"), [('[[ "$2" != *forbidden* ]] || exit 2\n', False), ("cat > /dev/null\n", True)]
+)
+async def test_a_guard_that_judges_by_a_cut_argument_has_failed(tmp_path: Path, script: str, ran: bool) -> None:
+    """What it looks for may stand further back; whoever reads stdin has seen it all."""
+    guard = tmp_path / "guard.sh"
+    guard.write_text(f"#!/bin/bash\n{script}")
+    guard.chmod(0o755)
+    hooks = {"PreToolUse": [{"hooks": [{"command": str(guard), "onFailure": "block"}]}]}
+    asked = call("Bash", description="a" * 110_000, command="touch forbidden")
+    model = ScriptedModel([Reply(tool_calls=[asked]), "Done."])
+    async with await Agent.create(
+        workdir=tmp_path, model_client=model, hooks=hooks, setting_sources=[], permission_mode="bypassPermissions"
+    ) as agent:
+        await agent.send_message("Go.")
+        assert ran or "did not read its stdin" in str(agent.messages)
+    assert (tmp_path / "forbidden").exists() is ran

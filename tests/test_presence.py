@@ -1,6 +1,7 @@
 """Whether a person gives a command: by what runs, what has run, and since when whoever gives it is there."""
 
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -149,3 +150,23 @@ def test_a_pipe_is_no_terminal() -> None:
     finally:
         os.close(reading)
         os.close(writing)
+
+
+@pytest.mark.parametrize(
+    ("options", "mount", "why"),
+    [
+        (["-T", "--boottime", "1000000"], "true", "began while a session of this project ran"),
+        (["-m"], "mount -t tmpfs x /proc", "/proc cannot be read"),
+        (["-m"], "mount -t tmpfs x {home}/ended", "something is mounted on"),
+    ],
+    ids=["another clock", "no /proc", "notes covered"],
+)
+def test_who_hides_its_birth_or_the_notes_is_doubted(tmp_path: Path, options: list[str], mount: str, why: str) -> None:
+    unshare = ["unshare", "-r", *options]
+    tried = subprocess.run([*unshare, "true"], capture_output=True, check=False) if shutil.which("unshare") else None
+    if tried is None or tried.returncode:
+        pytest.skip("needs namespaces")
+    session(tmp_path, unattended=True).close()
+    line = f'{mount.format(home=tmp_path)} && exec {sys.executable} -c "$0" {tmp_path} {PROJECT} none'
+    found = subprocess.run([*unshare, "sh", "-c", line, LOOK], input="\n", capture_output=True, text=True, check=False)
+    assert why in found.stdout, found.stderr

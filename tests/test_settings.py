@@ -3,6 +3,7 @@
 import json
 import os
 from pathlib import Path
+from time import process_time
 from typing import Any
 
 import pytest
@@ -12,11 +13,13 @@ from wave_agent.hooks.config import SettingsSource, parse_settings
 from wave_agent.hooks.definitions import Issue, Layer
 from wave_agent.hooks.events import OnFailure
 from wave_agent.permissions import PermissionMode, Rules
-from wave_agent.rules import parse_rule
+from wave_agent.rules import Places, parse_rule
 from wave_agent.settings import (
     DEFAULT_SOURCES,
     KEYS,
     MANAGED_FILE,
+    MOST_RULES,
+    MOST_RULES_IN_ALL,
     Settings,
     has_settings,
     merge_settings,
@@ -471,3 +474,38 @@ def test_an_untrusted_project_that_says_nothing_loses_nothing() -> None:
 def test_permissions_of_an_untrusted_project_that_are_no_object_are_not_lost_in_silence(value: Any) -> None:
     kept, dropped = only_restrictions(layer({"permissions": value}, Layer.PROJECT))
     assert merge_settings([kept]).issues or "permissions" in dropped
+
+
+@pytest.mark.parametrize("kind", ["deny", "ask"])
+def test_too_many_rules_of_one_list_keep_the_agent_from_starting(kind: str) -> None:
+    rules = [f"Bash(git x{number}:*)" for number in range(MOST_RULES + 1)]
+    issue = the_issue(merged(project={"permissions": {kind: rules}}))
+    assert (issue.fatal, issue.path) == (True, ("permissions", kind))
+    assert "has 2,001 rules, and at most 2,000 of one list are used" in issue.message
+    assert merged(project={"permissions": {kind: rules[1:]}}).issues == ()
+
+
+def test_too_many_allow_rules_are_left_out() -> None:
+    found = merged(user={"permissions": {"allow": ["Read"] * (MOST_RULES + 1)}})
+    assert (the_issue(found).fatal, found.rules.allow) == (False, ())
+
+
+def test_the_rules_of_many_files_add_up() -> None:
+    one = layer({"permissions": {"deny": ["Bash"] * MOST_RULES}}, Layer.PROJECT)
+    most = MOST_RULES_IN_ALL // MOST_RULES
+    assert merge_settings([one] * most).issues == ()
+    assert "8,000 in all settings" in the_issue(merge_settings([one] * (most + 1))).message
+
+
+@pytest.mark.parametrize("rule", ["Bash(git x{}:*)", "Read(**/x{}*/**)", "Bash(*x{}* -f y)"])
+def test_as_many_rules_as_there_may_be_are_compared_quickly(rule: str) -> None:
+    rules = merged(project={"permissions": {"deny": [rule.format(n) for n in range(MOST_RULES)]}}).rules.deny
+    calls = [("Bash", {"command": "true && $x push"}), ("Read", {"file_path": "/p/f.txt"})]
+
+    def judge() -> float:
+        began = process_time()
+        assert not any(one.matches(*call, Places("/p", "/h")) for call in calls for one in rules)
+        return process_time() - began
+
+    judge()
+    assert judge() < 0.5, "each expression is compiled once"

@@ -11,6 +11,7 @@ from time import monotonic
 from types import TracebackType
 from typing import Any, Self
 
+from msgspec import to_builtins
 from msgspec.structs import replace
 
 from wave_agent.assembly import (
@@ -64,6 +65,7 @@ from wave_agent.tools.registry import builtin_tools
 from wave_agent.tools.shells import directory_left, earlier_shells
 from wave_agent.transcript import Resumed, transcript_file
 from wave_agent.trust import ProjectTrust, Vigil
+from wave_agent.user_guards import UserVigil
 from wave_agent.wiring import Ground, make_briefing, make_calls, make_hooks, make_parts, make_variables, with_model
 
 
@@ -101,7 +103,7 @@ class Agent:
         self.last_result: Result | None = None
         """What came of the last prompt."""
         self._leftovers = leftovers or Leftovers(self.home, path)
-        self._vigil = Vigil(foundation.home, foundation.project, is_needed=not interactive and foundation.above is None)
+        self._vigil, self._user_vigil = _vigils(foundation, unattended=not interactive)
         before = resumed or Resumed()
         self._log = SessionLog(store or FileSessionStore(path), session_id, foundation.place, before)
         self._messages = MessageManager(before.messages, self._changed, before.compacted)
@@ -220,7 +222,8 @@ class Agent:
         changes = FileChanges()
         session_id = str(uuid.uuid4()) if options.resume is None else options.resume
         path = transcript_file(home, project, session_id)
-        leftovers = Leftovers(home, path, project=project, unattended=not options.interactive)
+        guards = to_builtins(foundation.user_guards) if foundation.above is None else None
+        leftovers = Leftovers(home, path, project=project, unattended=not options.interactive, guards=guards)
         kept = store(path, holder=partial(holder_of, home))
         model = options.model_client or model_for(options.base_url, options.api_key, settings, environment)
         resumed = None if options.resume is None else kept.resume()
@@ -512,6 +515,8 @@ class Agent:
                     self._emit(Error(content=str(error)))
             if found := self._vigil.end():
                 self._emit(Notice(content=f"The next start asks you to confirm your trust in this project: {found}."))
+            if found := self._user_vigil.end():
+                self._emit(Notice(content=f"The next start asks you to confirm it: {found}."))
             self._leftovers.close()
 
     async def __aenter__(self) -> Self:
@@ -669,6 +674,16 @@ class Agent:
 
 def _nothing() -> None:
     pass
+
+
+def _vigils(foundation: Foundation, *, unattended: bool) -> tuple[Vigil, UserVigil]:
+    """Below another agent it is that one which is watched."""
+    is_needed = unattended and foundation.above is None
+    home, project = foundation.home, foundation.project
+    return (
+        Vigil(home, project, is_needed=is_needed),
+        UserVigil(home, project, foundation.user_guards if is_needed else {}),
+    )
 
 
 async def _end_of(work: asyncio.Task[Any]) -> None:

@@ -30,7 +30,7 @@ from wave_agent.snapshot import Snapshot
 from wave_agent.sources import Choice, Gathered, Overlay, Trust, gather_settings, locate, merge_gathered, read_overlay
 from wave_agent.tools.base import Tool
 from wave_agent.transcript import transcript_file
-from wave_agent.trust import ProjectTrust, Record, TrustStore, file_digest, rest_digest
+from wave_agent.trust import ProjectTrust, Record, SourceGuards, TrustStore, file_digest, rest_digest
 
 
 class Options(Struct, frozen=True, kw_only=True):
@@ -140,6 +140,8 @@ class Foundation(Struct, frozen=True, kw_only=True):
     """The hooks that do not run because of that."""
     hooks_left_out: int = 0
     """Hooks of the project that do not run because the user wants none of them."""
+    user_guards: Mapping[str, SourceGuards] = {}
+    """What the user's own settings say, file by file."""
 
     @property
     def guards(self) -> tuple[HookDefinition, ...]:
@@ -207,6 +209,7 @@ def lay_foundation(options: Options, environment: Mapping[str, str]) -> Foundati
         no_hooks=options.no_hooks,
         silenced=gathered.silenced,
         hooks_left_out=gathered.left_out,
+        user_guards=gathered.user_guards,
     )
     return replace(base, handed_down=_handed_down(base, choice, gathered, sandbox=bool(above and above.sandbox)))
 

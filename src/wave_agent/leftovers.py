@@ -79,6 +79,21 @@ def sessions_of(home: Path, project: str) -> list[Session]:
     return found
 
 
+def has_ended(home: Path, project: str) -> bool:
+    """There are notes on sessions of this project, of whichever boot."""
+    return _ended_file(home, project).exists() or bool(_run_files(home))
+
+
+def guards_noted(home: Path) -> list[Any]:
+    """What the sessions that run unattended, and those that were killed, found in the user's settings at first."""
+    found: list[Any] = []
+    for path in _run_files(home):
+        with suppress(OSError, ValueError, KeyError, TypeError, IndexError):
+            facts = json.loads(path.read_bytes().splitlines()[0])
+            found += [facts["guards"]] if facts["unattended"] else []
+    return found
+
+
 def _note_end(home: Path, header: bytes) -> None:
     """Keeps the time of a session that has ended. `header` is the first line of its run file."""
     with suppress(OSError, ValueError, KeyError, TypeError):
@@ -124,10 +139,14 @@ def holder_of(home: Path, transcript: Path) -> int | None:
 class Leftovers:
     """The run file of one agent, and its look at those of dead ones."""
 
-    def __init__(self, home: Path, transcript: Path, *, project: str = "", unattended: bool = True) -> None:
+    def __init__(
+        self, home: Path, transcript: Path, *, project: str = "", unattended: bool = True, guards: Any = None
+    ) -> None:
+        """`guards`: what the user's settings say as the session begins, for `guards_noted`."""
         self._home = home
         self._transcript = transcript
-        self._facts = {"project": project, "unattended": unattended}
+        self._facts: dict[str, Any] = {"project": project, "unattended": unattended}
+        self._facts |= {} if guards is None else {"guards": guards}
         self._path: Path | None = None
         self._descriptor: int | None = None
         self._first_line = b""

@@ -10,7 +10,7 @@ import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
-from itertools import islice, product
+from itertools import islice, pairwise, product
 
 from wave_agent.hooks.definitions import HookDefinition
 from wave_agent.hooks.execution import Kind
@@ -139,6 +139,14 @@ def _programs(path: str) -> frozenset[str]:
 def target_file(target: str, project: str) -> str:
     """The file in `FILE:FUNCTION`."""
     return _absolute(target.rpartition(":")[0], project, project)
+
+
+def working_directories(command: str, project: str) -> tuple[str, ...]:
+    """Where the parts of a command line may run: the project, and the directories of it that `cd` and the like name."""
+    words = list(_read_words(command))
+    named = [word for before, word in pairwise(words) if before in _GOES_TO]
+    found = (_absolute(word, project, project) for word in named if "\0" not in word)
+    return (project, *filter(os.path.isdir, found))
 
 
 def _no_files(*_: object) -> tuple[str, ...]:

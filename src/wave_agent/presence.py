@@ -14,7 +14,7 @@ import os
 import sys
 from pathlib import Path
 
-from wave_agent.leftovers import Session, birth_of, live_processes, sessions_of
+from wave_agent.leftovers import Session, birth_of, has_ended, live_processes, sessions_of
 
 _STDIN = 0
 
@@ -36,6 +36,8 @@ def doubt(home: Path, project: str, *, terminal: bool) -> str:
 
     At a terminal only sessions count that nobody attends: whoever attends one has others open beside it.
     """
+    if why := _is_covered(home, project):
+        return why
     sessions = [one for one in sessions_of(home, project) if one.unattended or not terminal]
     if any(one.ended is None for one in sessions):
         return f"a session of this project {'runs unattended' if terminal else 'is running'}"
@@ -56,8 +58,36 @@ def _may_be_of(sessions: list[Session]) -> bool:
     """What began in one of them may have been begun by it."""
     if not sys.platform.startswith("linux"):
         return False  # there is no telling
+    if _is_hidden():
+        return True
     born = _born()
     return born is None or any(one.begun <= born <= (one.ended or born) for one in sessions)
+
+
+def _is_covered(home: Path, project: str) -> str:
+    """Why the notes on sessions cannot be relied on: something is mounted over them, or over /proc."""
+    if not sys.platform.startswith("linux"):
+        return ""
+    try:
+        with open("/proc/self/mountinfo", "rb") as mounts:
+            places = [line.split()[4].decode("unicode_escape", "replace") for line in mounts]
+    except (OSError, IndexError):
+        return "the system's /proc cannot be read, and sessions of this project ran" if has_ended(home, project) else ""
+    inside = os.path.join(os.path.realpath(home), "")
+    found = next((place for place in places if place.startswith(inside)), None)
+    return f"something is mounted on {found}" if found else ""
+
+
+def _is_hidden() -> bool:
+    """Births cannot be compared with the times of sessions: this process has another clock (a time namespace), or what
+    is mounted on /proc is not the system's."""
+    try:
+        with open("/proc/self/timens_offsets", encoding="ascii") as offsets:
+            return any(int(number) for line in offsets for number in line.split()[1:])
+    except FileNotFoundError:  # a kernel without them
+        return birth_of(os.getpid()) is None
+    except (OSError, ValueError):
+        return True
 
 
 def _born() -> int | None:

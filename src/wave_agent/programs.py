@@ -7,17 +7,20 @@ module that Python would find next to a script before its own: `json.py`, or a h
 
 import os
 import re
-import stat
-import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from wave_agent.hooks.definitions import HookDefinition
 from wave_agent.hooks.execution import Kind
 from wave_agent.named_files import hook_files
+from wave_agent.real_files import is_below
+
+if TYPE_CHECKING:
+    from wave_agent.python_modules import ImportPlace
 
 Digest = Callable[[str], str | None]
 Stamp = tuple[int, ...] | None
@@ -25,13 +28,6 @@ Stamp = tuple[int, ...] | None
 
 _WORD = re.compile(r"(?<![\w./~$-])[A-Za-z_][\w.+-]{0,63}(?![\w/])")
 _COMMENT = re.compile(r"^[ \t]*(?:#(?!!)|//).*$", re.MULTILINE)
-_IMPORT = re.compile(r"^[ \t]*(?:from[ \t]+([\w.]+)|import[ \t]+(.+?))(?:[ \t]+import\b|[ \t]*(?:#|;|$))", re.MULTILINE)
-_PYTHON = re.compile(r"^#!.*\bpython")
-_ISOLATED_SCRIPT = re.compile(r"^#!.*\bpython[\d.]*[ \t]+-\w*[IP]")
-_ISOLATED_COMMAND = re.compile(r"\bpython[\d.]*[ \t]+-\w*[IP]")
-_LARGEST = 1 << 18
-"""Characters of a script that are looked at."""
-_MOST_MODULES = 100
 _RACY = 100_000_000
 """Nanoseconds in which a second change may have the time of the first."""
 
@@ -56,27 +52,17 @@ def programs_of(hook: HookDefinition, project: str, root: str, path: str, digest
     if hook.kind not in (Kind.COMMAND, Kind.PYTHON):
         return Programs()
     from wave_agent.hooks.direct import BUILTINS  # lazy: most projects have no hooks
+    from wave_agent.python_modules import python_of, text_of  # lazy: the same
 
     look = _Look(project, root, path, digest)
     scripts = [file for file in hook_files(hook, project) if file.startswith(f"{root}/")]
-    texts = {file: _COMMENT.sub("", _text(file)) for file in scripts}
+    texts = {file: _COMMENT.sub("", text_of(file)) for file in scripts}
     line = " ".join((hook.command, *(hook.args or ()))) if hook.kind is Kind.COMMAND else ""
     look.programs({word for text in (line, *texts.values()) for word in _WORD.findall(text)} - BUILTINS)
-    for file, text in texts.items():
-        if _loads_neighbours(hook, line, file, text):
-            look.modules(file, text)
+    for place in python_of(hook, project).places:
+        if is_below(place.directory, root):
+            look.modules(place)
     return look.result()
-
-
-def _loads_neighbours(hook: HookDefinition, line: str, file: str, text: str) -> bool:
-    """It is Python, and not told to leave alone what lies next to the script."""
-    if hook.kind is Kind.PYTHON:
-        return True
-    if not (file.endswith(".py") or _PYTHON.match(text)):
-        return False
-    if re.search(r"\bpython[\d.]*\b", line):
-        return _ISOLATED_COMMAND.search(line) is None
-    return _ISOLATED_SCRIPT.match(text) is None
 
 
 def describe_move(name: str, now: str, before: Sequence[str]) -> str:
@@ -103,24 +89,16 @@ class _Look:
                 if os.path.isfile(file) and os.access(file, os.X_OK):
                     self._found[name] = self._place(file)
 
-    def modules(self, script: str, text: str) -> None:
-        """What Python would take from the script's directory: what it imports, and the names of its own library."""
-        directory = os.path.dirname(script)
-        wanted, texts = set(sys.stdlib_module_names), [text]
-        entries = {name: name.partition(".")[0] for name in _names_in(directory, self._watch(directory))}
-        own = os.path.basename(script)
-        while texts:
-            wanted |= _imports(texts.pop())
-            for entry in sorted(entries):
-                file = os.path.join(directory, entry)
-                if entries[entry] not in wanted or entry == own or not _is_module(file):
-                    continue
-                del entries[entry]
-                key = os.path.relpath(file, self._project)
-                self._names.add(key)
-                self._found[key] = self._module(file)
-                if len(texts) < _MOST_MODULES:
-                    texts.append(_text(file if os.path.isfile(file) else os.path.join(file, "__init__.py")))
+    def modules(self, place: "ImportPlace") -> None:
+        """What Python would take from a directory: what is imported, and the names of its own library."""
+        from wave_agent.python_modules import packages, shadows  # lazy: see above
+
+        for directory in (place.directory, *packages(place)):
+            self._watch(directory)
+        for file in shadows(place):
+            key = os.path.relpath(file, self._project)
+            self._names.add(key)
+            self._found[key] = self._module(file)
 
     def _module(self, file: str) -> str:
         if not os.path.isdir(file):
@@ -162,28 +140,3 @@ def _names_in(directory: str, _: Stamp) -> frozenset[str]:
         return frozenset(os.listdir(directory))
     except OSError:
         return frozenset()
-
-
-def _text(file: str) -> str:
-    try:
-        with open(file, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as opened:
-            if not stat.S_ISREG(os.fstat(opened.fileno()).st_mode):
-                return ""
-            content = opened.read(_LARGEST)
-    except (OSError, ValueError):
-        return ""
-    return "" if b"\0" in content else content.decode(errors="replace")
-
-
-def _imports(text: str) -> set[str]:
-    return set(_imported(text))
-
-
-def _imported(text: str) -> Iterator[str]:
-    for found in _IMPORT.finditer(text):
-        for one in (found[1] or found[2]).split(","):
-            yield one.split()[0].partition(".")[0] if one.split() else ""
-
-
-def _is_module(file: str) -> bool:
-    return file.endswith((".py", ".pyc", ".so")) or (os.path.isdir(file) and "." not in os.path.basename(file))

@@ -16,6 +16,9 @@ Denied = Callable[[str, os.stat_result], str | None]
 """Why the rules do not let this be read, if they do not: a path of it, and the facts about the opened file."""
 
 
+NO_FILE = "is not a regular file"
+
+
 class NotReadError(Exception):
     """Why a file is not read: what follows "it" or the file's name."""
 
@@ -46,7 +49,7 @@ def read_project_file(
         if stat.S_ISDIR(facts.st_mode):
             raise NotReadError("cannot be read: Is a directory")
         if not stat.S_ISREG(facts.st_mode):
-            raise NotReadError("is not a regular file")
+            raise NotReadError(NO_FILE)
         if why := next((why for name in dict.fromkeys((real, path)) if (why := denied(name, facts))), None):
             raise NotReadError(why)
         data, complete = read_at_most(descriptor, limit)

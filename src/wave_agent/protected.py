@@ -4,7 +4,7 @@ import os
 import re
 import stat
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 
@@ -26,7 +26,7 @@ PROJECT_DIRECTORIES = (".wave/hooks", ".claude/hooks", ".codex/hooks")
 GIT_FILES = ("config", "config.worktree")
 GIT_DIRECTORIES = ("hooks",)
 STATE_FILES = ("settings.json", "settings.local.json", "trust.json")
-STATE_DIRECTORIES = ("hooks",)
+STATE_DIRECTORIES = ("hooks", "pycache")
 START_UP_FILES = (
     *(
         ".bashrc",
@@ -73,10 +73,24 @@ class ProtectedPaths(Struct, frozen=True):
     roots: tuple[str, ...] = ()
     """To name these, or what is above, says nothing: the project, the user's home and `~/.local`."""
 
+    modules: tuple[tuple[str, frozenset[str]], ...] = ()
+    """Directories in which the Python of a hook finds modules before its own, and the names that it looks for."""
+
     def find(self, path: str) -> str | None:
         """The path, if writing to it is a matter for the user."""
         held = self._holds(path, (*self.directories, *self.beside)) or self._is_linked(path)
-        return path if held else None
+        return path if held or self._is_module(path) else None
+
+    def _is_module(self, path: str) -> bool:
+        """`json.py`, `json.so`, `json/__init__.py`, where a hook would load them."""
+        for form in (os.path.normpath(path), os.path.realpath(path)) if self.modules else ():
+            file = os.path.dirname(form) if os.path.basename(form).startswith("__init__.") else form
+            directory, name = os.path.split(file)
+            if file is not form or name.endswith((".py", ".pyc", ".so", ".pyd")):
+                module = name.partition(".")[0]
+                if any(directory == one and module in names for one, names in self.modules):
+                    return True
+        return False
 
     def _holds(self, path: str, directories: tuple[str, ...]) -> bool:
         forms = (os.path.normpath(path), os.path.realpath(path))
@@ -107,7 +121,7 @@ class ProtectedPaths(Struct, frozen=True):
             return self._matching(write)
         if write.reach is Reach.NAMED:
             return self._named(plain)
-        return self.find(plain) or self._around(plain, write)
+        return self.find(plain) or self._around(plain, write) or self._package(plain, write.reach)
 
     def _is_cache(self, pattern: str) -> bool:
         """What Python has compiled, and would compile again: without it a hook runs as before."""
@@ -152,6 +166,11 @@ class ProtectedPaths(Struct, frozen=True):
             if form in self.beside:
                 return form
         return None
+
+    def _package(self, path: str, reach: Reach) -> str | None:
+        """A directory is put where a hook would take it for a package."""
+        new = reach is Reach.TREE and not os.path.lexists(path)
+        return path if new and self._is_module(f"{path}/__init__.py") else None
 
     def _matching(self, write: Write) -> str | None:
         """By the pattern, so that a file that is not there yet counts; and by what is there, through links."""
@@ -302,7 +321,16 @@ def protected_paths(
         _forms((*directories, *own_directories)),
         tuple(one for one in _forms(beside) if not _is_at_or_above(one, roots) and not _is_shared(one)),
         roots,
+        tuple(_imported_from(hooks, project)),
     )
+
+
+def _imported_from(hooks: Iterable[HookDefinition], project: str) -> Iterator[tuple[str, frozenset[str]]]:
+    for hook in hooks:
+        from wave_agent.python_modules import python_of  # lazy: most projects have no hooks
+
+        for place in python_of(hook, project).places:
+            yield from ((directory, place.names) for directory in _forms((place.directory,)))
 
 
 def _forms(paths: Iterable[str]) -> tuple[str, ...]:

@@ -91,6 +91,7 @@ class Bench(Struct, frozen=True, kw_only=True):
     settings_env: Mapping[str, str] = {}
     max_stop_blocks: int = 8
     why_refused: Callable[[HookDefinition], str | None] = lambda _: None
+    own_environment: Callable[[HookDefinition], Mapping[str, str]] = lambda _: {}
     runner: HookRunner | None = None
     left_out: int = 0
     """Hooks of the project that are not tried, because the user wants none of them."""
@@ -163,6 +164,7 @@ async def _rehearse(bench: Bench, subject: Subject, scratch: Path) -> Rehearsal:
         settings_env=bench.settings_env,
         max_stop_blocks=bench.max_stop_blocks,
         why_refused=bench.why_refused,
+        own_environment=bench.own_environment,
         async_grace=max((hook.timeout + 1 for hook in bench.hooks if hook.is_async), default=0),
         on_run=keep,
     )

@@ -124,13 +124,15 @@ def _check_path_pattern(text: str, pattern: str) -> None:
         raise RuleError(f'"{text}": the pattern cannot be read: {error}') from None
 
 
+_KEPT = 8192
+"""Expressions that are kept: more than there are rules, else each call would compile all of them again."""
 _PREFIX = re.compile(r":\*$")
 _OPEN_END = re.compile(r"(?::| )\*$")
 # An allow rule's `*` must not reach over into another command, a substitution or a redirection.
 _ONE_COMMAND = r"[^;&|<>\n`$(){}]"
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=_KEPT)
 def _compiled(pattern: str, anything: str) -> re.Pattern[str]:
     pieces = [re.escape(piece) for piece in _PREFIX.sub("", pattern).split("*")]
     if not _PREFIX.search(pattern):
@@ -158,13 +160,15 @@ def _restricts(pattern: str, command: str) -> bool:
     line = said.line
     if line.anything:
         return True
-    compiled = _compiled(pattern, ".")
     # A look for the rule's first words spares most rules the comparison with every command.
-    begins = _PREFIX.sub("", pattern).partition("*")[0]
-    if begins in said.all_texts and any(compiled.fullmatch(text) for text in said.texts):
+    bare = _PREFIX.sub("", pattern)
+    if bare.partition("*")[0] in said.all_texts:
+        compiled = _compiled(pattern, ".")
+        if any(compiled.fullmatch(text) for text in said.texts):
+            return True
+    if _is_spelt_otherwise(pattern, said.line.commands):
         return True
-    rule = _PREFIX.sub("", pattern).split()
-    if _is_spelt_otherwise(pattern, said.line.commands) or any(_may_match(compiled, rule, one) for one in said.unsure):
+    if said.unsure and any(_may_match(_compiled(pattern, "."), bare.split(), one) for one in said.unsure):
         return True
     if any(_may_begin(pattern, one) for one in said.unseen) or _is_mentioned(pattern, said.mentions):
         return True
@@ -323,7 +327,12 @@ def uncovered(rules: Sequence[Rule], tool: str, tool_input: Mapping[str, Any]) -
 def _matches_path(pattern: str, path: str, places: Places) -> bool:
     path = normpath(join(places.start or places.project, path))
     path = path.replace("//", "/", 1)  # POSIX lets two leading slashes stand; they must not dodge a rule
-    return re.fullmatch(path_expression(pattern, places), path, re.DOTALL) is not None
+    return _compiled_path(pattern, places).fullmatch(path) is not None
+
+
+@lru_cache(maxsize=_KEPT)
+def _compiled_path(pattern: str, places: Places) -> re.Pattern[str]:
+    return re.compile(path_expression(pattern, places), re.DOTALL)
 
 
 def path_expression(pattern: str, places: Places) -> str:

@@ -15,7 +15,9 @@ from msgspec import Struct
 from wave_agent.errors import SettingsError
 from wave_agent.hooks.events import EVENTS, Decision, EventRow, Flow, HookEvent, OnFailure
 from wave_agent.json_edits import append
+from wave_agent.project_files import NotReadError, read_project_file
 from wave_agent.recipes import LANGUAGES, Recipe, settings_group
+from wave_agent.settings import LARGEST_FILE
 from wave_agent.strictjson import StrictJSONError
 
 DIRECTORY = ".wave/hooks"
@@ -93,10 +95,10 @@ def _write_over(path: Path, file: NewFile) -> None:
 
 def _read(file: Path) -> str | None:
     try:
-        with file.open(encoding="utf-8", newline="") as opened:
-            return opened.read()
-    except FileNotFoundError:
-        return None
+        content = read_project_file(str(file), "/", LARGEST_FILE)
+        return None if content is None else content.decode()
+    except NotReadError as error:
+        raise SettingsError(f"{file} {error}.") from None
     except UnicodeDecodeError:
         raise SettingsError(f"{file}: it is not UTF-8") from None
 

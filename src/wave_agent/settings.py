@@ -472,6 +472,12 @@ _SECTIONS = ("permissions", "compat", "httpHooks", "sandbox", "env", "models")
 _FREE = ("env", "models")
 """Sections whose keys are names that the user chooses."""
 _RULES = ("deny", "ask", "allow")
+MOST_RULES = 2000
+"""Rules of one list of a settings file. Each is compared with every call."""
+MOST_RULES_IN_ALL = 8000
+"""Those of all files of a session: a project has one for each directory."""
+_MOST_HINTS = 20
+"""Rules of one list of which it is said what they may have meant."""
 _SECTION_KEYS: Mapping[str, tuple[str, ...] | None] = {
     section: None
     if section in _FREE
@@ -483,6 +489,7 @@ KEYS = ("hooks", "$schema", *_SECTIONS, *(value.key for value in VALUES if not v
 """Every top-level key, for messages and the schema."""
 
 
+_TOOL_NAMES = frozenset(tool.casefold() for tool in KNOWN_TOOLS)
 _DEFAULTS: Mapping[str, Any] = {field.name: field.default for field in fields(Settings)}
 _NO_LOOSENING = "has no effect in a directory below the project's own, where settings can only tighten"
 
@@ -503,6 +510,8 @@ class _Merge:
         self.ask: list[Rule] = []
         self.allow: list[Rule] = []
         self.issues: list[Issue] = []
+        self.count = 0
+        """Rules so far."""
 
     def add(self, source: SettingsSource) -> None:
         settings = cast(Mapping[str, Any], source.document.value)
@@ -576,11 +585,20 @@ class _Merge:
         if raw is not None and not isinstance(raw, list):
             self.report(source, path, f"must be a list of rules, not {type_name(raw)}", broken=True, fatal=restricts)
             return
-        for index, text in enumerate(cast(list[Any], raw or [])):
+        rules = cast(list[Any], raw or [])
+        self.count += len(rules)
+        if rules and (len(rules) > MOST_RULES or self.count > MOST_RULES_IN_ALL):
+            most = (
+                f"{MOST_RULES:,} of one list" if len(rules) > MOST_RULES else f"{MOST_RULES_IN_ALL:,} in all settings"
+            )
+            told = f"has {len(rules):,} rules, and at most {most} are used: write patterns that say more in one rule"
+            self.report(source, path, told, broken=True, fatal=restricts)
+            return
+        for index, text in enumerate(rules):
             try:
                 rule = below(parse_rule(_text(text)), source.inner)
                 getattr(self, kind).append(rule)
-                known = rule.tool in (tool.casefold() for tool in KNOWN_TOOLS)
+                known = index >= _MOST_HINTS or rule.tool in _TOOL_NAMES
                 if not known and (hint := did_you_mean(rule.tool, KNOWN_TOOLS)):
                     told = f'no built-in tool is called "{rule.text.partition("(")[0].strip()}"{hint}'
                     self.report(source, (*path, index), told, broken=False)

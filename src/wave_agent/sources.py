@@ -46,7 +46,17 @@ from wave_agent.settings import (
 )
 from wave_agent.strictjson import Document
 from wave_agent.text import reveal
-from wave_agent.trust import CHANGED, ProjectTrust, Record, TrustStore, candidates, file_digest, record_of
+from wave_agent.trust import (
+    CHANGED,
+    ProjectTrust,
+    Record,
+    SourceGuards,
+    TrustStore,
+    candidates,
+    file_digest,
+    record_of,
+)
+from wave_agent.user_guards import guards_in, own_file, user_alarms
 
 Trust = bool | Callable[[Sequence[HookDefinition]], bool] | Callable[[Sequence[HookDefinition], Sequence[str]], bool]
 """A function that takes two arguments is also asked about guards that are gone."""
@@ -70,6 +80,8 @@ class Gathered(Struct, frozen=True):
     """Hooks that do not run because the user has switched off all but managed ones."""
     left_out: int = 0
     """Hooks of the project that do not run because the user wants none of them."""
+    user_guards: Mapping[str, SourceGuards] = {}
+    """What the user's own settings say, file by file."""
 
 
 class Choice(Struct, frozen=True, kw_only=True):
@@ -160,6 +172,8 @@ def gather_settings(home: Path, project: Project, choice: Choice | None = None) 
     if foreign:
         sources += read_foreign(elsewhere, files)
     theirs = [source for source in sources if source.layer in OF_THE_PROJECT]
+    own_settings = [source for source in sources if source.name != str(store.file)]
+    user_guards = guards_in(own_settings, own_file(home), project.directory) if Layer.USER in wanted else {}
     plugins, notices = _plugins(choice.plugins, home)
     silenced: tuple[HookDefinition, ...] = ()
     if choice.no_hooks:
@@ -172,7 +186,9 @@ def gather_settings(home: Path, project: Project, choice: Choice | None = None) 
     left_out = 0 if choice.project_hooks else len(merge_settings(theirs).hooks.hooks)
     theirs = theirs if with_hooks else [without_hooks(source) for source in theirs]
     all_read = with_hooks and set(OF_THE_PROJECT) <= set(wanted)
-    judged = _judge(theirs, project, store, choice, with_hooks=all_read, foreign=bool(foreign))
+    watched = bool(user_guards) and choice.record is None and not choice.no_hooks
+    users = user_alarms(home, project.directory) if watched else []
+    judged = _judge(theirs, project, store, choice, users, with_hooks=all_read, foreign=bool(foreign))
     sources = [source for source in sources if source.layer not in OF_THE_PROJECT]
     sources += [*judged.sources, *plugins, *([] if choice.hooks is None else [hooks_in_code(choice.hooks)])]
     named = [Path(one) for one in (*choice.overlays, choice.added_managed) if one and not isinstance(one, Mapping)]
@@ -186,6 +202,7 @@ def gather_settings(home: Path, project: Project, choice: Choice | None = None) 
         foreign=bool(foreign),
         silenced=silenced,
         left_out=left_out,
+        user_guards=user_guards,
     )
 
 
@@ -248,11 +265,14 @@ def _judge(
     project: Project,
     store: TrustStore,
     choice: Choice,
+    users: list[str],
     *,
     with_hooks: bool,
     foreign: bool,
 ) -> Gathered:
-    """The project's settings, less what is not trusted. `with_hooks` False: its hooks are left out in any case.
+    """The project's settings, less what is not trusted. `users` is what is amiss with the user's own.
+
+    `with_hooks` False: its hooks are left out in any case.
     `foreign`: what is there for other agents counts."""
     _check_trust(choice.trust)
     # Looked at once: what is judged is what is pinned.
@@ -260,7 +280,7 @@ def _judge(
     everything = record_of(theirs, project.directory, found)
     record = everything if choice.trust is True else _record(project, store, choice, foreign=foreign)
     doubts = [(candidate.hook, why) for candidate in found if (why := record.why_not(candidate)) is not None]
-    alarms = _alarms(record, everything, project, store, choice) if with_hooks else []
+    alarms = [*users, *(_alarms(record, everything, project, store, choice) if with_hooks else [])]
     notices: list[str] = []
     if choice.trust is True:
         notices = [f"Trusted for this run alone, though not as you left it: {one}" for one in alarms]
@@ -270,7 +290,7 @@ def _judge(
         doubts, alarms = ([], []) if agreed else (doubts, alarms)
     if choice.trust is not True and (doubts or alarms):
         told = [reveal(f"{describe(hook)}: {_compared(why, choice.trust_ref)}") for hook, why in doubts]
-        raise _refusal(told, alarms, choice)
+        raise _refusal(told, alarms, choice, users)
     kept: list[SettingsSource] = []
     for source in theirs:
         counted, told = _counted(source, record, project.directory)
@@ -286,8 +306,10 @@ def _compared(why: str, ref: str | None) -> str:
     return why if ref is None else why.replace(CHANGED, f"differs from {ref}")
 
 
-def _refusal(hooks: list[str], alarms: list[str], choice: Choice) -> SettingsError | UntrustedHooksError:
-    if hooks or choice.trust_ref is None:
+def _refusal(
+    hooks: list[str], alarms: list[str], choice: Choice, users: list[str]
+) -> SettingsError | UntrustedHooksError:
+    if hooks or users or choice.trust_ref is None:
         return UntrustedHooksError(hooks, alarms)
     told = f"--trust-ref {choice.trust_ref}: these guards that it holds are not here, or switched off:"
     return SettingsError(told, [alarm.removeprefix(_GONE) for alarm in alarms])

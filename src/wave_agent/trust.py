@@ -62,6 +62,27 @@ class Candidate(Struct, frozen=True):
 CHANGED = "changed since it was trusted"
 
 
+class SourceGuards(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What one of the user's own settings files says, as far as it would be missed: see `user_guards`."""
+
+    hooks: Mapping[str, str] = {}
+    """Fingerprint → what to call it."""
+    rules: tuple[str, ...] = ()
+    files: Mapping[str, str | None] = {}
+    """Scripts of the hooks, outside the project → digest."""
+    rest: str = ""
+    """Digest of the other settings."""
+
+
+class UserRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What sessions that nobody attended have left of the guards in the user's own settings."""
+
+    before: Mapping[str, SourceGuards] = {}
+    """Settings file → what it said before such a session changed it, until a person confirms the change."""
+    confirmed: Mapping[str, str] = {}
+    """Settings file → digest of what a person has confirmed."""
+
+
 class Record(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What the user trusts in one project."""
 
@@ -160,7 +181,7 @@ class Record(Struct, frozen=True, kw_only=True, omit_defaults=True):
         """The guards that were confirmed and are not there now: somebody has removed them, or switched them off."""
         hooks = [self.shown.get(one, "a hook") for one in self.hooks if one not in now.hooks]
         rules = [
-            rule for level in self.rules for rule in self.rules[level] if not _holds(rule, now.rules.get(level, ()))
+            rule for level in self.rules for rule in self.rules[level] if not holds(rule, now.rules.get(level, ()))
         ]
         return (*hooks, *(f"the rule {rule}" for rule in rules))
 
@@ -240,7 +261,7 @@ def restrictions_of(sources: Iterable[SettingsSource], project: str) -> dict[str
     return {level: rules for level, rules in found.items() if rules}
 
 
-def _holds(rule: str, now: Collection[str]) -> bool:
+def holds(rule: str, now: Collection[str]) -> bool:
     """A rule that asked may deny by now."""
     kind, _, text = rule.partition(" ")
     return rule in now or (kind == "ask" and f"deny {text}" in now)
@@ -520,24 +541,44 @@ class TrustStore:
             projects[project] = replace(projects.get(project, Record()), told=True)
         return True
 
+    @property
+    def user(self) -> UserRecord:
+        """What is known of changes to the user's own settings. Raises `SettingsError`."""
+        return self._load_all().user
+
+    def remember_user(self, record: UserRecord) -> None:
+        """Does nothing if that is known."""
+        if record != self.user:
+            with self._rewriting() as stored:
+                stored.user = record
+
     def _load(self) -> dict[str, Record]:
+        return self._load_all().projects
+
+    def _load_all(self) -> "_Stored":
         try:
             with self.file.open("rb") as opened:
                 require_sound_owner(opened.fileno(), self.file, levels=1)
                 content = opened.read()
         except FileNotFoundError:
-            return {}
+            return _Stored()
         except OSError as error:
             raise SettingsError(f"{self.file} cannot be read: {error.strerror}") from None
         try:
-            return msgspec.json.decode(content, type=_Stored).projects
+            return msgspec.json.decode(content, type=_Stored)
         except msgspec.DecodeError as error:
             what = "Nothing in it is relied on: remove it, and trust your projects anew."
             raise SettingsError(f"{self.file} is damaged: {error}. {what}") from None
 
     @contextmanager
     def _changing(self) -> Generator[dict[str, Record]]:
-        """The projects, to be changed; written whole, and by one process at a time. Below an agent nothing is."""
+        """The projects, to be changed."""
+        with self._rewriting() as stored:
+            yield stored.projects
+
+    @contextmanager
+    def _rewriting(self) -> Generator["_Stored"]:
+        """All of it, to be changed; written whole, and by one process at a time. Below an agent nothing is."""
         if handed_down(os.environ):
             raise SettingsError(
                 f"{self.file} is not changed by what an agent has started: trust is a person's to give."
@@ -548,11 +589,11 @@ class TrustStore:
             self.file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             with open(self.file.with_suffix(".lock"), "w", opener=_private) as lock:
                 fcntl.flock(lock, fcntl.LOCK_EX)
-                projects = self._load()
-                yield projects
+                stored = self._load_all()
+                yield stored
                 written = self.file.with_suffix(".new")
                 with open(written, "wb", opener=_private) as file:
-                    file.write(msgspec.json.format(msgspec.json.encode(_Stored(projects=projects)), indent=1))
+                    file.write(msgspec.json.format(msgspec.json.encode(stored), indent=1))
                     file.flush()
                     os.fsync(file.fileno())
                 os.replace(written, self.file)
@@ -588,9 +629,10 @@ class Vigil:
         return ""
 
 
-class _Stored(Struct, frozen=True, kw_only=True):
+class _Stored(Struct, kw_only=True):
     version: int = 1
     projects: dict[str, Record] = {}
+    user: UserRecord = UserRecord()
 
 
 def _private(path: str, flags: int) -> int:

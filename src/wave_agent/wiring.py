@@ -15,6 +15,7 @@ from wave_agent.compaction import Compactor
 from wave_agent.credentials import without_credentials
 from wave_agent.errors import ModelError
 from wave_agent.events import Event
+from wave_agent.hooks.definitions import HookDefinition
 from wave_agent.hooks.execution import HookRunner
 from wave_agent.hooks.manager import Deferred, HookManager, SessionFacts
 from wave_agent.hooks.variables import SessionVariables
@@ -76,6 +77,12 @@ def make_hooks(
 ) -> HookManager:
     """`tools` are those of the session, one of which may move it; `attended`: somebody can be asked."""
     foundation, settings = ground.foundation, ground.foundation.settings
+    refused, given = foundation.trust.problem, _nothing_more
+    if settings.hooks.hooks:
+        from wave_agent.hook_python import PythonGuard  # lazy: most projects have no hooks
+
+        python = PythonGuard(foundation.project, foundation.home, foundation.hook_environment)
+        refused, given = python.after(refused), python.environment
     return HookManager(
         settings.hooks.hooks,
         runner=runner,
@@ -91,7 +98,8 @@ def make_hooks(
         max_stop_blocks=settings.max_stop_blocks,
         on_event=ground.emit,
         outputs=ground.outputs,
-        why_refused=foundation.trust.problem,
+        why_refused=refused,
+        own_environment=given,
         variables=variables,
         journal=before.hooks,
         deferred=[Deferred(event, Said(hook, text)) for event, hook, text in before.deferred],
@@ -99,6 +107,10 @@ def make_hooks(
         where=lambda: next(filter(None, (tool.directory() for tool in tools)), ""),
         attended=attended,
     )
+
+
+def _nothing_more(_: HookDefinition) -> Mapping[str, str]:
+    return {}
 
 
 def make_briefing(

@@ -18,15 +18,15 @@ HOOKS = {
     "no-secrets.sh": """\
 #!/bin/sh
 # UserPromptSubmit: a prompt with an API key in it must not leave this machine.
-if printf %s "$1" | grep -q 'sk-[a-z0-9-]\\{16,\\}'; then
+if grep -q 'sk-[a-z0-9-]\\{16,\\}'; then
   echo "Your prompt holds what looks like an API key, so it was not sent. Remove it and try again." >&2
   exit 2
 fi
 """,
     "no-rm-rf.sh": """\
 #!/bin/sh
-# PreToolUse, Bash: $2 is the tool's input as JSON.
-case "$2" in
+# PreToolUse, Bash: the event is on stdin, as JSON.
+case "$(cat)" in
   *'rm -rf'*)
     echo "rm -rf is not allowed here. Say what should go, and the user will delete it." >&2
     exit 2 ;;
@@ -35,7 +35,7 @@ esac
     "only-the-head.sh": """\
 #!/bin/sh
 # PreToolUse, Bash: nobody needs all of a log file in the conversation.
-case "$2" in
+case "$(cat)" in
   *'cat server.log'*)
     echo '{"hookSpecificOutput": {"updatedInput": {"command": "head -n 2 server.log"}}}' ;;
 esac

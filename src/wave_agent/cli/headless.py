@@ -9,6 +9,7 @@ import sys
 from codecs import getincrementaldecoder
 from collections.abc import Mapping
 from contextlib import suppress
+from time import monotonic
 from typing import Any, TextIO
 
 import click
@@ -46,6 +47,8 @@ EXIT: Mapping[str, int] = {
 }
 TERMINATED = 143
 HUNG_UP = 129
+TWICE = 0.5
+"""Seconds in which the same signal again is the same wish."""
 FROM_STDIN = "-"
 PATIENCE = 1.0
 """Seconds to wait for something on a stdin that may never have anything."""
@@ -143,11 +146,17 @@ def failed(error: str) -> dict[str, Any]:
 
 
 class Interruption:
-    """Ctrl-C and SIGTERM end the turn; a second one ends the process."""
+    """Ctrl-C and SIGTERM end the turn; a second one ends the process.
+
+    `timeout` and some supervisors send the same signal twice within milliseconds, to the process and to its group. That
+    is one wish, and the result is still printed: SIGTERM and SIGHUP have to come again later. A second Ctrl-C is a
+    person's, who waits no longer than the rest of that time.
+    """
 
     def __init__(self, agent: Agent) -> None:
         self.status = 0
         self._agent = agent
+        self._since = 0.0
         loop = asyncio.get_running_loop()
         for number, status in (
             (signal.SIGINT, EXIT[Status.INTERRUPTED]),
@@ -157,11 +166,20 @@ class Interruption:
             loop.add_signal_handler(number, self._signalled, status)
 
     def _signalled(self, status: int) -> None:
-        if self.status:
-            kill_children()  # what has not ended yet does not want to
-            os._exit(status)
-        self.status = status
-        self._agent.interrupt()
+        if not self.status:
+            self.status, self._since = status, monotonic()
+            self._agent.interrupt()
+            return
+        left = self._since + TWICE - monotonic()
+        if left <= 0 or status != self.status:
+            _end_at_once(status)
+        elif status == EXIT[Status.INTERRUPTED]:
+            asyncio.get_running_loop().call_later(left, _end_at_once, status)
+
+
+def _end_at_once(status: int) -> None:
+    kill_children()  # what has not ended yet does not want to
+    os._exit(status)
 
 
 class Screen:

@@ -12,6 +12,8 @@ from wave_agent.ancestry import require_no_agent
 from wave_agent.assembly import find_places
 from wave_agent.errors import SettingsError
 from wave_agent.importing import Plan, find_importable, plan_import
+from wave_agent.project_files import NotReadError, read_project_file
+from wave_agent.settings import LARGEST_FILE
 from wave_agent.text import strip_controls
 from wave_agent.tools.files import FileRefusedError, replace
 from wave_agent.trust import TrustStore
@@ -80,10 +82,10 @@ def _decide(plan: Plan, target: Path, home: Path, project: str, *, yes: bool) ->
 
 def _read(target: Path) -> str:
     try:
-        return target.read_bytes().decode().removeprefix("\ufeff")
-    except (FileNotFoundError, NotADirectoryError):
-        return ""
-    except (OSError, UnicodeDecodeError) as error:
+        return (read_project_file(str(target), "/", LARGEST_FILE) or b"").decode().removeprefix("\ufeff")
+    except NotReadError as error:
+        raise SettingsError(f"{target} {error}.") from None
+    except UnicodeDecodeError as error:
         raise SettingsError(f"{target} cannot be read: {error}") from None
 
 

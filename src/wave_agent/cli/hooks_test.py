@@ -23,6 +23,7 @@ from wave_agent.cli.hooks_options import (
     with_settings,
 )
 from wave_agent.cli.hooks_report import case_lines, difference_lines, no_hooks, rehearsal_lines, rehearsal_to_dict
+from wave_agent.hook_python import PythonGuard
 from wave_agent.hook_runners import hook_runner_for
 from wave_agent.rehearsal import Bench, Judge, Rehearsal
 from wave_agent.rules import Places
@@ -127,12 +128,14 @@ def test(
 def bench_of(foundation: Foundation) -> Bench:
     """The hooks of a project, where they can be tried."""
     settings = foundation.settings
+    python = PythonGuard(foundation.project, foundation.home, foundation.hook_environment)
     return Bench(
         hooks=settings.hooks.hooks,
         environment=foundation.environment,
         settings_env=settings.env,
         max_stop_blocks=settings.max_stop_blocks,
-        why_refused=foundation.trust.problem,
+        why_refused=python.after(foundation.trust.problem),
+        own_environment=python.environment,
         runner=hook_runner_for(settings, foundation.hook_environment),
         left_out=foundation.hooks_left_out,
         tools={tool.name: tool for tool in builtin_tools()},

@@ -31,6 +31,7 @@ from wave_agent.trust import (
     record_of,
     restrictions_of,
 )
+from wave_agent.user_guards import confirm_user, user_alarms
 
 
 class Finding(Struct, frozen=True):
@@ -100,7 +101,7 @@ def trust(yes: bool, only_list: bool, revoke: bool, cwd: str | None, as_json: bo
     wanted = record_of(sources, project, looked_at, record)
     found = [Finding(one, record.why_not(one)) for one in looked_at]
     uncovered = [source for source in sources if not record.covers(source, project)]
-    alarms = alarms_of(record, wanted, place, store)
+    alarms = [*user_alarms(home, project), *alarms_of(record, wanted, place, store)]
     if only_list and as_json:
         listed = {"project": project, "hooks": [one.to_dict() for one in found], "alarms": alarms}
         click.echo(json.dumps(listed))
@@ -137,6 +138,8 @@ def _decide(store: TrustStore, project: Project, wanted: Record, *, yes: bool) -
             click.echo("Nothing has changed.")
             return 1
     store.trust(project.directory, wanted, project.inner, doubt=why and f"trust was given while {why}")
+    if not why:
+        confirm_user(store.file.parent, project.directory)
     click.echo(f"Trusted. It is kept in {store.file}; wave hooks trust --revoke takes it back.")
     if why:
         click.echo(f"But {why}. The next start asks for it once more: run this again then, in a new terminal.")

@@ -81,6 +81,8 @@ class HookExecutionResult(Struct, frozen=True, kw_only=True):
     stdout_dropped: int = 0
     """Bytes of stdout beyond the cap: read, counted, not kept."""
     stderr_dropped: int = 0
+    stdin_left: int = 0
+    """Bytes of its stdin that it did not take."""
     stdout_end: str = ""
     """The last of a stdout that was not kept whole; else empty."""
     stderr_end: str = ""

@@ -54,6 +54,7 @@ from wave_agent.text import TEXT_LIMIT, clip
 
 ARGUMENT_LIMIT = 100 * 1024
 """Bytes of one argument; the system takes 128 KiB."""
+_RESTRICTS = Block | Ask | EndTurn | Failure
 ASYNC_GRACE = 5.0
 """Seconds that async hooks get at the end of a session."""
 
@@ -92,6 +93,7 @@ class HookManager:
         on_event: Callable[[Event], None] = lambda _: None,
         outputs: Path | None = None,
         why_refused: Callable[[HookDefinition], str | None] = lambda _: None,
+        own_environment: Callable[[HookDefinition], Mapping[str, str]] = lambda _: {},
         variables: SessionVariables | None = None,
         async_grace: float = ASYNC_GRACE,
         on_run: Callable[[HookRun, HookExecutionResult, Verdict], None] | None = None,
@@ -107,6 +109,7 @@ class HookManager:
         `why_refused` is asked before each run, and says why this hook must not be run now. Then it is a failure that
         blocks, whatever the hook says about failures: it has not been heard.
 
+        `own_environment` are the variables that a hook is given beside those of all.
         `variables` takes what hooks export for the commands of the session.
         `on_run` gets every run with what it printed, which the journal does not keep.
 
@@ -123,6 +126,7 @@ class HookManager:
         self._emit = on_event
         self._outputs = outputs
         self._why_refused = why_refused
+        self._own_environment = own_environment
         self._async_grace = async_grace
         self._on_run = on_run
         self._now = now
@@ -362,6 +366,9 @@ class HookManager:
             raise
         verdict = read(hook.event, result, name=hook.name, on_failure=hook.on_failure, dialect=hook.dialect)
         if hook.gets_arguments and any(_is_cut(stage.payload, path) for path in row.arguments):
+            if result.stdin_left and not any(isinstance(one, _RESTRICTS) for one in verdict.effects):
+                told = f"it judged by an argument that was cut at 100 KiB, and did not read its stdin: {hook.name}"
+                verdict = read(hook.event, HookExecutionResult(error=told), name=hook.name, on_failure=hook.on_failure)
             told = TellUser(f"hook {hook.name}: an argument was cut at 100 KiB; the whole is on its stdin")
             verdict = replace(verdict, effects=(*verdict.effects, told))
         wanted = verdict.rewrite
@@ -374,7 +381,7 @@ class HookManager:
         return verdict
 
     def _job(self, hook: HookDefinition, row: EventRow, stage: Stage) -> HookJob:
-        environment = {**self._environment, "HOOK_EVENT": row.event.value}
+        environment = {**self._environment, **self._own_environment(hook), "HOOK_EVENT": row.event.value}
         environment |= {name: value(stage.aside) for name, value in hook.columns.environment.items()}
         if row.has_tool:
             environment["HOOK_TOOL_NAME"] = readable_text(str(stage.payload.get("tool_name", "")))

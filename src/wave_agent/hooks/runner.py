@@ -71,6 +71,7 @@ class ProcessRunner:
         started = time.monotonic()
         argv = self._command_line(job)
         outputs: dict[StreamName, _Output] = {"stdout": _Output(self._cap, _JSON_CAP), "stderr": _Output(self._cap)}
+        payload = _Input(job.stdin)
         try:
             if cancel.requested:
                 return HookExecutionResult(cancelled=True)
@@ -81,11 +82,11 @@ class ProcessRunner:
                     popen,
                     cancel,
                     lambda name, data: outputs[name].add(data),
-                    feed=_Input(job.stdin).send,
+                    feed=payload.send,
                     use_pidfd=self._use_pidfd,
                 ) as service:
                     service.serve(started + job.timeout)
-                    return _result(service, outputs["stdout"], outputs["stderr"], started)
+                    return _result(service, outputs["stdout"], outputs["stderr"], started, payload.left)
         except Exception as error:
             return HookExecutionResult(error=explain(error, argv[0], job.cwd), duration=_milliseconds_since(started))
         finally:
@@ -125,6 +126,11 @@ class _Input:
 
     def __init__(self, payload: bytes) -> None:
         self._unsent = memoryview(payload)
+
+    @property
+    def left(self) -> int:
+        """Bytes that were not taken."""
+        return len(self._unsent)
 
     def send(self, stdin: int) -> bool:
         """Write as much as fits into the pipe; False when nothing is left to write."""
@@ -170,7 +176,7 @@ def _begins_like_json(data: bytes | bytearray) -> bool:
     return bytes(data[:64]).removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"{")
 
 
-def _result(service: Service, stdout: _Output, stderr: _Output, started: float) -> HookExecutionResult:
+def _result(service: Service, stdout: _Output, stderr: _Output, started: float, left: int) -> HookExecutionResult:
     status = service.group.status
     exited = status is not None and status >= 0 and service.cut_short is None
     return HookExecutionResult(
@@ -183,6 +189,7 @@ def _result(service: Service, stdout: _Output, stderr: _Output, started: float) 
         stderr=stderr.text(),
         stdout_dropped=stdout.dropped,
         stderr_dropped=stderr.dropped,
+        stdin_left=left,
         stdout_end=stdout.end(),
         stderr_end=stderr.end(),
         duration=_milliseconds_since(started),

@@ -26,6 +26,7 @@ from wave_agent.lint.settings_rules import (
     variables_of,
 )
 from wave_agent.named_files import named_files, target_file
+from wave_agent.project_files import NotReadError, read_project_file
 from wave_agent.settings import Settings, merge_settings
 
 
@@ -147,9 +148,9 @@ def _of_target(place: Place, hook: HookDefinition, file: str, project: str) -> I
         yield finding("W110", place.file, hook.line, f"{shown} is not there")
         return
     try:
-        text = Path(file).read_bytes()
-    except OSError as error:
-        yield finding("W114", place.file, hook.line, f"{shown}: it cannot be read: {error.strerror}")
+        text = read_project_file(file, "/", LARGEST) or b""
+    except NotReadError as error:
+        yield finding("W114", place.file, hook.line, f"{shown}: it {error}")
         return
     if problem := target_problem(text, hook.command.rpartition(":")[2]):
         yield finding("W114", place.file, hook.line, f"{shown}: {problem}")
@@ -175,10 +176,11 @@ def _read_scripts(wirings: Iterable[_Wiring], alone: Sequence[str]) -> dict[str,
 def _read(file: str, interpreter: str, hooks: Sequence[HookDefinition]) -> Script | None:
     """None for what is no script, or cannot be read."""
     try:
-        if not os.path.isfile(file) or os.path.getsize(file) > LARGEST:
-            return None
-        text = Path(file).read_bytes().decode()
-    except (OSError, UnicodeDecodeError):
+        content = read_project_file(file, "/", LARGEST)
+        text = None if content is None else content.decode()
+    except (NotReadError, UnicodeDecodeError):
+        return None
+    if text is None:
         return None
     language = language_of(file, text, interpreter)
     return None if language is None else Script(file, text, language, hooks)

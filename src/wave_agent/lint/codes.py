@@ -109,6 +109,9 @@ _CODES = (
     Code("W215", _A, "a Python guard that is not isolated",
          "Python takes modules from the script's directory first: a json.py that appears there replaces the guard.",
          "Begin with #!/usr/bin/env -S python3 -I, or run it with python3 -I."),
+    Code("W216", _W, "a guard that judges by an argument",
+         "The arguments are cut at 100 KiB: what stands further back is not seen.",
+         "Read the event from stdin, such as: command=$(jq -r .tool_input.command)"),
 )  # fmt: skip
 
 CODES: Mapping[str, Code] = MappingProxyType({code.id: code for code in _CODES})

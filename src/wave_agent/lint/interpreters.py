@@ -11,6 +11,7 @@ from wave_agent.lint.findings import Finding, LineEndings, finding
 from wave_agent.lint.invocations import Invocation, program_of
 from wave_agent.lint.places import Place
 from wave_agent.lint.scripts import ENDINGS, SHELLS, Script
+from wave_agent.project_files import NO_FILE, NotReadError, read_project_file
 
 Which = Callable[[str], str | None]
 """Where a program is, or None: `shutil.which`."""
@@ -40,10 +41,9 @@ def line_ending_findings(script: Script) -> Iterator[Finding]:
 
 def _first_line_problem(file: str, which: Which) -> str:
     try:
-        with open(file, "rb") as opened:
-            head = opened.read(_LOOKED_AT)
-    except OSError:
-        return ""
+        head = read_project_file(file, "/", _LOOKED_AT, whole=False) or b""
+    except NotReadError as error:
+        return "it is not a regular file" if str(error) == NO_FILE else ""
     if not head.startswith(b"#!"):
         language = ENDINGS.get(os.path.splitext(file)[1])
         # A shell runs a text without such a line as a script of its own.

@@ -12,7 +12,8 @@ from wave_agent.hooks.config import SettingsSource
 from wave_agent.hooks.definitions import Layer
 from wave_agent.hooks.dialects import Dialect
 from wave_agent.hooks.events import EVENTS
-from wave_agent.settings import parse_settings
+from wave_agent.project_files import NotReadError, read_project_file
+from wave_agent.settings import LARGEST_FILE, parse_settings
 from wave_agent.strictjson import Document
 
 
@@ -75,13 +76,15 @@ def place_named(file: str) -> Place:
 def read_place(file: str, kind: Kind, *, shared: bool) -> Place:
     """Never raises: what is wrong is the place's `problem`."""
     try:
-        with open(file, encoding="utf-8", newline="") as opened:
-            text = opened.read()
+        content = read_project_file(file, "/", LARGEST_FILE)
+        if content is None:
+            raise NotReadError("is not there")
+        text = content.decode()
         source = parse_settings(text, Layer.USER if kind is Kind.USER else Layer.PROJECT, file)
     except UnicodeDecodeError:
         return Place(file=file, kind=kind, shared=shared, problem=f"{file}: it is not UTF-8")
-    except OSError as error:
-        return Place(file=file, kind=kind, shared=shared, problem=f"{file}: {error.strerror}")
+    except NotReadError as error:
+        return Place(file=file, kind=kind, shared=shared, problem=f"{file}: it {error}")
     except SettingsError as error:
         return Place(file=file, kind=kind, shared=shared, problem=str(error))
     if kind in (Kind.OTHER, Kind.PLUGIN):

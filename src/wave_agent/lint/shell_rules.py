@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from wave_agent.hooks.events import EventRow
 from wave_agent.lint.findings import Hit
 from wave_agent.lint.scripts import Language, Script, can_block_at, delays_a_tool
 from wave_agent.shell.grammar import can_parse, parse_unwatched
@@ -25,6 +26,7 @@ _READS = re.compile(
 _LOOKS_AT_INPUT = re.compile(
     r"\b(?:tool_input|file_path|tool_name|prompt|COMMAND|FILE_PATH|TOOL_NAME|TOOL_INPUT|PROMPT)\b"
 )
+_JUDGED = r"(?:\[\[?|\bcase\b|\btest\b|\bgrep\b|\bjq\b|<<<|\becho\b|\bprintf\b|\w=)[^\n]*\$\{{?{number}\b"
 _ARGUMENTS = re.compile(r"\$[1-9@*]|\$\{[1-9@*]")
 _RISKY = ("jq", "grep", "egrep", "sed", "awk", "git", "python", "python3", "node", "curl")
 _NETWORK = ("curl", "wget", "nc", "ncat", "gh")
@@ -172,6 +174,21 @@ def _reads_nothing(script: Script, _: Tree) -> Iterator[Hit]:
         yield Hit("W205", line, f"{looked_at[0]} is looked at, and stdin is never read")
 
 
+def _judges_by_argument(script: Script, _: Tree) -> Iterator[Hit]:
+    """Of the arguments that an event gives, all but the names of things may be cut."""
+    pairs = zip(script.rows, script.hooks, strict=True)
+    given = {at for row, hook in pairs if hook.gets_arguments for at in _cut_arguments(row)}
+    for number in sorted(given):
+        judged = re.search(_JUDGED.format(number=number), script.code)
+        if judged and script.guards:
+            line = script.code.count("\n", 0, judged.start()) + 1
+            yield Hit("W216", line, f"${number} is cut at 100 KiB; stdin has the whole")
+
+
+def _cut_arguments(row: EventRow) -> Iterator[int]:
+    return (at for at, path in enumerate(row.arguments, 1) if path != ("tool_name",))
+
+
 def _network(script: Script, tree: Tree) -> Iterator[Hit]:
     waited_for = any(
         delays_a_tool(row) and not hook.is_async for row, hook in zip(script.rows, script.hooks, strict=True)
@@ -242,6 +259,6 @@ def _bash_under_sh(script: Script, tree: Tree) -> Iterator[Hit]:
 
 _Rule = Callable[[Script, Tree], Iterator[Hit]]
 _RULES: Sequence[_Rule] = (
-    _needs_jq, _errexit, _reads_nothing, _network, _exit_1, _reason_on_stdout, _bash_under_sh,
+    _needs_jq, _errexit, _reads_nothing, _judges_by_argument, _network, _exit_1, _reason_on_stdout, _bash_under_sh,
 )  # fmt: skip
 _INLINE_RULES: Sequence[_Rule] = (_network, _exit_1, _reason_on_stdout)

@@ -18,6 +18,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from wave_agent.hook_python import PythonGuard
 from wave_agent.hook_runners import hook_runner_for
 from wave_agent.hooks.config import SettingsSource
 from wave_agent.hooks.definitions import HookDefinition, Layer, Mode
@@ -147,6 +148,7 @@ class Replay:
     async def _session(self, path: Path, recorded: Recording) -> None:
         transcript = _GrowingTranscript(path, Path(self._plan.directory))
         start = relocated(recorded.cwd, recorded.project, self._plan.project)
+        python = PythonGuard(self._plan.project, Path(self._plan.directory), os.environ)
         manager = HookManager(
             self._hooks,
             runner=self._runner,
@@ -160,6 +162,8 @@ class Replay:
             environment=os.environ,
             settings_env=self._settings.env,
             max_stop_blocks=self._settings.max_stop_blocks,
+            why_refused=python.problem,
+            own_environment=python.environment,
         )
         try:
             for happening in recorded.happenings:

@@ -15,6 +15,7 @@ from wave_agent.project import Project
 from wave_agent.result import Callbacks
 from wave_agent.sources import project_settings
 from wave_agent.trust import Record, TrustStore, candidates, file_digest, record_of
+from wave_agent.user_guards import confirm_user
 
 
 class Agents:
@@ -51,6 +52,8 @@ class Agents:
         why = doubt(self.home, self.project, terminal=True)
         marked = why and f"trust was given while {why}"
         TrustStore(self.home).trust(self.project, record, self.place.inner, doubt=marked)
+        if not marked:
+            confirm_user(self.home, self.project)
 
     def distrust(self) -> None:
         """The project's own hooks are left out."""

@@ -3,12 +3,12 @@
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 from textual.content import Content
 
 from wave_agent.cli.tui.plain import plain
+from wave_agent.project_files import NotReadError, read_project_file
 from wave_agent.tools.diff import unified_diff
 from wave_agent.tools.encoding import decode, printable
 
@@ -85,11 +85,10 @@ def _exists(path: str) -> bool:
 def _content(path: str) -> str | None:
     """None: not there, not text, or too large."""
     try:
-        with Path(path).open("rb") as file:
-            data = file.read(READ_LIMIT + 1)
-    except (OSError, ValueError):
+        data = read_project_file(path, "/", READ_LIMIT)
+    except NotReadError:
         return None
-    text = decode(data) if len(data) <= READ_LIMIT else None
+    text = None if data is None else decode(data)
     return None if text is None else _unix(printable(text.content))
 
 
