@@ -5,7 +5,7 @@ Where a line may do one thing or another, both are taken.
 """
 
 import re
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from posixpath import join, normpath
@@ -76,12 +76,25 @@ def read_placed(text: str, variables: Mapping[str, str], directory: str) -> Line
     return _read(text, variables, directory)
 
 
+_GIVEN_UP: deque[str] = deque(maxlen=16)
+"""Lines that were too much work of late. A line is read for its paths and for its commands, and given up once."""
+
+
 def _read(text: str, variables: Mapping[str, str], directory: str | None) -> Line:
+    if text in _GIVEN_UP:
+        return _TOO_MUCH
     try:
         with limited(MOST if len(text) <= LONGEST else MOST_UNPARSED):
             return _read_within(text, variables, directory)
     except TooMuchError:
+        _GIVEN_UP.append(text)
         return _TOO_MUCH
+
+
+def forget() -> None:
+    """Nothing has been read yet."""
+    read_line.cache_clear()
+    _GIVEN_UP.clear()
 
 
 def _read_within(text: str, variables: Mapping[str, str], directory: str | None) -> Line:
