@@ -6,7 +6,7 @@ Where a line may do one thing or another, both are taken.
 
 import re
 from collections import Counter, deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from posixpath import join, normpath
 from types import MappingProxyType
@@ -17,6 +17,7 @@ from wave_agent.shell.effort import MOST, MOST_UNPARSED, TooMuchError, limited, 
 from wave_agent.shell.grammar import DEEPEST, LONGEST, can_parse, is_deep, is_sound, parse
 from wave_agent.shell.known import MOST_VALUES, Known
 from wave_agent.shell.names import meant
+from wave_agent.shell.directories import ANYWHERE, as_pattern, below
 from wave_agent.shell.pieces import pieces, redirected
 from wave_agent.shell.plain import plain_commands
 from wave_agent.shell.printing import printed
@@ -27,7 +28,7 @@ from wave_agent.shell.searches import handed_on
 from wave_agent.shell.simple import DECLARING, TESTING, Reading
 from wave_agent.shell.targets import Target
 from wave_agent.shell.values import UNSEEN, Command, Line, Origin, Placed, Reach, Word, Write, escape
-from wave_agent.shell.words import AT_FIRST, combinations, expand_braces, literal, origin, source
+from wave_agent.shell.words import AT_FIRST, Pattern, combinations, expand_braces, literal, origin, source
 from wave_agent.shell.wrappers import SHELLS, inner
 from wave_agent.shell.writes import targets
 
@@ -154,9 +155,11 @@ class _Reader:
         self._directories = self._start
         self._entered: tuple[str, ...] | None = None
         """Where a `cd` led that has just been read."""
+        self._visited: dict[str, None] = {}
+        """Where any `cd` has led: another one may lead back."""
         self._scripts = self._length = self._known_at_first = self._words = 0
         self._depth = 0
-        self._dotglob = False
+        self._dotglob = self._by_name = False
         self._texts: dict[str, None] = {}
         """All that a shell reads."""
         self._signature: list[tuple[str | None, ...]] = []
@@ -276,6 +279,7 @@ class _Reader:
         if self._depth == 0:
             self._known_at_first = self.known.size
         self._dotglob |= "dotglob" in text  # a star then stands for the dot in front as well
+        self._by_name |= "cdable_vars" in text
         self.understood &= not _is_expanded_again(text)
         outer, self._signature = self._signature, []
         self._visit(root, stdin)
@@ -521,8 +525,8 @@ class _Reader:
     def _meaning(self, found: tuple[Word, ...], stdin: Word | None, level: int) -> None:
         """What the line itself says about this name, or this command about what follows."""
         name = found[0].text
-        if name in ("cd", "pushd"):
-            self._enter(found[1:])
+        if name in ("cd", "pushd", "popd"):
+            self._enter(name, found[1:])
         if name == "time":
             for word in found[1:]:
                 if _ASSIGNS.match(word.text):
@@ -558,7 +562,7 @@ class _Reader:
             return
         directories = self._directories
         if one.directory is not None:
-            self._directories = tuple(normpath(join(base, one.directory.text)) for base in directories)
+            self._directories = tuple(below(base, one.directory) for base in directories)
         for assignment in one.assignments:
             self.known.give(assignment)
         self._found(one.words, stdin, level + 1)
@@ -577,18 +581,30 @@ class _Reader:
         self._nested(text.text, script.arguments, stdin)
         self._from_elsewhere = outer
 
-    def _enter(self, arguments: Sequence[Word]) -> None:
-        operands = [word for word in arguments if not word.text.startswith("-") or word.text == "-"]
-        home = self.known.values.get("HOME", ())
-        target = operands[0] if operands else Word(home[0]) if home else None
-        if target is None or not target.static:
-            return
+    def _enter(self, name: str, arguments: Sequence[Word]) -> None:
         self.known.values["OLDPWD"] = self._directories
         spend(sum(8 + (len(directory) >> 4) for directory in self._directories))
-        self._entered = tuple(normpath(join(directory, target.text)) for directory in self._directories)
-        self._directories = tuple(dict.fromkeys((*self._directories, *self._entered)))[-MOST_VALUES:]
+        self._entered = tuple(dict.fromkeys(self._destinations(name, arguments)))[:MOST_VALUES]
+        self._visited |= dict.fromkeys((*self._directories, *self._entered))
+        after = tuple(dict.fromkeys((*self._directories, *self._entered)))
+        # A `cd` that fails leads nowhere: where there are too many places, one that is not kept may be the place.
+        self._directories = after if len(after) <= MOST_VALUES else (*after[1 - MOST_VALUES :], ANYWHERE)
         for directory in self._entered:
             self.known.learn("PWD", directory)
+
+    def _destinations(self, name: str, arguments: Sequence[Word]) -> Iterator[str]:
+        """Where a `cd` may lead. To a pattern, or to what is not known: there as well."""
+        operands = [word for word in arguments if not word.text.startswith("-") or word.text == "-"]
+        home = self.known.values.get("HOME", ())
+        if name == "popd" or (name == "pushd" and not operands) or any(_BACK.fullmatch(one.text) for one in arguments):
+            yield from (*self._directories, *self._visited)
+        for target in operands or [Word(home[0])] if name == "cd" and home else operands:
+            starts = [start for value in self.known.values.get("CDPATH", ()) for start in value.split(":")]
+            for directory in self._directories:
+                yield below(directory, target)
+                yield from (below(below(directory, Word(start)), target) for start in starts)
+            if self._by_name:  # `shopt -s cdable_vars; cd name`
+                yield from (join(one, each) for each in self.known.values.get(target.text, ()) for one in self._start)
 
     # ----------------------------------------------------------------------------------------------------------- writes
 
@@ -596,7 +612,9 @@ class _Reader:
         spend(5 + 4 * len(found))
         # Not what an alias may be: whoever asks git about the line knows the aliases.
         if found and found[0].text.rsplit("/", 1)[-1] == "git" and not any(word.anything for word in found):
-            self.git.append(Placed(tuple(found), self._directories))
+            known = [one for one in self._directories if not isinstance(one, Pattern)]
+            known = known or [one for one in (*self._start, *self._visited) if not isinstance(one, Pattern)]
+            self.git.append(Placed(tuple(found), tuple(dict.fromkeys(known))))
         for target in targets(found):
             self._write(target)
 
@@ -613,10 +631,13 @@ class _Reader:
         if self._dotglob:
             pattern = _STAR.sub("**", pattern)
         for directory in self._directories:
+            if target.guessed and directory == ANYWHERE:
+                continue
             spend(8 + (len(directory) >> 5))
-            below = directory if target.below is None else join(directory, target.below.text)
-            for place in _upwards(below) if target.upwards else (below,):
-                self._add_write(target.write(join(escape(place), pattern)), wild=word.glob is not None)
+            place = directory if target.below is None else below(directory, target.below)
+            wild = word.glob is not None or isinstance(place, Pattern)
+            for one in _upwards(place) if target.upwards and not isinstance(place, Pattern) else (place,):
+                self._add_write(target.write(join(as_pattern(one), pattern)), wild=wild)
 
     def _add_write(self, write: Write, *, wild: bool) -> None:
         if write not in self.writes:
@@ -633,6 +654,7 @@ _BY_NUMBER = re.compile(r"/proc/[^/]+/(?:exe|fd/\d+)|/dev/fd/\d+|/dev/stdin")
 _SIMPLE_VARIABLE = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
 _REMAKES = re.compile(r"(?:^|=)(?:BASH_ALIASES|BASH_CMDS|BASH_FUNC_|command_not_found_handle|expand_aliases$)")
 """By these, a command gets to be another one."""
+_BACK = re.compile(r"-|[+-]\d+")
 _ASSIGNS = re.compile(r"[A-Za-z_]\w*\+?=")
 _STAR = re.compile(r"(?<![^/])\*(?!\*)")
 _HIDDEN = re.compile(r"`|\$\(")

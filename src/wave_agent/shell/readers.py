@@ -61,6 +61,7 @@ _SCRIPT_WRITES = re.compile(
 )
 _SYSTEM = ("/bin/", "/sbin/", "/usr/", "/opt/", "/nix/", "/snap/")
 _NO_PATH = re.compile(r"[^\w./~+@%-]+")
+_BARE = re.compile(r"[\w-]*")
 _MOST_IN_TEXT = 400
 _SHELL = Options("oO", ("--rcfile", "--init-file"))
 AWK = frozenset({"awk", "gawk", "mawk", "nawk", "original-awk"})
@@ -108,7 +109,9 @@ def named_by(word: Word) -> Iterator[Target]:
     if re.match(r"-\w", text):
         parts.append(text[2:])
     yield from (
-        Target(Word(part, word.static), _reach(part)) for part in dict.fromkeys(parts) if part and part[0] != "-"
+        Target(Word(part, word.static), _reach(part), guessed=_BARE.fullmatch(part) is not None)
+        for part in dict.fromkeys(parts)
+        if part and part[0] != "-"
     )
 
 

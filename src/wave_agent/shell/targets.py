@@ -15,5 +15,8 @@ class Target(Struct, frozen=True):
     upwards: bool = False
     """It is searched in the directories around as well."""
 
+    guessed: bool = False
+    """A word that may be a path, or a subcommand as well."""
+
     def write(self, pattern: str) -> Write:
         return Write(pattern, self.reach, self.names)
