@@ -16,9 +16,10 @@ from wave_agent.shell.values import Word
 
 _EVERYWHERE = """
     aa-exec alacritty bunx bwrap capsh cgexec choom chpst chronic cpulimit daemonize dpkg-architecture dumb-init
-    eatmydata entr fakechroot firejail gdb gnome-terminal hyperfine i386 kitty konsole linux32 linux64 npx numactl
+    debconf eatmydata entr fakechroot firejail gdb gnome-terminal hyperfine i386 kitty konsole linux32 linux64 logsave memusage
+    msgexec msgfilter npx numactl
     perf pnpx prlimit proot proxychains proxychains4 retry rlwrap schedtool screen setarch setpriv setuidgid
-    softlimit ssh-agent start-stop-daemon systemd-inhibit systemd-nspawn tini tmux torsocks trickle uname26 uvx
+    sg softlimit sotruss ssh-agent start-stop-daemon systemd-inhibit systemd-nspawn tini tmux torsocks trickle uname26 uvx
     valgrind x86_64 xterm xvfb-run
 """
 EVERYWHERE = frozenset(_EVERYWHERE.split())
@@ -108,14 +109,19 @@ SCRIPTS: Mapping[str, Given] = {
     "repo": _given("-c", values="grp"),
     "rg": _given("--pre", "--hostname-bin", values="efgtTmABCEjMr"),
     "rsync": _given("-e", "--rsh", "--rsync-path", values="TfB"),
-    **dict.fromkeys(("scp", "sftp"), _REMOTE),
+    "prove": _given("-e", "--exec", values="IPMajo"),
+    "scp": _REMOTE,
+    "sftp": _given("-D", "-S", values="BbcFiJloPRX"),
+    **dict.fromkeys(("pip", "pip3"), _given("--editor")),
     "sort": _given("--compress-program", values="koStT"),
     "split": _given("--filter", values="abClnt"),
     "svn": _given("--diff-cmd", "--diff3-cmd", "--editor-cmd", values="mFrNc"),
     "vagrant": _given("-c", "--command"),
     "wget": _given("--use-askpass", values="oOaPieBtTwQUl"),
     **dict.fromkeys(("yt-dlp", "youtube-dl"), _given("--exec", "--exec-before-download", values="fo")),
-    **dict.fromkeys(("npx", "npm"), _given("-c", "--call", values="pw")),
+    **dict.fromkeys(
+        ("npx", "npm"), _given("-c", "--call", "--editor", "--script-shell", "--shell", "--viewer", values="pw")
+    ),
 }
 """Options whose value is text for a shell, or the words of a command."""
 _ONE_DASH: Mapping[str, re.Pattern[str]] = {
@@ -140,6 +146,9 @@ def _scripts(words: Sequence[Word]) -> Iterator[Word]:
         row = SCRIPTS[name]
         options, _ = read(unbundled(words, row.options) if row.bundled else words, row.options, mixed=True)
         yield from (_stripped(value) for value in values_of(options, *row.names))
+    if name in ("compgen", "complete"):
+        options, _ = read(words, SCRIPTS[name].options, mixed=True)
+        yield from (Word(f": {value.text}", value.static) for value in values_of(options, "-W") if _expands(value.text))
     if name in _ONE_DASH:
         yield from _one_dash(words, _ONE_DASH[name])
     if name in ("ssh", "scp", "sftp"):
@@ -147,6 +156,11 @@ def _scripts(words: Sequence[Word]) -> Iterator[Word]:
         for value in values_of(options, "-o"):
             if runs := _SSH_RUNS.fullmatch(value.text):
                 yield Word(runs[1], value.static)
+
+
+def _expands(text: str) -> bool:
+    """Whether a text that is expanded runs something."""
+    return "$(" in text or "`" in text or "${" in text
 
 
 def unbundled(words: Sequence[Word], options: Options) -> list[Word]:
@@ -240,6 +254,9 @@ LANGUAGES: Mapping[str, Language] = {
     "erl": Language(every=True),
     "gdb": Language(every=True),
     "gnuplot": _code("-e"),
+    **dict.fromkeys(
+        ("groff", "troff", "gtroff", "nroff", "ditroff", "pic", "grap", "soelim"), Language(options=Options("dDfFIKLmMnoPrTwWt"))
+    ),
     "hg": _code("--config", values="R"),
     "guile": _code("-c", values="Llsex"),
     "julia": _code("-e", "-E", "--eval", "--print"),
@@ -331,7 +348,8 @@ VARIABLES = (
     _variable("NODE_OPTIONS", r"(?!.*(?:-r\b|--(?:require|import|loader|\w+-loader))).*", unseen=True),
     _variable("BASH_ENV", r"[\w-]*|/dev/null", unseen=True),
     _variable("ENV", r"[\w-]*|/dev/null|.*(?:\$\(|`).*", unseen=True),
-    _variable("BASH_ENV|ENV|PS4|PROMPT_COMMAND|ZDOTDIR|VIMINIT|EXINIT"),
+    _variable("PS[0-4]", r"(?!.*(?:\$[({]|`)).*"),
+    _variable("BASH_ENV|ENV|PROMPT_COMMAND|ZDOTDIR|VIMINIT|EXINIT"),
     _variable("(?:MAN|SYSTEMD_|PSQL_|BAT_|DELTA_|GH_|AWS_|HG|SVN_|SUDO_|KUBE_)?(?:EDITOR|PAGER)|VISUAL|FCEDIT"),
     _variable(r"GIT_\w*(?:COMMAND|EDITOR|SSH|ASKPASS|DIFF|PAGER)|SSH_ASKPASS|SUDO_ASKPASS|RSYNC_RSH|CVS_RSH|SVN_SSH"),
     _variable("BROWSER|LESSOPEN|LESSCLOSE|TAR_OPTIONS|MAKEFLAGS|GNUMAKEFLAGS|GOFLAGS"),
@@ -351,6 +369,8 @@ def variable_runs(name: str, value: Word) -> Inner | None:
         value = Word(value.prints)
     if not value.static:
         return Script(value)
+    if name.startswith("PS"):
+        return Script(Word(f": {value.text}"))
     plain = _stripped(value)
     return Code(plain) if name in _OPTIONS_IN else Script(plain)
 

@@ -21,11 +21,11 @@ from wave_agent.shell.directories import ANYWHERE, as_pattern, below
 from wave_agent.shell.pieces import pieces, redirected
 from wave_agent.shell.plain import plain_commands
 from wave_agent.shell.printing import printed
-from wave_agent.shell.readers import named_in
+from wave_agent.shell.readers import named_in, runs_files
 from wave_agent.shell.redirections import REDIRECTIONS, WRITING, Redirections, redirects
 from wave_agent.shell.runs import Code, Inner, Script, Tail
 from wave_agent.shell.searches import handed_on
-from wave_agent.shell.simple import DECLARING, TESTING, Reading
+from wave_agent.shell.simple import DECLARING, TESTING, Found, Reading
 from wave_agent.shell.targets import Target
 from wave_agent.shell.values import UNSEEN, Command, Line, Origin, Placed, Reach, Word, Write, escape
 from wave_agent.shell.words import AT_FIRST, Pattern, combinations, expand_braces, literal, origin, source
@@ -169,6 +169,10 @@ class _Reader:
         """The text that is being read is another program's report."""
         self._files: dict[str, Word] = {}
         """What the line has written to files, by their names: it may run them."""
+        self._started: set[str] = set()
+        """Names of files that a shell was given before the line wrote to them."""
+        self._fed: set[tuple[str, Word]] = set()
+        """Functions, and what they have been given to read."""
         self._guessing = False
         """The command may begin at any of several words."""
 
@@ -190,6 +194,8 @@ class _Reader:
         if not reading.exact:
             raise TooMuchError
         self.anything |= any(found.words and not found.words[0].static for found in reading.commands)
+        # What a function is given to read is not followed here.
+        self.anything |= bool(reading.functions) and any(map(_reads_commands, reading.commands))
         self.understood &= not _is_expanded_again(text)
         self._found_simply(reading)
 
@@ -348,6 +354,8 @@ class _Reader:
                 self._nested(source(node))  # `${x:-`…`}`: the grammar does not look into it
             if node.type in REDIRECTIONS:
                 self._note_redirection(node)
+            if node.type == "function_definition":
+                stdin = self._read_from(Redirections.of(redirects(node), self.known.values)) or stdin
             self._inside(node, stdin)
 
     def _note_redirection(self, node: "Node") -> None:
@@ -435,8 +443,8 @@ class _Reader:
             self._redirect(redirections)
         else:
             for target in (word for word in redirections.written if word.static):
-                self._files[target.text.rsplit("/", 1)[-1]] = self._output(node, stdin)
-            self._visit(body, redirections.stdin or stdin, redirections)
+                self._keep(target.text.rsplit("/", 1)[-1], self._output(node, stdin))
+            self._visit(body, self._read_from(redirections) or stdin, redirections)
         for redirect in redirects(node):
             self._note_redirection(redirect)
             # What stands behind `<<EOF` on its line is found inside of it.
@@ -468,12 +476,13 @@ class _Reader:
             self._signature.append(_unordered(spelt))
         lines, complete = combinations(nodes, self.known.values)
         self.understood &= complete
+        stdin = self._read_from(own) or self._read_from(outer) or stdin
         for line in lines:
-            self._found(line, own.stdin or outer.stdin or stdin)
+            self._found(line, stdin)
         printed = None
         for child in node.named_children:
             if source(child).startswith(">(") and printed is None:
-                printed = self._output(node, own.stdin or outer.stdin or stdin)
+                printed = self._output(node, stdin)
             self._visit(child, printed if child.type in ("process_substitution", "file_redirect") else None)
 
     def _found(self, found: tuple[Word, ...], stdin: Word | None, level: int = 0) -> None:
@@ -533,9 +542,7 @@ class _Reader:
                     self.known.give(word)
         if name == "exec" and len(found) == 1 and stdin is not None:
             self._script(Script(stdin), None)  # from now on, what reads, reads this
-        for word in found[:_MOST_FILES] if name in SHELLS or name in (".", "source") else found[:1]:
-            if (text := self._files.pop(word.text.rsplit("/", 1)[-1], None)) is not None:
-                self._script(Script(text), None)
+        self._run_files(found, stdin)
         self.known.follow(found, stdin)
         if name in self.known.aliases:
             aliases = self.known.aliases
@@ -545,11 +552,56 @@ class _Reader:
                 self._found(
                     (*aliases[name], *(w for word in rest for w in aliases.get(word.text, (word,)))), stdin, level + 1
                 )
+        if name in self.known.bodies and stdin is not None and (name, stdin) not in self._fed:
+            self._fed.add((name, stdin))
+            for body in self.known.bodies[name][:_MOST_FILES]:
+                self._again(body, stdin)
         if name in self.known.functions and found[1:]:
             self.known.set_arguments(found)
             for at in range(1, min(len(found), MOST_VALUES)):  # the function may run what it is given
                 if not re.search(r"\s", found[at].text):
                     self._found(found[at:], stdin, level + 1)
+
+    def _again(self, function: "Node", stdin: Word) -> None:
+        """A function, for what it is given to read."""
+        signature = self._signature
+        self._signature = []
+        self._inside(function, stdin)
+        self._signature = signature
+
+    def _run_files(self, found: tuple[Word, ...], stdin: Word | None) -> None:
+        """What the line writes to files may be run from there, also before it is written: `bash fifo & echo x > fifo`."""
+        name = found[0].text
+        names = [word.text.rsplit("/", 1)[-1] for word in found]
+        for one in names[:_MOST_FILES] if name in SHELLS or name in (".", "source") else names[:1]:
+            self._started.add(one)
+            if (text := self._files.pop(one, None)) is not None:
+                self._script(Script(text), None)
+        if name in _COPYING:
+            kept = next((self._files[one] for one in names[1:] if one in self._files), None)
+            for one in names[1:] if kept is not None else ():
+                self._keep(one, kept)
+        if name in _KEEPING and stdin is not None:
+            for target in targets(found):
+                self._keep(target.word.text.rsplit("/", 1)[-1], stdin)
+        if runs_files(name):
+            for one in names[1:_MOST_FILES]:
+                if one in self._files:
+                    self._run(Code(self._files[one]), None, 0)
+
+    def _keep(self, name: str, text: Word | None) -> None:
+        if text is None:
+            return
+        if name in self._started:
+            self._started.discard(name)
+            self._script(Script(text), None)
+        else:
+            self._files[name] = text
+
+    def _read_from(self, redirections: Redirections) -> Word | None:
+        """What the line says about what is read."""
+        kept = (self._files.get(word.text.rsplit("/", 1)[-1]) for word in redirections.read)
+        return redirections.stdin or next((text for text in kept if text is not None), None)
 
     def _run(self, one: Inner, stdin: Word | None, level: int) -> None:
         if isinstance(one, Code):
@@ -620,6 +672,8 @@ class _Reader:
 
     def _write(self, target: Target) -> None:
         word = target.word
+        if not word.static and word.glob is None and word.origin is Origin.MADE and not target.guessed:
+            word = Word(word.text, static=False, glob=ANYWHERE)  # the line puts the name together
         if (not word.static and word.glob is None) or not word.text:
             return
         spend(6 + (len(word.text) >> 4))
@@ -654,11 +708,19 @@ _BY_NUMBER = re.compile(r"/proc/[^/]+/(?:exe|fd/\d+)|/dev/fd/\d+|/dev/stdin")
 _SIMPLE_VARIABLE = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
 _REMAKES = re.compile(r"(?:^|=)(?:BASH_ALIASES|BASH_CMDS|BASH_FUNC_|command_not_found_handle|expand_aliases$)")
 """By these, a command gets to be another one."""
+_KEEPING = frozenset({"dd", "sponge", "tee"})
+"""Commands that write to a file what they read."""
+_COPYING = frozenset({"cp", "install", "ln", "mv"})
 _BACK = re.compile(r"-|[+-]\d+")
 _ASSIGNS = re.compile(r"[A-Za-z_]\w*\+?=")
 _STAR = re.compile(r"(?<![^/])\*(?!\*)")
 _HIDDEN = re.compile(r"`|\$\(")
 _HERE = re.compile(r"^/proc/(?:self|thread-self|\$\$|\d+)/cwd/")
+
+
+def _reads_commands(found: Found) -> bool:
+    words = [word.text.rsplit("/", 1)[-1] for word in found.words]
+    return bool(words) and (words[0] in SHELLS or words[0] in (".", "source")) and "-c" not in words
 
 
 def _is_expanded_again(text: str) -> bool:

@@ -81,7 +81,7 @@ def named(words: Sequence[Word]) -> Iterator[Target]:
     name = _name(words[0].text)
     if words[0].anything or _only_reads(name, words):
         return
-    if name in SHELLS or _runs_files(name):
+    if name in SHELLS or runs_files(name):
         yield from _handed_to_script(name, words)
     elif name in AFTER and name not in _MOUNTING:
         end = next((at for at, word in enumerate(words) if word.text in AFTER[name]), len(words))
@@ -125,7 +125,8 @@ def _name(word: str) -> str:
     return word.rsplit("/", 1)[-1] if word.startswith(_SYSTEM) else word
 
 
-def _runs_files(name: str) -> bool:
+def runs_files(name: str) -> bool:
+    """Whether it runs a file that is named to it, in a language of its own."""
     return name in _RUN_A_FILE or (name not in LANGUAGES and language(name) is not None)
 
 

@@ -7,7 +7,7 @@ from posixpath import basename, dirname
 from msgspec import Struct
 
 from wave_agent.shell.carriers import unbundled
-from wave_agent.shell.git import git_targets
+from wave_agent.shell.git import git_targets, users_settings
 from wave_agent.shell.options import Option, Options, has, read, says, value_of, values_of
 from wave_agent.shell.readers import named
 from wave_agent.shell.searches import found
@@ -344,6 +344,15 @@ def _find(words: Sequence[Word]) -> Iterator[Target]:
             yield Target(words[at + 1])
 
 
+def _scalar(words: Sequence[Word]) -> Iterator[Target]:
+    """What it looks after is listed in the user's settings, and gets settings of its own."""
+    options, operands = read(words, Options("C"))
+    if operands and operands[0].text not in ("list", "version", "help", "diagnose"):
+        yield from users_settings()
+        yield Target(Word(".git/config"), below=value_of(options, "-C"), upwards=True)
+        yield from (Target(word, Reach.NAMED) for word in operands[1:] if not word.text.startswith("-"))
+
+
 WRITERS: Mapping[str, Callable[[Sequence[Word]], Iterator[Target]]] = {
     **dict.fromkeys(("tee", "touch", "rmdir", "unlink", "mkdir", "mkfifo", "sponge"), _Each(Options("rdmtA"))),
     "truncate": _Each(Options("rs", ("--size", "--reference"))),
@@ -370,6 +379,7 @@ WRITERS: Mapping[str, Callable[[Sequence[Word]], Iterator[Target]]] = {
         ("gzip", "gunzip", "xz", "unxz", "bzip2", "bunzip2", "zstd", "unzstd", "lzma", "uncompress", "compress"),
         _compress,
     ),
+    "scalar": _scalar,
     "script": _typescript,
     **dict.fromkeys(("cc", "gcc", "g++", "c++", "clang", "clang++", "ld", "as", "rustc"), _compiler),
     "go": _OneDash(("-o", "-coverprofile", "-cpuprofile", "-memprofile", "-outputdir")),
