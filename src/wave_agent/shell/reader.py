@@ -12,12 +12,13 @@ from posixpath import join, normpath
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NoReturn
 
+from wave_agent.shell.carriers import LANGUAGES, RUNS_PROGRAMS
+from wave_agent.shell.directories import ANYWHERE, as_pattern, below
 from wave_agent.shell.doubt import forms, may_make
 from wave_agent.shell.effort import MOST, MOST_UNPARSED, TooMuchError, limited, spend
 from wave_agent.shell.grammar import DEEPEST, LONGEST, can_parse, is_deep, is_sound, parse
 from wave_agent.shell.known import MOST_VALUES, Known
 from wave_agent.shell.names import meant
-from wave_agent.shell.directories import ANYWHERE, as_pattern, below
 from wave_agent.shell.pieces import pieces, redirected
 from wave_agent.shell.plain import plain_commands
 from wave_agent.shell.printing import printed
@@ -119,6 +120,7 @@ def _read_within(text: str, variables: Mapping[str, str], directory: str | None)
         writes=tuple(reader.writes),
         git=tuple(dict.fromkeys(reader.git)),
         texts=tuple(dict.fromkeys(reader.texts)),
+        handed=tuple(dict.fromkeys(reader.handed)),
         anything=reader.anything,
         doubtful=() if reader.understood or reader.anything or directory is not None else tuple(reader.doubtful()),
     )
@@ -147,12 +149,13 @@ class _Reader:
         self.writes: dict[Write, None] = {}
         self.git: list[Placed] = []
         self.texts: list[str] = []
+        self.handed: list[str] = []
         self.understood = True
         self.parsed = True
         self.anything = False
         self.known = Known(variables)
         self._start: tuple[str, ...] = ("",) if directory is None else (directory,)
-        self._directories = self._start
+        self._directories: tuple[str, ...] = self._start
         self._entered: tuple[str, ...] | None = None
         """Where a `cd` led that has just been read."""
         self._visited: dict[str, None] = {}
@@ -570,7 +573,7 @@ class _Reader:
         self._signature = signature
 
     def _run_files(self, found: tuple[Word, ...], stdin: Word | None) -> None:
-        """What the line writes to files may be run from there, also before it is written: `bash fifo & echo x > fifo`."""
+        """What the line writes to files may be run from there, and a FIFO is run before: `bash f & echo x > f`."""
         name = found[0].text
         names = [word.text.rsplit("/", 1)[-1] for word in found]
         for one in names[:_MOST_FILES] if name in SHELLS or name in (".", "source") else names[:1]:
@@ -584,8 +587,8 @@ class _Reader:
         if name in _KEEPING and stdin is not None:
             for target in targets(found):
                 self._keep(target.word.text.rsplit("/", 1)[-1], stdin)
-        if runs_files(name):
-            for one in names[1:_MOST_FILES]:
+        if name in LANGUAGES or runs_files(name):
+            for one in (*names[1 : 1 + _MOST_FILES], *_BY_ITSELF.get(name, ())):
                 if one in self._files:
                     self._run(Code(self._files[one]), None, 0)
 
@@ -605,9 +608,7 @@ class _Reader:
 
     def _run(self, one: Inner, stdin: Word | None, level: int) -> None:
         if isinstance(one, Code):
-            self.texts.append(one.text.text)
-            for target in named_in(one.text.text):
-                self._write(target)
+            self._code(one)
             return
         if isinstance(one, Script):
             self._script(one, stdin)
@@ -620,6 +621,20 @@ class _Reader:
         self._found(one.words, stdin, level + 1)
         if one.directory is not None:
             self._directories = directories
+
+    def _code(self, code: Code) -> None:
+        text = code.text.text
+        self.texts.append(text)
+        given = "" if code.data is None else code.data.text
+        if _WORKS_ON.search(text) is not None:
+            values = (value for name in sorted(self.known.assigned) for value in self.known.values.get(name, ()))
+            given = " ".join((given, *(value for value in values if not isinstance(value, Pattern))))[:_LONGEST_DATA]
+            text = f"{text} {given}"
+        if RUNS_PROGRAMS.search(code.text.text):
+            # What it runs may begin in the code and end in its data, or the other way round.
+            self.handed.append(f"{text} {code.text.text}")
+        for target in named_in(text):
+            self._write(target)
 
     def _script(self, script: Script, stdin: Word | None) -> None:
         """Text for a shell. What is expanded before the shell gets to read it may be any text."""
@@ -708,8 +723,17 @@ _BY_NUMBER = re.compile(r"/proc/[^/]+/(?:exe|fd/\d+)|/dev/fd/\d+|/dev/stdin")
 _SIMPLE_VARIABLE = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
 _REMAKES = re.compile(r"(?:^|=)(?:BASH_ALIASES|BASH_CMDS|BASH_FUNC_|command_not_found_handle|expand_aliases$)")
 """By these, a command gets to be another one."""
+_WORKS_ON = re.compile(rf"{RUNS_PROGRAMS.pattern}|open|write|[>|]|unlink|rename|remove|shutil|Path|File", re.IGNORECASE)
+"""In code: it may do something with what it is given, besides showing it."""
+_LONGEST_DATA = 4000
 _KEEPING = frozenset({"dd", "sponge", "tee"})
 """Commands that write to a file what they read."""
+_BY_ITSELF: Mapping[str, tuple[str, ...]] = {
+    "cmake": ("CMakeLists.txt",),
+    "make": ("GNUmakefile", "Makefile", "makefile"),
+    "rake": ("Rakefile",),
+}
+"""Files that a program runs without being given their names."""
 _COPYING = frozenset({"cp", "install", "ln", "mv"})
 _BACK = re.compile(r"-|[+-]\d+")
 _ASSIGNS = re.compile(r"[A-Za-z_]\w*\+?=")

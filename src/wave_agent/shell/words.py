@@ -256,6 +256,8 @@ def _expansion(node: "Node", variables: Variables) -> list[Reading]:
     starred = source(names[0]).endswith("*") or source(names[0]).endswith("[*]")
     found = _values(_element(names[0], variables), node, variables, starred=starred)
     rest = [child for child in node.named_children if child != names[0]]
+    if operators and operators[0] in (":?", "?"):
+        return found
     if operators and operators[0] not in _DEFAULTING:
         return [_changed(reading, operators[0], rest, node, variables) for reading in found]
     if not rest:

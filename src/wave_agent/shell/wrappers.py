@@ -67,7 +67,11 @@ PREFIXES: Mapping[str, Prefix] = {
     "command": Prefix(lookups=("-v", "-V")),
     "dbus-run-session": Prefix(),
     "doas": Prefix(Options("uC")),
-    "env": Prefix(Options("uCSa", ("--unset", "--chdir", "--split-string", "--argv0")), directory=("-C", "--chdir"), called=("-a", "--argv0")),
+    "env": Prefix(
+        Options("uCSa", ("--unset", "--chdir", "--split-string", "--argv0")),
+        directory=("-C", "--chdir"),
+        called=("-a", "--argv0"),
+    ),
     "exec": Prefix(Options("a"), called=("-a",)),
     "fakeroot": Prefix(Options("ils")),
     "faketime": Prefix(Options("f"), skipped=1),

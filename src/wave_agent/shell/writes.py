@@ -84,9 +84,10 @@ class _Into(Struct, frozen=True):
         whole_path = has(options, "--parents")
         names = tuple((word.pattern if whole_path else basename(word.pattern)) or "*" for word in sources)
         yield Target(target, Reach.TREE if whole else self.reach, names)
-        # `cp -r a/. b` puts what is in `a` into `b`.
-        if any(word.text.endswith(("/.", "/..")) or word.text in (".", "..") for word in sources):
-            yield Target(target, Reach.INSIDE)
+        # `cp -r a/. b` and `cp -rT a b` put what is in `a` into `b`.
+        inside = any(word.text.endswith(("/.", "/..")) or word.text in (".", "..") for word in sources)
+        if inside or has(options, "-T", "--no-target-directory"):
+            yield Target(target, Reach.TREE if whole else Reach.INSIDE)
 
 
 def _link(words: Sequence[Word]) -> Iterator[Target]:
@@ -136,7 +137,8 @@ def _rsync(words: Sequence[Word]) -> Iterator[Target]:
     yield from (Target(value, Reach.INSIDE) for value in values_of(options, *_RSYNC_FILES))
     if len(operands) > 1:
         names = tuple(basename(word.pattern) for word in operands[:-1] if not word.text.endswith("/"))
-        yield Target(operands[-1], Reach.TREE if has(options, "--delete", "--delete-after") else Reach.INSIDE)
+        whole = has(options, "--delete", "--delete-after") or len(names) < len(operands) - 1
+        yield Target(operands[-1], Reach.TREE if whole else Reach.INSIDE)
         yield Target(operands[-1], Reach.TREE, names or ("*",))
     if has(options, "--remove-source-files"):
         yield from (Target(word, Reach.TREE) for word in operands[:-1])
