@@ -17,9 +17,9 @@ from wave_agent.shell.values import Word
 _EVERYWHERE = """
     aa-exec alacritty bunx bwrap capsh cgexec choom chpst chronic cpulimit daemonize dpkg-architecture dumb-init
     debconf eatmydata entr fakechroot firejail gdb gnome-terminal hyperfine i386 kitty konsole linux32 linux64
-    logsave memusage msgexec msgfilter npx numactl perf pnpx prlimit proot proxychains proxychains4 retry rlwrap schedtool
-    screen setarch setpriv setuidgid sg softlimit sotruss ssh-agent start-stop-daemon systemd-inhibit systemd-nspawn
-    tini tmux torsocks trickle uname26 uvx valgrind x86_64 xterm xvfb-run
+    logsave memusage msgexec msgfilter npx numactl perf pnpx prlimit proot proxychains proxychains4 retry rlwrap
+    schedtool screen setarch setpriv setuidgid sg softlimit sotruss ssh-agent start-stop-daemon systemd-inhibit
+    systemd-nspawn tini tmux torsocks trickle uname26 uvx valgrind x86_64 xterm xvfb-run
 """
 EVERYWHERE = frozenset(_EVERYWHERE.split())
 """What follows these may be a command from any word on, and a word with blanks in it may be a line for a shell."""

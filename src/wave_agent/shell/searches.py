@@ -32,8 +32,8 @@ def _searched(words: Sequence[Word]) -> Iterator[Word]:
         yield from (Word(word.text, word.static, word.glob) for word in words[1:] if word.glob or "/" in word.text)
     elif name == "git":
         yield from _git(words)
-    elif name == "mktemp" and not any(word.text[:2] in ("-p", "--") or "/" in word.text for word in words[1:]):
-        yield Word("/tmp", static=False, glob="/tmp/*")
+    elif name == "mktemp" and all(re.fullmatch("-[duq]+", word.text) for word in words[1:]):
+        yield Word("/tmp", static=False, glob="/**/tmp.*")
 
 
 _NAMES_ONLY = re.compile(
