@@ -110,7 +110,8 @@ class Known:
         whole = fields[0] if len(fields) == 1 else Word(text, not isinstance(text, Pattern), origin=origin)
         if (runs := variable_runs(name, whole)) is not None:
             self.runs[runs] = None
-        self.learn(name, text)
+        if not (isinstance(text, Pattern) and len(fields) == 1 and fields[0].glob is not None):
+            self.learn(name, text)
         if not isinstance(text, Pattern):
             for one in before:
                 self.learn(name, ANYTHING if isinstance(one, Pattern) else one + text)

@@ -352,7 +352,9 @@ def searched(statements: list["Node"], variables: Variables) -> tuple[str, ...]:
     while waiting:
         node = waiting.pop(0)
         if node.type in ("pipeline", "redirected_statement"):
-            waiting[:0] = node.named_children[:1]
+            # What another stage makes of the paths may be any.
+            passed_on = node.type != "pipeline" or all(_reports(one, first=False) for one in node.named_children[1:])
+            waiting[:0] = node.named_children[:1] if passed_on else []
         elif node.type in ("list", "compound_statement", "subshell"):
             waiting[:0] = node.named_children
         elif node.type == "command":
