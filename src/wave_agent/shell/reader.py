@@ -261,6 +261,7 @@ class _Reader:
         self._run_values()
         if known != self._known_at_first:
             self._directories = self._start
+            self._fed.clear()
             self.script(text, reading)
         self.understood &= self.known.complete
 
