@@ -8,6 +8,7 @@ from tests.attacks.attack_classes import load_classes
 from tests.test_slow_lines import Judge
 from wave_agent.permissions import Answer
 from wave_agent.rules import Places, parse_rule
+from wave_agent.shell.pieces import pieces
 from wave_agent.shell.reader import read_line, read_placed, read_writes
 
 CLASSES = (
@@ -133,6 +134,11 @@ def test_a_function_of_a_long_line_may_read_what_it_runs() -> None:
 def test_a_line_that_enters_more_directories_than_are_kept_may_be_anywhere() -> None:
     line = "; ".join(f"cd d{at}" for at in range(30)) + "; echo x > a"
     assert "/**/a" in [write.pattern for write in read_writes(line, {}, "/srv")]
+
+
+def test_words_in_front_of_a_command_are_looked_behind_up_to_a_depth() -> None:
+    assert "x" in pieces("sudo " * 9 + "x")
+    assert "x" not in pieces("sudo " * 40 + "x")
 
 
 def test_git_is_asked_about_directories_that_are_known(tmp_path: Path) -> None:

@@ -104,7 +104,7 @@ def _in_front(words: Sequence[Word]) -> Iterator[Word]:
             yield word
         elif not before.text.startswith("-"):
             return
-        elif before is not words[0]:
+        else:
             yield word
 
 

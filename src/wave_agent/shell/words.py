@@ -474,6 +474,7 @@ _TILDES = {"": "HOME", "+": "PWD", "-": "OLDPWD"}
 
 
 def _word(parts: list[Segment], variables: Variables) -> Word:
+    spend(8)  # `"$@"` may be thousands of words
     tilde = None if parts[0].quoted else _TILDE.match(parts[0].text)
     place = variables.get(_TILDES[tilde[1]], ()) if tilde else ()
     if tilde and place and (tilde.end() < len(parts[0].text) or not parts[1:]):
