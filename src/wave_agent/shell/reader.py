@@ -297,8 +297,6 @@ class _Reader:
         self._signature = outer
 
     def _nested(self, text: str, arguments: Sequence[Word] = (), stdin: Word | None = None) -> None:
-        if self._scripts > _MOST_SCRIPTS or self._depth > DEEPEST:
-            self._give_up()
         self._depth += 4
         reading = Reading(text)
         self.script(text, reading, arguments, stdin)
@@ -582,9 +580,9 @@ class _Reader:
             if (text := self._files.pop(one, None)) is not None:
                 self._script(Script(text), None)
         if name in _COPYING:
-            kept = next((self._files[one] for one in names[1:] if one in self._files), None)
-            for one in names[1:] if kept is not None else ():
-                self._keep(one, kept)
+            kept = [self._files[one] for one in names[1:] if one in self._files][:1]
+            for one in names[1:] if kept else ():
+                self._keep(one, kept[0])
         if name in _KEEPING and stdin is not None:
             for target in targets(found):
                 self._keep(target.word.text.rsplit("/", 1)[-1], stdin)
@@ -593,9 +591,7 @@ class _Reader:
                 if one in self._files:
                     self._run(Code(self._files[one]), None, 0)
 
-    def _keep(self, name: str, text: Word | None) -> None:
-        if text is None:
-            return
+    def _keep(self, name: str, text: Word) -> None:
         if name in self._started:
             self._started.discard(name)
             self._script(Script(text), None)
