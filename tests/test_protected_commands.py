@@ -351,6 +351,9 @@ ATTACKS = [
     "echo x > ~/.ssh/rc",
 ]
 ATTACKS += [
+    "rm $($(echo)) $()",
+    "rm $(cat x | head) $(A=1) $(if true; then ls .wave/*; fi)",
+    "echo x > $(rev <<< nosj.sgnittes/evaw.)",
     "unknown .wave/settings.json",
     "unknown .wave",
     "unknown guard.sh",
@@ -525,9 +528,7 @@ HARMLESS = [
     "find . -type f | xargs grep x",
     "rm $(find src -name '*.pyc')",
     "cat $(find .wave -type f)",
-    "rm $($(echo)) $()",
     "sed -i s/a/b/ $(git ls-files '*.py')",
-    "rm $(cat x | head) $(A=1) $(if true; then ls .wave/*; fi)",
     'find .wave -type f | while read f; do cat "$f"; done',
     "ls src/* | xargs rm",
     'for f in src/*; do rm "$f"; done',

@@ -22,7 +22,7 @@ from wave_agent.rules import Places, parse_rule
 from wave_agent.shell.doubt import InOrder, git_words
 from wave_agent.shell.effort import MOST, TooMuchError, limited, spend
 from wave_agent.shell.grammar import can_parse, parse
-from wave_agent.shell.reader import read_line, read_placed
+from wave_agent.shell.reader import forget, read_line, read_placed
 from wave_agent.shell.values import Reach, Write
 from wave_agent.tools.base import ToolContext
 from wave_agent.tools.bash import Bash
@@ -51,6 +51,12 @@ HARDER = {
     "wildcards in code": "python3 -c '" + "a b c " * 3300 + "'",
     "comments": "#a\n" * 43_690,
     "assignments": "x=a " * 32_768,
+    "arguments doubled": "set -- a b; " + 'set -- "$@" "$@"; ' * 24 + ":",
+    "arguments doubled often": "set -- a b; " + 'set -- "$@" "$@"; ' * 100 + ":",
+    "a command of a command": "false && " + "xargs -I{} " * 400 + ":",
+    "unknown words": "false && " + "$g $p " * 3300,
+    "substitutions": "false && : " + "<(:) " * 3000,
+    "up and up": "false; " + "cd ..; " * 2500,
 }
 
 
@@ -75,7 +81,7 @@ class Judge:
         return decide(subject, PermissionMode.BYPASS, rules, Outcome(event=HookEvent.PRE_TOOL_USE), self._places)
 
     def seconds(self, line: str, deny: tuple[str, ...] = DENY) -> float:
-        read_line.cache_clear()
+        forget()
         began = process_time()
         self.judge(line, deny)
         return process_time() - began
@@ -161,7 +167,8 @@ def test_a_text_that_the_parser_cannot_make_sense_of_ends_for_it() -> None:
 
 
 def test_a_word_of_thousands_of_parts_may_be_any() -> None:
-    assert read_line("echo " + "\\a" * 6500).anything
+    assert read_line("\\a" * 6500 + " b").anything
+    assert not read_line("echo " + "\\a" * 6500).understood
 
 
 # ------------------------------------------------------------------------------------- the same as before, but quicker

@@ -31,10 +31,13 @@ def path_glob(pattern: str, *, ends: str, dots: bool) -> str:
         elif token["slash"] is not None:
             chunk, name = f"{chunk}{matching_glob(name, _NAME)}/", [""]
         else:
-            begins = name == [""] and pattern[: token.start()].endswith("/")
+            begins = name == [""] and token.start() > 0 and pattern[token.start() - 1] == "/"
             if begins and not dots and token["many"] != "**":
                 name[0] = r"(?!\.)"
-            name = [*name, ""] if token["many"] is not None else [*name[:-1], name[-1] + _one(token)]
+            if token["many"] is not None:
+                name.append("")
+            else:
+                name[-1] += _one(token)
     name[-1] += re.escape(pattern[at:])
     return out + _found(f"{chunk}{matching_glob(name, _NAME)}{ends if deep else ''}", deep)
 

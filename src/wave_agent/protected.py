@@ -118,7 +118,8 @@ class ProtectedPaths(Struct, frozen=True):
             inside = (Write(f"{write.pattern}/{name}", write.reach, existing=write.existing) for name in write.names)
             return next((found for one in inside if (found := self.touched(one)) is not None), None)
         if plain is None:
-            return self._matching(write)
+            inside = (Write(f"{write.pattern}/{name}", write.reach) for name in write.names)
+            return next((found for one in (write, *inside) if (found := self._matching(one)) is not None), None)
         if write.reach is Reach.NAMED:
             return self._named(plain)
         return self.find(plain) or self._around(plain, write) or self._package(plain, write.reach)

@@ -172,6 +172,8 @@ def _restricts(pattern: str, command: str) -> bool:
         return True
     if any(_may_begin(pattern, one) for one in said.unseen) or _is_mentioned(pattern, said.mentions):
         return True
+    if _is_mentioned(pattern.replace(" ", "*"), said.handed):
+        return True
     return bool(line.doubtful) and _could_run(pattern, line.doubtful)
 
 
@@ -200,6 +202,8 @@ class _Said(Struct, frozen=True):
     """Commands of which only the beginning can be seen."""
     mentions: tuple[str, ...]
     """The words of texts in other languages."""
+    handed: tuple[str, ...]
+    """The words of those that run programs, and of their data."""
 
 
 @lru_cache(maxsize=16)
@@ -213,6 +217,7 @@ def _said(command: str) -> _Said:
         tuple(one for one in line.commands if one.words[0].glob is not None or not _is_static(one)),
         tuple(one for one in line.commands if any(word.anything for word in one.words)),
         tuple(_NO_WORD.sub(" ", text) for text in line.texts),
+        tuple(_NO_WORD.sub(" ", text) for text in line.handed),
     )
 
 

@@ -16,10 +16,10 @@ from wave_agent.shell.values import Word
 
 _EVERYWHERE = """
     aa-exec alacritty bunx bwrap capsh cgexec choom chpst chronic cpulimit daemonize dpkg-architecture dumb-init
-    eatmydata entr fakechroot firejail gdb gnome-terminal hyperfine i386 kitty konsole linux32 linux64 npx numactl
-    perf pnpx prlimit proot proxychains proxychains4 retry rlwrap schedtool screen setarch setpriv setuidgid
-    softlimit ssh-agent start-stop-daemon systemd-inhibit systemd-nspawn tini tmux torsocks trickle uname26 uvx
-    valgrind x86_64 xterm xvfb-run
+    debconf eatmydata entr fakechroot firejail gdb gnome-terminal hyperfine i386 kitty konsole linux32 linux64
+    logsave memusage msgexec msgfilter npx numactl perf pnpx prlimit proot proxychains proxychains4 retry rlwrap
+    schedtool screen setarch setpriv setuidgid sg softlimit sotruss ssh-agent start-stop-daemon systemd-inhibit
+    systemd-nspawn tini tmux torsocks trickle uname26 uvx valgrind x86_64 xterm xvfb-run
 """
 EVERYWHERE = frozenset(_EVERYWHERE.split())
 """What follows these may be a command from any word on, and a word with blanks in it may be a line for a shell."""
@@ -108,14 +108,19 @@ SCRIPTS: Mapping[str, Given] = {
     "repo": _given("-c", values="grp"),
     "rg": _given("--pre", "--hostname-bin", values="efgtTmABCEjMr"),
     "rsync": _given("-e", "--rsh", "--rsync-path", values="TfB"),
-    **dict.fromkeys(("scp", "sftp"), _REMOTE),
+    "prove": _given("-e", "--exec", values="IPMajo"),
+    "scp": _REMOTE,
+    "sftp": _given("-D", "-S", values="BbcFiJloPRX"),
+    **dict.fromkeys(("pip", "pip3"), _given("--editor")),
     "sort": _given("--compress-program", values="koStT"),
     "split": _given("--filter", values="abClnt"),
     "svn": _given("--diff-cmd", "--diff3-cmd", "--editor-cmd", values="mFrNc"),
     "vagrant": _given("-c", "--command"),
     "wget": _given("--use-askpass", values="oOaPieBtTwQUl"),
     **dict.fromkeys(("yt-dlp", "youtube-dl"), _given("--exec", "--exec-before-download", values="fo")),
-    **dict.fromkeys(("npx", "npm"), _given("-c", "--call", values="pw")),
+    **dict.fromkeys(
+        ("npx", "npm"), _given("-c", "--call", "--editor", "--script-shell", "--shell", "--viewer", values="pw")
+    ),
 }
 """Options whose value is text for a shell, or the words of a command."""
 _ONE_DASH: Mapping[str, re.Pattern[str]] = {
@@ -140,6 +145,9 @@ def _scripts(words: Sequence[Word]) -> Iterator[Word]:
         row = SCRIPTS[name]
         options, _ = read(unbundled(words, row.options) if row.bundled else words, row.options, mixed=True)
         yield from (_stripped(value) for value in values_of(options, *row.names))
+    if name in ("compgen", "complete"):
+        options, _ = read(words, SCRIPTS[name].options, mixed=True)
+        yield from (Word(f": {value.text}", value.static) for value in values_of(options, "-W") if _expands(value.text))
     if name in _ONE_DASH:
         yield from _one_dash(words, _ONE_DASH[name])
     if name in ("ssh", "scp", "sftp"):
@@ -147,6 +155,11 @@ def _scripts(words: Sequence[Word]) -> Iterator[Word]:
         for value in values_of(options, "-o"):
             if runs := _SSH_RUNS.fullmatch(value.text):
                 yield Word(runs[1], value.static)
+
+
+def _expands(text: str) -> bool:
+    """Whether a text that is expanded runs something."""
+    return "$(" in text or "`" in text or "${" in text
 
 
 def unbundled(words: Sequence[Word], options: Options) -> list[Word]:
@@ -240,6 +253,11 @@ LANGUAGES: Mapping[str, Language] = {
     "erl": Language(every=True),
     "gdb": Language(every=True),
     "gnuplot": _code("-e"),
+    **dict.fromkeys(
+        ("groff", "troff", "gtroff", "nroff", "ditroff", "pic", "grap", "soelim"),
+        Language(options=Options("dDfFIKLmMnoPrTwWt")),
+    ),
+    "cmake": Language(stdin=False),
     "hg": _code("--config", values="R"),
     "guile": _code("-c", values="Llsex"),
     "julia": _code("-e", "-E", "--eval", "--print"),
@@ -256,6 +274,14 @@ LANGUAGES: Mapping[str, Language] = {
     "scala": _code("-e"),
 }
 """What they run is searched for the words of a rule, no more."""
+_MODULES = frozenset({"cProfile", "code", "pdb", "profile", "timeit", "trace"})
+"""Of Python's, those that run text that they are given."""
+RUNS_PROGRAMS = re.compile(
+    r"system|exec|spawn|popen|fork|subprocess|child_process|\bqx\b|`|\|\s*getline|\|\s*\"|\beval\b|__import__|import_module"
+    r"|getattr|Open3|proc_open|passthru|os\.|Command|\bpty\b",
+    re.IGNORECASE,
+)
+"""In code: it may run a program, by words that it gets from elsewhere."""
 _PYTHON_CODE = Language(("-c",), Options("cmWX"))
 _SED = Options("efl", ("--expression", "--file", "--line-length"), attached="i")
 _SED_RUNS = re.compile(
@@ -271,7 +297,7 @@ def language(name: str) -> Language | None:
 def _texts(words: Sequence[Word], stdin: Word | None) -> Iterator[Inner]:
     found = language(words[0].text)
     if words[0].text == "sed":
-        yield from _sed(words)
+        yield from _sed(words, stdin)
     if found is None:
         return
     options, operands = read(words, found.options, mixed=found.first or found.plus)
@@ -282,15 +308,18 @@ def _texts(words: Sequence[Word], stdin: Word | None) -> Iterator[Inner]:
         texts, reads_stdin = [joined(words[1:])], True
     elif found.first and not values_of(options, *found.names, *found.unless):
         texts, reads_stdin = operands[:1], False
+    if _PYTHON.fullmatch(words[0].text) and any(one.text in _MODULES for one in values_of(options, "-m")):
+        texts += operands
     if found.plus:
         texts += [Word(word.text[1:], word.static) for word in operands if word.text.startswith("+")]
     if words[0].text == "make":
         texts += [joined([word for word in words[1:] if re.match(r"[.\w]+[:+?!]*=", word.text)])]
     if reads_stdin and stdin is not None:
         texts.append(stdin)
+    data = joined([*words[1:], *([stdin] if stdin is not None and not reads_stdin else [])])
     for text in texts:
         if not found.only_if or re.search(found.only_if, text.text):
-            yield Code(text)
+            yield Code(text, data)
         if found.plus and (runs := _VIM_RUNS.fullmatch(text.text)):
             yield Script(Word(runs[1], text.static))
 
@@ -298,11 +327,19 @@ def _texts(words: Sequence[Word], stdin: Word | None) -> Iterator[Inner]:
 _VIM_RUNS = re.compile(r":?!(.*)", re.DOTALL)
 
 
-def _sed(words: Sequence[Word]) -> Iterator[Inner]:
+def _sed(words: Sequence[Word], stdin: Word | None) -> Iterator[Inner]:
+    """The command `e` runs what is read."""
     options, operands = read(words, _SED, mixed=True)
+    files = values_of(options, "-f", "--file")
+    if stdin is not None and any(_STANDARD_INPUT.fullmatch(file.text) for file in files):
+        yield Code(stdin)
     for text in values_of(options, "-e", "--expression") or operands[:1]:
         if _SED_RUNS.search(text.text):
             yield Code(Word(f"{text.text}\n{_SED_RUNS.sub(' ', text.text)}", text.static))
+            yield from (Script(one) for one in [stdin] if one is not None and one.static)
+
+
+_STANDARD_INPUT = re.compile(r"-|/dev/(?:stdin|fd/0)|/proc/(?:self|thread-self)/fd/0")
 
 
 # ------------------------------------------------------------------------------------------------------------ variables
@@ -331,7 +368,8 @@ VARIABLES = (
     _variable("NODE_OPTIONS", r"(?!.*(?:-r\b|--(?:require|import|loader|\w+-loader))).*", unseen=True),
     _variable("BASH_ENV", r"[\w-]*|/dev/null", unseen=True),
     _variable("ENV", r"[\w-]*|/dev/null|.*(?:\$\(|`).*", unseen=True),
-    _variable("BASH_ENV|ENV|PS4|PROMPT_COMMAND|ZDOTDIR|VIMINIT|EXINIT"),
+    _variable("PS[0-4]", r"(?!.*(?:\$[({]|`)).*"),
+    _variable("BASH_ENV|ENV|PROMPT_COMMAND|ZDOTDIR|VIMINIT|EXINIT"),
     _variable("(?:MAN|SYSTEMD_|PSQL_|BAT_|DELTA_|GH_|AWS_|HG|SVN_|SUDO_|KUBE_)?(?:EDITOR|PAGER)|VISUAL|FCEDIT"),
     _variable(r"GIT_\w*(?:COMMAND|EDITOR|SSH|ASKPASS|DIFF|PAGER)|SSH_ASKPASS|SUDO_ASKPASS|RSYNC_RSH|CVS_RSH|SVN_SSH"),
     _variable("BROWSER|LESSOPEN|LESSCLOSE|TAR_OPTIONS|MAKEFLAGS|GNUMAKEFLAGS|GOFLAGS"),
@@ -351,6 +389,8 @@ def variable_runs(name: str, value: Word) -> Inner | None:
         value = Word(value.prints)
     if not value.static:
         return Script(value)
+    if name.startswith("PS"):
+        return Script(Word(f": {value.text}"))
     plain = _stripped(value)
     return Code(plain) if name in _OPTIONS_IN else Script(plain)
 

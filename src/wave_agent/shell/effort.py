@@ -8,7 +8,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-MOST = 60_000
+MOST = 150_000
 """Units for one reading of a line. A line of an ordinary day takes a few hundred."""
 MOST_UNPARSED = 12_000
 """The same for a line that is too long for the grammar: its length alone costs something that is not counted."""

@@ -105,6 +105,18 @@ def _new_directory(operands: Sequence[Word], below: Word | None) -> Iterator[Tar
         yield from (Target(word, Reach.INSIDE, below=below) for word in rest[1:])
 
 
+def _maintenance(operands: Sequence[Word], _: Word | None) -> Iterator[Target]:
+    """Repositories that git looks after are listed in the user's settings."""
+    options, rest = read(operands, Options("", ("--config-file", "--scheduler", "--schedule", "--task")), mixed=True)
+    if rest and rest[0].text in ("register", "unregister", "start", "stop"):
+        yield from map(Target, values_of(options, "--config-file"))
+        yield from users_settings()
+
+
+def users_settings() -> Iterator[Target]:
+    yield from (Target(Word(file, glob=file)) for file in _CONFIG_FILES["--global"])
+
+
 def _init(operands: Sequence[Word], below: Word | None) -> Iterator[Target]:
     """A template brings hooks and settings."""
     options, rest = read(operands, Options("b", ("--template", "--separate-git-dir", "--initial-branch")), mixed=True)
@@ -120,6 +132,7 @@ _SUBCOMMANDS: Mapping[str, _Writer] = {
     "bundle": _bundle,
     "checkout": _checkout,
     "init": _init,
+    "maintenance": _maintenance,
     "restore": _restore,
 }
 

@@ -31,6 +31,8 @@ class Known:
         self.assigned: set[str] = set()
         self.aliases: dict[str, tuple[Word, ...]] = {}
         self.functions: set[str] = set()
+        self.bodies: dict[str, list[Node]] = {}
+        """What functions do, by their names."""
         self.runs: dict[Inner, None] = {}
         """What other programs run because of a value."""
         self.remade = False
@@ -47,17 +49,27 @@ class Known:
         waiting, found = [root], list["Node"]()
         while waiting:
             node = waiting.pop()
-            found += [node] if node.type in _DEFINITIONS else []
+            found += [node] if node.type in _DEFINITIONS or _is_match(node) else []
             waiting += reversed(node.named_children)
         for node in found[:_MOST_DEFINITIONS]:
+            if node.type == "binary_expression":
+                self._match(node)
             names = [*node.children_by_field_name("variable"), *node.children_by_field_name("name")]
             for name in map(source, names):
                 self._define(node, name)
+
+    def _match(self, node: "Node") -> None:
+        """`[[ text =~ expression ]]`: what was found is the text, or a part of it."""
+        for side in node.children_by_field_name("left"):
+            for fields in known_words(side, self.values):
+                self._give("BASH_REMATCH", fields, ())
+        self.learn("BASH_REMATCH", MADE)
 
     def _define(self, node: "Node", name: str) -> None:
         spend(10)
         if node.type == "function_definition":
             self.define(name)
+            self.bodies.setdefault(name, []).append(node)
             return
         array, bracket, _ = name.partition("[")
         self.remade |= array in ("BASH_ALIASES", "BASH_CMDS")
@@ -98,7 +110,8 @@ class Known:
         whole = fields[0] if len(fields) == 1 else Word(text, not isinstance(text, Pattern), origin=origin)
         if (runs := variable_runs(name, whole)) is not None:
             self.runs[runs] = None
-        self.learn(name, text)
+        if not (isinstance(text, Pattern) and len(fields) == 1 and fields[0].glob is not None):
+            self.learn(name, text)
         if not isinstance(text, Pattern):
             for one in before:
                 self.learn(name, ANYTHING if isinstance(one, Pattern) else one + text)
@@ -124,6 +137,8 @@ class Known:
             self.complete = False
         elif not any(text == one and type(text) is type(one) for one in known):
             self.values[name] = (*known, text)[-MOST_VALUES:]
+        if name == "BASH_ARGV0":
+            self.learn("0", text)
         if name == "IFS":
             self.complete = False  # words are parted elsewhere than at blanks
 
@@ -195,6 +210,10 @@ def value(word: Word) -> str:
 
 def pattern(word: Word) -> Pattern:
     return (Made if word.origin is Origin.MADE else Pattern)("*" if word.glob is None else word.glob)
+
+
+def _is_match(node: "Node") -> bool:
+    return node.type == "binary_expression" and any(child.type == "=~" for child in node.children)
 
 
 def _is_reference(node: "Node") -> bool:

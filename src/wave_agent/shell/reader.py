@@ -5,13 +5,15 @@ Where a line may do one thing or another, both are taken.
 """
 
 import re
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections import Counter, deque
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from posixpath import join, normpath
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NoReturn
 
+from wave_agent.shell.carriers import LANGUAGES, RUNS_PROGRAMS
+from wave_agent.shell.directories import ANYWHERE, as_pattern, below
 from wave_agent.shell.doubt import forms, may_make
 from wave_agent.shell.effort import MOST, MOST_UNPARSED, TooMuchError, limited, spend
 from wave_agent.shell.grammar import DEEPEST, LONGEST, can_parse, is_deep, is_sound, parse
@@ -20,14 +22,14 @@ from wave_agent.shell.names import meant
 from wave_agent.shell.pieces import pieces, redirected
 from wave_agent.shell.plain import plain_commands
 from wave_agent.shell.printing import printed
-from wave_agent.shell.readers import named_in
+from wave_agent.shell.readers import named_in, runs_files
 from wave_agent.shell.redirections import REDIRECTIONS, WRITING, Redirections, redirects
 from wave_agent.shell.runs import Code, Inner, Script, Tail
 from wave_agent.shell.searches import handed_on
-from wave_agent.shell.simple import DECLARING, TESTING, Reading
+from wave_agent.shell.simple import DECLARING, TESTING, Found, Reading
 from wave_agent.shell.targets import Target
 from wave_agent.shell.values import UNSEEN, Command, Line, Origin, Placed, Reach, Word, Write, escape
-from wave_agent.shell.words import AT_FIRST, combinations, expand_braces, literal, origin, source
+from wave_agent.shell.words import AT_FIRST, Pattern, combinations, expand_braces, literal, origin, source
 from wave_agent.shell.wrappers import SHELLS, inner
 from wave_agent.shell.writes import targets
 
@@ -76,12 +78,25 @@ def read_placed(text: str, variables: Mapping[str, str], directory: str) -> Line
     return _read(text, variables, directory)
 
 
+_GIVEN_UP: deque[str] = deque(maxlen=16)
+"""Lines that were too much work of late. A line is read for its paths and for its commands, and given up once."""
+
+
 def _read(text: str, variables: Mapping[str, str], directory: str | None) -> Line:
+    if text in _GIVEN_UP:
+        return _TOO_MUCH
     try:
         with limited(MOST if len(text) <= LONGEST else MOST_UNPARSED):
             return _read_within(text, variables, directory)
     except TooMuchError:
+        _GIVEN_UP.append(text)
         return _TOO_MUCH
+
+
+def forget() -> None:
+    """Nothing has been read yet."""
+    read_line.cache_clear()
+    _GIVEN_UP.clear()
 
 
 def _read_within(text: str, variables: Mapping[str, str], directory: str | None) -> Line:
@@ -105,6 +120,7 @@ def _read_within(text: str, variables: Mapping[str, str], directory: str | None)
         writes=tuple(reader.writes),
         git=tuple(dict.fromkeys(reader.git)),
         texts=tuple(dict.fromkeys(reader.texts)),
+        handed=tuple(dict.fromkeys(reader.handed)),
         anything=reader.anything,
         doubtful=() if reader.understood or reader.anything or directory is not None else tuple(reader.doubtful()),
     )
@@ -133,17 +149,20 @@ class _Reader:
         self.writes: dict[Write, None] = {}
         self.git: list[Placed] = []
         self.texts: list[str] = []
+        self.handed: list[str] = []
         self.understood = True
         self.parsed = True
         self.anything = False
         self.known = Known(variables)
         self._start: tuple[str, ...] = ("",) if directory is None else (directory,)
-        self._directories = self._start
+        self._directories: tuple[str, ...] = self._start
         self._entered: tuple[str, ...] | None = None
         """Where a `cd` led that has just been read."""
+        self._visited: dict[str, None] = {}
+        """Where any `cd` has led: another one may lead back."""
         self._scripts = self._length = self._known_at_first = self._words = 0
         self._depth = 0
-        self._dotglob = False
+        self._dotglob = self._by_name = False
         self._texts: dict[str, None] = {}
         """All that a shell reads."""
         self._signature: list[tuple[str | None, ...]] = []
@@ -153,6 +172,10 @@ class _Reader:
         """The text that is being read is another program's report."""
         self._files: dict[str, Word] = {}
         """What the line has written to files, by their names: it may run them."""
+        self._started: set[str] = set()
+        """Names of files that a shell was given before the line wrote to them."""
+        self._fed: set[tuple[str, Word]] = set()
+        """Functions, and what they have been given to read."""
         self._guessing = False
         """The command may begin at any of several words."""
 
@@ -174,6 +197,8 @@ class _Reader:
         if not reading.exact:
             raise TooMuchError
         self.anything |= any(found.words and not found.words[0].static for found in reading.commands)
+        # What a function is given to read is not followed here.
+        self.anything |= bool(reading.functions) and any(map(_reads_commands, reading.commands))
         self.understood &= not _is_expanded_again(text)
         self._found_simply(reading)
 
@@ -236,6 +261,7 @@ class _Reader:
         self._run_values()
         if known != self._known_at_first:
             self._directories = self._start
+            self._fed.clear()
             self.script(text, reading)
         self.understood &= self.known.complete
 
@@ -263,6 +289,7 @@ class _Reader:
         if self._depth == 0:
             self._known_at_first = self.known.size
         self._dotglob |= "dotglob" in text  # a star then stands for the dot in front as well
+        self._by_name |= "cdable_vars" in text
         self.understood &= not _is_expanded_again(text)
         outer, self._signature = self._signature, []
         self._visit(root, stdin)
@@ -270,8 +297,6 @@ class _Reader:
         self._signature = outer
 
     def _nested(self, text: str, arguments: Sequence[Word] = (), stdin: Word | None = None) -> None:
-        if self._scripts > _MOST_SCRIPTS or self._depth > DEEPEST:
-            self._give_up()
         self._depth += 4
         reading = Reading(text)
         self.script(text, reading, arguments, stdin)
@@ -331,6 +356,8 @@ class _Reader:
                 self._nested(source(node))  # `${x:-`…`}`: the grammar does not look into it
             if node.type in REDIRECTIONS:
                 self._note_redirection(node)
+            if node.type == "function_definition":
+                stdin = self._read_from(Redirections.of(redirects(node), self.known.values)) or stdin
             self._inside(node, stdin)
 
     def _note_redirection(self, node: "Node") -> None:
@@ -418,8 +445,8 @@ class _Reader:
             self._redirect(redirections)
         else:
             for target in (word for word in redirections.written if word.static):
-                self._files[target.text.rsplit("/", 1)[-1]] = self._output(node, stdin)
-            self._visit(body, redirections.stdin or stdin, redirections)
+                self._keep(target.text.rsplit("/", 1)[-1], self._output(node, stdin))
+            self._visit(body, self._read_from(redirections) or stdin, redirections)
         for redirect in redirects(node):
             self._note_redirection(redirect)
             # What stands behind `<<EOF` on its line is found inside of it.
@@ -451,12 +478,13 @@ class _Reader:
             self._signature.append(_unordered(spelt))
         lines, complete = combinations(nodes, self.known.values)
         self.understood &= complete
+        stdin = self._read_from(own) or self._read_from(outer) or stdin
         for line in lines:
-            self._found(line, own.stdin or outer.stdin or stdin)
+            self._found(line, stdin)
         printed = None
         for child in node.named_children:
             if source(child).startswith(">(") and printed is None:
-                printed = self._output(node, own.stdin or outer.stdin or stdin)
+                printed = self._output(node, stdin)
             self._visit(child, printed if child.type in ("process_substitution", "file_redirect") else None)
 
     def _found(self, found: tuple[Word, ...], stdin: Word | None, level: int = 0) -> None:
@@ -508,17 +536,15 @@ class _Reader:
     def _meaning(self, found: tuple[Word, ...], stdin: Word | None, level: int) -> None:
         """What the line itself says about this name, or this command about what follows."""
         name = found[0].text
-        if name in ("cd", "pushd"):
-            self._enter(found[1:])
+        if name in ("cd", "pushd", "popd"):
+            self._enter(name, found[1:])
         if name == "time":
             for word in found[1:]:
                 if _ASSIGNS.match(word.text):
                     self.known.give(word)
         if name == "exec" and len(found) == 1 and stdin is not None:
             self._script(Script(stdin), None)  # from now on, what reads, reads this
-        for word in found[:_MOST_FILES] if name in SHELLS or name in (".", "source") else found[:1]:
-            if (text := self._files.pop(word.text.rsplit("/", 1)[-1], None)) is not None:
-                self._script(Script(text), None)
+        self._run_files(found, stdin)
         self.known.follow(found, stdin)
         if name in self.known.aliases:
             aliases = self.known.aliases
@@ -528,29 +554,84 @@ class _Reader:
                 self._found(
                     (*aliases[name], *(w for word in rest for w in aliases.get(word.text, (word,)))), stdin, level + 1
                 )
+        if name in self.known.bodies and stdin is not None and (name, stdin) not in self._fed:
+            self._fed.add((name, stdin))
+            for body in self.known.bodies[name][:_MOST_FILES]:
+                self._again(body, stdin)
         if name in self.known.functions and found[1:]:
             self.known.set_arguments(found)
             for at in range(1, min(len(found), MOST_VALUES)):  # the function may run what it is given
                 if not re.search(r"\s", found[at].text):
                     self._found(found[at:], stdin, level + 1)
 
+    def _again(self, function: "Node", stdin: Word) -> None:
+        """A function, for what it is given to read."""
+        signature = self._signature
+        self._signature = []
+        self._inside(function, stdin)
+        self._signature = signature
+
+    def _run_files(self, found: tuple[Word, ...], stdin: Word | None) -> None:
+        """What the line writes to files may be run from there, and a FIFO is run before: `bash f & echo x > f`."""
+        name = found[0].text
+        names = [word.text.rsplit("/", 1)[-1] for word in found]
+        for one in names[:_MOST_FILES] if name in SHELLS or name in (".", "source") else names[:1]:
+            self._started.add(one)
+            if (text := self._files.pop(one, None)) is not None:
+                self._script(Script(text), None)
+        if name in _COPYING:
+            kept = [self._files[one] for one in names[1:] if one in self._files][:1]
+            for one in names[1:] if kept else ():
+                self._keep(one, kept[0])
+        if name in _KEEPING and stdin is not None:
+            for target in targets(found):
+                self._keep(target.word.text.rsplit("/", 1)[-1], stdin)
+        if name in LANGUAGES or runs_files(name):
+            for one in (*names[1 : 1 + _MOST_FILES], *_BY_ITSELF.get(name, ())):
+                if one in self._files:
+                    self._run(Code(self._files[one]), None, 0)
+
+    def _keep(self, name: str, text: Word) -> None:
+        if name in self._started:
+            self._started.discard(name)
+            self._script(Script(text), None)
+        else:
+            self._files[name] = text
+
+    def _read_from(self, redirections: Redirections) -> Word | None:
+        """What the line says about what is read."""
+        kept = (self._files.get(word.text.rsplit("/", 1)[-1]) for word in redirections.read)
+        return redirections.stdin or next((text for text in kept if text is not None), None)
+
     def _run(self, one: Inner, stdin: Word | None, level: int) -> None:
         if isinstance(one, Code):
-            self.texts.append(one.text.text)
-            for target in named_in(one.text.text):
-                self._write(target)
+            self._code(one)
             return
         if isinstance(one, Script):
             self._script(one, stdin)
             return
         directories = self._directories
         if one.directory is not None:
-            self._directories = tuple(normpath(join(base, one.directory.text)) for base in directories)
+            self._directories = tuple(below(base, one.directory) for base in directories)
         for assignment in one.assignments:
             self.known.give(assignment)
         self._found(one.words, stdin, level + 1)
         if one.directory is not None:
             self._directories = directories
+
+    def _code(self, code: Code) -> None:
+        text = code.text.text
+        self.texts.append(text)
+        given = "" if code.data is None else code.data.text
+        if _WORKS_ON.search(text) is not None:
+            values = (value for name in sorted(self.known.assigned) for value in self.known.values.get(name, ()))
+            given = " ".join((given, *(value for value in values if not isinstance(value, Pattern))))[:_LONGEST_DATA]
+            text = f"{text} {given}"
+        if RUNS_PROGRAMS.search(code.text.text):
+            # What it runs may begin in the code and end in its data, or the other way round.
+            self.handed.append(f"{text} {code.text.text}")
+        for target in named_in(text):
+            self._write(target)
 
     def _script(self, script: Script, stdin: Word | None) -> None:
         """Text for a shell. What is expanded before the shell gets to read it may be any text."""
@@ -564,18 +645,30 @@ class _Reader:
         self._nested(text.text, script.arguments, stdin)
         self._from_elsewhere = outer
 
-    def _enter(self, arguments: Sequence[Word]) -> None:
-        operands = [word for word in arguments if not word.text.startswith("-") or word.text == "-"]
-        home = self.known.values.get("HOME", ())
-        target = operands[0] if operands else Word(home[0]) if home else None
-        if target is None or not target.static:
-            return
+    def _enter(self, name: str, arguments: Sequence[Word]) -> None:
         self.known.values["OLDPWD"] = self._directories
         spend(sum(8 + (len(directory) >> 4) for directory in self._directories))
-        self._entered = tuple(normpath(join(directory, target.text)) for directory in self._directories)
-        self._directories = tuple(dict.fromkeys((*self._directories, *self._entered)))[-MOST_VALUES:]
+        self._entered = tuple(dict.fromkeys(self._destinations(name, arguments)))[:MOST_VALUES]
+        self._visited |= dict.fromkeys((*self._directories, *self._entered))
+        after = tuple(dict.fromkeys((*self._directories, *self._entered)))
+        # A `cd` that fails leads nowhere: where there are too many places, one that is not kept may be the place.
+        self._directories = after if len(after) <= MOST_VALUES else (*after[1 - MOST_VALUES :], ANYWHERE)
         for directory in self._entered:
             self.known.learn("PWD", directory)
+
+    def _destinations(self, name: str, arguments: Sequence[Word]) -> Iterator[str]:
+        """Where a `cd` may lead. To a pattern, or to what is not known: there as well."""
+        operands = [word for word in arguments if not word.text.startswith("-") or word.text == "-"]
+        home = self.known.values.get("HOME", ())
+        if name == "popd" or (name == "pushd" and not operands) or any(_BACK.fullmatch(one.text) for one in arguments):
+            yield from (*self._directories, *self._visited)
+        for target in operands or [Word(home[0])] if name == "cd" and home else operands:
+            starts = [start for value in self.known.values.get("CDPATH", ()) for start in value.split(":")]
+            for directory in self._directories:
+                yield below(directory, target)
+                yield from (below(below(directory, Word(start)), target) for start in starts)
+            if self._by_name:  # `shopt -s cdable_vars; cd name`
+                yield from (join(one, each) for each in self.known.values.get(target.text, ()) for one in self._start)
 
     # ----------------------------------------------------------------------------------------------------------- writes
 
@@ -583,12 +676,16 @@ class _Reader:
         spend(5 + 4 * len(found))
         # Not what an alias may be: whoever asks git about the line knows the aliases.
         if found and found[0].text.rsplit("/", 1)[-1] == "git" and not any(word.anything for word in found):
-            self.git.append(Placed(tuple(found), self._directories))
+            known = [one for one in self._directories if not isinstance(one, Pattern)]
+            known = known or [one for one in (*self._start, *self._visited) if not isinstance(one, Pattern)]
+            self.git.append(Placed(tuple(found), tuple(dict.fromkeys(known))))
         for target in targets(found):
             self._write(target)
 
     def _write(self, target: Target) -> None:
         word = target.word
+        if not word.static and word.glob is None and word.origin is Origin.MADE and not target.guessed:
+            word = Word(word.text, static=False, glob=ANYWHERE)  # the line puts the name together
         if (not word.static and word.glob is None) or not word.text:
             return
         spend(6 + (len(word.text) >> 4))
@@ -600,10 +697,13 @@ class _Reader:
         if self._dotglob:
             pattern = _STAR.sub("**", pattern)
         for directory in self._directories:
+            if target.guessed and directory == ANYWHERE:
+                continue
             spend(8 + (len(directory) >> 5))
-            below = directory if target.below is None else join(directory, target.below.text)
-            for place in _upwards(below) if target.upwards else (below,):
-                self._add_write(target.write(join(escape(place), pattern)), wild=word.glob is not None)
+            place = directory if target.below is None else below(directory, target.below)
+            wild = word.glob is not None or isinstance(place, Pattern)
+            for one in _upwards(place) if target.upwards and not isinstance(place, Pattern) else (place,):
+                self._add_write(target.write(join(as_pattern(one), pattern)), wild=wild)
 
     def _add_write(self, write: Write, *, wild: bool) -> None:
         if write not in self.writes:
@@ -620,10 +720,28 @@ _BY_NUMBER = re.compile(r"/proc/[^/]+/(?:exe|fd/\d+)|/dev/fd/\d+|/dev/stdin")
 _SIMPLE_VARIABLE = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
 _REMAKES = re.compile(r"(?:^|=)(?:BASH_ALIASES|BASH_CMDS|BASH_FUNC_|command_not_found_handle|expand_aliases$)")
 """By these, a command gets to be another one."""
+_WORKS_ON = re.compile(rf"{RUNS_PROGRAMS.pattern}|open|write|[>|]|unlink|rename|remove|shutil|Path|File", re.IGNORECASE)
+"""In code: it may do something with what it is given, besides showing it."""
+_LONGEST_DATA = 4000
+_KEEPING = frozenset({"dd", "sponge", "tee"})
+"""Commands that write to a file what they read."""
+_BY_ITSELF: Mapping[str, tuple[str, ...]] = {
+    "cmake": ("CMakeLists.txt",),
+    "make": ("GNUmakefile", "Makefile", "makefile"),
+    "rake": ("Rakefile",),
+}
+"""Files that a program runs without being given their names."""
+_COPYING = frozenset({"cp", "install", "ln", "mv"})
+_BACK = re.compile(r"-|[+-]\d+")
 _ASSIGNS = re.compile(r"[A-Za-z_]\w*\+?=")
 _STAR = re.compile(r"(?<![^/])\*(?!\*)")
 _HIDDEN = re.compile(r"`|\$\(")
 _HERE = re.compile(r"^/proc/(?:self|thread-self|\$\$|\d+)/cwd/")
+
+
+def _reads_commands(found: Found) -> bool:
+    words = [word.text.rsplit("/", 1)[-1] for word in found.words]
+    return bool(words) and (words[0] in SHELLS or words[0] in (".", "source")) and "-c" not in words
 
 
 def _is_expanded_again(text: str) -> bool:

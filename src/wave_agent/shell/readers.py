@@ -2,12 +2,13 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 
-from wave_agent.shell.carriers import AFTER, LANGUAGES, language
+from wave_agent.shell.carriers import AFTER, EVERYWHERE, LANGUAGES, language
 from wave_agent.shell.options import Options, has, read, value_of, values_of
 from wave_agent.shell.targets import Target
 from wave_agent.shell.values import Reach, Word
-from wave_agent.shell.wrappers import RUN_OTHERS, SHELLS
+from wave_agent.shell.wrappers import PREFIXES, RUN_OTHERS, SHELLS
 
 _PLAIN = """
     : [ [[ alias ack ag arch b2sum base32 base64 basename bg bind break builtin caller cal cat cd cksum clear cmp comm
@@ -61,6 +62,7 @@ _SCRIPT_WRITES = re.compile(
 )
 _SYSTEM = ("/bin/", "/sbin/", "/usr/", "/opt/", "/nix/", "/snap/")
 _NO_PATH = re.compile(r"[^\w./~+@%-]+")
+_BARE = re.compile(r"[\w-]*")
 _MOST_IN_TEXT = 400
 _SHELL = Options("oO", ("--rcfile", "--init-file"))
 AWK = frozenset({"awk", "gawk", "mawk", "nawk", "original-awk"})
@@ -80,13 +82,30 @@ def named(words: Sequence[Word]) -> Iterator[Target]:
     name = _name(words[0].text)
     if words[0].anything or _only_reads(name, words):
         return
-    if name in SHELLS or _runs_files(name):
+    if name in PREFIXES:
+        options, _ = read(words, PREFIXES[name].options)
+        values = [one.value for one in options if one.value is not None and one.name not in PREFIXES[name].directory]
+        yield from (target for value in values for target in named_by(value))
+    elif name in EVERYWHERE:
+        yield from (target for word in _in_front(words) for target in named_by(word))
+    elif name in SHELLS or runs_files(name):
         yield from _handed_to_script(name, words)
     elif name in AFTER and name not in _MOUNTING:
         end = next((at for at, word in enumerate(words) if word.text in AFTER[name]), len(words))
         yield from (target for word in words[1:end] for target in named_by(word))
     else:
         yield from (target for word in words[1:] for target in named_by(word))
+
+
+def _in_front(words: Sequence[Word]) -> Iterator[Word]:
+    """The options in front of a command, and what may be the value of one."""
+    for before, word in pairwise(words):
+        if word.text.startswith("-"):
+            yield word
+        elif not before.text.startswith("-"):
+            return
+        else:
+            yield word
 
 
 def named_in(text: str) -> Iterator[Target]:
@@ -108,7 +127,9 @@ def named_by(word: Word) -> Iterator[Target]:
     if re.match(r"-\w", text):
         parts.append(text[2:])
     yield from (
-        Target(Word(part, word.static), _reach(part)) for part in dict.fromkeys(parts) if part and part[0] != "-"
+        Target(Word(part, word.static), _reach(part), guessed=_BARE.fullmatch(part) is not None)
+        for part in dict.fromkeys(parts)
+        if part and part[0] != "-"
     )
 
 
@@ -122,7 +143,8 @@ def _name(word: str) -> str:
     return word.rsplit("/", 1)[-1] if word.startswith(_SYSTEM) else word
 
 
-def _runs_files(name: str) -> bool:
+def runs_files(name: str) -> bool:
+    """Whether it runs a file that is named to it, in a language of its own."""
     return name in _RUN_A_FILE or (name not in LANGUAGES and language(name) is not None)
 
 
@@ -135,11 +157,11 @@ def _only_reads(name: str, words: Sequence[Word]) -> bool:
         options, _ = read(words, LANGUAGES[name].options)
         code = " ".join(value.text for value in values_of(options, "-e", "-E"))
         return has(options, "-n", "-p") and bool(code) and _SCRIPT_WRITES.search(code) is None
-    return name in RUN_OTHERS and name not in SHELLS
+    return name in RUN_OTHERS and name not in SHELLS and name not in PREFIXES and name not in EVERYWHERE
 
 
 def _operands(words: Sequence[Word]) -> int:
-    return sum(not word.text.startswith("-") for word in words[1:])
+    return sum(word.text == "-" or not word.text.startswith("-") for word in words[1:])
 
 
 def _writes(words: Sequence[Word], marks: Sequence[str]) -> bool:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 WRITING = frozenset({">", ">>", ">|", "&>", "&>>", ">&", "<>"})
+_READING = frozenset({"<", "<>"})
 _BACKQUOTED = re.compile(r"`([^`]+)`")
 _DESCRIPTOR = re.compile(r"\d*-?")
 
@@ -31,6 +32,8 @@ class Redirections(Struct, frozen=True):
     written: tuple[Word, ...] = ()
     stdin: Word | None = None
     """The text of a here-document or here-string."""
+    read: tuple[Word, ...] = ()
+    """Files that are read."""
     words: tuple[Any, ...] = ()
     """What stands behind a redirection on its line, and belongs to the command: nodes."""
     substitutions: tuple[str, ...] = ()
@@ -39,6 +42,7 @@ class Redirections(Struct, frozen=True):
     @classmethod
     def of(cls, nodes: Iterable["Node"], variables: Variables) -> "Redirections":
         written: list[Word] = []
+        read: list[Word] = []
         behind: list[Node] = []
         stdin: Word | None = None
         substitutions: list[str] = []
@@ -48,7 +52,8 @@ class Redirections(Struct, frozen=True):
             if node.type == "file_redirect":
                 targets = node.children_by_field_name("destination")
                 behind += targets[1:]
-                written += _written(node, targets[:1], variables)
+                written += _named(node, targets[:1], variables, WRITING)
+                read += _named(node, targets[:1], variables, _READING)
                 stdin = _substituted(targets[:1], variables) or stdin
             elif node.type == "herestring_redirect":
                 stdin = _text(node.named_children[-1:], variables)
@@ -59,12 +64,12 @@ class Redirections(Struct, frozen=True):
                 stdin = _document(node)
                 if not stdin.static:
                     substitutions += _BACKQUOTED.findall(stdin.text)
-        return cls(tuple(written), stdin, tuple(behind), tuple(substitutions))
+        return cls(tuple(written), stdin, tuple(read), tuple(behind), tuple(substitutions))
 
 
-def _written(node: "Node", targets: list["Node"], variables: Variables) -> list[Word]:
+def _named(node: "Node", targets: list["Node"], variables: Variables, operators: frozenset[str]) -> list[Word]:
     operator = next((child.type for child in node.children if not child.is_named), "")
-    if operator not in WRITING:
+    if operator not in operators:
         return []
     found = [word for target in targets for fields in words(target, variables) for word in fields]
     return [word for word in found if operator != ">&" or not _DESCRIPTOR.fullmatch(word.text)]

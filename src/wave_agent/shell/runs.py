@@ -29,6 +29,8 @@ class Code(Struct, frozen=True):
     """Text in another language. It is not read, only searched: for the words of a rule, and for protected paths."""
 
     text: Word
+    data: Word | None = None
+    """What the line gives it to work on."""
 
 
 Inner: TypeAlias = Tail | Script | Code

@@ -1,5 +1,6 @@
 """Commands that print paths, or pass on what they read: what the next stage of a pipeline gets."""
 
+import re
 from collections.abc import Iterator, Sequence
 
 from wave_agent.shell.options import Options, has, read, value_of, values_of
@@ -29,10 +30,33 @@ def _searched(words: Sequence[Word]) -> Iterator[Word]:
         yield from _grep(words)
     elif name == "ls":
         yield from (Word(word.text, word.static, word.glob) for word in words[1:] if word.glob or "/" in word.text)
-    elif [word.text for word in words[:2]] == ["git", "ls-files"]:
-        below = [word for word in words[2:] if not word.text.startswith("-")] or [Word(".")]
-        for word in below:
-            yield from [Word(word.text, glob=word.text)] if "*" in word.text else _tree(word, without_git=True)
+    elif name == "git":
+        yield from _git(words)
+    elif name == "mktemp" and all(re.fullmatch("-[duq]+", word.text) for word in words[1:]):
+        yield Word("/tmp", static=False, glob="/**/tmp.*")
+
+
+_NAMES_ONLY = re.compile(
+    r"--name-only|--name-status|--files-with(?:out)?-match(?:es)?|-[a-zA-Z]*[lL][a-zA-Z]*|--porcelain"
+)
+_LISTING = frozenset({"diff", "diff-files", "diff-index", "diff-tree", "grep", "log", "ls-tree", "show", "status"})
+
+
+def _git(words: Sequence[Word]) -> Iterator[Word]:
+    """Files of the work tree. A star of git's also stands for slashes."""
+    texts = [word.text for word in words]
+    if texts[1:2] == ["ls-files"]:
+        below = [word for word in words[2:] if not word.text.startswith("-")]
+    elif texts[1:2] and texts[1] in _LISTING and any(map(_NAMES_ONLY.fullmatch, texts)):
+        below = list(words[texts.index("--") + 1 :]) if "--" in texts else []
+    else:
+        return
+    for word in below or [Word(".")]:
+        if "*" not in word.text:
+            yield from _tree(word, without_git=True)
+        else:
+            yield Word(word.text, glob=word.text)
+            yield Word(word.text, glob=_below(Word("."), word))
 
 
 def _grep(words: Sequence[Word]) -> Iterator[Word]:

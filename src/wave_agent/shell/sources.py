@@ -21,6 +21,10 @@ _OWN_TEXT = re.compile(
     r"%|format|printf|\$'|--template|-w\b|--jq|<\(|^-+exec|^(?:run|exec|x|dlx|alias|eval|-c|-)$|/dev/|/proc/"
 )
 """In an argument: the caller says what is printed, or what is run."""
+_OTHER_TEXT = re.compile(r"\$'|<\(|/dev/|/proc/|^-$")
+"""The same, for programs that read files: another text than that of a file."""
+_REPLACED = re.compile(rf"{_OTHER_TEXT.pattern}|^-\w*r|^--r|^--pre|^--hostname")
+"""`rg -r` prints something else in the place of what it finds."""
 _DATE = re.compile(r"['\"]?\+['\"]?[%A-Za-z0-9:._ -]*['\"]?")
 _FILE = re.compile(r"[^-].*[A-Za-z.$*]")
 
@@ -32,6 +36,10 @@ def reports(words: Sequence[str], *, first: bool) -> bool:
         return name in _PASSING_ON
     if name == "date":
         return all(word.startswith("-") or _DATE.fullmatch(word) for word in words[1:])
-    if name in _READING and sum(map(bool, map(_FILE.fullmatch, words[1:]))) <= ("grep" in name or name == "rg"):
-        return False  # no file: what it reads, the line may have said
+    if name in _READING:
+        operands = [word for word in words[1:] if not word.startswith("-")]
+        files = operands[1:] if "grep" in name or name == "rg" else operands
+        own = _REPLACED if name == "rg" else _OTHER_TEXT
+        # Without a file, the line may have said what it reads.
+        return any(map(_FILE.fullmatch, files)) and not any(map(own.search, words[1:]))
     return name in REPORTING and not any(map(_OWN_TEXT.search, words[1:]))

@@ -19,5 +19,8 @@ class Target(Struct, frozen=True):
     removes: bool = False
     """It is removed, and nothing else."""
 
+    guessed: bool = False
+    """A word that may be a path, or a subcommand as well."""
+
     def write(self, pattern: str) -> Write:
         return Write(pattern, self.reach, self.names, self.existing, self.removes)

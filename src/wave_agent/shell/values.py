@@ -110,6 +110,8 @@ class Line(Struct, frozen=True, kw_only=True):
     """If it is not understood: the texts in it that a shell would read, without quotes, in several forms."""
     texts: tuple[str, ...] = ()
     """Text that is handed to other languages than the shell's: `python3 -c '…'`."""
+    handed: tuple[str, ...] = ()
+    """Such text that runs programs, with what it may make their words of: arguments, input, variables."""
 
 
 UNSEEN = Word("…", static=False, anything=True)

@@ -40,8 +40,12 @@ Variables: TypeAlias = Mapping[str, tuple[str, ...]]
 _EMPTY = ""
 """A name that is among the variables if what is not known is taken to be empty."""
 AT_FIRST: Variables = {"IFS": (" ",), "SHELL": ("/bin/bash",), "BASH": ("/bin/bash",), "0": ("bash",)}
-_HOLDS_THE_LINE = frozenset({"_", "BASH_COMMAND", "BASH_EXECUTION_STRING", "BASH_ARGV", "BASH_ARGV0", "FUNCNAME"})
+_HOLDS_THE_LINE = frozenset(
+    {"_", "BASH_COMMAND", "BASH_EXECUTION_STRING", "BASH_ARGV", "BASH_ARGV0", "BASH_REMATCH", "FUNCNAME"}
+)
 """Variables that Bash sets to words of the line."""
+_STILL = frozenset({"0", "BASH", "SHELL"})
+"""Those that may have their first value, though the line gives them another."""
 MOST_READINGS = 16
 """Of one word or command. Beyond, only the first ones are looked at, and the line does not count as understood."""
 _MOST_BRACES = 64
@@ -199,11 +203,18 @@ def _joined(parts: list[list[Reading]]) -> list[Reading]:
 
 
 def _variable(node: "Node", variables: Variables) -> list[Reading]:
-    return _values(source(node).strip("${}"), node, variables)
+    name = source(node).strip("${}")
+    return _values(name, node, variables, starred=name == "*")
 
 
-def _values(name: str, node: "Node", variables: Variables) -> list[Reading]:
-    known = variables.get(name) or AT_FIRST.get(name, ())
+def _values(name: str, node: "Node", variables: Variables, *, starred: bool = False) -> list[Reading]:
+    known = variables.get(name, ())
+    if not known or name in _STILL:
+        known = tuple(dict.fromkeys((*known, *AT_FIRST.get(name, ()))))
+    if starred:  # `"${a[*]}"` is joined by the first sign of IFS
+        signs = dict.fromkeys(ifs[:1] for ifs in variables.get("IFS", ()) if not isinstance(ifs, Pattern))
+        joins = [value.replace(" ", sign) for sign in signs for value in known if not isinstance(value, Pattern)]
+        known = tuple(dict.fromkeys((*joins, *known)))
     found = [_value(value, node, variables) for value in known[:MOST_READINGS]]
     return found or [_unknown(node, variables, origin=_MADE if name in _HOLDS_THE_LINE else Origin.ENVIRONMENT)]
 
@@ -242,8 +253,11 @@ def _expansion(node: "Node", variables: Variables) -> list[Reading]:
     operators = [child.type for child in node.children if not child.is_named and child.type not in ("${", "}")]
     if len(names) != 1 or operators[:1] == ["!"]:
         return [_unknown(node, variables, origin=_MADE)]
-    found = _values(_element(names[0], variables), node, variables)
+    starred = source(names[0]).endswith("*") or source(names[0]).endswith("[*]")
+    found = _values(_element(names[0], variables), node, variables, starred=starred)
     rest = [child for child in node.named_children if child != names[0]]
+    if operators and operators[0] in (":?", "?"):
+        return found
     if operators and operators[0] not in _DEFAULTING:
         return [_changed(reading, operators[0], rest, node, variables) for reading in found]
     if not rest:
@@ -332,15 +346,23 @@ def output(statements: list["Node"], variables: Variables) -> str | None:
 
 
 def searched(statements: list["Node"], variables: Variables) -> tuple[str, ...]:
-    """The patterns of the paths that these statements print, if they begin with a search."""
-    while statements and statements[0].type in ("pipeline", "redirected_statement"):
-        statements = statements[0].named_children[:1]
-    if not statements or statements[0].type != "command":
-        return ()
-    parts = [part for part in statements[0].named_children if not part.type.endswith(("redirect", "assignment"))]
-    lines, _ = combinations(parts, variables)
-    found = handed_on(lines[0], None) if lines and lines[0] else None
-    return () if found is None else found.paths
+    """The patterns of the paths that these statements print, as far as they begin with a search."""
+    found: list[str] = []
+    waiting = list(statements)
+    while waiting:
+        node = waiting.pop(0)
+        if node.type in ("pipeline", "redirected_statement"):
+            # What another stage makes of the paths may be any.
+            passed_on = node.type != "pipeline" or all(_reports(one, first=False) for one in node.named_children[1:])
+            waiting[:0] = node.named_children[:1] if passed_on else []
+        elif node.type in ("list", "compound_statement", "subshell"):
+            waiting[:0] = node.named_children
+        elif node.type == "command":
+            parts = [part for part in node.named_children if not part.type.endswith(("redirect", "assignment"))]
+            lines, _ = combinations(parts, variables)
+            paths = handed_on(lines[0], None) if lines and lines[0] else None
+            found += () if paths is None else paths.paths
+    return tuple(dict.fromkeys(found))
 
 
 def origin(statements: list["Node"]) -> Origin:
@@ -452,6 +474,7 @@ _TILDES = {"": "HOME", "+": "PWD", "-": "OLDPWD"}
 
 
 def _word(parts: list[Segment], variables: Variables) -> Word:
+    spend(8)  # `"$@"` may be thousands of words
     tilde = None if parts[0].quoted else _TILDE.match(parts[0].text)
     place = variables.get(_TILDES[tilde[1]], ()) if tilde else ()
     if tilde and place and (tilde.end() < len(parts[0].text) or not parts[1:]):

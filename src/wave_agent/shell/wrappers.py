@@ -9,7 +9,7 @@ from msgspec import Struct
 from wave_agent.shell.carriers import EVERYWHERE, carried
 from wave_agent.shell.git_commands import COMMANDS
 from wave_agent.shell.git_runs import git_runs
-from wave_agent.shell.options import Option, Options, has, read, says, value_of, without_assignments
+from wave_agent.shell.options import Option, Options, has, read, says, value_of, values_of, without_assignments
 from wave_agent.shell.printing import decode
 from wave_agent.shell.runs import ANY_COMMAND, Inner, Script, Tail, joined
 from wave_agent.shell.searches import found, found_name
@@ -51,6 +51,8 @@ class Prefix(Struct, frozen=True):
     """Options that say where."""
     git: bool = False
     """The command is one of git's."""
+    called: tuple[str, ...] = ()
+    """Options that give it another name."""
 
 
 _SUDO = Options("CDghpRrTtUu", ("--user", "--group", "--host", "--prompt", "--chdir", "--role", "--type", "--chroot"))
@@ -65,8 +67,12 @@ PREFIXES: Mapping[str, Prefix] = {
     "command": Prefix(lookups=("-v", "-V")),
     "dbus-run-session": Prefix(),
     "doas": Prefix(Options("uC")),
-    "env": Prefix(Options("uCSa", ("--unset", "--chdir", "--split-string", "--argv0")), directory=("-C", "--chdir")),
-    "exec": Prefix(Options("a")),
+    "env": Prefix(
+        Options("uCSa", ("--unset", "--chdir", "--split-string", "--argv0")),
+        directory=("-C", "--chdir"),
+        called=("-a", "--argv0"),
+    ),
+    "exec": Prefix(Options("a"), called=("-a",)),
     "fakeroot": Prefix(Options("ils")),
     "faketime": Prefix(Options("f"), skipped=1),
     "flock": Prefix(Options("wEc", ("--timeout", "--wait", "--conflict-exit-code", "--command")), skipped=1),
@@ -114,11 +120,31 @@ def _prefix(words: Sequence[Word], prefix: Prefix) -> Iterator[Inner]:
         return
     given, operands = operands, without_assignments(operands)
     if split := value_of(options, "-S", "--split-string"):
-        yield Script(joined([split, *operands]))
+        text = Word(_split_string(split.text), split.static)
+        yield Script(joined([text, *operands]))
+        yield Tail((*(Word(one, split.static and "$" not in one) for one in _parted(text.text)), *operands))
     assignments = tuple(word for word in given[: len(given) - len(operands)] if "=" in word.text)
+    if name := value_of(options, *prefix.called):
+        assignments += (Word(f"BASH_ARGV0={name.text}", name.static, origin=name.origin),)
+        yield Tail((name, *operands[1:]))  # programs that are several in one go by what they are called
     for one in _command(operands[prefix.skipped :]):
         where = value_of(options, *prefix.directory)
         yield Tail(one.words, where, assignments) if isinstance(one, Tail) else one
+
+
+_ESCAPED = re.compile(r"\\c.*|\\([_tnvfr])|\\(.)|(?:(?<=\s)|^)#.*", re.DOTALL)
+
+
+def _split_string(text: str) -> str:
+    """What `env -S` parts, as a shell would write it: it has escapes of its own, and a comment ends with the text."""
+    return _ESCAPED.sub(lambda found: " " if found[1] else f"\\{found[2]}" if found[2] else "", text)
+
+
+def _parted(text: str) -> list[str]:
+    try:
+        return shlex.split(text)
+    except ValueError:
+        return text.split()
 
 
 def _command(words: Sequence[Word]) -> Iterator[Inner]:
@@ -259,10 +285,7 @@ def _items(text: str, options: Sequence[Option]) -> list[str]:
     delimiter = value_of(options, "-d", "--delimiter")
     if delimiter is not None or has(options, "-0", "--null"):
         return text.split(decode(delimiter.text) or " " if delimiter else "\0")
-    try:
-        return shlex.split(text)
-    except ValueError:
-        return text.split()
+    return _parted(text)
 
 
 def _xargs(words: Sequence[Word], stdin: Word | None) -> Iterator[Inner]:
@@ -346,6 +369,22 @@ def _fd(words: Sequence[Word], _stdin: Word | None) -> Iterator[Inner]:
             yield Tail((*([Word(word.text[2:])] if word.text[2:] else []), *words[at + 1 :]))
 
 
+def _capsh(words: Sequence[Word], _: Word | None) -> Iterator[Inner]:
+    """`capsh --shell=PROGRAM -- ARGUMENTS`"""
+    texts = [word.text for word in words]
+    end = next((at for at, text in enumerate(texts) if text in ("--", "==", "-+", "=+")), len(texts))
+    for word in words[1:end]:
+        if word.text.startswith("--shell="):
+            yield Tail((Word(word.text.removeprefix("--shell="), word.static), *words[end + 1 :]))
+    yield Tail((Word("bash"), *words[end + 1 :]))
+
+
+def _run_parts(words: Sequence[Word], _: Word | None) -> Iterator[Inner]:
+    """Which programs are in the directory is not to be seen; what they are given is."""
+    options, _operands = read(words, Options("aun", ("--arg", "--umask", "--regex")), mixed=True)
+    yield Tail((Word("…", static=False), *values_of(options, "-a", "--arg")))
+
+
 def _git(words: Sequence[Word], _: Word | None) -> Iterator[Inner]:
     yield from git_runs(words)
 
@@ -355,6 +394,7 @@ _SPECIAL: Mapping[str, Callable[[Sequence[Word], Word | None], Iterator[Inner]]]
     "alias": _alias,
     "at": _stdin,
     "batch": _stdin,
+    "capsh": _capsh,
     "coproc": _coproc,
     "eval": _eval,
     "fd": _fd,
@@ -362,7 +402,9 @@ _SPECIAL: Mapping[str, Callable[[Sequence[Word], Word | None], Iterator[Inner]]]
     "find": _find,
     "git": _git,
     "make": _make,
+    "newgrp": _stdin,
     "parallel": _parallel,
+    "run-parts": _run_parts,
     "runuser": _run_as,
     "script": _with_script_option,
     "source": _source,

@@ -7,7 +7,7 @@ from posixpath import basename, dirname
 from msgspec import Struct
 
 from wave_agent.shell.carriers import unbundled
-from wave_agent.shell.git import git_targets
+from wave_agent.shell.git import git_targets, users_settings
 from wave_agent.shell.options import Option, Options, has, read, says, value_of, values_of
 from wave_agent.shell.readers import named
 from wave_agent.shell.searches import found
@@ -114,9 +114,10 @@ class _Into(Struct, frozen=True):
         whole_path = has(options, "--parents")
         names = tuple((word.pattern if whole_path else basename(word.pattern)) or "*" for word in sources)
         yield Target(target, Reach.TREE if whole else self.reach, names)
-        # `cp -r a/. b` puts what is in `a` into `b`.
-        if any(word.text.endswith(("/.", "/..")) or word.text in (".", "..") for word in sources):
-            yield Target(target, Reach.INSIDE)
+        # `cp -r a/. b` and `cp -rT a b` put what is in `a` into `b`.
+        inside = any(word.text.endswith(("/.", "/..")) or word.text in (".", "..") for word in sources)
+        if inside or has(options, "-T", "--no-target-directory"):
+            yield Target(target, Reach.TREE if whole else Reach.INSIDE)
 
 
 def _link(words: Sequence[Word]) -> Iterator[Target]:
@@ -166,7 +167,8 @@ def _rsync(words: Sequence[Word]) -> Iterator[Target]:
     yield from (Target(value, Reach.INSIDE) for value in values_of(options, *_RSYNC_FILES))
     if len(operands) > 1:
         names = tuple(basename(word.pattern) for word in operands[:-1] if not word.text.endswith("/"))
-        yield Target(operands[-1], Reach.TREE if has(options, "--delete", "--delete-after") else Reach.INSIDE)
+        whole = has(options, "--delete", "--delete-after") or len(names) < len(operands) - 1
+        yield Target(operands[-1], Reach.TREE if whole else Reach.INSIDE)
         yield Target(operands[-1], Reach.TREE, names or ("*",))
     if has(options, "--remove-source-files"):
         yield from (Target(word, Reach.TREE) for word in operands[:-1])
@@ -386,6 +388,15 @@ def _find(words: Sequence[Word]) -> Iterator[Target]:
             yield Target(words[at + 1])
 
 
+def _scalar(words: Sequence[Word]) -> Iterator[Target]:
+    """What it looks after is listed in the user's settings, and gets settings of its own."""
+    options, operands = read(words, Options("C"))
+    if operands and operands[0].text not in ("list", "version", "help", "diagnose"):
+        yield from users_settings()
+        yield Target(Word(".git/config"), below=value_of(options, "-C"), upwards=True)
+        yield from (Target(word, Reach.NAMED) for word in operands[1:] if not word.text.startswith("-"))
+
+
 WRITERS: Mapping[str, Callable[[Sequence[Word]], Iterator[Target]]] = {
     **dict.fromkeys(("tee", "mkdir", "mkfifo", "sponge"), _Each(Options("rdmtA"))),
     **dict.fromkeys(("rmdir", "unlink"), _Each(removes=True)),
@@ -414,6 +425,7 @@ WRITERS: Mapping[str, Callable[[Sequence[Word]], Iterator[Target]]] = {
         ("gzip", "gunzip", "xz", "unxz", "bzip2", "bunzip2", "zstd", "unzstd", "lzma", "uncompress", "compress"),
         _compress,
     ),
+    "scalar": _scalar,
     "script": _typescript,
     **dict.fromkeys(("cc", "gcc", "g++", "c++", "clang", "clang++", "ld", "as", "rustc"), _compiler),
     "go": _OneDash(("-o", "-coverprofile", "-cpuprofile", "-memprofile", "-outputdir")),
