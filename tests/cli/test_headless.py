@@ -492,3 +492,16 @@ def test_the_prompt_may_stand_before_the_flag(project: Project) -> None:
         done = project.wave("Say hi", "-p", "--model", "small", server=server)
     assert server.requests[0].body["messages"][-1]["content"] == "Say hi"
     assert (done.returncode, done.stdout) == (0, "Hi.\n")
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+def test_a_signal_that_comes_twice_at_once_does_not_lose_the_result(project: Project, number: int, code: int) -> None:
+    """As `timeout` sends it, while the agent waits for a server that is busy."""
+    with serving(Status(429, {"error": {"message": "slow down"}}, headers={"Retry-After": "60"})) as server:
+        process = project.command("-p", "hi", "--output-format", "json", server=server)
+        assert process.stderr is not None
+        assert "trying again" in process.stderr.readline()
+        process.send_signal(number)
+        process.send_signal(number)
+        out, _ = process.communicate(timeout=30)
+    assert (process.returncode, json.loads(out)["status"]) == (code, "interrupted")
