@@ -538,7 +538,6 @@ def test_the_prompt_may_stand_before_the_flag(project: Project) -> None:
     assert (done.returncode, done.stdout) == (0, "Hi.\n")
 
 
-<<<<<<< HEAD
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
@@ -575,7 +574,8 @@ def test_a_home_that_cannot_be_written_is_told_once_with_what_to_do(project: Pro
         "cannot be written: No such file or directory. Set WAVE_HOME to a directory that you can write to."
     )
     assert (checked.returncode, f"NO  home         {home} cannot be written" in checked.stdout) == (1, True)
-=======
+
+
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)])
 def test_a_signal_that_comes_twice_at_once_does_not_lose_the_result(project: Project, number: int, code: int) -> None:
     """As `timeout` sends it, while the agent waits for a server that is busy."""
@@ -587,4 +587,3 @@ def test_a_signal_that_comes_twice_at_once_does_not_lose_the_result(project: Pro
         process.send_signal(number)
         out, _ = process.communicate(timeout=30)
     assert (process.returncode, json.loads(out)["status"]) == (code, "interrupted")
->>>>>>> guards
