@@ -78,7 +78,7 @@ def test_a_guard_that_names_the_project_in_its_args_is_not_found(theirs: Project
     assert "Guarded." in messages[-1]["content"]
     assert (theirs.directory / "log").read_text() == f"{theirs.directory}/a b\n$HOME\n"
     assert not (theirs.directory / "ran").exists()
-    assert stderr == ""
+    assert stderr == 'wave: Hook "guard.sh" denied Bash (touch ran): Guarded.\n'
 
 
 def test_a_plugin_has_nowhere_to_keep_what_it_remembers(theirs: Project, tmp_path: Path) -> None:
@@ -114,7 +114,7 @@ def test_a_hook_that_asks_a_service_needs_settings_that_its_agent_does_not_have(
         settings(theirs, before_bash(**hook))
         messages, stderr = run(theirs, TOKEN="t0k3n", SECRET="hidden")
         assert "Says the service." in messages[-1]["content"]
-        assert stderr == ""
+        assert stderr == 'wave: Hook "check" denied Bash (touch ran): Says the service.\n'
         assert not (theirs.directory / "ran").exists()
         sent, event = asked[0]
         assert (sent["authorization"], sent["x-other"]) == ("Bearer t0k3n", "[]")

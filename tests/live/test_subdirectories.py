@@ -67,7 +67,8 @@ def test_guards_and_instructions_vanish_when_the_agent_is_started_one_directory_
     ]
     with serving(Reply(tool_calls=calls), "done") as server:
         done = package.wave("-p", "go", "--permission-mode", "bypassPermissions", server=server)
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (done.returncode, done.stderr.count("\n")) == (0, 1)
+    assert "denied Bash (rm -rf notes.txt): Never remove." in done.stderr
     system = server.requests[0].body["messages"][0]["content"]
     assert f"Project directory: {project.directory}\nWorking directory: {package.directory}" in system
     places = [system.index(f"Instructions of the {whose}.") for whose in ("user", "repository", "package")]

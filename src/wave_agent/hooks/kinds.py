@@ -173,11 +173,11 @@ def _url_problem(url: str) -> str:
         parts = urlsplit(url)
         usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError:
-        return f'"{url}" is no URL: it looks like https://policy.example.com/decide'
+        return f'"{url}" is not a URL. One looks like https://policy.example.com/decide'
     if parts.username is not None:
         return "must hold no user and password; put them into headers, from a variable that httpHooks.env names"
     if not usable or not url.isascii() or any(ord(character) <= 32 for character in url):
-        return f'"{url}" is no URL: it looks like https://policy.example.com/decide'
+        return f'"{url}" is not a URL. One looks like https://policy.example.com/decide'
     return ""
 
 

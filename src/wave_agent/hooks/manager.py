@@ -49,6 +49,7 @@ from wave_agent.inside import Door, no_door
 from wave_agent.moments import Clock, stamp, utc_now
 from wave_agent.private import make_private, open_private
 from wave_agent.readable import readable, readable_text
+from wave_agent.real_files import is_below, resolve_or_keep
 from wave_agent.rules import Places
 from wave_agent.text import TEXT_LIMIT, clip
 
@@ -223,7 +224,9 @@ class HookManager:
     def _aside(self, known: Aside) -> Aside:
         session = self.session
         directory = self._where() or session.start or session.project_dir
-        if not _is_below(directory, session.project_dir):  # as at home: a session does not leave its directories
+        if not is_below(
+            resolve_or_keep(directory), resolve_or_keep(session.project_dir)
+        ):  # as at home: a session does not leave its directories
             directory = session.start or session.project_dir
         return replace(
             known,
@@ -510,11 +513,6 @@ class HookManager:
         except OSError:
             return None  # a full disk must not cost the verdict; the note then names no file
         return str(file)
-
-
-def _is_below(path: str, base: str) -> bool:
-    real, above = os.path.realpath(path), os.path.realpath(base)
-    return real == above or real.startswith(above.rstrip("/") + "/")
 
 
 def _telling(outcome: Outcome, problem: str) -> Outcome:

@@ -304,6 +304,8 @@ def _xargs(words: Sequence[Word], stdin: Word | None) -> Iterator[Inner]:
     paths = [Word(path, static=False, glob=path) for path in (stdin.paths if stdin is not None else ())]
     if mark is None:
         yield Tail((*operands, *given, *paths))
+        if len(paths) > 1:  # one at a time, or in parts: each of them may be the last word
+            yield from (Tail((*operands, *given, path)) for path in paths[:-1])
         if unknown:
             yield Tail((*operands, *unknown))
         return
