@@ -497,6 +497,7 @@ def test_the_rules_of_many_files_add_up() -> None:
     assert "8,000 in all settings" in the_issue(merge_settings([one] * (most + 1))).message
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("rule", ["Bash(git x{}:*)", "Read(**/x{}*/**)", "Bash(*x{}* -f y)"])
 def test_as_many_rules_as_there_may_be_are_compared_quickly(rule: str) -> None:
     rules = merged(project={"permissions": {"deny": [rule.format(n) for n in range(MOST_RULES)]}}).rules.deny

@@ -224,9 +224,8 @@ class HookManager:
     def _aside(self, known: Aside) -> Aside:
         session = self.session
         directory = self._where() or session.start or session.project_dir
-        if not is_below(
-            resolve_or_keep(directory), resolve_or_keep(session.project_dir)
-        ):  # as at home: a session does not leave its directories
+        # As at home: a session does not leave its directories.
+        if not is_below(resolve_or_keep(directory), resolve_or_keep(session.project_dir)):
             directory = session.start or session.project_dir
         return replace(
             known,
