@@ -225,6 +225,8 @@ def test_a_rule_with_many_directories_of_any_depth_is_quick() -> None:
 
 
 @given(st.lists(st.sampled_from(["a", "b", "ab", "aa"]), min_size=1, max_size=4), st.text("ab \n", max_size=30))
+@example(["a", "b"], "a a      b")
+@example(["a", "b"], "a      a b")
 def test_pieces_in_order_are_found_where_an_expression_would_find_them(pieces: list[str], text: str) -> None:
     expected = re.search(r"(?<!\S)" + r"[^\n]{0,3}?".join(pieces) + r"(?!\S)", text) is not None
     assert InOrder(r"(?<!\S)", pieces, r"(?!\S)", 3).search(text) is expected

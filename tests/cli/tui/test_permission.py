@@ -106,16 +106,27 @@ async def test_a_hook_that_asks_is_named_with_its_reason_and_always_is_not_offer
 
 
 async def test_no_key_approves_what_a_small_terminal_does_not_show(project: Path):
-    async with stage(project, [Reply(tool_calls=[make("a")]), "done"], size=(20, 6)) as on:
-        await on.send("Make it.")
+    async with stage(project, [Reply(tool_calls=[make("a"), make("b")]), "done"], size=(20, 6)) as on:
+        await on.send("Make them.")
         await on.until(lambda: on.asks(PermissionDialog) is not None)
         await on.press("y", "enter")
         await on.sees("small: enlarge")
         await on.press("y", "enter", "a")
         assert on.asks(PermissionDialog)
+        assert list(project.iterdir()) == []
+        await on.pilot.resize_terminal(40, 10)
+        await on.sees("$ touch a")
+        await on.sees("May Bash run?")
+        await on.until(lambda: all(asked.is_legible for asked in on.app.query(PermissionDialog)))
+        assert " y Yes, once" in on.screen
+        await on.press("y")
+        await on.sees("$ touch b")
+        await on.pilot.resize_terminal(100, 30)
+        await on.sees("May Bash run?")
         await on.press("escape")
         await on.idle()
-    assert list(project.iterdir()) == []
+        assert on.conversation.size.height > 10
+    assert [path.name for path in project.iterdir()] == ["a"]
 
 
 async def test_an_edit_is_asked_for_with_its_change(project: Path):

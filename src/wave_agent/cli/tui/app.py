@@ -394,9 +394,9 @@ class WaveApp(App[int]):
     def action_to_prompt(self) -> None:
         self._box.input.focus()
 
-    def on_resize(self) -> None:
+    def on_resize(self, event: events.Resize) -> None:
         for question in self.query(Question):
-            question.fit()
+            question.fit(event.size)
 
     def on_key(self, event: events.Key) -> None:
         """Whoever types on a card means the prompt."""

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from enum import IntEnum
 from typing import ClassVar, NamedTuple
 
 from textual import events
@@ -10,6 +11,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
 from textual.errors import NoWidget
+from textual.geometry import Size
 from textual.widget import Widget
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
@@ -27,12 +29,21 @@ class Choice(NamedTuple):
 
 TOO_SMALL = "Terminal too small: enlarge it to answer. Esc turns away."
 SHORT = "-short"
-"""Of the screen, while it is too short for a question and what else there is to see."""
+"""Class of the screen while a question leaves no room for the conversation."""
 BODY_ROWS, CHOICE_ROWS = 2, 12
-"""Rows of what is asked about and of the choices that must be in view, if there are so many."""
+"""How many rows of what is asked about and of the choices must be in view."""
+FRAME_ROWS, FRAME_COLUMNS = 3, 4
+"""What a question takes beside its text: the border and the margins in `screen.tcss`."""
+AROUND_ROWS = 4
+"""What the rest of the screen needs beside a question: status, activity, the end of the conversation."""
 
-GIVEN_UP = 2
-"""Ways to find room: as it is, with the question alone."""
+
+class Room(IntEnum):
+    """How much of the screen a question may use."""
+
+    AMPLE = 0
+    QUESTION_ONLY = 1
+    TOO_SMALL = 2
 
 
 class Question(Vertical):
@@ -52,7 +63,8 @@ class Question(Vertical):
         self._heading = title
         self._body = body
         self._choices = choices
-        self._tried = 0  # ways to find room on the screen
+        self._room = Room.AMPLE
+        self._body_rows = BODY_ROWS  # of what is asked about, where the question has the screen to itself
         self.answer: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
 
     def compose(self) -> ComposeResult:
@@ -62,42 +74,38 @@ class Question(Vertical):
         yield OptionList(*(Option(self._label(choice)) for choice in self._choices), markup=False)
 
     def on_mount(self) -> None:
-        self.fit()
+        self.fit(self.screen.size)
 
     def on_unmount(self) -> None:
         self.screen.remove_class(SHORT)
 
-    def on_resize(self) -> None:
-        self.call_after_refresh(self._make_room)
+    def fit(self, screen: Size) -> None:
+        """Lays the question out for a screen of this size.
 
-    def fit(self) -> None:
-        """Finds room on the screen; without it, says so."""
-        self._tried = 0
+        The rows are computed, not measured: while a resize is under way, what can be measured is the old layout.
+        """
+        width = max(1, screen.width - FRAME_COLUMNS)
+        heading, body, choices = (
+            sum(text.get_height({}, width) for text in texts)
+            for texts in ([plain(self._heading)], [self._body], map(self._label, self._choices))
+        )
+        beside = heading + min(choices, CHOICE_ROWS)
+        room = Room.TOO_SMALL
+        if FRAME_ROWS + beside + min(body, screen.height // 2) <= screen.height - AROUND_ROWS:
+            room = Room.AMPLE
+        elif beside + min(body, BODY_ROWS) <= screen.height:
+            room = Room.QUESTION_ONLY
+        self._body_rows = max(BODY_ROWS, screen.height - beside)
+        self._lay_out(room)
+
+    def _lay_out(self, room: Room) -> None:
+        """On a short screen nothing but the question, and what is asked about gets the rows that the choices leave."""
+        self._room = room
         if not self.query(OptionList):  # not composed yet, or being taken away
             return
-        self._lay_out()
-        self.call_after_refresh(self._make_room)
-
-    def _make_room(self) -> None:
-        """Called after each layout. One that was still under way may have been judged too early: hence the way back."""
-        if not any(one.display and one.virtual_size.height for one in self.query(OptionList)):
-            return
-        fits = self.is_legible
-        if fits and self._tried == GIVEN_UP and len(self._heading) <= len(TOO_SMALL):
-            self._tried -= 1
-        elif not fits and self._tried < GIVEN_UP:
-            self._tried += 1
-        else:
-            return
-        self._lay_out()
-        self.call_after_refresh(self._make_room)
-
-    def _lay_out(self) -> None:
-        """On a short screen nothing but the question, and what is asked about gets the rows that the choices leave."""
-        self.screen.set_class(self._tried > 0, SHORT)
-        left = self.screen.size.height - 2 - self.query_one(OptionList).virtual_size.height
-        self.query_one(".body").styles.max_height = max(BODY_ROWS, left) if self._tried else None
-        title = TOO_SMALL if self._tried == GIVEN_UP else self._heading
+        self.screen.set_class(room is not Room.AMPLE, SHORT)
+        self.query_one(".body").styles.max_height = None if room is Room.AMPLE else self._body_rows
+        title = TOO_SMALL if room is Room.TOO_SMALL else self._heading
         self.query_one(".title", Static).update(plain(title, "bold"))
 
     @property
@@ -131,8 +139,8 @@ class Question(Vertical):
     def _chosen(self, choice: Choice) -> None:
         if self.is_legible:
             self.choose(choice)
-        else:
-            self.fit()
+        elif self._room is not Room.TOO_SMALL:  # the rest of the screen takes more than was computed
+            self._lay_out(Room(self._room + 1))
 
     def choose(self, choice: Choice) -> None:
         self.give(choice.value)
