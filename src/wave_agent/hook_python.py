@@ -118,9 +118,13 @@ class PythonGuard:
         code = f"import sys; print(sys.version_info >= (3, {_SINCE}))"
         try:  # a shim of a version manager: only it knows which Python it starts. Isolated, it loads nothing from here.
             told = subprocess.run(
-                [file, "-I", "-c", code], cwd=self._project, stdin=subprocess.DEVNULL, capture_output=True,
-                timeout=_PATIENCE, check=False,
-            )  # fmt: skip
+                [file, "-I", "-c", code],
+                cwd=self._project,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=_PATIENCE,
+                check=False,
+            )
         except (OSError, subprocess.SubprocessError):
             return False
         return told.stdout.strip() == b"True"

@@ -10,7 +10,6 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from wave_agent.globs import path_glob
 from wave_agent.hooks.definitions import HookDefinition
 from wave_agent.hooks.execution import Kind
 from wave_agent.named_files import hook_files
@@ -254,6 +253,8 @@ def _directory(pattern: str) -> tuple[str, str]:
 
 def _compiled(pattern: str) -> re.Pattern[str]:
     """Of a shell's pattern."""
+    from wave_agent.globs import path_glob  # lazy: few lines have one
+
     try:
         return re.compile(path_glob(pattern, ends=r"\Z", dots=False), re.DOTALL)
     except re.error:

@@ -12,7 +12,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from wave_agent.expressions import compile_strictly, matching_glob
-from wave_agent.globs import path_glob
 from wave_agent.shell.values import Command, Line, Origin
 
 PATH_FIELDS: Mapping[str, str] = {
@@ -365,4 +364,6 @@ def anchored(pattern: str, places: Places) -> tuple[str, str]:
 
 def _glob(pattern: str) -> str:
     """The regular expression of a gitignore-style glob. What it matches covers what is below."""
+    from wave_agent.globs import path_glob  # lazy: rules for paths alone need it
+
     return path_glob(pattern, ends=r"(?=/|\Z)", dots=True)

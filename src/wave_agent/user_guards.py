@@ -155,12 +155,12 @@ def user_alarms(home: Path, project: str) -> list[str]:
 def confirm_user(home: Path, project: str) -> None:
     """A person has looked at the changes. Raises `SettingsError`."""
     store = TrustStore(home)
-    known = store.user
-    files = [file for one in (known.before, *noted(guards_noted(home))) for file in one]
-    before = {file: guards for one in (*noted(guards_noted(home)), known.before) for file, guards in one.items()}
-    now = guards_now(before, own_file(home), project)
-    if files:
-        store.remember_user(UserRecord(confirmed={file: digest_of_guards(now[file]) for file in files}))
+    before: dict[str, SourceGuards] = {}
+    for begun in (*noted(guards_noted(home)), store.user.before):
+        before |= begun
+    if before:
+        now = guards_now(before, own_file(home), project)
+        store.remember_user(UserRecord(confirmed={file: digest_of_guards(one) for file, one in now.items()}))
 
 
 def noted(facts: Iterable[Any]) -> list[dict[str, SourceGuards]]:

@@ -244,6 +244,20 @@ def test_a_run_that_did_not_end_by_itself_is_a_failure(
     assert len(found.effects) == 1  # partial stdout is never context
 
 
+@pytest.mark.parametrize("on_failure", OnFailure)
+@pytest.mark.parametrize(("exit_code", "stdin_left"), [(0, 9), (0, 0), (2, 9)])
+def test_a_hook_that_left_stdin_unread_has_not_judged_an_argument_that_was_cut(
+    on_failure: OnFailure, exit_code: int, stdin_left: int
+):
+    result = HookExecutionResult(exit_code=exit_code, stderr="no", stdin_left=stdin_left, has_cut_arguments=True)
+    verdict = read(HookEvent.PRE_TOOL_USE, result, name="h", on_failure=on_failure)
+    assert TellUser("hook h: an argument was cut at 100 KiB; the whole is on its stdin") in verdict.effects
+    failed = verdict.failure
+    assert (failed is not None) == (exit_code == 0 and stdin_left > 0)
+    assert failed is None or failed.blocks == (on_failure is OnFailure.BLOCK)
+    assert (Block("no") in verdict.effects) == (exit_code == 2)
+
+
 def test_json_that_was_cut_at_the_cap_is_a_decision_that_cannot_be_read():
     cut = ran(0, '{"decision": "approve"}', stdout_dropped=1)
     assert verdict(PRE, cut).decision is Decision.ASK

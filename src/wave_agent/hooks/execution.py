@@ -83,6 +83,8 @@ class HookExecutionResult(Struct, frozen=True, kw_only=True):
     stderr_dropped: int = 0
     stdin_left: int = 0
     """Bytes of its stdin that it did not take."""
+    has_cut_arguments: bool = False
+    """An argument was too long for a command line; stdin had the whole."""
     stdout_end: str = ""
     """The last of a stdout that was not kept whole; else empty."""
     stderr_end: str = ""

@@ -55,7 +55,6 @@ from wave_agent.text import TEXT_LIMIT, clip
 
 ARGUMENT_LIMIT = 100 * 1024
 """Bytes of one argument; the system takes 128 KiB."""
-_RESTRICTS = Block | Ask | EndTurn | Failure
 ASYNC_GRACE = 5.0
 """Seconds that async hooks get at the end of a session."""
 
@@ -366,13 +365,9 @@ class HookManager:
                 hook, stage, look, HookExecutionResult(cancelled=True), ended, started=started, let_through=False
             )
             raise
-        verdict = read(hook.event, result, name=hook.name, on_failure=hook.on_failure, dialect=hook.dialect)
         if hook.gets_arguments and any(_is_cut(stage.payload, path) for path in row.arguments):
-            if result.stdin_left and not any(isinstance(one, _RESTRICTS) for one in verdict.effects):
-                told = f"it judged by an argument that was cut at 100 KiB, and did not read its stdin: {hook.name}"
-                verdict = read(hook.event, HookExecutionResult(error=told), name=hook.name, on_failure=hook.on_failure)
-            told = TellUser(f"hook {hook.name}: an argument was cut at 100 KiB; the whole is on its stdin")
-            verdict = replace(verdict, effects=(*verdict.effects, told))
+            result = replace(result, has_cut_arguments=True)
+        verdict = read(hook.event, result, name=hook.name, on_failure=hook.on_failure, dialect=hook.dialect)
         wanted = verdict.rewrite
         if wanted is not None and (problem := stage.rewritten(hook, wanted)[1]):
             verdict = replace(verdict, effects=(*verdict.effects, TellUser(f"hook {hook.name}: {problem}")))

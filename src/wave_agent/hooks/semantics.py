@@ -392,7 +392,19 @@ def read(
     printed = _tail(_end(text, result.stdout_end)) if kind in (Stdout.TEXT, Stdout.CHATTER) else ""
     run = _Run(row, name, on_failure, result, text, output, problem, printed)
     rule = rule_of(dialect, (kind, _EXIT_CLASSES.get(result.exit_code, ExitClass.OTHER)))
-    return Verdict(rule(run), kind is Stdout.MALFORMED, output.suppress_output)
+    effects = _heard_in_part(rule(run), run) if result.has_cut_arguments else rule(run)
+    return Verdict(effects, kind is Stdout.MALFORMED, output.suppress_output)
+
+
+_RESTRICTS = Block | Ask | EndTurn | Failure
+
+
+def _heard_in_part(effects: tuple[Effect, ...], run: "_Run") -> tuple[Effect, ...]:
+    """A hook that was given an argument in part, left its stdin unread and saw nothing to object to has not judged."""
+    if run.result.stdin_left and not any(isinstance(one, _RESTRICTS) for one in effects):
+        why = f"Hook {run.name} judged by an argument that was cut at 100 KiB, and did not read its stdin"
+        effects = (Failure(FailureKind.EXIT, why, blocks=run.on_failure is OnFailure.BLOCK),)
+    return (*effects, TellUser(f"hook {run.name}: an argument was cut at 100 KiB; the whole is on its stdin"))
 
 
 def kinds_of(event: HookEvent, result: HookExecutionResult) -> tuple[Stdout, ExitClass] | None:

@@ -11,7 +11,6 @@ from wave_agent.permissions import Kind
 from wave_agent.real_files import Seen
 from wave_agent.tools.base import Tool, ToolContext, ToolInputError, ToolResult
 from wave_agent.tools.changes import FileChanges
-from wave_agent.tools.diff import unified_diff
 from wave_agent.tools.encoding import Text, decode, printable
 from wave_agent.tools.files import FileRefusedError, KnownFiles, existing, missing, replace, uninterrupted
 
@@ -66,6 +65,8 @@ class Edit(Tool):
             replace(path, data, seen)
             self._known.note(path, data)
             self._changes.note(path, before, data)
+        from wave_agent.tools.diff import unified_diff  # lazy: many sessions edit nothing
+
         diff = unified_diff(printable(text.content), printable(after))
         times = "" if count == 1 else f" {count:,} times"
         return ToolResult(

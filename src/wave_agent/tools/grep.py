@@ -8,7 +8,6 @@ from msgspec import UNSET, Meta, Struct, UnsetType, field
 from wave_agent.permissions import Kind
 from wave_agent.tools.base import Tool, ToolContext, ToolResult
 from wave_agent.tools.files import FileRefusedError
-from wave_agent.tools.globs import has_open_brace
 
 _LIMIT = 250
 _NARROW = "Narrow the search with path or glob"
@@ -67,8 +66,11 @@ class Grep(Tool):
             notes.append(f"{len(shown):,} lines shown, {_total(answer, mode)}. {more}")
         if not shown and "\\n" in call.pattern and not call.multiline:
             notes.append("To match across lines set multiline")
-        if not shown and call.glob and has_open_brace(call.glob):
-            notes.append(f"The glob {call.glob} has a {{ without a }}, which stands for itself")
+        if not shown and call.glob:
+            from wave_agent.tools.globs import has_open_brace  # lazy: few searches find nothing
+
+            if has_open_brace(call.glob):
+                notes.append(f"The glob {call.glob} has a {{ without a }}, which stands for itself")
         return ToolResult(
             content="\n".join([*lines, *(f"[{note}]" for note in notes)]),
             response={

@@ -2,9 +2,12 @@
 
 import os
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from wave_agent.project_files import NotReadError, read_project_file
-from wave_agent.tools.globs import IgnoreFile
+
+if TYPE_CHECKING:
+    from wave_agent.tools.globs import IgnoreFile
 
 _LARGEST = 1 << 20
 """Bytes of an ignore file."""
@@ -13,7 +16,7 @@ _LARGEST = 1 << 20
 class _Layer:
     """An ignore file and the directory that its patterns are relative to."""
 
-    def __init__(self, directory: str, ignored: IgnoreFile) -> None:
+    def __init__(self, directory: str, ignored: "IgnoreFile") -> None:
         self.start = len(directory.rstrip("/")) + 1
         self.ignored = ignored
 
@@ -80,7 +83,11 @@ class Walk:
         except NotReadError as error:
             self.skipped.append((file, str(error)))
             return []
-        return [] if data is None else [_Layer(directory, IgnoreFile(data.decode(errors="surrogateescape")))]
+        if data is None:
+            return []
+        from wave_agent.tools.globs import IgnoreFile  # lazy: needed where there is an ignore file
+
+        return [_Layer(directory, IgnoreFile(data.decode(errors="surrogateescape")))]
 
     def _layers_above(self, root: str, project: str) -> list[_Layer]:
         above: list[str] = []

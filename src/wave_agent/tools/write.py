@@ -10,7 +10,6 @@ from wave_agent.permissions import Kind
 from wave_agent.real_files import Seen
 from wave_agent.tools.base import Tool, ToolContext, ToolInputError, ToolResult
 from wave_agent.tools.changes import FileChanges
-from wave_agent.tools.diff import unified_diff
 from wave_agent.tools.encoding import decode, like, printable
 from wave_agent.tools.files import FileRefusedError, KnownFiles, existing, replace, uninterrupted
 
@@ -55,6 +54,8 @@ class Write(Tool):
             self._known.note(path, data)
             self._changes.note(path, before, data)
         old = None if before is None else decode(before)
+        from wave_agent.tools.diff import unified_diff  # lazy: many sessions write nothing
+
         diff = "" if old is None else unified_diff(printable(old.content), call.content)
         lines = call.content.count("\n") + (not call.content.endswith("\n") and bool(call.content))
         done = "Created" if before is None else "Replaced"
