@@ -9,12 +9,12 @@ BIN := $(VENV)/bin
 
 # Modules without I/O: every branch of theirs can be tested, so every branch has to be.
 PURE := \
-	src/wave_agent/account.py \
-	src/wave_agent/chain.py \
-	src/wave_agent/consequences.py \
-	src/wave_agent/expressions.py \
-	src/wave_agent/globs.py \
-	src/wave_agent/hooks/breakage.py \
+	src/wave_agent/workshop/explanation.py \
+	src/wave_agent/sessions/hash_chain.py \
+	src/wave_agent/agent/consequences.py \
+	src/wave_agent/formats/user_regex.py \
+	src/wave_agent/rules/path_patterns.py \
+	src/wave_agent/hooks/accidental_exit.py \
 	src/wave_agent/hooks/compatibility.py \
 	src/wave_agent/hooks/config.py \
 	src/wave_agent/hooks/definitions.py \
@@ -24,18 +24,18 @@ PURE := \
 	src/wave_agent/hooks/reader.py \
 	src/wave_agent/hooks/semantics.py \
 	src/wave_agent/hooks/verdicts.py \
-	src/wave_agent/json_edits.py \
+	src/wave_agent/formats/json_edits.py \
 	src/wave_agent/messages.py \
 	src/wave_agent/models/conversion.py \
-	src/wave_agent/permissions.py \
-	src/wave_agent/readable.py \
+	src/wave_agent/permissions/decision.py \
+	src/wave_agent/formats/readable.py \
 	src/wave_agent/replay/comparison.py \
 	src/wave_agent/replay/drawing.py \
 	src/wave_agent/replay/figures.py \
 	src/wave_agent/replay/page.py \
 	src/wave_agent/replay/timeline.py \
-	src/wave_agent/rules.py \
-	src/wave_agent/subjects.py \
+	src/wave_agent/rules/rule.py \
+	src/wave_agent/workshop/sample_events.py \
 	src/wave_agent/tools/terminal.py \
 	$(wildcard src/wave_agent/shell/*.py)
 

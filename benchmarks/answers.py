@@ -13,7 +13,7 @@ from threading import Thread
 from benchmarks.measure import Claim
 from wave_agent import Agent
 from wave_agent.events import Event, TextDelta
-from wave_agent.model_server import delta
+from wave_agent.testing.model_server import delta
 
 WORD = "sixty-four characters, about what a busy server sends at a time "[:64]
 WORDS = (1 << 20) // len(WORD)

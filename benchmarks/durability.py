@@ -5,8 +5,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from benchmarks.measure import Claim, microseconds
-from wave_agent.leftovers import Leftovers
-from wave_agent.session import FileSessionStore
+from wave_agent.sessions.recorder import FileSessionStore
+from wave_agent.system.orphans import Leftovers
 
 
 def claims() -> list[Claim]:

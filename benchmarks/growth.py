@@ -16,9 +16,9 @@ from typing import NamedTuple
 
 from benchmarks.measure import ENVIRONMENT, Claim, spread_of
 from wave_agent import Agent
-from wave_agent.model_server import RecordingModelServer
 from wave_agent.models.base import Delta, ModelRequest, Text, ToolCall
 from wave_agent.testing import Reply, call
+from wave_agent.testing.model_server import RecordingModelServer
 
 WAVE = str(Path(sysconfig.get_path("scripts")) / "wave")
 FILE = "notes.txt"

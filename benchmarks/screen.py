@@ -12,14 +12,14 @@ from time import perf_counter
 from textual import events
 
 from benchmarks.measure import Claim
-from wave_agent.assembly import Options
-from wave_agent.cli.tui import memory
-from wave_agent.cli.tui.agents import Agents
-from wave_agent.cli.tui.app import WaveApp
-from wave_agent.cli.tui.prompt import PromptInput
+from wave_agent.agent.options import Options
 from wave_agent.messages import Message, MessageAdded, PromptAccepted, PromptAdded, TextBlock, ToolBlock, ToolUpdated
-from wave_agent.project import Project
-from wave_agent.session import FileSessionStore, Recorder, transcript_file
+from wave_agent.screen import garbage_collection
+from wave_agent.screen.agents import Agents
+from wave_agent.screen.app import WaveApp
+from wave_agent.screen.prompt import PromptInput
+from wave_agent.sessions.recorder import FileSessionStore, Recorder, transcript_file
+from wave_agent.system.project import Project
 from wave_agent.testing import ScriptedModel
 
 MESSAGES = 500
@@ -90,10 +90,10 @@ async def measure(directory: Path) -> tuple[list[float], list[float]]:
             Agents(options, Project.at(project), home),
             remember=lambda _: None,
             environment=dict(os.environ),
-            idle=memory.tidy,
+            idle=garbage_collection.tidy,
         )
         app.prepare()
-        memory.settle()
+        garbage_collection.settle()
         async with app.run_test(size=(120, 40)) as pilot:
             field = app.query_one(PromptInput)
             if answer:

@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 
 from benchmarks.measure import ENVIRONMENT, Claim, in_floors, in_turns
 from wave_agent.hooks.execution import HookJob
-from wave_agent.hooks.runner import ProcessRunner
+from wave_agent.hooks.runners.command import ProcessRunner
 
 PIPE = subprocess.PIPE
 AT_ONCE = 50

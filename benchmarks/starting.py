@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 
 import wave_agent
 from benchmarks.measure import ENVIRONMENT, Claim, in_floors, in_turns
-from wave_agent.model_server import RecordedRequest, RecordingModelServer
+from wave_agent.testing.model_server import RecordedRequest, RecordingModelServer
 
 WAVE = str(Path(sysconfig.get_path("scripts")) / "wave")
 BARE = "python3 -c pass"

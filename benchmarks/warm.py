@@ -9,9 +9,9 @@ from tempfile import TemporaryDirectory
 
 from benchmarks.measure import ENVIRONMENT, Claim, in_turns, spread_of
 from wave_agent.hooks.execution import HookJob, Kind
-from wave_agent.hooks.runner import ProcessRunner
-from wave_agent.hooks.workers import WorkerPool
-from wave_agent.http_hooks import HttpRunner
+from wave_agent.hooks.runners.command import ProcessRunner
+from wave_agent.hooks.runners.http import HttpRunner
+from wave_agent.hooks.runners.worker_pool import WorkerPool
 
 SCRIPT = """\
 import json, sys

@@ -11,9 +11,6 @@ import tomllib
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from wave_agent.cases import CHECKS
-from wave_agent.cli.tui.commands import COMMANDS
-from wave_agent.cli.tui.keys import KEYS
 from wave_agent.hooks.compatibility import COLUMNS, COMPARISONS, Kinship
 from wave_agent.hooks.definitions import LAYERS
 from wave_agent.hooks.dialects import DIALECTS, Dialect
@@ -21,10 +18,13 @@ from wave_agent.hooks.events import COMMON_STDIN, EVENTS, NEVER_HERE, Audience, 
 from wave_agent.hooks.reader import TABLE, Field, Home
 from wave_agent.hooks.semantics import RULES, ExitClass, Stdout
 from wave_agent.lint.codes import CODES, Level
-from wave_agent.permissions import MODE_ALLOWS, Kind, PermissionMode
+from wave_agent.permissions.decision import MODE_ALLOWS, Kind, PermissionMode
 from wave_agent.recipes import load_recipe, recipe_names
-from wave_agent.schemas import all_schemas
-from wave_agent.settings import VALUES, Settings
+from wave_agent.screen.commands import COMMANDS
+from wave_agent.screen.keys import KEYS
+from wave_agent.settings.layers import VALUES, Settings
+from wave_agent.workshop.cases import CHECKS
+from wave_agent.workshop.schemas import all_schemas
 
 ROOT = Path(__file__).parent.parent
 

@@ -7,7 +7,7 @@ from typing import Any
 from wave_agent.hooks.config import hooks_in_code, load_hooks
 from wave_agent.hooks.events import EVENTS, Decision, HookEvent
 from wave_agent.hooks.manager import HookManager, SessionFacts
-from wave_agent.hooks.runner import ProcessRunner
+from wave_agent.hooks.runners.command import ProcessRunner
 from wave_agent.hooks.verdicts import Outcome
 
 SAMPLES = {"tool_use_id": "call_1", "tool_response": {"success": True, "content": ""}, "trigger": "manual"}

@@ -9,8 +9,8 @@ import pytest
 
 from wave_agent.errors import SandboxError
 from wave_agent.hooks.definitions import HookDefinition
-from wave_agent.protected import protected_paths
-from wave_agent.sandbox import Sandbox
+from wave_agent.permissions.protected_paths import protected_paths
+from wave_agent.permissions.sandbox import Sandbox
 
 ESCAPEE = """setsid sh -c 'trap "" TERM HUP; exec 9>>held; flock 9; while :; do sleep 1; done'"""
 """A command that leaves its session and hears no signal but the last. As long as it lives, it holds a lock."""

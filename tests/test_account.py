@@ -2,7 +2,6 @@
 
 import pytest
 
-from wave_agent.account import FLOW_WORDS, account_of
 from wave_agent.hooks.events import EVENTS, Decision, Flow, HookEvent
 from wave_agent.hooks.semantics import merge
 from wave_agent.hooks.verdicts import (
@@ -20,7 +19,8 @@ from wave_agent.hooks.verdicts import (
     TellUser,
     Verdict,
 )
-from wave_agent.permissions import Answer, Permission
+from wave_agent.permissions.decision import Answer, Permission
+from wave_agent.workshop.explanation import FLOW_WORDS, account_of
 
 
 def outcome(event: HookEvent, *effects: Effect) -> Outcome:

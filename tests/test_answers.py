@@ -2,7 +2,7 @@
 
 import pytest
 
-from wave_agent.answers import joined
+from wave_agent.agent.model_answer import joined
 
 
 @pytest.mark.parametrize(

@@ -7,13 +7,13 @@ from typing import Any, get_args, get_type_hints
 import pytest
 
 from wave_agent import Agent, ArgumentError, Callbacks, SettingsError, Tool, ToolContext, ToolResult, WaveError, tool
-from wave_agent.arguments import _CHECKS
+from wave_agent.agent.arguments import _CHECKS
+from wave_agent.agent.one_shot import AgentOptions
+from wave_agent.agent.turn import Status
 from wave_agent.events import StatusName
 from wave_agent.hooks.events import HookEvent, HookEventName
-from wave_agent.loop import Status
-from wave_agent.permissions import ModeName, PermissionMode
-from wave_agent.runs import AgentOptions
-from wave_agent.settings import DEFAULT_SOURCES, SourceName
+from wave_agent.permissions.decision import ModeName, PermissionMode
+from wave_agent.settings.layers import DEFAULT_SOURCES, SourceName
 from wave_agent.testing import ScriptedModel
 from wave_agent.tools.todo import TodoWrite
 

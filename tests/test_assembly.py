@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from wave_agent.agent import Agent
-from wave_agent.assembly import (
+from wave_agent.agent.agent import Agent
+from wave_agent.agent.one_shot import run
+from wave_agent.agent.options import (
     find_places,
     limit_for,
     mode_for,
@@ -19,12 +20,11 @@ from wave_agent.hooks.config import SettingsSource
 from wave_agent.hooks.definitions import HookDefinition, Layer
 from wave_agent.models.base import ModelRequest
 from wave_agent.models.scripted import ScriptedModel
-from wave_agent.permissions import PermissionMode, Rules
-from wave_agent.project import Project as Place
-from wave_agent.rules import parse_rule
-from wave_agent.runs import run
-from wave_agent.settings import Settings, merge_settings
-from wave_agent.sources import Choice, Overlay, Trust, gather_settings
+from wave_agent.permissions.decision import PermissionMode, Rules
+from wave_agent.rules.rule import parse_rule
+from wave_agent.settings.layers import Settings, merge_settings
+from wave_agent.settings.sources import Choice, Overlay, Trust, gather_settings
+from wave_agent.system.project import Project as Place
 
 
 class Project:

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from wave_agent import Agent, Allow, PermissionRequest
-from wave_agent.briefing import Briefing
+from wave_agent.agent.briefing import Briefing
+from wave_agent.agent.surroundings import Surroundings
 from wave_agent.messages import MessageManager, TextBlock
-from wave_agent.permissions import PermissionMode
-from wave_agent.surroundings import Surroundings
+from wave_agent.permissions.decision import PermissionMode
 from wave_agent.testing import Reply, ScriptedModel, call
 
 

@@ -11,14 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from wave_agent.cases import CHECKS, Case, CaseFileError, differences, read_cases, run_case
+from wave_agent.formats.yaml_json import YAMLProblemError, parse_yaml
 from wave_agent.hooks.config import hooks_in_code, load_hooks
 from wave_agent.hooks.execution import HookExecutionResult
-from wave_agent.rehearsal import Bench, Judge
-from wave_agent.rules import Places
+from wave_agent.rules.rule import Places
 from wave_agent.testing import FakeHookRunner
 from wave_agent.tools.registry import builtin_tools
-from wave_agent.yaml_document import YAMLProblemError, parse_yaml
+from wave_agent.workshop.cases import CHECKS, Case, CaseFileError, differences, read_cases, run_case
+from wave_agent.workshop.trial import Bench, Judge
 
 HOOKS = load_hooks([hooks_in_code({"PreToolUse": ["./guard"], "UserPromptSubmit": ["./context"]})]).hooks
 TOOLS = ["Bash", "Read"]

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wave_agent.chain import Link, check, following, last_link, seed
-from wave_agent.transcript import encode
+from wave_agent.sessions.hash_chain import Link, check, following, last_link, seed
+from wave_agent.sessions.transcript import encode
 
 Lines = list[bytes]
 

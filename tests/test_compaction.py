@@ -10,13 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wave_agent import Agent
-from wave_agent.compaction import KEPT, PROMPT_LIMIT, cut_at, facts_of, words_of
+from wave_agent.agent.compaction import KEPT, PROMPT_LIMIT, cut_at, facts_of, words_of
+from wave_agent.agent.outgoing import tokens_of
 from wave_agent.errors import ModelError
 from wave_agent.messages import Message, TextBlock, ToolBlock
 from wave_agent.models.base import ModelRequest
 from wave_agent.models.conversion import convert_messages_for_api
-from wave_agent.outgoing import tokens_of
-from wave_agent.session import load_session
+from wave_agent.sessions.recorder import load_session
 from wave_agent.testing import Reply, ScriptedModel, call
 
 WINDOW = {"models": {"small": {"contextWindow": 4000}}}

@@ -5,7 +5,7 @@ from itertools import chain, combinations, product
 
 import pytest
 
-from wave_agent.consequences import (
+from wave_agent.agent.consequences import (
     BLOCKED,
     DENIED,
     STOPPED,

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from wave_agent.credentials import without_credentials, without_userinfo
-from wave_agent.model_server import Status
+from wave_agent.system.credentials import without_credentials, without_userinfo
 from wave_agent.testing import RecordingModelServer, Reply, call
+from wave_agent.testing.model_server import Status
 
 WAVE = str(Path(sysconfig.get_path("scripts")) / "wave")
 KEY, PASSWORD = "sk-very-secret-key", "very-secret-password"

@@ -29,12 +29,12 @@ import pytest
 
 import wave_agent
 from wave_agent import Agent, Callbacks, PermissionRequest, Result
+from wave_agent.agent.turn import Status
 from wave_agent.events import Event
+from wave_agent.formats.yaml_json import parse_yaml
 from wave_agent.hooks.config import parse_settings
 from wave_agent.hooks.definitions import Layer
-from wave_agent.loop import Status
-from wave_agent.settings import merge_settings
-from wave_agent.yaml_document import parse_yaml
+from wave_agent.settings.layers import merge_settings
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), ROOT / "examples" / "README.md"]

@@ -5,6 +5,7 @@ from typing import Any, get_args
 
 import pytest
 
+from wave_agent.agent.result import Result
 from wave_agent.events import (
     Error,
     Event,
@@ -25,7 +26,6 @@ from wave_agent.events import (
 )
 from wave_agent.messages import Message, TextBlock
 from wave_agent.models.base import Usage
-from wave_agent.result import Result
 
 
 def hook_run(**facts: Any) -> HookRun:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wave_agent.expressions import compile_strictly, matching_glob, why_slow
+from wave_agent.formats.user_regex import compile_strictly, matching_glob, why_slow
 
 PIECES = st.lists(st.text("ab", max_size=2), min_size=1, max_size=4)
 

@@ -24,8 +24,8 @@ from tests.spec.world import World, errors, is_gone, make, notices, records, res
 from tests.waiting import number_in, until
 from wave_agent import Agent, Result, tool
 from wave_agent.events import ToolFinished
-from wave_agent.model_server import Events, RecordedRequest, ServerScript, delta
 from wave_agent.testing import RecordingModelServer, Reply, call
+from wave_agent.testing.model_server import Events, RecordedRequest, ServerScript, delta
 
 WAVE = str(Path(sysconfig.get_path("scripts")) / "wave")
 INTERRUPTED = "Interrupted by the user before it was done."
@@ -461,7 +461,7 @@ FULL = """
 import asyncio, gc, json, os, resource, sys
 from pathlib import Path
 from wave_agent import Agent
-from wave_agent.session import load_session
+from wave_agent.sessions.recorder import load_session
 from wave_agent.testing import Reply, ScriptedModel, call
 
 project, shape = Path(sys.argv[1]), sys.argv[2]

@@ -10,15 +10,15 @@ from typing import Any
 import pytest
 
 from wave_agent import Agent, NoticeBlock, SettingsError, UntrustedHooksError
-from wave_agent.assembly import Options, lay_foundation
-from wave_agent.foreign import as_foreign
+from wave_agent.agent.options import Options, lay_foundation
 from wave_agent.hooks.config import parse_settings
 from wave_agent.hooks.definitions import Layer
-from wave_agent.project import Project
-from wave_agent.settings import Settings, merge_settings
-from wave_agent.sources import Choice, Gathered, gather_settings, project_settings
+from wave_agent.settings.layers import Settings, merge_settings
+from wave_agent.settings.other_agents import as_foreign
+from wave_agent.settings.sources import Choice, Gathered, gather_settings, project_settings
+from wave_agent.settings.trust import TrustStore, candidates, file_digest, record_of
+from wave_agent.system.project import Project
 from wave_agent.testing import Reply, ScriptedModel, call
-from wave_agent.trust import TrustStore, candidates, file_digest, record_of
 
 ON = {"compat": {"claude": True}}
 OFF = {"compat": {"claude": False}}

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from wave_agent.git_effects import BLURS, EFFECTS, HARMLESS, Question, changed_by_git, find_git, meddles
+from wave_agent.permissions.git.effects import BLURS, EFFECTS, HARMLESS, Question, changed_by_git, find_git, meddles
 from wave_agent.tools.base import ToolContext
 from wave_agent.tools.bash import Bash
 from wave_agent.tools.shells import Shells

@@ -9,9 +9,9 @@ import pytest
 
 from tests.cli.project import Project, serving
 from wave_agent import SettingsError, UntrustedHooksError
-from wave_agent.project import Project as Place
-from wave_agent.settings import merge_settings
-from wave_agent.sources import Choice, Gathered, gather_settings
+from wave_agent.settings.layers import merge_settings
+from wave_agent.settings.sources import Choice, Gathered, gather_settings
+from wave_agent.system.project import Project as Place
 
 SETTINGS: dict[str, Any] = {
     "env": {"A": "b"},

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from wave_agent.hook_python import PythonGuard
 from wave_agent.hooks.config import load_hooks, parse_settings
 from wave_agent.hooks.definitions import HookDefinition, Layer
-from wave_agent.protected import protected_paths
-from wave_agent.python_modules import Start, imported, python_of, python_runs, shadows
+from wave_agent.hooks.python_guard import PythonGuard
+from wave_agent.hooks.python_modules import Start, imported, python_of, python_runs, shadows
+from wave_agent.permissions.protected_paths import protected_paths
 
 INLINE = "python3 -c 'import json, sys; json.load(sys.stdin)'"
 

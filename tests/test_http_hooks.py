@@ -18,14 +18,14 @@ from msgspec.structs import replace
 from tests.checkouts import Checkout
 from tests.waiting import until
 from wave_agent import UntrustedHooksError
+from wave_agent.formats.strict_json import Document
 from wave_agent.hooks.config import SettingsSource
 from wave_agent.hooks.definitions import Layer
 from wave_agent.hooks.dialects import Dialect
 from wave_agent.hooks.execution import BodyFormat, HookExecutionResult, HookJob, Kind
 from wave_agent.hooks.kinds import is_listed
-from wave_agent.http_hooks import HttpRunner
-from wave_agent.settings import merge_settings
-from wave_agent.strictjson import Document
+from wave_agent.hooks.runners.http import HttpRunner
+from wave_agent.settings.layers import merge_settings
 
 HERE = Path(__file__).parent
 DENY = {"decision": "block", "reason": "the policy says no"}

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from wave_agent.instructions import LIMIT, NAMES, TOTAL, instructions
-from wave_agent.project import Project
+from wave_agent.agent.instructions import LIMIT, NAMES, TOTAL, instructions
+from wave_agent.system.project import Project
 
 
 def at(directory: Path) -> Project:

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wave_agent.json_edits import append, replace_span
-from wave_agent.strictjson import StrictJSONError, parse_document
+from wave_agent.formats.json_edits import append, replace_span
+from wave_agent.formats.strict_json import StrictJSONError, parse_document
 
 HOOK = {"hooks": [{"command": "x"}]}
 PATH = ("hooks", "Stop")

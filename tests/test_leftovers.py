@@ -15,9 +15,9 @@ from tests.spec.world import is_gone
 from tests.waiting import until
 from wave_agent import Agent
 from wave_agent.hooks.execution import HookJob
-from wave_agent.hooks.runner import ProcessRunner
-from wave_agent.leftovers import Leftovers, holder_of
+from wave_agent.hooks.runners.command import ProcessRunner
 from wave_agent.models.scripted import Reply, ScriptedModel, call
+from wave_agent.system.orphans import Leftovers, holder_of
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc, as what it tests does")
 

@@ -9,11 +9,11 @@ import pytest
 from tests.spec.world import make
 from tests.waiting import until
 from wave_agent import Agent, Allow, Deny, PermissionRequest, SettingsError
-from wave_agent.assembly import Options
+from wave_agent.agent.options import Options
 from wave_agent.models.base import ToolCall, Usage
-from wave_agent.project import Project
-from wave_agent.settings import merge_settings
-from wave_agent.sources import Choice, gather_settings
+from wave_agent.settings.layers import merge_settings
+from wave_agent.settings.sources import Choice, gather_settings
+from wave_agent.system.project import Project
 from wave_agent.testing import Reply, ScriptedModel, call
 from wave_agent.tools.changes import FileChanges
 

@@ -9,16 +9,16 @@ import pytest
 
 from tests.cli.project import Project, serving
 from wave_agent import Agent, SettingsError
-from wave_agent.assembly import Options, lay_foundation, mode_for, model_for, model_name_for
+from wave_agent.agent.options import Options, lay_foundation, mode_for, model_for, model_name_for
 from wave_agent.hooks.definitions import Layer
 from wave_agent.hooks.events import OnFailure
-from wave_agent.model_server import RecordingModelServer
 from wave_agent.models.base import ModelRequest
-from wave_agent.permissions import NOT_LOOSER, PermissionMode
-from wave_agent.project import Project as Place
-from wave_agent.settings import Settings, merge_settings, read_managed
-from wave_agent.sources import Choice, gather_settings
+from wave_agent.permissions.decision import NOT_LOOSER, PermissionMode
+from wave_agent.settings.layers import Settings, merge_settings, read_managed
+from wave_agent.settings.sources import Choice, gather_settings
+from wave_agent.system.project import Project as Place
 from wave_agent.testing import Reply, ScriptedModel, call
+from wave_agent.testing.model_server import RecordingModelServer
 
 
 def write(file: Path, content: Any) -> Path:

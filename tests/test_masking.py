@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from msgspec import Struct
 
-from wave_agent.masking import mask, masked, patterns, table
 from wave_agent.recipes import load_recipe
+from wave_agent.sessions.masking import mask, masked, patterns, table
 
 AWS = "AKIA" + "ABCDEFGHIJ234567"
 GITHUB = "ghp_" + "a1B2" * 9

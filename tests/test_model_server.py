@@ -13,9 +13,9 @@ import pytest
 
 from tests.waiting import until
 from wave_agent.errors import ModelError
-from wave_agent.model_server import Events, Hang, RecordingModelServer, Reply, Status, Whole, delta
 from wave_agent.models.base import Usage
 from wave_agent.models.scripted import call
+from wave_agent.testing.model_server import Events, Hang, RecordingModelServer, Reply, Status, Whole, delta
 
 BODY = {"model": "any", "messages": [{"role": "user", "content": "Hi"}], "stream": True}
 

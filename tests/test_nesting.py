@@ -12,8 +12,8 @@ import pytest
 
 from tests.cli.project import WAVE, Project, serving
 from wave_agent import Agent, SettingsError
-from wave_agent.nesting import VARIABLE, Inheritance, inherited
-from wave_agent.permissions import NOT_LOOSER, PermissionMode
+from wave_agent.permissions.decision import NOT_LOOSER, PermissionMode
+from wave_agent.settings.inheritance import VARIABLE, Inheritance, inherited
 from wave_agent.testing import RecordingModelServer, Reply, ScriptedModel, call
 
 
@@ -132,7 +132,7 @@ def test_of_several_agents_above_the_strictest_holds() -> None:
     inner = Inheritance(
         mode=PermissionMode.PLAN, home="/x", project="/y", directories=("/p/deep", "/z"), max_turns=9, deny=("b",)
     )
-    script = "import os, sys; from wave_agent.nesting import inherited; print(inherited(os.environ))"
+    script = "import os, sys; from wave_agent.settings.inheritance import inherited; print(inherited(os.environ))"
     done = subprocess.run(
         ["sh", "-c", f'{VARIABLE}=$INNER "$0" -c "$1"', sys.executable, script],
         env={**os.environ, **outer.variable(), "INNER": inner.variable()[VARIABLE]},

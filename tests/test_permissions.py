@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from wave_agent.hooks.events import Decision, HookEvent
 from wave_agent.hooks.semantics import merge
 from wave_agent.hooks.verdicts import Allow, Ask, Block, Effect, EndTurn, Outcome, Reading, Verdict
-from wave_agent.permissions import (
+from wave_agent.permissions.decision import (
     NOBODY_TO_ASK,
     Answer,
     Call,
@@ -21,7 +21,7 @@ from wave_agent.permissions import (
     suggestions,
     unanswered,
 )
-from wave_agent.rules import Places, parse_rule, uncovered
+from wave_agent.rules.rule import Places, parse_rule, uncovered
 
 PLACES = Places("/srv/project", "/home/me")
 TOOLS = {Kind.READS: "Read", Kind.EDITS: "Edit", Kind.ACTS: "Bash"}

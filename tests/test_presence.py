@@ -9,12 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from wave_agent.leftovers import Leftovers, sessions_of
-from wave_agent.presence import at_terminal, doubt
+from wave_agent.system.orphans import Leftovers, sessions_of
+from wave_agent.system.presence import at_terminal, doubt
 
 PROJECT = "/somewhere/project"
-LOOK = "import sys; from pathlib import Path; from wave_agent.presence import doubt; "
-LOOK += "from wave_agent.way_out import require_own_terminal; sys.stdin.readline(); home, project, way = sys.argv[1:]; "
+LOOK = "import sys; from pathlib import Path; from wave_agent.system.presence import doubt; "
+LOOK += "from wave_agent.settings.no_hooks import require_own_terminal; "
+LOOK += "sys.stdin.readline(); home, project, way = sys.argv[1:]; "
 LOOK += "print(doubt(Path(home), project, terminal=way == 'terminal')); way == 'no-hooks' and "
 LOOK += "require_own_terminal(Path(home), project)"
 

@@ -10,7 +10,7 @@ import pytest
 from wave_agent.hooks.config import SettingsSource, parse_settings
 from wave_agent.hooks.definitions import Layer
 from wave_agent.hooks.pinned import is_pinned, search_path
-from wave_agent.trust import Candidate, ProjectTrust, Record, TrustStore, candidates, file_digest, record_of
+from wave_agent.settings.trust import Candidate, ProjectTrust, Record, TrustStore, candidates, file_digest, record_of
 
 
 class Workshop:

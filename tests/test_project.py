@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from wave_agent.project import Project, find_project
+from wave_agent.system.project import Project, find_project
 
 NOBODY = "/home/nobody"
 

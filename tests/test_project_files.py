@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from wave_agent.other_names import MOST, OtherNames, other_names, places_of, why_unread
-from wave_agent.permissions import Rules
-from wave_agent.project_files import NotReadError, read_project_file
-from wave_agent.rules import Places, parse_rule
+from wave_agent.permissions.decision import Rules
+from wave_agent.permissions.hard_links import MOST, OtherNames, other_names, places_of, why_unread
+from wave_agent.rules.rule import Places, parse_rule
+from wave_agent.system.project_files import NotReadError, read_project_file
 
 
 @pytest.fixture

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from wave_agent import Agent
-from wave_agent.instructions import NAMES
-from wave_agent.permissions import PermissionMode
-from wave_agent.prompt import Session, mode_in, mode_words, session_words, system_prompt
-from wave_agent.surroundings import Surroundings
+from wave_agent.agent.instructions import NAMES
+from wave_agent.agent.surroundings import Surroundings
+from wave_agent.agent.system_prompt import Session, mode_in, mode_words, session_words, system_prompt
+from wave_agent.permissions.decision import PermissionMode
 from wave_agent.testing import ScriptedModel
 
 SESSION = Session(project_dir="/srv/shop", shell="/usr/bin/bash")

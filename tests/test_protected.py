@@ -13,8 +13,8 @@ from wave_agent import Agent, Allow, Deny, PermissionRequest
 from wave_agent.hooks import allow
 from wave_agent.hooks.config import load_hooks, parse_settings
 from wave_agent.hooks.definitions import Layer
-from wave_agent.permissions import PermissionMode
-from wave_agent.protected import ProtectedPaths, protected_paths
+from wave_agent.permissions.decision import PermissionMode
+from wave_agent.permissions.protected_paths import ProtectedPaths, protected_paths
 from wave_agent.testing import Reply, ScriptedModel, call
 
 COMMANDS = [
@@ -126,7 +126,8 @@ def test_where_it_is_installed_all_that_lies_beside_it_is_protected(project: Pat
     site.mkdir(parents=True)
     (site / "wave_agent").symlink_to(Path(wave_agent.__file__).parent)
     script = (
-        "import sys; from pathlib import Path; from wave_agent.protected import ProtectedPaths, protected_paths\n"
+        "import sys; from pathlib import Path\n"
+        "from wave_agent.permissions.protected_paths import ProtectedPaths, protected_paths\n"
         "found = protected_paths(sys.argv[1], Path('/state'), [], Path('/user'))\n"
         "print(found.find(sys.argv[2]) is not None, found.find(sys.argv[1] + '/a.py') is not None)"
     )

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from wave_agent.real_files import (
+from wave_agent.system.real_files import (
     ReplacedError,
     look,
     open_file,

@@ -1,6 +1,6 @@
 """When a model goes round in circles."""
 
-from wave_agent.repeats import GIVEN_UP, Repeats
+from wave_agent.agent.repeated_calls import GIVEN_UP, Repeats
 
 
 def after(*calls: tuple[str, str]) -> Repeats:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from wave_agent.rules import PATH_FIELDS, Places, Purpose, Rule, RuleError, below, parse_rule
+from wave_agent.rules.rule import PATH_FIELDS, Places, Purpose, Rule, RuleError, below, parse_rule
 
 PLACES = Places("/srv/project", "/home/me")
 BOTH = [Purpose.RESTRICT, Purpose.PERMIT]

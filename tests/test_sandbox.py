@@ -8,10 +8,10 @@ import pytest
 from msgspec.structs import replace
 
 from wave_agent import Agent
-from wave_agent.assembly import Options
+from wave_agent.agent.options import Options
 from wave_agent.errors import SandboxError, SessionError
-from wave_agent.protected import protected_paths
-from wave_agent.sandbox import Borders, Sandbox, arguments, find_bubblewrap
+from wave_agent.permissions.protected_paths import protected_paths
+from wave_agent.permissions.sandbox import Borders, Sandbox, arguments, find_bubblewrap
 from wave_agent.testing import ScriptedModel
 
 

@@ -14,8 +14,8 @@ from wave_agent.hooks.config import GROUP_KEYS, HOOK_KEYS, parse_settings
 from wave_agent.hooks.definitions import Layer
 from wave_agent.hooks.events import EVENTS, HookEvent
 from wave_agent.hooks.reader import FIELDS, read_output
-from wave_agent.schemas import all_schemas, input_schema, output_schema, settings_schema
-from wave_agent.settings import KEYS, SCHEMAS, VALUES, merge_settings
+from wave_agent.settings.layers import KEYS, SCHEMAS, VALUES, merge_settings
+from wave_agent.workshop.schemas import all_schemas, input_schema, output_schema, settings_schema
 
 ROOT = Path(__file__).resolve().parent.parent
 SETTINGS = jsonschema.Draft202012Validator(settings_schema())

@@ -17,8 +17,7 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from tests.waiting import until
-from wave_agent.agent import Agent
-from wave_agent.chain import check
+from wave_agent.agent.agent import Agent
 from wave_agent.errors import SessionError
 from wave_agent.events import HookRun
 from wave_agent.messages import (
@@ -33,7 +32,8 @@ from wave_agent.messages import (
 )
 from wave_agent.models.conversion import convert_messages_for_api
 from wave_agent.models.scripted import Reply, ScriptedModel
-from wave_agent.session import FileSessionStore, Record, Recorder, Resumed, load_session, transcript_file
+from wave_agent.sessions.hash_chain import check
+from wave_agent.sessions.recorder import FileSessionStore, Record, Recorder, Resumed, load_session, transcript_file
 
 NOON = datetime(2031, 2, 3, 12, 0, 0, 123456, UTC)
 GUARD = Origin("PreToolUse", "guard")

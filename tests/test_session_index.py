@@ -17,8 +17,8 @@ from wave_agent.messages import (
     TextBlock,
     ToolBlock,
 )
-from wave_agent.session import transcripts
-from wave_agent.session_index import as_markdown, delete_session, find_session, latest_session, list_sessions
+from wave_agent.sessions.index import as_markdown, delete_session, find_session, latest_session, list_sessions
+from wave_agent.sessions.recorder import transcripts
 
 
 def make(home: Path, name: str, content: str = "") -> Path:

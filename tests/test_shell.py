@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from wave_agent.rules import Places, Purpose, parse_rule, permitting
+from wave_agent.rules.rule import Places, Purpose, parse_rule, permitting
 from wave_agent.shell.plain import plain_commands
 from wave_agent.shell.reader import read_line, read_writes
 
@@ -1042,7 +1042,7 @@ def test_a_line_that_is_too_long_for_the_grammar_is_still_searched() -> None:
 def test_where_the_grammar_cannot_be_loaded_a_line_is_not_understood_and_restrictions_still_hold() -> None:
     script = """
 import os, resource, sys
-from wave_agent.rules import Places, Purpose, parse_rule
+from wave_agent.rules.rule import Places, Purpose, parse_rule
 rule, places = parse_rule("Bash(git push:*)"), Places("/p", "/h")
 soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
 resource.setrlimit(resource.RLIMIT_NOFILE, (os.dup(0), hard))

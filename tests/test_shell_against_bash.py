@@ -17,8 +17,8 @@ from random import Random
 
 import pytest
 
-from wave_agent.protected import ProtectedPaths
-from wave_agent.rules import Places, parse_rule
+from wave_agent.permissions.protected_paths import ProtectedPaths
+from wave_agent.rules.rule import Places, parse_rule
 from wave_agent.shell.reader import read_writes
 
 pytestmark = pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")

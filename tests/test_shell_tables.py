@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.attacks.attack_classes import load_classes
-from wave_agent.rules import Places, parse_rule
+from wave_agent.rules.rule import Places, parse_rule
 from wave_agent.shell.carriers import AFTER, EVERYWHERE, LANGUAGES, SCRIPTS, VARIABLES, Variable
 from wave_agent.shell.git_commands import CARRIES, COMMANDS, SAME_AS, UNDER
 from wave_agent.shell.wrappers import PREFIXES

@@ -5,10 +5,10 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from wave_agent.agent.outgoing import tokens_of
+from wave_agent.agent.shortening import Shortening, cut_text
 from wave_agent.messages import ErrorBlock, Message, ReasoningBlock, TextBlock, ToolBlock
 from wave_agent.models.conversion import convert_messages_for_api
-from wave_agent.outgoing import tokens_of
-from wave_agent.shortening import Shortening, cut_text
 
 LONG = "0123456789" * 1000
 

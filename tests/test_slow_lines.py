@@ -12,13 +12,13 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.hostile_lines import hostile_line
-from wave_agent.calls import subject_of
-from wave_agent.globs import path_glob
+from wave_agent.agent.tool_calls import subject_of
 from wave_agent.hooks.events import HookEvent
 from wave_agent.hooks.verdicts import Outcome
-from wave_agent.permissions import Answer, Permission, PermissionMode, Rules, decide
-from wave_agent.protected import protected_paths
-from wave_agent.rules import Places, parse_rule
+from wave_agent.permissions.decision import Answer, Permission, PermissionMode, Rules, decide
+from wave_agent.permissions.protected_paths import protected_paths
+from wave_agent.rules.path_patterns import path_glob
+from wave_agent.rules.rule import Places, parse_rule
 from wave_agent.shell.doubt import InOrder, git_words
 from wave_agent.shell.effort import MOST, TooMuchError, limited, spend
 from wave_agent.shell.grammar import can_parse, parse

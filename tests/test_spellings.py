@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wave_agent.rules import Places, Purpose, parse_rule
+from wave_agent.rules.rule import Places, Purpose, parse_rule
 from wave_agent.shell.spellings import says_the_same
 
 PLACES = Places("/project", "/home/me")

@@ -16,13 +16,13 @@ import pytest
 
 from tests.waiting import until
 from wave_agent import Agent, Result
-from wave_agent.assembly import Options
+from wave_agent.agent.options import Options
+from wave_agent.agent.result import Callbacks
 from wave_agent.errors import SessionError
 from wave_agent.events import Error, Event
 from wave_agent.models.scripted import Reply, ScriptedModel, call
-from wave_agent.private import keep_private, make_private, open_private
-from wave_agent.result import Callbacks
-from wave_agent.session import FileSessionStore, load_session, transcript_file
+from wave_agent.sessions.recorder import FileSessionStore, load_session, transcript_file
+from wave_agent.system.private_files import keep_private, make_private, open_private
 from wave_agent.tools.custom import tool
 
 
@@ -168,7 +168,7 @@ def test_a_store_that_was_never_used_makes_no_file_and_closes(tmp_path: Path) ->
 HOLDS = """
 import sys
 from pathlib import Path
-from wave_agent.session import FileSessionStore
+from wave_agent.sessions.recorder import FileSessionStore
 store = FileSessionStore(Path(sys.argv[1]))
 store.append({"n": 1})
 print("held", flush=True)
@@ -289,7 +289,7 @@ FILLS_THE_DISK = """
 import resource, sys
 from pathlib import Path
 from wave_agent.errors import SessionError
-from wave_agent.session import FileSessionStore
+from wave_agent.sessions.recorder import FileSessionStore
 
 store = FileSessionStore(Path(sys.argv[1]))
 store.append({"n": 1})

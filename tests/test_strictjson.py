@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from wave_agent.strictjson import (
+from wave_agent.formats.strict_json import (
     MAX_DEPTH,
     Document,
     StrictJSONError,

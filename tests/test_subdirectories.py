@@ -10,13 +10,13 @@ import pytest
 from msgspec.structs import replace
 
 from wave_agent import SettingsError, UntrustedHooksError
-from wave_agent.assembly import Options, lay_foundation, locate_project
+from wave_agent.agent.options import Options, lay_foundation, locate_project
 from wave_agent.hooks.config import parse_settings
 from wave_agent.hooks.definitions import Layer
-from wave_agent.permissions import PermissionMode
-from wave_agent.settings import Settings, merge_settings
-from wave_agent.sources import Choice, Gathered, gather_settings, locate, project_settings
-from wave_agent.trust import TrustStore, candidates, file_digest, record_of
+from wave_agent.permissions.decision import PermissionMode
+from wave_agent.settings.layers import Settings, merge_settings
+from wave_agent.settings.sources import Choice, Gathered, gather_settings, locate, project_settings
+from wave_agent.settings.trust import TrustStore, candidates, file_digest, record_of
 
 
 class Tree:

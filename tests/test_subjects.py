@@ -8,9 +8,9 @@ import pytest
 
 from wave_agent.hooks.config import hooks_in_code, load_hooks
 from wave_agent.hooks.events import COMMON_STDIN, EVENTS, HookEvent
-from wave_agent.permissions import PermissionMode
-from wave_agent.schemas import input_schema
-from wave_agent.subjects import SubjectError, check_tool, event_for, event_named, hooks_named, subject
+from wave_agent.permissions.decision import PermissionMode
+from wave_agent.workshop.sample_events import SubjectError, check_tool, event_for, event_named, hooks_named, subject
+from wave_agent.workshop.schemas import input_schema
 
 HOOKS = load_hooks([
     hooks_in_code({"PreToolUse": [{"matcher": "Deploy", "hooks": ["./guard.sh"]}], "Stop": ["./done.sh"]})

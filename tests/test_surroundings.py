@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from wave_agent.surroundings import NAMES, Surroundings, count_changes, git_branch, look_around, top_level
+from wave_agent.agent.surroundings import NAMES, Surroundings, count_changes, git_branch, look_around, top_level
 
 GIT = ("git", "-c", "user.name=a", "-c", "user.email=a@example.org")
 

@@ -12,7 +12,7 @@ from functools import partial
 import pytest
 
 from tests.waiting import until
-from wave_agent.threads import DaemonThreads, Delivery, Mailbox
+from wave_agent.system.threads import DaemonThreads, Delivery, Mailbox
 
 LONG = 60.0
 """More patience than a test has."""
@@ -89,7 +89,7 @@ async def test_an_idle_thread_holds_nothing_of_its_last_work():
 def test_a_fork_starts_threads_of_its_own():
     code = (
         "import os, threading\n"
-        "from wave_agent.threads import start_in_thread\n"
+        "from wave_agent.system.threads import start_in_thread\n"
         "def once():\n"
         "    done = threading.Event()\n"
         "    start_in_thread(lambda: (used.append(threading.get_ident()), done.set()))\n"
@@ -107,7 +107,7 @@ def test_a_fork_starts_threads_of_its_own():
 def test_an_idle_or_a_hanging_thread_does_not_hold_up_the_exit():
     code = (
         "import threading\n"
-        "from wave_agent.threads import start_in_thread\n"
+        "from wave_agent.system.threads import start_in_thread\n"
         "started = threading.Event()\n"
         "start_in_thread(lambda: None)\n"
         "start_in_thread(lambda: (started.set(), threading.Event().wait()))\n"

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from wave_agent import Agent, NoticeBlock, SettingsError, UntrustedHooksError
-from wave_agent.project import Project, branch_of
-from wave_agent.rules import parse_rule
-from wave_agent.settings import merge_settings
-from wave_agent.sources import Choice, Gathered, gather_settings, project_settings
+from wave_agent.rules.rule import parse_rule
+from wave_agent.settings.layers import merge_settings
+from wave_agent.settings.sources import Choice, Gathered, gather_settings, project_settings
+from wave_agent.settings.trust import Record, TrustStore, candidates, file_digest, record_of
+from wave_agent.system.project import Project, branch_of
 from wave_agent.testing import Reply, ScriptedModel, call
-from wave_agent.trust import Record, TrustStore, candidates, file_digest, record_of
 
 GUARD = "#!/bin/sh\ncat >> guard.log\nexit 0\n"
 
@@ -208,7 +208,7 @@ def test_a_function_that_takes_hooks_alone_cannot_agree_to_what_is_gone(checkout
 
 
 def test_settings_that_are_gone_do_not_make_another_project_of_a_directory(checkout: Checkout) -> None:
-    from wave_agent.assembly import locate_project
+    from wave_agent.agent.options import locate_project
 
     (checkout.project.parent / ".git").mkdir()
     (checkout.project.parent / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
@@ -224,7 +224,7 @@ def test_settings_that_are_gone_do_not_make_another_project_of_a_directory(check
 
 
 def test_nor_do_settings_of_a_directory_above_it(checkout: Checkout) -> None:
-    from wave_agent.assembly import locate_project
+    from wave_agent.agent.options import locate_project
 
     above = checkout.project.parent
     (above / ".git").mkdir()
@@ -380,7 +380,7 @@ def test_a_copy_of_the_project_elsewhere_is_not_trusted(checkout: Checkout, tmp_
 def test_a_link_to_the_project_is_the_project(checkout: Checkout, tmp_path: Path) -> None:
     checkout.trust()
     (tmp_path / "link").symlink_to(checkout.project)
-    from wave_agent.assembly import locate_project
+    from wave_agent.agent.options import locate_project
 
     project, home = locate_project(tmp_path / "link", {"WAVE_HOME": str(checkout.home)})
     assert len(gather_settings(home, project).sources) == 1

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from wave_agent.rules import Places, parse_rule
+from wave_agent.rules.rule import Places, parse_rule
 from wave_agent.shell.doubt import could_run, forms, may_make
 from wave_agent.shell.grammar import LONGEST
 from wave_agent.shell.reader import read_line, read_writes

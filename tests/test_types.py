@@ -8,7 +8,7 @@ from pathlib import Path
 PROGRAM = """\
 from wave_agent import Agent, Result, run
 from wave_agent.hooks.events import HookEventName
-from wave_agent.permissions import PermissionMode
+from wave_agent.permissions.decision import PermissionMode
 from wave_agent.testing import run_hook
 
 

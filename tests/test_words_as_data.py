@@ -6,8 +6,8 @@ import pytest
 
 from tests.attacks.attack_classes import load_classes
 from tests.test_slow_lines import Judge
-from wave_agent.permissions import Answer
-from wave_agent.rules import Places, parse_rule
+from wave_agent.permissions.decision import Answer
+from wave_agent.rules.rule import Places, parse_rule
 from wave_agent.shell.pieces import pieces
 from wave_agent.shell.reader import read_line, read_placed, read_writes
 

@@ -2,7 +2,9 @@
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from wave_agent.agent import Agent
+    from wave_agent.agent.agent import Agent
+    from wave_agent.agent.one_shot import run
+    from wave_agent.agent.result import Callbacks, Result
     from wave_agent.errors import (
         AgentClosedError,
         ArgumentError,
@@ -26,9 +28,7 @@ if TYPE_CHECKING:
         ToolBlock,
     )
     from wave_agent.models.conversion import convert_messages_for_api
-    from wave_agent.permissions import Allow, Deny, PermissionRequest
-    from wave_agent.result import Callbacks, Result
-    from wave_agent.runs import run
+    from wave_agent.permissions.decision import Allow, Deny, PermissionRequest
     from wave_agent.tools.base import Tool, ToolContext, ToolInputError, ToolResult
     from wave_agent.tools.custom import tool
 
@@ -36,12 +36,12 @@ __version__: str
 """Of the installed package; looked up when it is asked for."""
 
 _HOME = {
-    "Agent": "agent",
+    "Agent": "agent.agent",
     "AgentClosedError": "errors",
-    "Allow": "permissions",
+    "Allow": "permissions.decision",
     "ArgumentError": "errors",
-    "Callbacks": "result",
-    "Deny": "permissions",
+    "Callbacks": "agent.result",
+    "Deny": "permissions.decision",
     "ErrorBlock": "messages",
     "HookEvent": "hooks.events",
     "HookExecutionResult": "hooks.execution",
@@ -51,9 +51,9 @@ _HOME = {
     "MessageManager": "messages",
     "ModelError": "errors",
     "NoticeBlock": "messages",
-    "PermissionRequest": "permissions",
+    "PermissionRequest": "permissions.decision",
     "ReasoningBlock": "messages",
-    "Result": "result",
+    "Result": "agent.result",
     "SessionError": "errors",
     "SettingsError": "errors",
     "TextBlock": "messages",
@@ -65,7 +65,7 @@ _HOME = {
     "UntrustedHooksError": "errors",
     "WaveError": "errors",
     "convert_messages_for_api": "models.conversion",
-    "run": "runs",
+    "run": "agent.one_shot",
     "tool": "tools.custom",
 }
 

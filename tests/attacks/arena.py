@@ -32,9 +32,9 @@ from uuid import uuid4
 
 from tests.attacks.attack_classes import CANARIES, SECRET, AttackClass, Attempt
 from wave_agent.messages import DENIED, NOT_RUN
-from wave_agent.model_server import RecordedRequest, RecordingModelServer
 from wave_agent.models.base import ToolCall
 from wave_agent.testing import Reply
+from wave_agent.testing.model_server import RecordedRequest, RecordingModelServer
 
 WAVE = str(Path(sysconfig.get_path("scripts")) / "wave")
 APPROVING = str(Path(__file__).parent / "approving_agent.py")

@@ -15,10 +15,10 @@ import pytest
 
 from tests.cli.project import WAVE, Project, serving
 from wave_agent.hooks.config import load_hooks
-from wave_agent.project import Project as Place
-from wave_agent.sources import project_settings
+from wave_agent.settings.sources import project_settings
+from wave_agent.settings.trust import TrustStore, candidates, file_digest, record_of
+from wave_agent.system.project import Project as Place
 from wave_agent.testing import Reply, call
-from wave_agent.trust import TrustStore, candidates, file_digest, record_of
 
 GUARD = "#!/bin/sh\nif grep -q canary; then echo 'not that' >&2; exit 2; fi\n"
 BYPASS = ("--permission-mode", "bypassPermissions")

@@ -15,9 +15,9 @@ import pytest
 from tests.cli.project import Project, serving
 from wave_agent import Agent, Allow, PermissionRequest, tool
 from wave_agent.hooks.authoring import HookCall
-from wave_agent.model_server import Events, delta
 from wave_agent.testing import Reply, ScriptedModel
 from wave_agent.testing import call as made
+from wave_agent.testing.model_server import Events, delta
 
 GUARD = """#!/bin/sh
 cmd=$(jq -r .tool_input.command)

@@ -28,8 +28,8 @@ import msgspec
 
 from tests.claude.messages_server import serving_messages
 from tests.claude.situations import Call, Hook, Situation
-from wave_agent.model_server import RecordedRequest, RecordingModelServer, Reply
 from wave_agent.models.base import ToolCall
+from wave_agent.testing.model_server import RecordedRequest, RecordingModelServer, Reply
 
 WAVE = str(Path(sysconfig.get_path("scripts")) / "wave")
 PATIENCE = 60.0

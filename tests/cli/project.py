@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from wave_agent.ancestry import OTHER_AGENTS
+from wave_agent.system.ancestry import OTHER_AGENTS
 from wave_agent.testing import RecordingModelServer
 
 WAVE = str(Path(sysconfig.get_path("scripts")) / "wave")

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from wave_agent import Agent
-from wave_agent.session_index import forget_old_sessions
+from wave_agent.sessions.index import forget_old_sessions
 from wave_agent.testing import RecordingModelServer, Reply, ScriptedModel, call
 
 WAVE = str(Path(sysconfig.get_path("scripts")) / "wave")

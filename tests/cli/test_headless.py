@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 from tests.cli.project import WAVE, Project, serving
-from wave_agent.model_server import Hang, Status
 from wave_agent.models.base import ToolCall
 from wave_agent.testing import Reply, call
+from wave_agent.testing.model_server import Hang, Status
 
 
 @pytest.fixture

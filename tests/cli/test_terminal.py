@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from wave_agent.model_server import Status
 from wave_agent.testing import RecordingModelServer, Reply, call
+from wave_agent.testing.model_server import Status
 
 WAVE = str(Path(sysconfig.get_path("scripts")) / "wave")
 HOSTILE = (

@@ -14,22 +14,22 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tests.conformance.wave_adapter import KINDS, load, why_invalid
-from wave_agent.agent import Agent
-from wave_agent.assembly import Foundation
-from wave_agent.briefing import Briefing
+from wave_agent.agent.agent import Agent
+from wave_agent.agent.briefing import Briefing
+from wave_agent.agent.hook_runners import hook_runner_for
+from wave_agent.agent.options import Foundation
+from wave_agent.agent.result import Callbacks, Result
 from wave_agent.errors import ModelError, SettingsError
 from wave_agent.events import Event, Notice
-from wave_agent.hook_runners import hook_runner_for
 from wave_agent.hooks.events import EVENTS, ContextPlace, Decision, Flow, HookEvent
 from wave_agent.messages import ErrorBlock, NoticeBlock
 from wave_agent.models.base import ModelRequest
 from wave_agent.models.scripted import Reply, ScriptedModel, call
-from wave_agent.permissions import Allow, Deny, Kind, PermissionMode, PermissionRequest, Rules
-from wave_agent.project import Project
-from wave_agent.result import Callbacks, Result
-from wave_agent.rules import parse_rule
-from wave_agent.settings import Settings
-from wave_agent.snapshot import Snapshot
+from wave_agent.permissions.decision import Allow, Deny, Kind, PermissionMode, PermissionRequest, Rules
+from wave_agent.rules.rule import parse_rule
+from wave_agent.settings.layers import Settings
+from wave_agent.settings.snapshot import Snapshot
+from wave_agent.system.project import Project
 from wave_agent.tools.base import Tool, ToolContext, ToolInputError, ToolResult
 
 HOOK_TEXT = re.compile(r'<hook event="[^"]*" name="[^"]*">\n(.*?)\n</hook>', re.DOTALL)

@@ -10,19 +10,19 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from wave_agent.agent.hook_runners import hook_runner_for
 from wave_agent.errors import SettingsError
 from wave_agent.events import Event, Notice
-from wave_agent.hook_runners import hook_runner_for
 from wave_agent.hooks.config import parse_settings
 from wave_agent.hooks.definitions import Layer
 from wave_agent.hooks.dialects import Dialect, has_failed, heard_by
+from wave_agent.hooks.event_run import ToolFacts
 from wave_agent.hooks.events import Decision, Flow, HookEvent
 from wave_agent.hooks.manager import HookManager, SessionFacts
-from wave_agent.hooks.occasion import ToolFacts
 from wave_agent.hooks.verdicts import Blocks, Outcome
-from wave_agent.permissions import Call, Kind, PermissionMode, Rules, decide
-from wave_agent.rules import Places, parse_rule
-from wave_agent.settings import Settings, merge_settings
+from wave_agent.permissions.decision import Call, Kind, PermissionMode, Rules, decide
+from wave_agent.rules.rule import Places, parse_rule
+from wave_agent.settings.layers import Settings, merge_settings
 
 KINDS = {"Read": Kind.READS, "Glob": Kind.READS, "Grep": Kind.READS, "TodoWrite": Kind.READS}
 KINDS |= {"Write": Kind.EDITS, "Edit": Kind.EDITS}

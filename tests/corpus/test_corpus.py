@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from wave_agent import Agent, ErrorBlock, NoticeBlock, Result
-from wave_agent.assembly import Options
+from wave_agent.agent.options import Options
 from wave_agent.testing import Reply, ScriptedModel, call
 
 HERE = Path(__file__).parent

@@ -18,9 +18,10 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from tests.fuzz import strategies as make
-from wave_agent.calls import seen_by, subject_of
+from wave_agent.agent.tool_calls import seen_by, subject_of
 from wave_agent.errors import SessionError, SettingsError
 from wave_agent.events import HookRun
+from wave_agent.formats.strict_json import StrictJSONError, parse_document, parse_object
 from wave_agent.hooks.config import parse_settings
 from wave_agent.hooks.definitions import Layer
 from wave_agent.hooks.events import Decision, HookEvent, OnFailure
@@ -28,21 +29,20 @@ from wave_agent.hooks.execution import HookExecutionResult
 from wave_agent.hooks.matcher import MatcherError, parse_matcher
 from wave_agent.hooks.semantics import merge, read
 from wave_agent.hooks.verdicts import Failure, Reading, Verdict
-from wave_agent.masking import masked, patterns
+from wave_agent.http.sse import EventReader
 from wave_agent.messages import Message, MessageManager, TextBlock, ToolBlock
 from wave_agent.models.chat_stream import AnswerReader
 from wave_agent.models.repair import calls_in_text, repair_arguments
-from wave_agent.models.sse import EventReader
-from wave_agent.permissions import Answer, Kind, PermissionMode, Rules, decide
-from wave_agent.protected import protected_paths
-from wave_agent.rules import PATH_FIELDS, Places, Purpose, RuleError, parse_rule
-from wave_agent.session import FileSessionStore, Recorder, load_session
-from wave_agent.settings import merge_settings
-from wave_agent.strictjson import StrictJSONError, parse_document, parse_object
+from wave_agent.permissions.decision import Answer, Kind, PermissionMode, Rules, decide
+from wave_agent.permissions.protected_paths import protected_paths
+from wave_agent.rules.rule import PATH_FIELDS, Places, Purpose, RuleError, parse_rule
+from wave_agent.sessions.masking import masked, patterns
+from wave_agent.sessions.recorder import FileSessionStore, Recorder, load_session
+from wave_agent.settings.layers import merge_settings
 from wave_agent.tools.base import ToolContext, ToolInputError
 from wave_agent.tools.files import FileRefusedError
 from wave_agent.tools.registry import builtin_tools
-from wave_agent.tools.searching import search_root
+from wave_agent.tools.search.client import search_root
 
 PLACES = Places("/project", "/home/me")
 

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wave_agent.hooks.breakage import breakage
+from wave_agent.hooks.accidental_exit import breakage
 from wave_agent.hooks.events import Decision, HookEvent
 from wave_agent.hooks.execution import HookJob
-from wave_agent.hooks.runner import ProcessRunner
+from wave_agent.hooks.runners.command import ProcessRunner
 from wave_agent.hooks.semantics import read
 from wave_agent.hooks.verdicts import Block, TellUser, Verdict
 

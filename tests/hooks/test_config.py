@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from wave_agent.errors import SettingsError
+from wave_agent.formats.strict_json import Document
 from wave_agent.hooks.config import (
     MAX_HOOKS,
     HookConfig,
@@ -22,8 +23,7 @@ from wave_agent.hooks.config import (
 from wave_agent.hooks.definitions import HookDefinition, Issue, Layer, Mode, Phase, with_project
 from wave_agent.hooks.dialects import Dialect
 from wave_agent.hooks.events import NEVER_HERE, HookEvent, OnFailure
-from wave_agent.rules import Places
-from wave_agent.strictjson import Document
+from wave_agent.rules.rule import Places
 
 PLACES = Places("/srv/project", "/home/me")
 

@@ -15,7 +15,7 @@ from wave_agent.hooks.dialects import ALL, DIALECTS, Aside, Dialect, DialectRow,
 from wave_agent.hooks.events import EVENTS, HookEvent
 from wave_agent.hooks.execution import HookExecutionResult, Kind
 from wave_agent.hooks.manager import HookManager, SessionFacts
-from wave_agent.hooks.runner import ProcessRunner
+from wave_agent.hooks.runners.command import ProcessRunner
 from wave_agent.hooks.semantics import read, replaced
 from wave_agent.hooks.verdicts import Block, TellUser
 

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from wave_agent.hooks.direct import without_shell
 from wave_agent.hooks.execution import HookExecutionResult, HookJob
-from wave_agent.hooks.runner import Cancellation, ProcessRunner
+from wave_agent.hooks.runners.command import Cancellation, ProcessRunner
+from wave_agent.hooks.runners.without_shell import without_shell
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only there is a shell done without")
 

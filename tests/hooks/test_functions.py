@@ -13,7 +13,7 @@ import pytest
 from wave_agent.hooks.authoring import HookCall, deny
 from wave_agent.hooks.events import Decision, HookEvent, OnFailure
 from wave_agent.hooks.execution import HookExecutionResult
-from wave_agent.hooks.functions import FAILED, call_function
+from wave_agent.hooks.runners.function import FAILED, call_function
 from wave_agent.hooks.semantics import read
 
 PAYLOAD = {"hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": {"command": "ls", "tags": ["a"]}}

@@ -8,7 +8,7 @@ from wave_agent.hooks.events import HookEvent
 from wave_agent.hooks.execution import HookExecutionResult
 from wave_agent.hooks.manager import HookManager, SessionFacts
 from wave_agent.hooks.plan import in_order, plan
-from wave_agent.rules import Places
+from wave_agent.rules.rule import Places
 from wave_agent.testing import FakeHookRunner
 
 PLACES = Places("/srv/project", "/home/ada")

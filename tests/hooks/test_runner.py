@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from wave_agent.hooks.execution import HookExecutionResult, HookJob
-from wave_agent.hooks.runner import Cancellation, ProcessRunner
+from wave_agent.hooks.runners.command import Cancellation, ProcessRunner
 
 MIB = 1 << 20
 PROC = Path("/proc/self/stat").exists()
@@ -122,7 +122,7 @@ PREAMBLE = """
 import asyncio, os, resource, signal, sys, threading, time
 from pathlib import Path
 from wave_agent.hooks.execution import HookJob
-from wave_agent.hooks.runner import Cancellation, ProcessRunner
+from wave_agent.hooks.runners.command import Cancellation, ProcessRunner
 directory, use_pidfd = sys.argv[1], sys.argv[2] == "True"
 runner = ProcessRunner(use_pidfd=use_pidfd)
 def job(command, timeout=30):

@@ -44,8 +44,8 @@ from wave_agent.hooks.verdicts import (
     Verdict,
     Withhold,
 )
-from wave_agent.permissions import Answer, Call, PermissionMode, Rules, decide
-from wave_agent.rules import Places, parse_rule
+from wave_agent.permissions.decision import Answer, Call, PermissionMode, Rules, decide
+from wave_agent.rules.rule import Places, parse_rule
 
 PRE = HookEvent.PRE_TOOL_USE
 POST = HookEvent.POST_TOOL_USE

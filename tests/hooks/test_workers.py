@@ -18,9 +18,9 @@ from tests.spec.world import is_gone
 from tests.waiting import number_in, until
 from wave_agent import Agent, UntrustedHooksError
 from wave_agent.hooks.execution import HookExecutionResult, HookJob, Kind
-from wave_agent.hooks.worker import pack
-from wave_agent.hooks.workers import Limits, WorkerPool
-from wave_agent.leftovers import Leftovers
+from wave_agent.hooks.runners.worker_pool import Limits, WorkerPool
+from wave_agent.hooks.runners.worker_program import pack
+from wave_agent.system.orphans import Leftovers
 from wave_agent.testing import Reply, ScriptedModel, call
 
 needs_proc = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks at processes through /proc")

@@ -10,8 +10,8 @@ import pytest
 
 from tests.cli.project import Project, serving
 from tests.tools.processes import PROC, is_alive
-from wave_agent.model_server import Events, delta
 from wave_agent.testing import Reply, call
+from wave_agent.testing.model_server import Events, delta
 
 ALLOWED = ("--permission-mode", "bypassPermissions")
 

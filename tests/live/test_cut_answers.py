@@ -3,8 +3,8 @@
 import json
 
 from tests.cli.project import Project, serving
-from wave_agent.model_server import Events, delta
 from wave_agent.testing import Reply
+from wave_agent.testing.model_server import Events, delta
 
 
 def fragment(index: int, name: str, arguments: str) -> dict[str, object]:

@@ -8,8 +8,8 @@ import pytest
 
 from tests.cli.project import Project, serving
 from wave_agent import Agent
-from wave_agent.model_server import RecordingModelServer
 from wave_agent.testing import Reply, call
+from wave_agent.testing.model_server import RecordingModelServer
 
 FORMAT = """#!/bin/sh
 cat >> format.log; echo >> format.log

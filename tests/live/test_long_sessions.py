@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from tests.cli.project import Project, serving
-from wave_agent.model_server import RecordedRequest, RecordingModelServer, Status
 from wave_agent.testing import Reply, call
+from wave_agent.testing.model_server import RecordedRequest, RecordingModelServer, Status
 
 PROMPT = "Find the line that says why, and never touch db.py."
 

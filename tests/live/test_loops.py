@@ -6,9 +6,9 @@ from itertools import repeat
 import pytest
 
 from tests.cli.project import Project, serving
-from wave_agent.model_server import RecordingModelServer
 from wave_agent.models.base import ToolCall
 from wave_agent.testing import Reply, call
+from wave_agent.testing.model_server import RecordingModelServer
 
 FREE = ("--permission-mode", "bypassPermissions", "--output-format", "json")
 

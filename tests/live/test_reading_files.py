@@ -11,8 +11,8 @@ import pytest
 from tests.cli.project import Project, serving
 from tests.tools.pictures import png
 from wave_agent import Agent
-from wave_agent.model_server import Status
 from wave_agent.models.scripted import Reply, ScriptedModel, call
+from wave_agent.testing.model_server import Status
 
 PICTURE = png(30, 20)
 URL = f"data:image/png;base64,{base64.b64encode(PICTURE).decode()}"

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from tests.cli.project import Project, serving
-from wave_agent.model_server import Events, RecordedRequest, Status, delta
 from wave_agent.testing import Reply, call
+from wave_agent.testing.model_server import Events, RecordedRequest, Status, delta
 
 
 def thoughts(request: RecordedRequest, field: str = "reasoning_content") -> list[Any]:

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from tests.cli.project import Project, serving
-from wave_agent.model_server import RecordingModelServer
 from wave_agent.testing import Reply, call
+from wave_agent.testing.model_server import RecordingModelServer
 
 NOBODY = "and nobody can confirm it in this run. Do without it, or tell the user."
 

@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wave_agent.errors import ModelError
+from wave_agent.http.refusals import is_too_long, read_refusal, refuses_images, says_no_images, shorter
+from wave_agent.http.retries import Backoff, asked_wait
+from wave_agent.http.sse import MAX_EVENT, EventReader
 from wave_agent.models.base import CutShort, Delta, Reasoning, Text, ToolCall, Usage
 from wave_agent.models.chat_stream import AnswerReader
-from wave_agent.models.refusals import is_too_long, read_refusal, refuses_images, says_no_images, shorter
-from wave_agent.models.retries import Backoff, asked_wait
-from wave_agent.models.sse import MAX_EVENT, EventReader
 
 
 def read(*deltas: dict[str, Any], **chunk: Any) -> list[Delta]:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from wave_agent.models.chunks import ChunkError, ChunkReader
+from wave_agent.http.chunks import ChunkError, ChunkReader
 
 PARTS = st.lists(st.binary(min_size=1, max_size=40), max_size=12)
 CUTS = st.lists(st.integers(0, 400), max_size=12)

@@ -11,11 +11,11 @@ import pytest
 
 from tests.models.serving import REQUEST, answer, client, collect, text_of
 from tests.waiting import until
-from wave_agent.model_server import Events, RecordingModelServer, Reply, Status, Whole, delta
 from wave_agent.models.base import Delta, ModelRequest, Reasoning, Text, ToolCall, ToolSpec, Usage
 from wave_agent.models.limits import AnswerLimits
 from wave_agent.models.openai_chat import OpenAIChatModel
 from wave_agent.models.scripted import call
+from wave_agent.testing.model_server import Events, RecordingModelServer, Reply, Status, Whole, delta
 
 
 async def test_an_answer_is_streamed_with_reasoning_calls_and_usage() -> None:
@@ -216,7 +216,7 @@ def test_importing_and_creating_loads_no_http_library(module: str) -> None:
 import sys, {module} as module
 if hasattr(module, "OpenAIChatModel"):
     module.OpenAIChatModel(base_url="https://api.example.com/v1", api_key="x", environment={{}})
-print(sorted({{"h11", "httpcore", "wave_agent.models.transport", "email"}} & sys.modules.keys()))
+print(sorted({{"h11", "httpcore", "wave_agent.http.transport", "email"}} & sys.modules.keys()))
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

@@ -11,11 +11,11 @@ import pytest
 from tests.models.serving import REQUEST, Patient, answer, client, collect, retries_of, text_of
 from tests.waiting import until
 from wave_agent.errors import ModelError
-from wave_agent.model_server import Events, Hang, RecordingModelServer, Reply, Status, Whole, delta
+from wave_agent.http.retries import Backoff
 from wave_agent.models.base import Delta, Reasoning, Retry, Text, ToolCall
 from wave_agent.models.openai_chat import Deadlines, OpenAIChatModel
-from wave_agent.models.retries import Backoff
 from wave_agent.models.scripted import call
+from wave_agent.testing.model_server import Events, Hang, RecordingModelServer, Reply, Status, Whole, delta
 
 BUSY = Status(429, {"error": {"message": "Too busy."}})
 

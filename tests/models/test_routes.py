@@ -11,9 +11,9 @@ import pytest
 
 from tests.models.serving import RecordingProxy, answer, client, text_of
 from wave_agent.errors import ModelError
-from wave_agent.model_server import RecordingModelServer
-from wave_agent.models.retries import Backoff
-from wave_agent.models.routes import chat_endpoint, proxy_for, tls_context
+from wave_agent.http.retries import Backoff
+from wave_agent.http.routes import chat_endpoint, proxy_for, tls_context
+from wave_agent.testing.model_server import RecordingModelServer
 
 needs_openssl = pytest.mark.skipif(shutil.which("openssl") is None, reason="makes certificates with openssl")
 

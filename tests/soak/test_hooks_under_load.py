@@ -12,7 +12,7 @@ from wave_agent.hooks.config import load_hooks, parse_settings
 from wave_agent.hooks.definitions import Layer
 from wave_agent.hooks.events import Decision, HookEvent
 from wave_agent.hooks.manager import HookManager, SessionFacts
-from wave_agent.hooks.runner import ProcessRunner
+from wave_agent.hooks.runners.command import ProcessRunner
 
 SETTINGS = """{"hooks": {"PreToolUse": [
   {"hooks": [{"command": "true", "name": "calm"}, {"command": "cat >/dev/null; echo noise", "name": "noisy"},

@@ -23,11 +23,11 @@ from typing import Any
 
 import pytest
 
-from wave_agent.chain import check
-from wave_agent.model_server import RecordedRequest
 from wave_agent.models.base import ToolCall
+from wave_agent.sessions.hash_chain import check
+from wave_agent.sessions.transcript import load_session
 from wave_agent.testing import RecordingModelServer, Reply
-from wave_agent.transcript import load_session
+from wave_agent.testing.model_server import RecordedRequest
 
 WAVE = str(Path(sysconfig.get_path("scripts")) / "wave")
 

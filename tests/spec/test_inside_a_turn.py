@@ -328,7 +328,10 @@ async def test_an_interrupt_ends_the_wait_for_a_plain_approver(world: World) -> 
     [
         (True, "can_use_tool must return Allow() or Deny(message), not True; Bash was not run."),
         (None, "can_use_tool must return Allow() or Deny(message), not None; Bash was not run."),
-        (Allow, "can_use_tool must return Allow() or Deny(message), not <class 'wave_agent.permissions.Allow'>; Bash"),
+        (
+            Allow,
+            "can_use_tool must return Allow() or Deny(message), not <class 'wave_agent.permissions.decision.Allow'>;",
+        ),
     ],
     ids=["True", "None", "Allow"],
 )

@@ -12,11 +12,11 @@ import pytest
 
 from tests.waiting import until
 from wave_agent import Tool, ToolResult, tool
-from wave_agent.agent import Agent
+from wave_agent.agent.agent import Agent
 from wave_agent.messages import ToolBlock
 from wave_agent.models.base import ModelRequest
 from wave_agent.models.scripted import Reply, ScriptedModel, call
-from wave_agent.permissions import Kind, ModeName
+from wave_agent.permissions.decision import Kind, ModeName
 from wave_agent.tools.base import ToolInputError
 
 

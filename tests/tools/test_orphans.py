@@ -13,8 +13,8 @@ from tests.tools.processes import PROC, is_alive
 from tests.tools.session import Session
 from tests.waiting import number_in
 from wave_agent.tools.bash import Bash
-from wave_agent.tools.orphans import _USERS_OWN, MARK
 from wave_agent.tools.shells import Shells
+from wave_agent.tools.stray_processes import _USERS_OWN, MARK
 
 pytestmark = pytest.mark.skipif(not PROC, reason="processes are found through /proc")
 

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from tests.tools.session import Session
-from wave_agent.permissions import Kind
+from wave_agent.permissions.decision import Kind
 from wave_agent.tools.base import Tool, ToolInputError
 from wave_agent.tools.registry import builtin_tools, find_tool
 

@@ -18,10 +18,10 @@ from hypothesis import strategies as st
 import wave_agent
 from tests.tools.trees import RG, needs_rg, write
 from tests.waiting import until
-from wave_agent.real_files import look
-from wave_agent.tools.globs import Glob
-from wave_agent.tools.matches import compile_pattern
-from wave_agent.tools.search import search
+from wave_agent.system.real_files import look
+from wave_agent.tools.search.gitignore import Glob
+from wave_agent.tools.search.matches import compile_pattern
+from wave_agent.tools.search.program import search
 
 GIT = shutil.which("git")
 needs_git = pytest.mark.skipif(GIT is None, reason="git is not on PATH")
@@ -176,7 +176,7 @@ async def test_a_search_ends_with_the_agent_that_started_it(tmp_path: Path) -> N
     endless = json.dumps({**fields, **options, **limits, **seen(str(tmp_path)), "pattern": "(a+)+$", "agent": 0})
     endless = endless.replace('"agent": 0', '"agent": AGENT')
     packages = str(Path(wave_agent.__file__).parents[1])
-    boot = "import sys; sys.path.append(sys.argv[1]); from wave_agent.tools.search import main; main()"
+    boot = "import sys; sys.path.append(sys.argv[1]); from wave_agent.tools.search.program import main; main()"
     command = [sys.executable, "-c", KILLED, "-I", "-S", "-c", boot, packages, endless]
     searching = started_and_orphaned(command)
     try:

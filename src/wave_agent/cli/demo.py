@@ -12,13 +12,13 @@ from pathlib import Path
 
 import click
 
-from wave_agent.agent import Agent
+from wave_agent.agent.agent import Agent
+from wave_agent.agent.result import Callbacks
 from wave_agent.cli.demo_project import FAKE_KEY, Scene, scenes, write_project
 from wave_agent.events import Event, HookFinished, HookRun, ToolStarted
 from wave_agent.messages import ErrorBlock, Message, NoticeBlock, TextBlock
 from wave_agent.models.base import ModelRequest
 from wave_agent.models.scripted import ScriptedModel
-from wave_agent.result import Callbacks
 from wave_agent.text import clip, strip_controls
 
 WIDTH = 100

@@ -13,18 +13,18 @@ from urllib.error import URLError
 
 import click
 
-from wave_agent.assembly import locate_project, model_for
-from wave_agent.credentials import without_userinfo
+from wave_agent.agent.options import locate_project, model_for
 from wave_agent.errors import ModelError, SettingsError, WaveError
 from wave_agent.lint.check import check
 from wave_agent.models.base import Model, ModelRequest, Text, ToolCall, ToolSpec
 from wave_agent.models.probe import Probe, advice
-from wave_agent.private import make_private
-from wave_agent.project import Project
-from wave_agent.settings import Settings
-from wave_agent.sources import Choice, gather_settings, merge_gathered
-from wave_agent.survey import untrusted
+from wave_agent.settings.layers import Settings
+from wave_agent.settings.sources import Choice, gather_settings, merge_gathered
+from wave_agent.system.credentials import without_userinfo
+from wave_agent.system.private_files import make_private
+from wave_agent.system.project import Project
 from wave_agent.text import strip_controls
+from wave_agent.workshop.inventory import untrusted
 
 PATIENCE = 60.0
 PING = ToolSpec(

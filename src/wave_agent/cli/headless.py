@@ -15,10 +15,11 @@ from typing import Any, TextIO
 import click
 from msgspec.structs import replace
 
-from wave_agent.agent import Agent
-from wave_agent.cli.flags import Flags, options
+from wave_agent.agent.agent import Agent
+from wave_agent.agent.flags import Flags, options
+from wave_agent.agent.result import Result
+from wave_agent.agent.turn import Status
 from wave_agent.cli.hook_reports import HookReports
-from wave_agent.cli.unused_hooks import unused_hooks
 from wave_agent.errors import MissingPathError, WaveError
 from wave_agent.events import (
     Error,
@@ -30,10 +31,9 @@ from wave_agent.events import (
     ToolStarted,
     event_to_dict,
 )
-from wave_agent.loop import Status
-from wave_agent.processes import kill_children
-from wave_agent.result import Result
-from wave_agent.session_index import forget_old_sessions
+from wave_agent.sessions.index import forget_old_sessions
+from wave_agent.settings.unused_hooks import unused_hooks_notice
+from wave_agent.system.processes import kill_children
 from wave_agent.text import strip_controls
 
 EXIT: Mapping[str, int] = {
@@ -80,7 +80,7 @@ def run_prompt(flags: Flags) -> int:
 
 async def _run(flags: Flags, prompt: str, screen: "Screen") -> int:
     agent = Agent.from_options(replace(options(flags, screen.show), interactive=False))
-    if told := unused_hooks(agent):
+    if told := unused_hooks_notice(agent.home, agent.project, agent.unused_hooks):
         screen.tell(told)
     interruption = Interruption(agent)
     screen.on_closed = agent.interrupt

@@ -11,12 +11,12 @@ from typing import Any
 import click
 from msgspec.structs import replace
 
-from wave_agent.assembly import find_places
-from wave_agent.chain import Finding, Report, check
-from wave_agent.masking import mask, masked
-from wave_agent.session_index import as_markdown, delete_session, find_session, latest_session, list_sessions
+from wave_agent.agent.options import find_places
+from wave_agent.sessions.hash_chain import Finding, Report, check
+from wave_agent.sessions.index import as_markdown, delete_session, find_session, latest_session, list_sessions
+from wave_agent.sessions.masking import mask, masked
+from wave_agent.sessions.transcript import load_session, read_lines
 from wave_agent.text import clip, strip_controls
-from wave_agent.transcript import load_session, read_lines
 
 in_project = click.option("--cwd", metavar="DIR", help="The project, instead of the current directory.")
 secrets_option = click.option(

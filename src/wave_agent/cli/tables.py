@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import click
 
-from wave_agent.replay.choosing import parse_since
+from wave_agent.replay.selection import parse_since
 from wave_agent.text import strip_controls
 
 

@@ -13,14 +13,14 @@ from msgspec import Struct
 from msgspec.structs import asdict, replace
 
 from wave_agent.errors import SettingsError
+from wave_agent.formats.strict_json import Document, Path, StrictJSONError, parse_document, type_name
 from wave_agent.hooks.definitions import LAYERS, HookDefinition, Issue, Layer, Mode, Phase
 from wave_agent.hooks.dialects import DIALECTS, Dialect
 from wave_agent.hooks.events import EVENTS, NEVER_HERE, EventRow, FailureBlock, HookEvent, HookEventName, OnFailure
 from wave_agent.hooks.execution import Kind
 from wave_agent.hooks.kinds import MAIN_KEYS, RUN_KEYS, BrokenError, Run, absent_type, choice, read_run, why_absent
 from wave_agent.hooks.matcher import EVERYTHING, KNOWN_TOOLS, Form, Matcher, MatcherError, parse_matcher
-from wave_agent.rules import Rule, RuleError, below, parse_rule
-from wave_agent.strictjson import Document, Path, StrictJSONError, parse_document, type_name
+from wave_agent.rules.rule import Rule, RuleError, below, parse_rule
 from wave_agent.text import did_you_mean, nearest, strip_controls
 
 MAX_HOOKS = 2000

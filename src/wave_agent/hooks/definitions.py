@@ -7,12 +7,12 @@ from typing import Any
 
 from msgspec import Struct
 
+from wave_agent.formats.strict_json import Path, show_path
 from wave_agent.hooks.dialects import DIALECTS, Dialect, DialectRow
 from wave_agent.hooks.events import EVENTS, HookEvent, OnFailure
 from wave_agent.hooks.execution import BodyFormat, Kind
 from wave_agent.hooks.matcher import Matcher
-from wave_agent.rules import Places, Rule
-from wave_agent.strictjson import Path, show_path
+from wave_agent.rules.rule import Places, Rule
 from wave_agent.text import strip_controls
 
 # Characters with a meaning for the shell, and `=`, which would make an assignment of a bare word.

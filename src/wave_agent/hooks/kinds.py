@@ -7,8 +7,8 @@ from typing import Any, TypeVar, cast
 
 from msgspec import Struct
 
+from wave_agent.formats.strict_json import Path, type_name
 from wave_agent.hooks.execution import BodyFormat, Kind
-from wave_agent.strictjson import Path, type_name
 from wave_agent.text import did_you_mean
 
 MAIN_KEYS = ("command", "function", "target", "url")

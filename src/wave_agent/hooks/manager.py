@@ -15,17 +15,17 @@ from typing import Any, cast
 from msgspec import Struct
 from msgspec.structs import replace
 
-from wave_agent.credentials import without_credentials
 from wave_agent.errors import SessionError
 from wave_agent.events import Event, HookFinished, HookRun, HookStarted, Notice
+from wave_agent.formats.readable import readable, readable_text
 from wave_agent.hooks.definitions import HookDefinition, with_project
 from wave_agent.hooks.dialects import ALL, Aside, Dialect
+from wave_agent.hooks.event_run import Occasion, Stage, ToolFacts, reading_of, role_of
 from wave_agent.hooks.events import EVENTS, EventRow, HookEvent
 from wave_agent.hooks.execution import HookExecutionResult, HookJob, HookRunner, Kind, close_runner
-from wave_agent.hooks.functions import call_function
 from wave_agent.hooks.kinds import why_absent
-from wave_agent.hooks.occasion import Occasion, Stage, ToolFacts, reading_of, role_of
 from wave_agent.hooks.pinned import is_pinned, search_path
+from wave_agent.hooks.runners.function import call_function
 from wave_agent.hooks.semantics import lets_through, limited, merge, read, withholds
 from wave_agent.hooks.variables import FILE_VARIABLE, ExportFile, SessionVariables, exported
 from wave_agent.hooks.verdicts import (
@@ -45,12 +45,12 @@ from wave_agent.hooks.verdicts import (
     ToUser,
     Verdict,
 )
-from wave_agent.inside import Door, no_door
-from wave_agent.moments import Clock, stamp, utc_now
-from wave_agent.private import make_private, open_private
-from wave_agent.readable import readable, readable_text
-from wave_agent.real_files import is_below, resolve_or_keep
-from wave_agent.rules import Places
+from wave_agent.rules.rule import Places
+from wave_agent.system.credentials import without_credentials
+from wave_agent.system.private_files import make_private, open_private
+from wave_agent.system.real_files import is_below, resolve_or_keep
+from wave_agent.system.reentrancy import Door, no_door
+from wave_agent.system.timestamps import Clock, stamp, utc_now
 from wave_agent.text import TEXT_LIMIT, clip
 
 ARGUMENT_LIMIT = 100 * 1024
@@ -416,7 +416,7 @@ class HookManager:
         project = self.session.project_dir
         if not hook.columns.follows_session or aside.directory == project:
             return project
-        from wave_agent.named_files import runs_alike  # lazy: most sessions stay where they are
+        from wave_agent.hooks.named_files import runs_alike  # lazy: most sessions stay where they are
 
         return aside.directory if runs_alike(hook, project, aside.directory, self.search_path) else project
 

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from msgspec import Struct
 
-from wave_agent.expressions import compile_strictly, matching_glob, why_slow
+from wave_agent.formats.user_regex import compile_strictly, matching_glob, why_slow
 from wave_agent.text import NAME_LIMIT
 
 KNOWN_TOOLS = (

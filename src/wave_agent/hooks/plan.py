@@ -7,9 +7,9 @@ from typing import Any
 from msgspec import Struct
 
 from wave_agent.hooks.definitions import HookDefinition, Phase
+from wave_agent.hooks.event_run import strand_key
 from wave_agent.hooks.events import EVENTS, HookEvent
-from wave_agent.hooks.occasion import strand_key
-from wave_agent.rules import Places
+from wave_agent.rules.rule import Places
 
 
 class LeftOut(Struct, frozen=True):

@@ -12,8 +12,8 @@ from typing import Any, cast
 
 from msgspec import Struct
 
+from wave_agent.formats.strict_json import Twice, holds_twice, out_of_range, type_name
 from wave_agent.hooks.events import EVENTS, Decision, EventRow, HookEvent
-from wave_agent.strictjson import Twice, holds_twice, out_of_range, type_name
 from wave_agent.text import did_you_mean
 
 SPECIFIC = "hookSpecificOutput"

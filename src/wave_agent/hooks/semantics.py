@@ -19,6 +19,7 @@ from typing import Any, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
+from wave_agent.formats.strict_json import StrictJSONError, parse_object
 from wave_agent.hooks.dialects import DIALECTS, Dialect
 from wave_agent.hooks.events import (
     EVENTS,
@@ -56,7 +57,6 @@ from wave_agent.hooks.verdicts import (
     Verdict,
     Withhold,
 )
-from wave_agent.strictjson import StrictJSONError, parse_object
 
 EXECUTION_FAILED = "Hook execution failed"
 
@@ -144,7 +144,7 @@ class _Run(Struct, frozen=True):
     @property
     def block(self) -> Block:
         """Exit 2."""
-        from wave_agent.hooks.breakage import only_says_that_it_failed  # lazy: most hooks do not block
+        from wave_agent.hooks.accidental_exit import only_says_that_it_failed  # lazy: most hooks do not block
 
         stderr = self.result.stderr
         if not stderr or (self.quotable and only_says_that_it_failed(self.last_errors)):
@@ -158,7 +158,7 @@ class _Run(Struct, frozen=True):
     @property
     def blocked(self) -> tuple[Effect, ...]:
         """Exit 2, and what the user is told if it looks like an accident."""
-        from wave_agent.hooks.breakage import breakage  # lazy: most hooks do not block
+        from wave_agent.hooks.accidental_exit import breakage  # lazy: most hooks do not block
 
         looks = None if self.output.reason else breakage(self.result.stderr)
         if looks is None:

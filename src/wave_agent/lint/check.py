@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from wave_agent.hooks.definitions import HookDefinition
 from wave_agent.hooks.execution import Kind
+from wave_agent.hooks.named_files import named_files, target_file
 from wave_agent.lint.checkers import checked_by_programs
 from wave_agent.lint.findings import Finding, finding
 from wave_agent.lint.interpreters import Which, interpreter_findings, line_ending_findings
@@ -25,9 +26,8 @@ from wave_agent.lint.settings_rules import (
     resolved,
     variables_of,
 )
-from wave_agent.named_files import named_files, target_file
-from wave_agent.project_files import NotReadError, read_project_file
-from wave_agent.settings import Settings, merge_settings
+from wave_agent.settings.layers import Settings, merge_settings
+from wave_agent.system.project_files import NotReadError, read_project_file
 
 
 class Report(Struct, frozen=True):

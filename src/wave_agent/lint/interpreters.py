@@ -6,12 +6,12 @@ import shlex
 from collections.abc import Callable, Iterator
 
 from wave_agent.hooks.definitions import HookDefinition
-from wave_agent.hooks.direct import BUILTINS
+from wave_agent.hooks.runners.without_shell import BUILTINS
 from wave_agent.lint.findings import Finding, LineEndings, finding
 from wave_agent.lint.invocations import Invocation, program_of
 from wave_agent.lint.places import Place
 from wave_agent.lint.scripts import ENDINGS, SHELLS, Script
-from wave_agent.project_files import NO_FILE, NotReadError, read_project_file
+from wave_agent.system.project_files import NO_FILE, NotReadError, read_project_file
 
 Which = Callable[[str], str | None]
 """Where a program is, or None: `shutil.which`."""

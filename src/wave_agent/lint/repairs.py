@@ -4,7 +4,7 @@ import difflib
 import os
 from collections.abc import Iterable, Sequence
 
-from wave_agent.json_edits import replace_span
+from wave_agent.formats.json_edits import replace_span
 from wave_agent.lint.findings import Edit, Finding, LineEndings, RunBit
 
 

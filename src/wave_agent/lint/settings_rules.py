@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from wave_agent.formats.strict_json import Path, show_path
 from wave_agent.hooks.config import MILLISECONDS_FROM
 from wave_agent.hooks.definitions import HookDefinition, Issue
 from wave_agent.hooks.events import EVENTS, OnFailure
@@ -12,7 +13,6 @@ from wave_agent.lint.findings import Edit, Finding, RunBit, finding
 from wave_agent.lint.invocations import invocation, relative_script, resolve, unquoted
 from wave_agent.lint.places import Kind, Place
 from wave_agent.lint.scripts import Script, can_block_at, decides_before
-from wave_agent.strictjson import Path, show_path
 
 _HOME_PATH = re.compile(r"(?:/home/|/Users/(?!Shared/))[\w.-]+/|[A-Za-z]:[\\/]+Users[\\/]+[\w.-]+")
 

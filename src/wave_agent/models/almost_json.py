@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, cast
 
-from wave_agent.strictjson import MAX_DEPTH
+from wave_agent.formats.strict_json import MAX_DEPTH
 
 Arguments = dict[str, Any]
 

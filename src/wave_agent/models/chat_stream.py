@@ -7,9 +7,9 @@ from typing import Any, Literal, cast
 
 import msgspec
 
+from wave_agent.formats.readable import readable_text
 from wave_agent.models.base import CutShort, Delta, Reasoning, Text, ToolCall, Usage
 from wave_agent.models.limits import AnswerLimits, Meter
-from wave_agent.readable import readable_text
 
 _ENDS: Mapping[str, Literal["length", "content_filter"]] = {
     "length": "length",

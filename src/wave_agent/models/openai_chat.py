@@ -10,11 +10,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from wave_agent.errors import ModelError
-from wave_agent.models.base import Delta, ModelRequest, Retry, Text
-from wave_agent.models.chat_stream import AnswerReader
-from wave_agent.models.limits import AnswerLimits
-from wave_agent.models.probe import Probe
-from wave_agent.models.refusals import (
+from wave_agent.http.refusals import (
     Refusal,
     advice,
     hiding,
@@ -24,13 +20,17 @@ from wave_agent.models.refusals import (
     refusal_in,
     says_no_images,
 )
-from wave_agent.models.retries import RETRIED_STATUSES, Backoff, Failure, asked_wait
-from wave_agent.models.routes import chat_endpoint, proxy_for
-from wave_agent.models.sse import EventReader
+from wave_agent.http.retries import RETRIED_STATUSES, Backoff, Failure, asked_wait
+from wave_agent.http.routes import chat_endpoint, proxy_for
+from wave_agent.http.sse import EventReader
+from wave_agent.models.base import Delta, ModelRequest, Retry, Text
+from wave_agent.models.chat_stream import AnswerReader
+from wave_agent.models.limits import AnswerLimits
+from wave_agent.models.probe import Probe
 from wave_agent.models.windows import Window, context_window
 
 if TYPE_CHECKING:  # loaded with the first request: start-up does without
-    from wave_agent.models.transport import Response, Transport
+    from wave_agent.http.transport import Response, Transport
 
 _GRACE = 5.0
 """Seconds for what may follow the end of an answer (its usage), or for the text of an error."""
@@ -283,7 +283,7 @@ class OpenAIChatModel:
         return Failure(reason, again=again, advice=hint, status=status, wait=wait)
 
     def _new_transport(self) -> "Transport":
-        from wave_agent.models.transport import Transport
+        from wave_agent.http.transport import Transport
 
         headers = {
             "User-Agent": "wave-agent",

@@ -9,9 +9,9 @@ from time import monotonic
 from typing import Any
 from urllib.parse import urlsplit
 
-from wave_agent.credentials import without_userinfo
-from wave_agent.models.routes import basic_authorization
-from wave_agent.threads import Delivery, Mailbox, start_in_thread
+from wave_agent.http.routes import basic_authorization
+from wave_agent.system.credentials import without_userinfo
+from wave_agent.system.threads import Delivery, Mailbox, start_in_thread
 
 MAX_ANSWER = 4 << 20
 LOCAL_SERVERS = {11434: "Ollama", 8000: "vLLM", 8080: "llama.cpp", 1234: "LM Studio"}

@@ -18,14 +18,14 @@ from msgspec.structs import replace
 
 from wave_agent.errors import WaveError
 from wave_agent.hooks.definitions import HookDefinition
-from wave_agent.named_files import named_files
+from wave_agent.hooks.named_files import named_files
 from wave_agent.replay.comparison import KINDS, UNCHANGED, Report
-from wave_agent.replay.happenings import recording
 from wave_agent.replay.isolation import Isolation, isolate
 from wave_agent.replay.lines import lines_of
+from wave_agent.replay.recorded_events import recording
 from wave_agent.replay.scratch import copy_project
 from wave_agent.replay.worker import Answer, Plan, PlannedSource, chosen_hooks, settings_of
-from wave_agent.sources import Gathered
+from wave_agent.settings.sources import Gathered
 
 _EVENTS_A_WORKER = 25
 """With fewer of them, a process more costs more than it saves."""

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from wave_agent.errors import SandboxError
-from wave_agent.sandbox import find_bubblewrap
+from wave_agent.permissions.sandbox import find_bubblewrap
 
 _SECONDS = 20
 _UNSHARE = (("--net",), ("--user", "--map-current-user", "--net"))

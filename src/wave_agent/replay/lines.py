@@ -7,8 +7,8 @@ from typing import Any, cast
 
 from msgspec import Struct
 
-from wave_agent.moments import moment_of
-from wave_agent.transcript import read_lines
+from wave_agent.sessions.transcript import read_lines
+from wave_agent.system.timestamps import moment_of
 
 
 class Line(Struct, frozen=True, kw_only=True):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from wave_agent.tools.walk import Walk
+from wave_agent.tools.search.walk import Walk
 
 _FILES = 20_000
 _TOTAL = 256 << 20

@@ -9,8 +9,8 @@ from msgspec import Struct
 from wave_agent.events import HookRun
 from wave_agent.hooks.events import EVENTS, ContextPlace, HookEvent
 from wave_agent.messages import HARNESS
-from wave_agent.moments import moment_of
 from wave_agent.replay.lines import Line, Lines, result_text
+from wave_agent.system.timestamps import moment_of
 
 MODEL, USER = "model", "user"
 

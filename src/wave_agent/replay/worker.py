@@ -18,19 +18,19 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from wave_agent.hook_python import PythonGuard
-from wave_agent.hook_runners import hook_runner_for
+from wave_agent.agent.hook_runners import hook_runner_for
+from wave_agent.formats.strict_json import Document
 from wave_agent.hooks.config import SettingsSource
 from wave_agent.hooks.definitions import HookDefinition, Layer, Mode
 from wave_agent.hooks.dialects import Dialect, has_failed, heard_by
 from wave_agent.hooks.execution import close_runner
 from wave_agent.hooks.manager import HookManager, SessionFacts
-from wave_agent.masking import masked
+from wave_agent.hooks.python_guard import PythonGuard
 from wave_agent.replay.comparison import UNCHANGED, Finding, Judgement, kind_of, present
-from wave_agent.replay.happenings import Happening, Recording, recording, tool_facts
 from wave_agent.replay.lines import lines_of
-from wave_agent.settings import Settings, merge_settings
-from wave_agent.strictjson import Document
+from wave_agent.replay.recorded_events import Happening, Recording, recording, tool_facts
+from wave_agent.sessions.masking import masked
+from wave_agent.settings.layers import Settings, merge_settings
 from wave_agent.text import clip
 
 

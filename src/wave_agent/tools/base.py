@@ -11,13 +11,13 @@ from typing import Any, ClassVar, cast
 import msgspec
 from msgspec import Struct
 
-from wave_agent.inside import Door, no_door
 from wave_agent.messages import Image
-from wave_agent.permissions import Kind
-from wave_agent.processes import Ledger, no_ledger
-from wave_agent.real_files import Seen
-from wave_agent.sandbox import Sandbox
+from wave_agent.permissions.decision import Kind
+from wave_agent.permissions.sandbox import Sandbox
 from wave_agent.shell.values import Placed, Write, escape
+from wave_agent.system.processes import Ledger, no_ledger
+from wave_agent.system.real_files import Seen
+from wave_agent.system.reentrancy import Door, no_door
 from wave_agent.tools.room import Room, room_in
 
 

@@ -14,9 +14,9 @@ from typing import Annotated, Any, ClassVar
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
-from wave_agent.permissions import Kind
-from wave_agent.private import make_private
+from wave_agent.permissions.decision import Kind
 from wave_agent.shell.values import Line, Placed, Reach, Word, Write
+from wave_agent.system.private_files import make_private
 from wave_agent.text import strip_controls
 from wave_agent.tools.base import Tool, ToolContext, ToolInterrupted, ToolResult
 from wave_agent.tools.files import uninterrupted

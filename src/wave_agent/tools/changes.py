@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 
 from msgspec import Struct
 
-from wave_agent.real_files import resolve_or_keep
+from wave_agent.system.real_files import resolve_or_keep
 from wave_agent.tools.files import FileRefusedError, KnownFiles, existing, replace
 
 MEMORY = 64 << 20

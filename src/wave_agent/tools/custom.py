@@ -7,8 +7,8 @@ from typing import Any, get_type_hints, overload
 
 import msgspec
 
-from wave_agent.inside import Door
-from wave_agent.permissions import Kind
+from wave_agent.permissions.decision import Kind
+from wave_agent.system.reentrancy import Door
 from wave_agent.text import strip_controls
 from wave_agent.tools.base import Tool, ToolContext, ToolResult
 

@@ -11,7 +11,7 @@ from contextlib import suppress
 from itertools import count
 from typing import TypeVar
 
-from wave_agent.real_files import Seen, look, open_file, open_in, opened_directory, read_at_most, resolve_or_keep
+from wave_agent.system.real_files import Seen, look, open_file, open_in, opened_directory, read_at_most, resolve_or_keep
 from wave_agent.text import nearest
 from wave_agent.tools.base import ToolResult
 

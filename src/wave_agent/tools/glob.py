@@ -4,7 +4,7 @@ from typing import Annotated, Any, ClassVar
 
 from msgspec import Meta, Struct
 
-from wave_agent.permissions import Kind
+from wave_agent.permissions.decision import Kind
 from wave_agent.tools.base import Tool, ToolContext, ToolInputError, ToolResult
 from wave_agent.tools.files import FileRefusedError
 
@@ -27,7 +27,7 @@ class Glob(Tool):
     Input: ClassVar[type[Struct]] = GlobInput
 
     async def run(self, arguments: Any, context: ToolContext) -> ToolResult:
-        from wave_agent.tools.searching import run_search, search_root  # lazy: many sessions search nothing
+        from wave_agent.tools.search.client import run_search, search_root  # lazy: many sessions search nothing
 
         call: GlobInput = arguments
         try:

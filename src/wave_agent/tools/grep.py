@@ -5,7 +5,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
-from wave_agent.permissions import Kind
+from wave_agent.permissions.decision import Kind
 from wave_agent.tools.base import Tool, ToolContext, ToolResult
 from wave_agent.tools.files import FileRefusedError
 
@@ -48,7 +48,7 @@ class Grep(Tool):
     Input: ClassVar[type[Struct]] = GrepInput
 
     async def run(self, arguments: Any, context: ToolContext) -> ToolResult:
-        from wave_agent.tools.searching import run_search, search_root  # lazy: many sessions search nothing
+        from wave_agent.tools.search.client import run_search, search_root  # lazy: many sessions search nothing
 
         call: GrepInput = arguments
         try:
@@ -67,7 +67,7 @@ class Grep(Tool):
         if not shown and "\\n" in call.pattern and not call.multiline:
             notes.append("To match across lines set multiline")
         if not shown and call.glob:
-            from wave_agent.tools.globs import has_open_brace  # lazy: few searches find nothing
+            from wave_agent.tools.search.gitignore import has_open_brace  # lazy: few searches find nothing
 
             if has_open_brace(call.glob):
                 notes.append(f"The glob {call.glob} has a {{ without a }}, which stands for itself")

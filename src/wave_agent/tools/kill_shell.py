@@ -4,7 +4,7 @@ from typing import Any, ClassVar
 
 from msgspec import Struct
 
-from wave_agent.permissions import Kind
+from wave_agent.permissions.decision import Kind
 from wave_agent.tools.base import Tool, ToolContext, ToolResult
 from wave_agent.tools.shells import Shells
 

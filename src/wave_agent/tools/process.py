@@ -15,7 +15,7 @@ from typing import Literal, Protocol
 
 from msgspec import Struct
 
-from wave_agent.processes import (
+from wave_agent.system.processes import (
     Cancellation,
     Ledger,
     Receive,
@@ -25,7 +25,7 @@ from wave_agent.processes import (
     no_ledger,
     spawn,
 )
-from wave_agent.threads import start_in_thread
+from wave_agent.system.threads import start_in_thread
 
 __all__ = [
     "Ending",

@@ -16,7 +16,7 @@ from wave_agent.tools.output import NoFile, Output, PrivateFile, printed_limit
 from wave_agent.tools.process import Launch, Process, StreamName, named
 
 if TYPE_CHECKING:
-    from wave_agent.tools.orphans import Orphans, Watch
+    from wave_agent.tools.stray_processes import Orphans, Watch
 
 _AT_ONCE = 32
 """Each takes a thread and a handful of descriptors."""
@@ -231,7 +231,7 @@ class Shells:
     def watch(self) -> "Watch":
         """For one command, waited for or not: finds what it leaves running."""
         if self._orphans is None:
-            from wave_agent.tools.orphans import Orphans  # lazy: a session may never run a command
+            from wave_agent.tools.stray_processes import Orphans  # lazy: a session may never run a command
 
             self._orphans = Orphans()
         return self._orphans.watch()

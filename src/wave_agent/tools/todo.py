@@ -4,7 +4,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from msgspec import Meta, Struct, to_builtins
 
-from wave_agent.permissions import Kind
+from wave_agent.permissions.decision import Kind
 from wave_agent.tools.base import Tool, ToolContext, ToolInputError, ToolResult
 
 _MARKS = {"pending": "[ ]", "in_progress": "[→]", "completed": "[x]"}

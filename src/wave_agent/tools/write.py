@@ -6,8 +6,8 @@ from typing import Annotated, Any, ClassVar
 
 from msgspec import Meta, Struct
 
-from wave_agent.permissions import Kind
-from wave_agent.real_files import Seen
+from wave_agent.permissions.decision import Kind
+from wave_agent.system.real_files import Seen
 from wave_agent.tools.base import Tool, ToolContext, ToolInputError, ToolResult
 from wave_agent.tools.changes import FileChanges
 from wave_agent.tools.encoding import decode, like, printable

@@ -15,18 +15,18 @@ from textual.widget import Widget
 
 from tests.waiting import until
 from wave_agent import Agent
-from wave_agent.assembly import Options
-from wave_agent.cli.tui.agents import Agents
-from wave_agent.cli.tui.app import WaveApp
-from wave_agent.cli.tui.choice import Question
-from wave_agent.cli.tui.conversation import Conversation
-from wave_agent.cli.tui.entries import Entry
-from wave_agent.cli.tui.prompt import PromptBox
-from wave_agent.cli.tui.status import StatusLine
+from wave_agent.agent.options import Options
 from wave_agent.models.scripted import Script
-from wave_agent.project import Project
+from wave_agent.screen.agents import Agents
+from wave_agent.screen.app import WaveApp
+from wave_agent.screen.conversation import Conversation
+from wave_agent.screen.entries import Entry
+from wave_agent.screen.prompt import PromptBox
+from wave_agent.screen.question import Question
+from wave_agent.screen.status import StatusLine
+from wave_agent.settings.trust import TrustStore
+from wave_agent.system.project import Project
 from wave_agent.testing import ScriptedModel
-from wave_agent.trust import TrustStore
 
 _TEXT = re.compile(r'<text(?![^>]*-title")[^>]*\bx="([\d.]+)"[^>]*\by="([\d.]+)"[^>]*>(.*?)</text>', re.DOTALL)
 _CELL = 12.2

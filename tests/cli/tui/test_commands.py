@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from tests.cli.tui.stage import Stage, hooks, stage
-from wave_agent.cli.tui.choice import Question
-from wave_agent.cli.tui.commands import COMMANDS, parse
-from wave_agent.cli.tui.desk import Desk
-from wave_agent.cli.tui.entries import Info, UserPrompt, Warning_
 from wave_agent.hooks import deny
 from wave_agent.models.base import Usage
+from wave_agent.screen.command_actions import Desk
+from wave_agent.screen.commands import COMMANDS, parse
+from wave_agent.screen.entries import Info, UserPrompt, Warning_
+from wave_agent.screen.question import Question
 from wave_agent.testing import Reply, call
 
 

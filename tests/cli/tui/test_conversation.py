@@ -9,13 +9,13 @@ import pytest
 from tests.cli.tui.stage import Stage, hooks, stage
 from tests.waiting import until
 from wave_agent import ModelError
-from wave_agent.cli.tui.answer import Answer
-from wave_agent.cli.tui.entries import Error, HookLine, Info, Reasoning, UserPrompt, Warning_
-from wave_agent.cli.tui.todo_card import TodoCard
-from wave_agent.cli.tui.tool_card import State, ToolCard
 from wave_agent.hooks import allow, deny
-from wave_agent.model_server import RecordingModelServer
+from wave_agent.screen.answer import Answer
+from wave_agent.screen.entries import Error, HookLine, Info, Reasoning, UserPrompt, Warning_
+from wave_agent.screen.todo_card import TodoCard
+from wave_agent.screen.tool_card import State, ToolCard
 from wave_agent.testing import Reply, call
+from wave_agent.testing.model_server import RecordingModelServer
 
 
 async def test_an_answer_is_drawn_as_markdown_with_its_code(project: Path):

@@ -9,11 +9,11 @@ import pytest
 
 from tests.cli.tui.stage import hooks, project_settings, stage
 from tests.spec.world import make
-from wave_agent.cli.tui.entries import HookLine
-from wave_agent.cli.tui.hooks_view import HooksView
-from wave_agent.cli.tui.permission import PermissionDialog
-from wave_agent.cli.tui.trust import ChangedFiles, TrustQuestion
 from wave_agent.hooks import context, deny, rewrite
+from wave_agent.screen.entries import HookLine
+from wave_agent.screen.hooks_view import HooksView
+from wave_agent.screen.permission import PermissionDialog
+from wave_agent.screen.trust import ChangedFiles, TrustQuestion
 from wave_agent.testing import Reply, call
 
 GUARD: dict[str, Any] = {

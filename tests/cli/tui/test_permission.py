@@ -7,11 +7,11 @@ import pytest
 
 from tests.cli.tui.stage import Stage, hooks, stage
 from tests.spec.world import make
-from wave_agent.cli.tui.permission import PermissionDialog
-from wave_agent.cli.tui.tool_card import State, ToolCard
 from wave_agent.hooks import ask
+from wave_agent.screen.permission import PermissionDialog
+from wave_agent.screen.tool_card import State, ToolCard
+from wave_agent.settings.trust import TrustStore
 from wave_agent.testing import Reply, call
-from wave_agent.trust import TrustStore
 
 
 async def question(on: Stage) -> str:

@@ -7,22 +7,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wave_agent.cli.tui.attachments import Attachment, attach, split
-from wave_agent.cli.tui.completion import Candidate, Files, complete
-from wave_agent.cli.tui.cost import cost, shown, tokens
-from wave_agent.cli.tui.custom import directories, load_commands
-from wave_agent.cli.tui.diff import change_of, counts, diff_in, numbered
-from wave_agent.cli.tui.history import History
-from wave_agent.cli.tui.keys import KEYS, Where, actions
-from wave_agent.cli.tui.pastes import Pastes
-from wave_agent.cli.tui.permission import meaning_of, rules_in
-from wave_agent.cli.tui.plain import elapsed, one_line, plain
-from wave_agent.cli.tui.segments import Segmenter
-from wave_agent.cli.tui.todo_card import TodoCard
-from wave_agent.cli.tui.tool_card import ToolCard
 from wave_agent.messages import ToolBlock
 from wave_agent.models.base import Usage
-from wave_agent.permissions import Allow, Deny
+from wave_agent.permissions.decision import Allow, Deny
+from wave_agent.screen.attachments import Attachment, attach, split
+from wave_agent.screen.completion import Candidate, Files, complete
+from wave_agent.screen.cost import cost, shown, tokens
+from wave_agent.screen.custom import directories, load_commands
+from wave_agent.screen.diff import change_of, counts, diff_in, numbered
+from wave_agent.screen.history import History
+from wave_agent.screen.keys import KEYS, Where, actions
+from wave_agent.screen.pastes import Pastes
+from wave_agent.screen.permission import meaning_of, rules_in
+from wave_agent.screen.plain import elapsed, one_line, plain
+from wave_agent.screen.segments import Segmenter
+from wave_agent.screen.todo_card import TodoCard
+from wave_agent.screen.tool_card import ToolCard
 
 # Answers in pieces
 

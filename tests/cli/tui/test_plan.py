@@ -4,9 +4,9 @@ from pathlib import Path
 from typing import Any
 
 from tests.cli.tui.stage import Stage, stage
-from wave_agent.cli.tui.permission import PermissionDialog
-from wave_agent.cli.tui.plan import GO_ON, PlanQuestion
-from wave_agent.cli.tui.tool_card import ToolCard
+from wave_agent.screen.permission import PermissionDialog
+from wave_agent.screen.plan import GO_ON, PlanQuestion
+from wave_agent.screen.tool_card import ToolCard
 from wave_agent.testing import Reply, call
 
 PLAN = "1. Write note.txt."

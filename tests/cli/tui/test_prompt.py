@@ -7,10 +7,10 @@ from pathlib import Path
 from textual import events
 
 from tests.cli.tui.stage import Stage, stage
-from wave_agent.cli.tui.entries import UserPrompt
-from wave_agent.cli.tui.prompt import Completions
-from wave_agent.cli.tui.search import HistorySearch
-from wave_agent.cli.tui.tool_card import State, ToolCard
+from wave_agent.screen.entries import UserPrompt
+from wave_agent.screen.prompt import Completions
+from wave_agent.screen.search import HistorySearch
+from wave_agent.screen.tool_card import State, ToolCard
 from wave_agent.testing import Reply
 
 

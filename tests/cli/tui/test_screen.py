@@ -9,12 +9,12 @@ import pytest
 
 from tests.cli.tui.stage import hooks, stage
 from tests.spec.world import is_gone
-from wave_agent.cli.tui.permission import PermissionDialog
-from wave_agent.cli.tui.status import Facts, line
-from wave_agent.cli.tui.theme import guessed
+from wave_agent.agent.surroundings import git_branch
 from wave_agent.hooks import deny
 from wave_agent.models.base import Usage
-from wave_agent.surroundings import git_branch
+from wave_agent.screen.permission import PermissionDialog
+from wave_agent.screen.status import Facts, line
+from wave_agent.screen.theme import guessed
 from wave_agent.testing import Reply, call
 
 REPLIES = [

@@ -15,8 +15,8 @@ import pytest
 from tests.cli.tui.stage import project_settings
 from tests.cli.tui.terminal import Terminal
 from tests.spec.world import is_gone
-from wave_agent.model_server import RecordingModelServer
 from wave_agent.testing import Reply, call
+from wave_agent.testing.model_server import RecordingModelServer
 
 WAVE = Path(sysconfig.get_path("scripts")) / "wave"
 

@@ -1,0 +1,706 @@
+"""The agent that a program embeds. What happens in a turn is in `loop`, how the parts are joined in `wiring`."""
+
+import asyncio
+import os
+import uuid
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from time import monotonic
+from types import TracebackType
+from typing import Any, Self
+
+from msgspec import to_builtins
+from msgspec.structs import replace
+
+from wave_agent.agent.briefing import Briefing
+from wave_agent.agent.consequences import consequences, perform
+from wave_agent.agent.hook_runners import hook_runner_for
+from wave_agent.agent.options import (
+    Foundation,
+    Options,
+    Trust,
+    WindowFinder,
+    lay_foundation,
+    mode_for,
+    model_for,
+    model_name_for,
+    sandbox_for,
+)
+from wave_agent.agent.outgoing import tokens_of
+from wave_agent.agent.result import Callbacks, Context, Result
+from wave_agent.agent.turn import Status, Turn
+from wave_agent.agent.wiring import (
+    Ground,
+    make_briefing,
+    make_calls,
+    make_hooks,
+    make_parts,
+    make_variables,
+    with_model,
+)
+from wave_agent.errors import AgentClosedError, SandboxError, SessionError, SettingsError
+from wave_agent.events import (
+    Error,
+    Event,
+    HookFinished,
+    HookRun,
+    Notice,
+    SessionStarted,
+    ToolFinished,
+    TurnEnded,
+    TurnStarted,
+)
+from wave_agent.formats.readable import readable_text
+from wave_agent.hooks.events import HookEvent, HookEventName
+from wave_agent.hooks.execution import HookRunner
+from wave_agent.messages import NO_RESULT, BlockAdded, Change, Message, MessageManager, NoticeBlock, ToolUpdated
+from wave_agent.models.base import Model, Usage
+from wave_agent.permissions.decision import Approver, ModeName, PermissionMode, Rules
+from wave_agent.permissions.sandbox import Sandbox
+from wave_agent.rules.rule import RuleError, parse_rule
+from wave_agent.sessions.log import SessionLog
+from wave_agent.sessions.store import FileSessionStore
+from wave_agent.sessions.transcript import Resumed, transcript_file
+from wave_agent.settings.layers import Settings, SourceName
+from wave_agent.settings.trust import ProjectTrust, Vigil
+from wave_agent.settings.user_guards import UserVigil
+from wave_agent.system.orphans import Leftovers, holder_of
+from wave_agent.system.private_files import keep_private
+from wave_agent.system.reentrancy import Inside
+from wave_agent.system.threads import is_running_here
+from wave_agent.tools.base import Tool
+from wave_agent.tools.changes import FileChanges, TakenBack
+from wave_agent.tools.files import uninterrupted
+from wave_agent.tools.registry import builtin_tools
+from wave_agent.tools.shells import directory_left, earlier_shells
+
+
+class Agent:
+    """A guarded agent in a project. Make one with `await Agent.create(…)`; close it, or use `async with`."""
+
+    def __init__(
+        self,
+        *,
+        foundation: Foundation,
+        model: Model,
+        model_name: str,
+        tools: Sequence[Tool],
+        briefing: Briefing,
+        can_use_tool: Approver | None,
+        callbacks: Callbacks,
+        session_id: str,
+        resumed: Resumed | None,
+        notices: Sequence[str],
+        hook_runner: HookRunner,
+        store: FileSessionStore | None = None,
+        leftovers: Leftovers | None = None,
+        sandbox: Sandbox | None = None,
+        changes: FileChanges | None = None,
+        source: str = "startup",
+        interactive: bool = False,
+    ) -> None:
+        """For `create`; nothing here touches the network or the disk."""
+        path = transcript_file(foundation.home, foundation.project, session_id)
+        self.session_id = session_id
+        self._foundation = foundation
+        self.transcript_path = str(path)
+        self._callbacks = callbacks
+        self._listener: asyncio.Queue[Event | None] | None = None
+        self.last_result: Result | None = None
+        """What came of the last prompt."""
+        self._leftovers = leftovers or Leftovers(self.home, path)
+        self._vigil, self._user_vigil = _vigils(foundation, unattended=not interactive)
+        before = resumed or Resumed()
+        self._log = SessionLog(store or FileSessionStore(path), session_id, foundation.place, before)
+        self._messages = MessageManager(before.messages, self._changed, before.compacted)
+        self._tools = {tool.name: tool for tool in tools}
+        self._model = model
+        self._sandbox = sandbox
+        self._inside = Inside()
+        self._ground = Ground(
+            foundation=foundation,
+            session_id=session_id,
+            transcript=path,
+            messages=self._messages,
+            model=model,
+            emit=self._emit,
+            door=self._inside.entered,
+        )
+        self._variables = make_variables(self._ground)
+        self._hooks = make_hooks(
+            self._ground, hook_runner, self._variables, before, tools=tools, attended=can_use_tool is not None
+        )
+        self._replaced: list[WindowFinder] = []
+        self._window = WindowFinder(model, model_name, foundation.settings, self._messages.add_notice_block)
+        self._changes = changes or FileChanges()
+        calls = make_calls(
+            self._ground,
+            self._hooks,
+            self._variables,
+            tools=self._tools,
+            approver=can_use_tool,
+            leftovers=self._leftovers,
+            sandbox=sandbox,
+            sync=self._log.require_on_disk,
+            window=lambda: self._window,
+            changes=self._changes,
+        )
+        self._parts = make_parts(
+            self._ground, self._hooks, calls, self._window, model_name=model_name, tools=tools, briefing=briefing
+        )
+        self._left_open = frozenset(block.id for block in self._messages.open_calls())
+        """Calls without a result from before: whoever made them was killed."""
+        self._blank = before.blank
+        self._source: str | None = "resume" if resumed else source
+        """How the session began, until its hooks know."""
+        self._begun = False
+        self._notices = list(notices)
+        self._turn_lock = asyncio.Lock()
+        self._running: asyncio.Task[Any] | None = None
+        self._turn: Turn | None = None
+        self._used = 0
+        self._spent = Usage()
+        """What the turns before this one have used."""
+        self._closed = False
+
+    @classmethod
+    async def create(
+        cls,
+        *,
+        workdir: str | os.PathLike[str] | None = None,
+        model: str | None = None,
+        base_url: str | None = None,
+        api_key: str | None = None,
+        hooks: Mapping[str, Any] | Mapping[HookEventName, Any] | None = None,
+        tools: Sequence[Tool] = (),
+        system_prompt: str | None = None,
+        permission_mode: ModeName | PermissionMode | None = None,
+        can_use_tool: Approver | None = None,
+        callbacks: Callbacks | Mapping[str, Callable[..., object]] | None = None,
+        settings: str | os.PathLike[str] | Mapping[str, Any] | None = None,
+        setting_sources: Sequence[SourceName] | None = None,
+        trust: Trust = False,
+        max_turns: int | None = None,
+        resume: str | None = None,
+        model_client: Model | None = None,
+        hook_runner: HookRunner | None = None,
+    ) -> Self:
+        """An agent for the project in `workdir` (default: the current directory). Touches no network.
+
+        `hooks` takes the settings' shape, with Python functions as hooks too. `settings` is a file or an object that
+        is laid over the others. `setting_sources` names the layers to read: `managed`, `user`, `project`, `local`.
+        `trust` says whether the project's own hooks may run: False raises `UntrustedHooksError` if there are any.
+        `tools` are added to the built-in ones; one of the same name takes the place of a built-in one. `model_client`
+        is anything with the methods of `Model`, `hook_runner` anything with that of `HookRunner`; `wave_agent.testing`
+        has some of both. Raises `ArgumentError` for what cannot be such an argument, and `SettingsError`.
+        """
+        from wave_agent.agent.arguments import callbacks_from, require_usable  # lazy: the command line does without
+
+        require_usable(locals())
+        return cls.from_options(
+            Options(
+                workdir=workdir,
+                model=model,
+                base_url=base_url,
+                api_key=api_key,
+                hooks=hooks,
+                tools=tools,
+                system_prompt=system_prompt,
+                permission_mode=permission_mode,
+                can_use_tool=can_use_tool,
+                callbacks=callbacks_from(callbacks),
+                overlays=() if settings is None else (settings,),
+                setting_sources=setting_sources,
+                trust=trust,
+                max_turns=max_turns,
+                resume=resume,
+                model_client=model_client,
+                hook_runner=hook_runner,
+            )
+        )
+
+    @classmethod
+    def from_options(cls, options: Options, *, store: Callable[..., FileSessionStore] = FileSessionStore) -> Self:
+        """The same, for whoever has more to say than `create` takes."""
+        foundation = lay_foundation(options, dict(os.environ))
+        settings, environment, notices = foundation.settings, foundation.environment, [*foundation.notices]
+        project, home = foundation.project, foundation.home
+        changes = FileChanges()
+        session_id = str(uuid.uuid4()) if options.resume is None else options.resume
+        path = transcript_file(home, project, session_id)
+        guards = to_builtins(foundation.user_guards) if foundation.above is None else None
+        leftovers = Leftovers(home, path, project=project, unattended=not options.interactive, guards=guards)
+        kept = store(path, holder=partial(holder_of, home))
+        model = options.model_client or model_for(options.base_url, options.api_key, settings, environment)
+        resumed = None if options.resume is None else kept.resume()
+        before = () if resumed is None else resumed.messages
+        tools = [*builtin_tools(changes, earlier_shells(before), directory_left(before)), *options.tools]
+        try:  # last: nobody else would give back the session, or take away what a sandbox has put on the disk
+            sandbox = sandbox_for(foundation, session_id) if foundation.sandbox else None
+        except SandboxError:
+            kept.close()
+            raise
+        if resumed is not None and resumed.skipped:
+            notices.insert(0, f"{resumed.skipped} lines of the transcript could not be read and are left out.")
+        agent = cls(
+            foundation=foundation,
+            model=model,
+            model_name=model_name_for(options.model, settings, environment),
+            tools=list({tool.name: tool for tool in tools}.values()),
+            briefing=make_briefing(foundation, options, sandbox, notices.append),
+            can_use_tool=options.can_use_tool,
+            callbacks=options.callbacks,
+            session_id=session_id,
+            hook_runner=options.hook_runner or hook_runner_for(settings, foundation.hook_environment, leftovers.entry),
+            store=kept,
+            resumed=resumed,
+            notices=notices,
+            leftovers=leftovers,
+            sandbox=sandbox,
+            changes=changes,
+            source=options.source,
+            interactive=bool(options.interactive),
+        )
+        if resumed is not None:
+            agent._end_leftovers()
+        return agent
+
+    # ------------------------------------------------------------------------------------------------------------- use
+
+    @property
+    def settings(self) -> Settings:
+        """What all layers say together, since the session began."""
+        return self._foundation.settings
+
+    @property
+    def home(self) -> Path:
+        """The directory of the agent's own state."""
+        return self._foundation.home
+
+    @property
+    def project(self) -> str:
+        """The project's directory, as a real path."""
+        return self._foundation.project
+
+    @property
+    def cwd(self) -> str:
+        """Where it was started, in the project's directory or below: commands and relative paths begin there."""
+        return self._foundation.place.start
+
+    @property
+    def messages(self) -> list[Message]:
+        """The whole conversation, blocks for the user alone included."""
+        return self._messages.messages
+
+    @property
+    def project_trust(self) -> ProjectTrust:
+        """The files that the project's hooks are bound to in this session, and what has changed about them."""
+        return self._foundation.trust
+
+    @property
+    def unused_hooks(self) -> tuple[str, ...]:
+        """The project's hooks for other agents, if nobody has said yet whether they count."""
+        return self._foundation.unused_hooks
+
+    @property
+    def no_hooks(self) -> bool:
+        """The user has switched off all hooks but managed ones, for this run: `--no-hooks`."""
+        return self._foundation.no_hooks
+
+    @property
+    def hooks_left_out(self) -> int:
+        """Hooks of the project that do not run, because it was opened without them."""
+        return self._foundation.hooks_left_out
+
+    @property
+    def why_not_ready(self) -> str:
+        """Why no prompt can be answered yet, as far as that is known without asking the server; empty if it can."""
+        ask: Callable[[str], str] | None = getattr(self._model, "why_not_ready", None)
+        return "" if ask is None else ask(self.model_name)
+
+    @property
+    def hook_runs(self) -> list[HookRun]:
+        """The journal: every run of a hook in this session."""
+        return list(self._hooks.journal)
+
+    @property
+    def busy(self) -> bool:
+        """Something runs that `interrupt` would end."""
+        return self._running is not None
+
+    @property
+    def permission_mode(self) -> ModeName:
+        """What runs unasked. A new one counts from the next call on; the model learns of it with the next request."""
+        return self._parts.calls.mode.value
+
+    @permission_mode.setter
+    def permission_mode(self, mode: ModeName | PermissionMode) -> None:
+        found, told = mode_for(mode, self.settings, self._foundation.above)
+        self._parts.calls.mode = found
+        if self._foundation.handed_down is not None:
+            self._variables.fix(replace(self._foundation.handed_down, mode=found).variable())
+        for notice in told:
+            self._messages.add_notice_block(notice)
+
+    @property
+    def model_name(self) -> str:
+        """The model that is asked. A new one counts from the next prompt on."""
+        return self._parts.model_name
+
+    @model_name.setter
+    def model_name(self, name: str) -> None:
+        counted = model_name_for(name, self.settings, {})
+        if counted != name:
+            self._messages.add_notice_block(f"The model is {counted}, not {name}: managed settings say so.")
+            return
+        self._replaced.append(self._window)
+        self._window = WindowFinder(self._model, name, self.settings, self._messages.add_notice_block)
+        self._parts = with_model(self._ground, self._parts, self._window, name)
+
+    @property
+    def rules(self) -> Rules:
+        """The permission rules that count at the moment."""
+        return self._parts.calls.rules
+
+    def allow(self, rule: str) -> None:
+        """Adds a rule that allows, for this session. Raises `SettingsError` if it is none."""
+        try:
+            self._parts.calls.allow(parse_rule(rule))
+        except RuleError as error:
+            raise SettingsError(str(error)) from None
+
+    @property
+    def usage(self) -> Usage:
+        """The tokens of all prompts that this agent was given."""
+        return self._spent if self._turn is None else self._spent + self._turn.usage
+
+    @property
+    def context(self) -> Context:
+        """How full the model's window is."""
+        used = self._used if self._turn is None else self._turn.used or self._used
+        return Context(used=used or None, window=self._window.known)
+
+    def compact(self, instructions: str = "") -> Coroutine[Any, Any, bool]:
+        """Has the older part of the conversation summarised now; `instructions` say what matters in it.
+
+        False if there is nothing to summarise, a hook was against it, or it was interrupted. Raises `ModelError`, and
+        `InsideTurnError` from the agent's own tools and hooks.
+        """
+        self._inside.require_outside("compact")
+        return self._compact(instructions)
+
+    async def _compact(self, instructions: str) -> bool:
+        async with self._turn_lock:
+            self._require_open()
+            await self._parts.briefing.settle(self._parts.calls.mode)
+            size = tokens_of(self._messages.for_model)
+            compactor = self._parts.compactor
+            work = asyncio.create_task(compactor.compact(min(self._window.known or size, size), "manual", instructions))
+            await self._attend(work)
+            shorter = not work.cancelled() and work.result().done
+            self._used = 0 if shorter else self._used
+            return shorter
+
+    def undo(self) -> Coroutine[Any, Any, TakenBack]:
+        """Takes back what Write, Edit and the hooks after them did in the latest turn that changed files.
+
+        Raises `InsideTurnError` from the agent's own tools and hooks.
+        """
+        self._inside.require_outside("undo")
+        return self._undo()
+
+    async def _undo(self) -> TakenBack:
+        async with self._turn_lock:
+            return await uninterrupted(self._changes.take_back)
+
+    def send_message(self, text: str) -> Coroutine[Any, Any, Result]:
+        """Runs one prompt to its end. While another one runs, waits for its turn.
+
+        The agent's own tools and hooks cannot wait for that: there it raises `InsideTurnError`, when it is called and
+        not only when it is awaited.
+        """
+        self._require_prompt(text, "send_message")
+        return self._send(readable_text(text), None)
+
+    async def _send(self, text: str, listener: asyncio.Queue[Event | None] | None) -> Result:
+        async with self._turn_lock:
+            self._require_open()
+            self._listener = listener
+            started, hooks_before = monotonic(), len(self._hooks.journal)
+            turn = self._turn = Turn(self._parts)
+            self._changes.begin_turn()
+            self._loading(True)
+            try:
+                status = await self._run(turn, text)
+            finally:
+                self._loading(False)
+                self._turn, self._spent, self._used = None, self._spent + turn.usage, turn.used or self._used
+            self._emit(TurnEnded(status=status.value))
+            self._listener = None
+            self.last_result = Result(
+                status=status.value,
+                text=turn.text,
+                error=turn.error,
+                usage=turn.usage,
+                hooks=tuple(self._hooks.journal[hooks_before:]),
+                turns=turn.requests,
+                messages=tuple(self.messages),
+                session_id=self.session_id,
+                transcript_path=self.transcript_path,
+                duration_ms=round((monotonic() - started) * 1000),
+            )
+            return self.last_result
+
+    def stream(self, text: str) -> AsyncIterator[Event]:
+        """Like `send_message`, as events. Leaving the loop early interrupts the turn. See also `last_result`."""
+        self._require_prompt(text, "stream")
+        return self._stream(readable_text(text))
+
+    async def _stream(self, text: str) -> AsyncIterator[Event]:
+        queue: asyncio.Queue[Event | None] = asyncio.Queue()
+        work = asyncio.create_task(self._send(text, queue))
+        work.add_done_callback(lambda _: queue.put_nowait(None))
+        try:
+            while (event := await queue.get()) is not None:
+                yield event
+            await work
+        finally:
+            if not work.done():
+                work.cancel()
+                await asyncio.wait({work})
+
+    def interrupt(self) -> None:
+        """Ends the turn that runs: the model's answer, hooks and tools. Its result has the status `interrupted`.
+
+        May be called from anywhere: a task, the agent's own tools and callbacks, another thread, a signal handler.
+        """
+        running = self._running
+        if running is None:
+            return
+        loop = running.get_loop()
+        here = is_running_here(loop)
+        if here:
+            running.cancel()
+        with suppress(RuntimeError):  # the loop is closed, so nothing runs any more
+            # A loop that waits is woken also for what a signal handler has cancelled in its own thread.
+            loop.call_soon_threadsafe(_nothing if here else running.cancel)
+
+    async def notify(self, notification_type: str, message: str, title: str = "") -> None:
+        """Lets the hooks of Notification know that the user is wanted: `idle_prompt`, say. Nobody waits for them."""
+        if self._begun and not self._closed:
+            facts = {"message": message, "title": title, "notification_type": notification_type}
+            await self._hooks.run(HookEvent.NOTIFICATION, facts, permission_mode=self.permission_mode)
+
+    async def close(self, reason: str = "other") -> None:
+        """Interrupts what runs, gives async hooks a last moment, and lets go of everything.
+
+        `reason` is for the hooks of SessionEnd: `clear`, `resume`, `logout`, `prompt_input_exit` or `other`. Raises
+        `InsideTurnError` from the agent's own tools and hooks.
+        """
+        self._inside.require_outside("close")
+        if self._closed:
+            return
+        self._closed = True
+        self.interrupt()
+        async with self._turn_lock:
+            for window in (*self._replaced, self._window):
+                await window.close()
+            await self._end_session(reason)
+            await self._hooks.close()
+            for tool in self._tools.values():
+                if told := await tool.close():
+                    with suppress(SessionError):  # a transcript that cannot be written must not keep anything open
+                        self._messages.add_notice_block(told, "info")
+            if self._sandbox is not None:
+                self._sandbox.close()
+            await self._model.close()
+            try:
+                self._log.close()
+            except SessionError as error:
+                if str(error) != self._log.told:
+                    self._emit(Error(content=str(error)))
+            if found := self._vigil.end():
+                self._emit(Notice(content=f"The next start asks you to confirm your trust in this project: {found}."))
+            if found := self._user_vigil.end():
+                self._emit(Notice(content=f"The next start asks you to confirm it: {found}."))
+            self._leftovers.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    # ---------------------------------------------------------------------------------------------------------- inside
+
+    async def _run(self, turn: Turn, text: str) -> Status:
+        """The turn, and its records where a power cut cannot reach them; or else an error that says why not."""
+        status = Status.ERROR
+        self._log.begin_turn()
+        try:
+            status = await self._work(turn, text)
+            self._log.sync()
+        except SessionError as error:
+            self._log.failure = error
+        except asyncio.CancelledError:
+            with suppress(SessionError):  # nobody is left to hear it
+                self._log.save_what_can_be()
+            raise
+        if self._log.failure is None:
+            return status
+        turn.error = self._log.told = str(self._log.failure)
+        self._messages.add_error_block(turn.error)
+        return Status.ERROR
+
+    async def _work(self, turn: Turn, text: str) -> Status:
+        source = self._source
+        if not self._begun:
+            self._begun = True
+            self._begin_session(resumed=source == "resume")
+        await self._tell_changed_settings()
+        self._log.require_written()
+        self._emit(TurnStarted(prompt=text))
+        self._parts.briefing.begin()
+        work = asyncio.create_task(turn.run(text, session_source=source))
+        prepare: Callable[[], Coroutine[Any, Any, None]] | None = getattr(self._model, "prepare", None)
+        # After the turn has begun: connecting goes on while its first hooks run.
+        beside = None if prepare is None else asyncio.create_task(prepare())
+        try:
+            await self._attend(work)
+        finally:
+            if beside is not None:
+                beside.cancel()
+            self._source = None if turn.session_begun else source
+            self._close_open_calls()
+            await self._tell_changed_settings()
+        if work.cancelled():
+            self._messages.add_notice_block("Interrupted.", "info")
+            return Status.INTERRUPTED
+        return work.result()
+
+    def _end_leftovers(self) -> None:
+        if ended := self._leftovers.open():
+            what = "1 process" if ended == 1 else f"{ended} processes"
+            self._notices.append(f"{what} that an agent had left running when it was killed: ended.")
+
+    async def _attend(self, work: asyncio.Task[Any]) -> None:
+        """Waits for the end of the work, which an interrupt can end."""
+        self._running = work
+        try:
+            with self._inside.entered(work):
+                await _end_of(work)
+        finally:
+            self._running = None
+
+    def _begin_session(self, *, resumed: bool) -> None:
+        with suppress(OSError):  # the store tells it, with the file that it could not make
+            keep_private(self.home / "projects")
+            keep_private(self._ground.outputs.parent)
+        if not resumed:
+            self._end_leftovers()
+        self._vigil.begin()
+        if self._blank:
+            with suppress(SessionError):  # noted: see `SessionLog.failure`
+                self._log.start()
+        self._emit(SessionStarted(session_id=self.session_id, transcript_path=self.transcript_path, resumed=resumed))
+        for notice in self._notices:
+            self._messages.add_notice_block(notice)
+
+    async def _tell_changed_settings(self) -> None:
+        for change in self._foundation.snapshot.changes():
+            with suppress(SessionError):  # noted: see `SessionLog.failure`
+                self._messages.add_notice_block(change.told)
+                facts = {"source": change.source, "file_path": change.file}
+                await self._hooks.run(HookEvent.CONFIG_CHANGE, facts, permission_mode=self.permission_mode)
+
+    async def _end_session(self, reason: str) -> None:
+        if not self._begun:
+            return
+        with suppress(SessionError):  # a transcript that cannot be written must not keep anything open
+            ended = await self._hooks.run(
+                HookEvent.SESSION_END, {"reason": reason}, permission_mode=self.permission_mode
+            )
+            perform(consequences(ended), self._messages)
+
+    def _close_open_calls(self) -> None:
+        """Every call has a result, also one that was interrupted, and also where nothing can be written any more."""
+        with suppress(SessionError):  # noted: see `SessionLog.failure`
+            self._messages.drop_unjudged_prompt()
+        for block in self._messages.open_calls():
+            with suppress(SessionError):
+                why = NO_RESULT if block.id in self._left_open else self._parts.calls.interrupted(block.id)
+                self._messages.update_tool_block(block.id, result=why, success=False, error=why)
+
+    def _require_prompt(self, text: object, what: str) -> None:
+        self._inside.require_outside(what)
+        if not isinstance(text, str):
+            raise TypeError(f"a prompt is a string, not {type(text).__name__}")
+
+    def _require_open(self) -> None:
+        if self._closed:
+            raise AgentClosedError("This agent is closed.")
+
+    def _loading(self, loading: bool) -> None:
+        self._call_back("on_loading_change", loading)
+
+    def _emit(self, event: Event) -> None:
+        if isinstance(event, HookFinished):
+            self._log.hook_run(event.run)
+        if self._listener is not None:
+            self._listener.put_nowait(event)
+        self._call_back("on_event", event)
+
+    def _changed(self, change: Change) -> None:
+        """The transcript first: what anybody sees is on disk."""
+        self._log.change(change)
+        if isinstance(change, ToolUpdated):
+            block = change.block
+            self._emit(ToolFinished(id=block.id, success=bool(block.success), result=block.result or ""))
+        elif isinstance(change, BlockAdded):
+            shown = change.block
+            is_notice = isinstance(shown, NoticeBlock)
+            self._emit(Notice(content=shown.content, level=shown.level) if is_notice else Error(content=shown.content))
+        if self._callbacks.on_messages_change:
+            self._call_back("on_messages_change", self.messages)
+
+    def _call_back(self, name: str, what: object) -> None:
+        callback: Callable[[Any], object] | None = getattr(self._callbacks, name)
+        if callback is None:
+            return
+        with self._inside.left():
+            returned = callback(what)
+        if asyncio.iscoroutine(returned):
+            from wave_agent.agent.arguments import returned_coroutine  # lazy: a mistake that few make
+
+            returned.close()
+            raise returned_coroutine(name)
+
+
+def _nothing() -> None:
+    pass
+
+
+def _vigils(foundation: Foundation, *, unattended: bool) -> tuple[Vigil, UserVigil]:
+    """Below another agent it is that one which is watched."""
+    is_needed = unattended and foundation.above is None
+    home, project = foundation.home, foundation.project
+    return (
+        Vigil(home, project, is_needed=is_needed),
+        UserVigil(home, project, foundation.user_guards if is_needed else {}),
+    )
+
+
+async def _end_of(work: asyncio.Task[Any]) -> None:
+    """A caller who gives up ends the work, and waits nevertheless."""
+    try:
+        await asyncio.wait({work})
+    except asyncio.CancelledError:
+        work.cancel()
+        while not work.done():
+            with suppress(asyncio.CancelledError):  # a second time too
+                await asyncio.wait({work})
+        raise

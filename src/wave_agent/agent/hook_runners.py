@@ -1,0 +1,39 @@
+"""A runner for each kind of hook that there is."""
+
+import shutil
+from collections.abc import Callable, Mapping
+
+from wave_agent.hooks.execution import HookRunner, Kind, Runners
+from wave_agent.hooks.pinned import search_path
+from wave_agent.hooks.runners.command import ProcessRunner
+from wave_agent.settings.layers import Settings
+from wave_agent.system.processes import Ledger, no_ledger
+
+
+def hook_runner_for(settings: Settings, environment: Mapping[str, str], ledger: Ledger = no_ledger) -> HookRunner:
+    """What runs the hooks in these settings; of each kind only if there is such a hook."""
+    makers: Mapping[Kind, Callable[[], HookRunner]] = {
+        Kind.COMMAND: lambda: ProcessRunner(shell=shutil.which("bash", path=search_path(environment)), ledger=ledger),
+        Kind.PYTHON: lambda: _workers(ledger),
+        Kind.HTTP: lambda: _http(settings, environment),
+    }
+    # A command is also what reads the variables that hooks export.
+    wanted = {Kind.COMMAND, *(hook.kind for hook in settings.hooks.hooks)}
+    return Runners({kind: make() for kind, make in makers.items() if kind in wanted})
+
+
+def _workers(ledger: Ledger) -> HookRunner:
+    from wave_agent.hooks.runners.worker_pool import WorkerPool  # lazy: only for hooks that are functions in files
+
+    return WorkerPool(ledger=ledger)
+
+
+def _http(settings: Settings, environment: Mapping[str, str]) -> HookRunner:
+    from wave_agent.hooks.runners.http import HttpRunner  # lazy: only for hooks that ask a service
+
+    return HttpRunner(
+        hosts=settings.http_hosts,
+        variables=settings.http_env,
+        environment=environment,
+        limits={"http_hosts", "http_env"} & settings.managed,
+    )

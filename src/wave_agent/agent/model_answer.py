@@ -1,0 +1,203 @@
+"""One answer of the model: what has come of it, and the calls it asks for."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from wave_agent.agent.tool_calls import Asked
+from wave_agent.formats.readable import readable_text, why_unreadable
+from wave_agent.messages import Block, MessageManager, ReasoningBlock, TextBlock, ToolBlock
+from wave_agent.models.base import CutShort, Reasoning, Text, ToolCall, ToolSpec
+from wave_agent.models.limits import AnswerLimits, Meter
+from wave_agent.text import NAME_LIMIT
+
+CUT_CALL = (
+    "Not run: your answer reached the output limit before this call was complete, so nothing was done. Make the call "
+    "again in smaller parts: write a long file with Write up to some point, then add to it with Edit."
+)
+_CUT = {
+    "length": "The answer reached the model's output limit.",
+    "content_filter": "The server's content filter stopped the answer.",
+}
+GO_ON = (
+    "Your answer reached the output limit and was cut. Go on exactly where it ends: begin with the next character, "
+    "repeat nothing, and say nothing about this."
+)
+EMPTY = (
+    "Your answer was empty: it had neither text nor a tool call. Go on with the work, or, if it is done, tell the user "
+    "what came of it."
+)
+CUT_THINKING = (
+    "Your answer reached the output limit before it had any text or tool call. Think less, and answer or call a tool."
+)
+CUT_TEXT_CALL = (
+    "Your answer reached the output limit in the middle of a tool call, and nothing was run. Make the call again in "
+    "smaller parts."
+)
+UNREADABLE = (
+    "Your answer looks like a tool call, but it could not be read as one, and nothing was run. Use the tool interface, "
+    "with arguments that are one valid JSON object. The tools are: {}."
+)
+_NO_NAME = (
+    f"Not run: no tool has a name like this. Names have at most {NAME_LIMIT} characters, without NUL and without "
+    "halves of surrogate pairs. Make the call again with the name of one of your tools."
+)
+_WITHOUT = "Make the call again with plain text in its place."
+_ID_LIMIT = 256
+_MARKS = ("<", "{", "```", "[TOOL_CALLS]", "Action:", ">>>")
+"""One of these is in every call that is written as text."""
+
+
+class Answer:
+    """What has come of an answer so far."""
+
+    def __init__(self, limits: AnswerLimits | None = None) -> None:
+        """Taking more raises `ModelError` once it is larger than `limits` allow."""
+        self._meter = Meter(limits or AnswerLimits())
+        self.texts: list[str] = []
+        self.thoughts: list[Reasoning] = []
+        self.calls: list[ToolCall] = []
+        self.asked: list[Asked] = []
+        """The calls, read; see `read_calls`."""
+        self.cut: CutShort | None = None
+
+    @property
+    def text(self) -> str:
+        return readable_text("".join(self.texts))
+
+    def take(self, delta: Text | Reasoning | ToolCall | CutShort) -> None:
+        match delta:
+            case Text(text=text):
+                self._meter.text(text)
+                self.texts.append(text)
+            case Reasoning(text=text):
+                self._meter.text(text)
+                self.thoughts.append(delta)
+            case ToolCall():
+                self._meter.call()
+                self._meter.arguments(delta.id, delta.name, delta.arguments)
+                self.calls.append(delta)
+            case CutShort():
+                self.cut = delta
+
+    def read_calls(self, tools: Sequence[ToolSpec], messages: MessageManager) -> None:
+        """Of an answer that was cut short, only what is certainly complete is read: nothing of it is repaired."""
+        if not self.calls and not self.cut:
+            self._find_calls(tools, messages)
+        distinct = _distinct(self.calls, messages)
+        self.asked = [
+            _asked(call, given.id, repair=not self.cut) for given, call in zip(self.calls, distinct, strict=True)
+        ]
+
+    def _find_calls(self, tools: Sequence[ToolSpec], messages: MessageManager) -> None:
+        """Small models sometimes write their calls into the text."""
+        known = [tool.name for tool in tools]
+        text = self.text
+        if not any(name in text for name in known):
+            return
+        from wave_agent.models.repair import calls_in_text  # lazy: large, and most answers do without
+
+        required = {tool.name: tool.schema.get("required", ()) for tool in tools}
+        rest, found = calls_in_text(text, known, required, seen=messages.results())
+        self.texts = [rest]
+        for name, arguments in found:
+            self.take(ToolCall("", name, json.dumps(arguments)))
+
+    def blocks(self) -> list[Block]:
+        """What is kept of it."""
+        blocks: list[Block] = []
+        if reasoning := readable_text("".join(thought.text for thought in self.thoughts)):
+            blocks.append(ReasoningBlock(reasoning, self.thoughts[0].field))
+        if text := self.text:
+            blocks.append(TextBlock(text, "model"))
+        return [*blocks, *(ToolBlock(call.id, call.name, call.parameters or {}) for call in self.asked)]
+
+    @property
+    def is_limited(self) -> bool:
+        """It reached the output limit."""
+        return self.cut is not None and self.cut.reason == "length"
+
+    @property
+    def is_filtered(self) -> bool:
+        return self.cut is not None and self.cut.reason == "content_filter"
+
+    def notice(self) -> str:
+        """What the user should know of its end."""
+        if self.cut is None:
+            return ""
+        incomplete = any(call.problem == CUT_CALL for call in self.asked)
+        return _CUT[self.cut.reason] + (" A tool call in it was incomplete and was not run." if incomplete else "")
+
+    def problem(self, tools: Sequence[ToolSpec]) -> str:
+        """What is wrong with an answer that is of no use, in words for the model; empty for any other."""
+        if self.asked:
+            return ""
+        if not self.text.strip():
+            return CUT_THINKING if self.is_limited else EMPTY
+        if not any(mark in self.text for mark in _MARKS):
+            return ""
+        from wave_agent.models.repair import is_call_attempt  # lazy: large, and most answers do without
+
+        known = [tool.name for tool in tools]
+        if not is_call_attempt(self.text, known, cut=self.cut is not None):
+            return ""
+        return CUT_TEXT_CALL if self.is_limited else UNREADABLE.format(", ".join(known))
+
+
+def joined(before: str, after: str) -> str:
+    """A text that was cut, and what the model went on with. Words at the seam that it repeats stand once."""
+    longest = min(len(before), len(after), 400)
+    overlap = next((size for size in range(longest, 11, -1) if before.endswith(after[:size])), 0)
+    rest = after[overlap:]
+    space = " " if before[-1:] in ".!?:;," and rest[:1].isalnum() and not overlap else ""
+    return before + space + rest
+
+
+def _distinct(calls: Sequence[ToolCall], messages: MessageManager) -> list[ToolCall]:
+    """Some servers give every call the same id, or none; a result must find its own call. Nor is an id kept that is
+    longer than any server makes them: it would be sent back with every request."""
+    distinct: dict[str, ToolCall] = {}
+    for call in calls:
+        given = call.id if 0 < len(call.id) <= _ID_LIMIT and not why_unreadable(call.id) else "call"
+        name, number = given, max(1, messages.number_of_calls)  # or long sessions would count up each time
+        while name in distinct or messages.has_call(name):
+            number += 1
+            name = f"{given}-{number}"
+        distinct[name] = ToolCall(name, call.name, call.arguments)
+    return list(distinct.values())
+
+
+def _name(name: str) -> str:
+    return readable_text(name[:NAME_LIMIT])
+
+
+def _refuse(constant: str) -> float:
+    raise ValueError(f"{constant} is not JSON")
+
+
+def _asked(call: ToolCall, given_id: str, *, repair: bool) -> Asked:
+    """`repair`: the arguments are all there, if perhaps not quite JSON."""
+    if call.name != (name := _name(call.name)):
+        return Asked(call.id, name, None, _NO_NAME)
+    if wrong := why_unreadable(given_id):
+        return Asked(call.id, call.name, None, f"Not run: of the id of this call, {wrong}. Make the call again.")
+    return _read(call, repair=repair)
+
+
+def _read(call: ToolCall, *, repair: bool) -> Asked:
+    try:
+        parameters: object = json.loads(call.arguments or ("{}" if repair else ""), parse_constant=_refuse)
+    except (ValueError, RecursionError) as error:
+        if not repair:
+            return Asked(call.id, call.name, None, CUT_CALL)
+        from wave_agent.models.repair import repair_arguments  # lazy: most arguments are JSON
+
+        parameters = repair_arguments(call.arguments)
+        if parameters is None:
+            return Asked(call.id, call.name, None, f"The arguments of {call.name} are not valid JSON: {error}")
+    if not isinstance(parameters, Mapping):
+        return Asked(call.id, call.name, None, f"The arguments of {call.name} must be a JSON object.")
+    found = cast(Mapping[str, Any], parameters)
+    if wrong := why_unreadable(found):  # a guard that cannot read it must not have to judge it
+        return Asked(call.id, call.name, None, f"Not run: in the arguments of {call.name}, {wrong}. {_WITHOUT}")
+    return Asked(call.id, call.name, found)

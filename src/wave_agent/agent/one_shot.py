@@ -1,0 +1,52 @@
+"""The synchronous one-liner."""
+
+import asyncio
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypedDict, Unpack
+
+from wave_agent.agent.agent import Agent
+from wave_agent.agent.result import Callbacks, Result
+from wave_agent.hooks.events import HookEventName
+from wave_agent.hooks.execution import HookRunner
+from wave_agent.models.base import Model
+from wave_agent.permissions.decision import Approver, ModeName, PermissionMode
+from wave_agent.settings.layers import SourceName
+from wave_agent.settings.sources import Trust
+from wave_agent.tools.base import Tool
+
+
+class AgentOptions(TypedDict, total=False):
+    """The arguments of `Agent.create`."""
+
+    workdir: str | os.PathLike[str] | None
+    model: str | None
+    base_url: str | None
+    api_key: str | None
+    hooks: Mapping[str, Any] | Mapping[HookEventName, Any] | None
+    tools: Sequence[Tool]
+    system_prompt: str | None
+    permission_mode: ModeName | PermissionMode | None
+    can_use_tool: Approver | None
+    callbacks: Callbacks | Mapping[str, Callable[..., object]] | None
+    settings: str | os.PathLike[str] | Mapping[str, Any] | None
+    setting_sources: Sequence[SourceName] | None
+    trust: Trust
+    max_turns: int | None
+    resume: str | None
+    model_client: Model | None
+    hook_runner: HookRunner | None
+
+
+def run(prompt: str, **options: Unpack[AgentOptions]) -> Result:
+    """Runs one prompt with an agent of its own and closes it. `options` are those of `Agent.create`."""
+
+    async def once() -> Result:
+        async with await Agent.create(**options) as agent:
+            return await agent.send_message(prompt)
+
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(once())
+    raise RuntimeError("wave_agent.run is for programs without an event loop: here, await Agent.create(…) instead.")

@@ -1,0 +1,482 @@
+"""What an agent is put together from: settings that count, a mode, a model."""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from wave_agent.agent.result import Callbacks
+from wave_agent.errors import MissingPathError, ModelError, SettingsError
+from wave_agent.formats.readable import readable_text
+from wave_agent.hooks.definitions import HookDefinition, Layer
+from wave_agent.hooks.events import HookEventName
+from wave_agent.hooks.execution import HookRunner
+from wave_agent.hooks.pinned import search_path
+from wave_agent.models.base import Model, ModelRequest
+from wave_agent.models.windows import Window
+from wave_agent.permissions.decision import NOT_LOOSER, Approver, PermissionMode
+from wave_agent.permissions.protected_paths import ProtectedPaths, protected_paths
+from wave_agent.permissions.sandbox import SETTINGS_DIRECTORIES, Sandbox
+from wave_agent.sessions.transcript import transcript_file
+from wave_agent.settings.inheritance import Inheritance, inherited, restricted, steering, this_process
+from wave_agent.settings.layers import MANAGED_FILE, OF_THE_PROJECT, Place, Settings, project_places
+from wave_agent.settings.other_agents import claude_home
+from wave_agent.settings.snapshot import Snapshot
+from wave_agent.settings.sources import (
+    Choice,
+    Gathered,
+    Overlay,
+    Trust,
+    gather_settings,
+    locate,
+    merge_gathered,
+    read_overlay,
+)
+from wave_agent.settings.trust import ProjectTrust, Record, SourceGuards, TrustStore, file_digest, rest_digest
+from wave_agent.system.project import Project
+from wave_agent.system.real_files import is_below, resolve_or_keep
+from wave_agent.tools.base import Tool
+
+
+class Options(Struct, frozen=True, kw_only=True):
+    """Everything that can be said about an agent before there is one."""
+
+    workdir: str | os.PathLike[str] | None = None
+    model: str | None = None
+    base_url: str | None = None
+    api_key: str | None = None
+    hooks: Mapping[str, Any] | Mapping[HookEventName, Any] | None = None
+    tools: Sequence[Tool] = ()
+    system_prompt: str | None = None
+    append_system_prompt: str = ""
+    permission_mode: str | None = None
+    can_use_tool: Approver | None = None
+    callbacks: Callbacks = Callbacks()
+    overlays: Sequence[Overlay] = ()
+    """Settings files and objects that the user named."""
+    setting_sources: Sequence[str] | None = None
+    trust: Trust = False
+    trust_ref: str | None = None
+    """Trust exactly what this git ref holds."""
+    project_hooks: bool = True
+    """False: the project's own hooks are left out, whether trusted or not."""
+    no_hooks: bool = False
+    """All but managed ones are left out: `--no-hooks`, for a person at a terminal. Refused to anybody else."""
+    plugins: Sequence[str | os.PathLike[str]] = ()
+    """Directories of plugins whose hooks run as well."""
+    managed_file: Path = MANAGED_FILE
+    sandbox: bool = False
+    """Commands are confined. `SandboxError` where that cannot be had."""
+    interactive: bool | None = None
+    """Whether a user follows the session and can answer. None: not known; the model is told nothing about it."""
+    max_turns: int | None = None
+    resume: str | None = None
+    source: str = "startup"
+    """How a session that is not resumed begins, for SessionStart hooks."""
+    model_client: Model | None = None
+    hook_runner: HookRunner | None = None
+
+
+def find_places(workdir: str | os.PathLike[str] | None, environment: Mapping[str, str]) -> tuple[str, Path]:
+    """The project's real path, and the directory of the agent's own state."""
+    project, home = locate_project(workdir, environment)
+    return project.directory, home
+
+
+def locate_project(
+    workdir: str | os.PathLike[str] | None, environment: Mapping[str, str], choice: Choice | None = None
+) -> tuple[Project, Path]:
+    """The project around a directory (default: the current one), and the directory of the agent's own state."""
+    start, home = _start_of(workdir), _home_of(environment)
+    return locate(start, home, choice or Choice(claude_home=claude_home(environment))), home
+
+
+def locate_for(options: Options, environment: Mapping[str, str]) -> tuple[Project, Path]:
+    """The project that an agent with these options would work in, and the directory of its state."""
+    return locate_project(options.workdir, environment, _chosen(options, environment))
+
+
+def _start_of(workdir: str | os.PathLike[str] | None) -> str:
+    try:
+        start = str(workdir or os.getcwd())
+        start = start if "\0" in start else os.path.realpath(start)
+    except FileNotFoundError:
+        raise SettingsError("The current directory no longer exists.") from None
+    if readable_text(start) != start:  # a hook that is named by this path would not be found, or be another one
+        shown = start.encode("utf-8", "backslashreplace").decode().replace("\0", "\\0")
+        raise SettingsError(
+            f"The path {shown} is not UTF-8 text, so hooks could not be given it. Rename the directory."
+        )
+    if not os.path.isdir(start):
+        raise MissingPathError(f"There is no directory {start} to work in.")
+    return start
+
+
+def _home_of(environment: Mapping[str, str]) -> Path:
+    return Path(environment.get("WAVE_HOME") or Path.home() / ".wave").absolute()
+
+
+class Foundation(Struct, frozen=True, kw_only=True):
+    """What an agent stands on: where it works, the settings that count, how much it may."""
+
+    place: Project
+    home: Path
+    environment: Mapping[str, str]
+    settings: Settings
+    mode: PermissionMode
+    max_turns: int | None
+    directories: tuple[str, ...]
+    """What counts as inside the project, as real paths."""
+    handed_down: Inheritance | None = None
+    """What holds for agents that its tools start."""
+    above: Inheritance | None = None
+    """What holds for this one, if a tool of another agent has started it."""
+    sandbox: bool = False
+    trust: ProjectTrust = ProjectTrust()
+    snapshot: Snapshot = Snapshot()
+    notices: tuple[str, ...] = ()
+    claude_home: Path | None = None
+    """Where the user keeps settings and instructions for other agents, if those count."""
+    unused_hooks: tuple[str, ...] = ()
+    """The project's hooks for other agents, if nobody has said yet whether they count."""
+    no_hooks: bool = False
+    """The user has switched off all hooks but managed ones, for this run."""
+    silenced: tuple[HookDefinition, ...] = ()
+    """The hooks that do not run because of that."""
+    hooks_left_out: int = 0
+    """Hooks of the project that do not run because the user wants none of them."""
+    user_guards: Mapping[str, SourceGuards] = {}
+    """What the user's own settings say, file by file."""
+
+    @property
+    def guards(self) -> tuple[HookDefinition, ...]:
+        """Hooks whose files are protected: also those that are switched off for this run are there for the next."""
+        return (*self.settings.hooks.hooks, *self.silenced)
+
+    @property
+    def hook_environment(self) -> Mapping[str, str]:
+        """What hooks run with: a command that starts an agent does not say where its hooks find programs."""
+        return self.environment if self.above is None else self.above.hook_environment(self.environment)
+
+    @property
+    def project(self) -> str:
+        """The project's directory."""
+        return self.place.directory
+
+    @property
+    def protected(self) -> ProtectedPaths:
+        """The files by which the agent could rewrite its own guards."""
+        files = self.snapshot.files
+        return protected_paths(self.project, self.home, self.guards, settings=files, start=self.place.start)
+
+
+def lay_foundation(options: Options, environment: Mapping[str, str]) -> Foundation:
+    """Reads the settings and decides what counts. Raises `SettingsError` and `UntrustedHooksError`."""
+    above = inherited(environment)
+    if above is not None:
+        above.require_complete()
+        above.require_same_guards(os.path.realpath(Path.home()), file_digest)
+        environment = {**environment, "WAVE_HOME": above.home}
+    start, home = _start_of(options.workdir), _home_of(environment)
+    choice, notices = _choice(options, environment, above, start)
+    project = locate(start, home, choice)
+    if options.no_hooks:
+        from wave_agent.settings.no_hooks import (  # lazy: for the day somebody is locked out
+            require_own_terminal,
+            require_person,
+        )
+
+        require_person(environment)
+        require_own_terminal(home, project.directory)
+    if above is not None:
+        project = above.project_for(project)
+        path = search_path(above.hook_environment(environment))
+        choice = replace(choice, record=_inherited_record(above, project, home), search_path=path)
+    gathered = gather_settings(home, project, choice)
+    settings = merge_gathered(gathered, project)
+    settings.require_usable()
+    mode, told = mode_for(options.permission_mode, settings, above)
+    limit = limit_for(options.max_turns)
+    directories = real_directories(project.directory, (project.directory, *settings.additional_directories))
+    base = Foundation(
+        place=project,
+        home=home,
+        environment=environment,
+        settings=settings,
+        mode=mode,
+        max_turns=limit if above is None else above.restricted_turns(limit),
+        directories=directories if above is None else above.restricted_directories(directories),
+        # Below a sandbox everything runs in it already, and cannot make one of its own.
+        sandbox=options.sandbox and not (above and above.sandbox),
+        above=above,
+        trust=gathered.trust,
+        snapshot=Snapshot(gathered.files, _known_as(home, project)),
+        notices=(*notices, *gathered.notices, *told, *map(str, settings.issues)),
+        claude_home=choice.claude if gathered.foreign else None,
+        unused_hooks=gathered.unused,
+        no_hooks=options.no_hooks,
+        silenced=gathered.silenced,
+        hooks_left_out=gathered.left_out,
+        user_guards=gathered.user_guards,
+    )
+    return replace(base, handed_down=_handed_down(base, choice, gathered, sandbox=bool(above and above.sandbox)))
+
+
+_SOURCES: Mapping[str, str] = {
+    Layer.MANAGED: "policy_settings",
+    Layer.USER: "user_settings",
+    Layer.PROJECT: "project_settings",
+    Layer.LOCAL: "local_settings",
+}
+"""What hooks of ConfigChange know the files by."""
+
+
+def _known_as(home: Path, project: Project) -> Mapping[str, str]:
+    places = [Place(Layer.MANAGED, MANAGED_FILE), Place(Layer.USER, home / "settings.json")]
+    return {str(place.file): _SOURCES[place.layer] for place in (*places, *project_places(home, project))}
+
+
+def _inherited_record(above: Inheritance, project: Project, home: Path) -> Record | None:
+    """What the agent above has trusted in this project. It has not seen the settings of other directories of it; what
+    is trusted in those is the user's to say."""
+    if project.directory != above.project:
+        return None
+    stored = TrustStore(home).read(project.directory)
+    return above.record.laid_over(stored.only(stored.directories - set(above.inner)))
+
+
+def _chosen(options: Options, environment: Mapping[str, str]) -> Choice:
+    """What the caller says about the settings to use."""
+    return Choice(
+        layers=options.setting_sources,
+        overlays=[os.path.abspath(one) if not isinstance(one, Mapping) else one for one in options.overlays],
+        hooks=options.hooks,
+        trust=options.trust,
+        trust_ref=options.trust_ref,
+        project_hooks=options.project_hooks,
+        no_hooks=options.no_hooks,
+        managed_file=options.managed_file,
+        added_managed=environment.get("WAVE_MANAGED_SETTINGS") or None,
+        plugins=[os.path.abspath(directory) for directory in options.plugins],
+        claude_home=claude_home(environment),
+    )
+
+
+def _choice(
+    options: Options, environment: Mapping[str, str], above: Inheritance | None, start: str
+) -> tuple[Choice, list[str]]:
+    """Which settings to use. Below another agent, what the caller says can only tighten."""
+    choice = _chosen(options, environment)
+    if above is None:
+        return choice, []
+    above.require_inside(start)
+    kept, dropped = restricted([read_overlay(one) for one in choice.overlays])
+    refused = [*dict.fromkeys(dropped)]
+    refused += ["trust"] if choice.trust or choice.trust_ref else []
+    refused += ["plugins"] if choice.plugins else []
+    refused += ["managed settings"] if choice.added_managed not in (None, above.added_managed) else []
+    refused += ["no project hooks"] if above.project_hooks and not choice.project_hooks else []
+    inherited_rules = {"permissions": {"deny": [*above.deny], "ask": [*above.ask]}, "strictHooks": above.strict}
+    told = f"This agent was started by another one, whose limits hold. Ignored: {', '.join(refused)}."
+    return replace(
+        choice,
+        layers=None,
+        overlays=[*above.overlays, inherited_rules, *kept],
+        trust=False,
+        trust_ref=None,
+        project_hooks=above.project_hooks,
+        added_managed=above.added_managed,
+        plugins=above.plugins,
+        claude_home=Path(above.claude_home) if above.claude_home else choice.claude_home,
+    ), [told] if refused else []
+
+
+def _handed_down(base: Foundation, choice: Choice, gathered: Gathered, *, sandbox: bool) -> Inheritance:
+    """`sandbox`: this agent runs in one itself."""
+    settings, project = base.settings, base.project
+    innermost = os.path.normpath(
+        os.path.join(project, max((one.inner for one in gathered.sources), key=len, default=""))
+    )
+    theirs = [source for source in gathered.sources if source.layer in OF_THE_PROJECT]
+    own = {str(place.file) for place in project_places(base.home, base.place)}
+    elsewhere = {name: digest for name, digest in base.snapshot.digests.items() if name not in own}
+    above = base.above
+    in_code = any(hook.layer is Layer.CODE for hook in settings.hooks.hooks)
+    return Inheritance(
+        mode=base.mode,
+        home=str(base.home),
+        project=project,
+        inner=base.place.inner,
+        # Started further out, an agent would not read the settings that hold for this one.
+        directories=tuple(
+            innermost if is_below(one, project) and is_below(innermost, one) else one for one in base.directories
+        ),
+        max_turns=base.max_turns,
+        overlays=tuple(choice.overlays),
+        deny=tuple(text for rule in settings.rules.deny for text in rule.spelt),
+        ask=tuple(text for rule in settings.rules.ask for text in rule.spelt),
+        strict=settings.strict_hooks,
+        project_hooks=choice.project_hooks,
+        sandbox=base.sandbox or sandbox,
+        record=Record(
+            hooks=gathered.trust.record,
+            shown=gathered.trust.shown,
+            programs=gathered.trust.programs,
+            settings={os.path.relpath(source.name, project): rest_digest(source) for source in theirs},
+        ),
+        added_managed=choice.added_managed,
+        plugins=tuple(choice.plugins),
+        claude_home=str(choice.claude_home or ""),
+        user_home=os.path.realpath(Path.home()) if above is None else above.user_home,
+        files=elsewhere if above is None else above.files,
+        environment=steering(base.environment) if above is None else above.environment,
+        process=this_process() if above is None else above.process,
+        hidden="hooks in code, which cannot be handed down" if in_code else "",
+    )
+
+
+def limit_for(asked: int | None) -> int | None:
+    if asked is not None and asked < 1:
+        raise SettingsError(f"max_turns must be at least 1, not {asked}.")
+    return asked
+
+
+def mode_for(
+    asked: str | None, settings: Settings, above: Inheritance | None = None
+) -> tuple[PermissionMode, tuple[str, ...]]:
+    """The mode, and what to tell if it is not the one that was asked for."""
+    known = [mode.value for mode in PermissionMode]
+    if asked is not None and asked not in known:
+        raise SettingsError(f'"{asked}" is not a permission mode; known are {", ".join(known)}.')
+    wanted = settings.default_mode if asked is None else PermissionMode(asked)
+    mode, why = wanted, ""
+    if "default_mode" in settings.managed and mode not in NOT_LOOSER[settings.default_mode]:
+        mode, why = settings.default_mode, "managed settings allow no more"
+    if above is not None and above.restricted_mode(mode) is not mode:
+        mode, why = above.restricted_mode(mode), "the agent that started this one has no more"
+    return mode, (f"The permission mode is {mode}, not {wanted}: {why}.",) if why else ()
+
+
+def model_for(base_url: str | None, api_key: str | None, settings: Settings, environment: Mapping[str, str]) -> Model:
+    url = base_url or environment.get("WAVE_BASE_URL") or environment.get("OPENAI_BASE_URL") or settings.base_url
+    if "base_url" in settings.managed:
+        url = settings.base_url
+    key = api_key or environment.get("WAVE_API_KEY") or environment.get("OPENAI_API_KEY")
+    if url is None and key is None:
+        return _NoModel()
+    from wave_agent.models.limits import limits_in
+    from wave_agent.models.openai_chat import OpenAIChatModel  # lazy: an agent with its own model never needs it
+
+    return OpenAIChatModel(
+        base_url=url or "https://api.openai.com/v1",
+        api_key=key,
+        environment=environment,
+        needs_name=True,
+        limits={name: limits_in(facts) for name, facts in settings.models.items()},
+    )
+
+
+def model_name_for(asked: str | None, settings: Settings, environment: Mapping[str, str]) -> str:
+    if "model" in settings.managed:
+        return settings.model or ""
+    return asked or environment.get("WAVE_MODEL") or settings.model or ""
+
+
+def real_directories(project: str, directories: Sequence[str]) -> tuple[str, ...]:
+    """Directories as settings write them, as absolute paths without links."""
+    return tuple(resolve_or_keep(os.path.join(project, os.path.expanduser(one))) for one in directories)
+
+
+def sandbox_for(foundation: Foundation, session_id: str) -> Sandbox:
+    """Raises `SandboxError` where none can be had."""
+    project, home, settings = foundation.project, foundation.home, foundation.settings
+    inner = [os.path.join(level, name) for level in foundation.place.levels[1:] for name in SETTINGS_DIRECTORIES]
+    return Sandbox.open(
+        project=project,
+        directories=real_directories(project, settings.additional_directories),
+        protected=replace(foundation.protected, directories=(*foundation.protected.directories, *inner)),
+        state=home,
+        outputs=transcript_file(home, project, session_id).with_suffix(""),
+        network=settings.sandbox_network,
+        environment=foundation.environment,
+    )
+
+
+class WindowFinder:
+    """What the model can take in, how much and whether images: what the settings say, else what its server tells.
+
+    The server is asked once, beside the first request. Only somebody with an image at hand waits for the answer.
+    """
+
+    def __init__(self, model: Model, name: str, settings: Settings, tell: Callable[[str], None]) -> None:
+        facts = settings.models.get(name, {})
+        self._known: int | None = facts.get("contextWindow")
+        self._images: bool | None = facts.get("images")
+        self._ask: Callable[[str], Awaitable[Window | None]] | None = getattr(model, "context_window", None)
+        self._name = name
+        self._tell = tell
+        self._asking: asyncio.Task[None] | None = None
+
+    def __call__(self) -> int | None:
+        if self._known is None:
+            self._start()
+        return self._known
+
+    async def takes_images(self) -> bool:
+        """False also where nobody knows."""
+        if self._images is None and (asking := self._start()) is not None:
+            await asyncio.wait({asking})
+        return bool(self._images)
+
+    def refuse_images(self) -> None:
+        """The server has refused one, whatever it or the settings say."""
+        self._images = False
+
+    def _start(self) -> asyncio.Task[None] | None:
+        """Asks the server, unless it was asked already."""
+        if self._asking is None and self._ask is not None:
+            self._asking = asyncio.ensure_future(self._find(self._ask))
+        return self._asking
+
+    @property
+    def known(self) -> int | None:
+        """What is known so far; nobody is asked."""
+        return self._known
+
+    async def close(self) -> None:
+        if self._asking is not None:
+            self._asking.cancel()
+            await asyncio.wait({self._asking})
+
+    async def _find(self, ask: Callable[[str], Awaitable[Window | None]]) -> None:
+        found = await ask(self._name)
+        if found is None:
+            return
+        if self._images is None:
+            self._images = found.images
+        if self._known is None:
+            self._known = found.tokens
+            if found.warning:
+                self._tell(found.warning)
+
+
+class _NoModel:
+    """No endpoint is known. Said when the first answer is wanted, since creating an agent needs none."""
+
+    async def stream(self, request: ModelRequest) -> AsyncIterator[Any]:
+        from wave_agent.models.probe import advice  # lazy: looks at ports
+
+        raise ModelError(f"{self.why_not_ready()} {await asyncio.to_thread(advice)}")
+        yield
+
+    def why_not_ready(self, _name: str = "") -> str:
+        return (
+            "No model is configured. Set WAVE_BASE_URL and WAVE_MODEL, and WAVE_API_KEY where the server wants a key."
+        )
+
+    async def close(self) -> None:
+        pass

@@ -1,0 +1,184 @@
+"""What the model is sent: the conversation in the form, and at the length, that its server takes."""
+
+import re
+from collections.abc import Awaitable, Callable, Sequence
+
+from msgspec import Struct
+
+from wave_agent.agent.shortening import Shortening
+from wave_agent.errors import ModelError
+from wave_agent.http.refusals import is_too_long, refuses_images, shorter
+from wave_agent.messages import EachOnce, Message, ReasoningBlock, ToolBlock
+from wave_agent.models.base import ModelRequest, ToolSpec
+from wave_agent.models.conversion import Converter, Replay, folded, has_images
+from wave_agent.models.windows import estimate_tokens
+
+_ALTERNATE = re.compile(r"roles? must alternate|alternate user/assistant", re.IGNORECASE)
+_REASONING = re.compile(r"\breasoning(_content)?\b")
+_DEMANDED = re.compile(r"missing|must be (passed|provided|included|present|sent)|is required", re.IGNORECASE)
+_FULL = 0.9
+"""The share of the window above which a request is shortened before it is sent: the answer needs room too."""
+_FITS = 0.75
+"""The share to which it is shortened then."""
+
+
+def tokens_of(messages: Sequence[Message], overhead: int = 0) -> int:
+    """About how much of the window these messages take."""
+    return overhead + sum(map(message_tokens, messages))
+
+
+def message_tokens(message: Message) -> int:
+    """About how many tokens a message takes, without reasoning."""
+    calls = [block for block in message.blocks if isinstance(block, ToolBlock)]
+    texts = [str(block.parameters) + (block.result or "") for block in calls]
+    images = sum(image.tokens for block in calls for image in block.images)
+    return 4 + images + sum(map(estimate_tokens, (message.text, *texts)))
+
+
+def _reasoning_tokens(message: Message) -> int:
+    thoughts = [block for block in message.blocks if isinstance(block, ReasoningBlock) and block.field]
+    return sum(estimate_tokens(block.content) for block in thoughts)
+
+
+async def _no_images() -> bool:
+    return False
+
+
+class Images(Struct, frozen=True):
+    """Whether a model takes images, and what to do when its server refuses one."""
+
+    taken: Callable[[], Awaitable[bool]] = _no_images
+    refuse: Callable[[ModelError], None] = lambda _: None
+    """From then on they are not taken."""
+
+
+NO_IMAGES = Images()
+
+
+class Form:
+    """How the server of this model wants its requests. What it refuses is left out for the rest of the session."""
+
+    def __init__(
+        self,
+        *,
+        model: str,
+        system: Callable[[], str],
+        tools: Sequence[ToolSpec],
+        fold: bool = False,
+        images: Images = NO_IMAGES,
+    ) -> None:
+        """`system` is asked with each request: it is settled with the first one."""
+        self.model = model
+        self.system = system
+        self.tools = tools
+        self._tools_size = sum(estimate_tokens(f"{one.description}{one.schema}") for one in tools)
+        self.fold = fold
+        """User messages in a row are joined, for templates that want turns."""
+        self.images = images
+        self.sent_images = False
+        """The last request had some."""
+        self.replay = Replay.TURN
+
+    @property
+    def overhead(self) -> int:
+        """About how many tokens every request takes."""
+        return estimate_tokens(self.system()) + self._tools_size
+
+    def adapts_to(self, error: ModelError) -> bool:
+        """True: the next request will avoid what the server refused here."""
+        text = str(error)
+        if not self.fold and _ALTERNATE.search(text):
+            self.fold = True
+            return True
+        if self.sent_images and refuses_images(error) and (error.status == 413 or not is_too_long(text, error.status)):
+            self.images.refuse(error)
+            return True
+        if error.status not in {400, 422} or not _REASONING.search(text):
+            return False
+        wanted = Replay.ALWAYS if self.replay is Replay.TURN and _DEMANDED.search(text) else Replay.NEVER
+        changed = wanted is not self.replay
+        self.replay = wanted
+        return changed
+
+
+class Draft:
+    """A conversation on its way to the model. It is shortened as often as the server finds it too long."""
+
+    def __init__(
+        self,
+        form: Form,
+        messages: Callable[[], Sequence[Message]],
+        *,
+        question: str = "",
+        shortening: Shortening | None = None,
+    ) -> None:
+        """`question` follows after all messages."""
+        self.form = form
+        self._messages = messages
+        self._question = question
+        self._shortening = shortening or Shortening()
+        self._converter = Converter()
+        self._sizes: EachOnce[tuple[int, int, bool]] = EachOnce(
+            lambda message: ((message_tokens(message), _reasoning_tokens(message), message.is_prompt),)
+        )
+        self.cuts = 0
+        """How often it was shortened."""
+        self._refused: int | None = None
+        """The smallest size that the server has found too long."""
+
+    def part(self, messages: Sequence[Message], question: str) -> "Draft":
+        """A part of it with a question, shortened in the same places."""
+        return Draft(self.form, lambda: messages, question=question, shortening=self._shortening.copy())
+
+    async def request(self, *, tools: bool = True) -> ModelRequest:
+        form, messages = self.form, self._shortening.apply(self._messages())
+        form.sent_images = has_images(messages) and await form.images.taken()
+        sent = self._converter.convert(
+            messages, system=form.system(), fold=form.fold, images=form.sent_images, replay=form.replay
+        )
+        if self._question:
+            question = {"role": "user", "content": self._question}
+            sent = folded([*sent, question]) if form.fold else [*sent, question]
+        return ModelRequest(model=form.model, messages=sent, tools=form.tools if tools else ())
+
+    def size(self) -> int:
+        """About how many tokens the next request takes."""
+        return self._size(self._shortening.apply(self._messages()))
+
+    def room(self, window: int | None) -> int | None:
+        """How much the model takes in, by what is known of it and what its server has refused."""
+        return min((one for one in (window, self._refused) if one is not None), default=None)
+
+    def make_fit(self, window: int | None) -> None:
+        """Shortens a request that would be too long, by what is known."""
+        room = self.room(window)
+        if room is not None and self.size() > _FULL * room:
+            # By an estimate alone, the conversation is not crowded out by what else is sent.
+            self._shorten(max(int(_FITS * room), self.form.overhead + room // 4))
+
+    def goal(self, size: int, error: ModelError) -> int:
+        """How short what the server found too long at `size` should get."""
+        return shorter(size, self.form.overhead, str(error))
+
+    def shrinks(self, size: int, goal: int) -> bool:
+        """Shortens it to `goal`, unless it has got there by now. False: it cannot get any smaller than `size`."""
+        if self.size() > goal:
+            self._shorten(goal)
+        return self.size() < size
+
+    def too_long(self, error: ModelError) -> bool:
+        """The server said that this request is too long: it is remembered."""
+        if not is_too_long(str(error), error.status):
+            return False
+        self._refused = min(self._refused or self.size(), self.size())
+        return True
+
+    def _shorten(self, budget: int) -> None:
+        self.cuts += self._shortening.shorten(self._messages(), budget, self._size)
+
+    def _size(self, messages: Sequence[Message]) -> int:
+        sizes = self._sizes(messages)
+        start = max((at for at, (_, _, begins) in enumerate(sizes) if begins), default=0)
+        since = {Replay.TURN: start, Replay.ALWAYS: 0, Replay.NEVER: len(sizes)}[self.form.replay]
+        thoughts = sum(reasoning for _, reasoning, _ in sizes[since:])
+        return self.form.overhead + estimate_tokens(self._question) + sum(size for size, _, _ in sizes) + thoughts

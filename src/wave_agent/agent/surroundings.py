@@ -1,0 +1,163 @@
+"""What is around the agent when the model is first asked: the branch, how many files are changed, the top level.
+
+Nothing here is worth waiting for, and nothing here may run what a repository brings along.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Mapping
+from itertools import islice
+from pathlib import Path
+
+from msgspec import Struct
+
+from wave_agent.system.credentials import without_credentials
+from wave_agent.system.project_files import NotReadError, read_project_file
+from wave_agent.system.real_files import resolve_or_keep
+from wave_agent.text import strip_controls
+from wave_agent.tools.search.walk import Walk
+
+NAMES = 40
+"""Names of the top level that are listed."""
+_NAMES_SIZE = 600
+"""Characters of all of them together."""
+_BRANCH_SIZE = 100
+_ENTRIES = 2000
+"""Entries of a directory that are looked at: some hold hundreds of thousands."""
+PATIENCE = 0.1
+"""Seconds that git has to count the changes."""
+
+# A repository's own configuration can name programs: filters, and what included files hold. A partial clone fetches.
+_RUNS_SOMETHING = re.compile(rb"\[\s*(?:filter|include)|promisor|partialclone", re.IGNORECASE)
+_CONFIG_SIZE = 1 << 18
+_LINE_SIZE = 4096
+_HEAD = re.compile(r"ref: *refs/.+|[0-9a-f]{40,64}", re.DOTALL)
+_ELSEWHERE = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_NAMESPACE")
+"""Set inside git's own hooks, and they may speak of another repository."""
+
+
+class Surroundings(Struct, frozen=True, kw_only=True):
+    """Empty where nothing could be found out."""
+
+    branch: str = ""
+    changed: int | None = None
+    """Changed, added and removed files. None: not in a repository, or counting took too long."""
+    names: tuple[str, ...] = ()
+    """What is in the project's directory; directories end in a slash."""
+    more: str = ""
+    """How many are left out: `12 more`."""
+
+
+def look_around(project: str, environment: Mapping[str, str], *, patience: float = PATIENCE) -> Surroundings:
+    """Blocks for as long as git takes, at most `patience` seconds and a moment."""
+    names, more = top_level(project)
+    git = git_directory(project)
+    if git is None:
+        return Surroundings(names=names, more=more)
+    changed = count_changes(project, git, environment, patience)
+    return Surroundings(branch=_branch(git), changed=changed, names=names, more=more)
+
+
+# ------------------------------------------------------------------------------------------------------------------ git
+
+
+def git_directory(project: str) -> Path | None:
+    """Where git keeps its own files for this project; None outside of a repository."""
+    directory = Path(project)
+    for place in (directory, *directory.parents):
+        git = place / ".git"
+        if not os.path.lexists(git):
+            continue
+        if git.is_dir():
+            return git
+        pointed = _line(place, ".git").partition("gitdir:")[2].strip()  # a worktree or a submodule: the file says where
+        return place / pointed if pointed and "\0" not in pointed else None
+    return None
+
+
+def _line(directory: Path, name: str, limit: int = _LINE_SIZE) -> str:
+    """The text of a short file of git's; empty if there is none, or if it is something else."""
+    try:
+        data = read_project_file(str(directory / name), resolve_or_keep(str(directory)), limit)
+    except NotReadError:
+        return ""
+    return (data or b"").decode(errors="replace").strip()
+
+
+def git_branch(project: str) -> str:
+    """The branch that is checked out, read from git's own files; "" outside of a repository."""
+    git = git_directory(project)
+    return "" if git is None else _branch(git)
+
+
+def _branch(git: Path) -> str:
+    head = _line(git, "HEAD")
+    if not _HEAD.fullmatch(head):
+        return ""  # whatever that is, the model is not shown it
+    branch = head.removeprefix("ref: refs/heads/") if head.startswith("ref:") else head[:8]
+    return " ".join(strip_controls(branch).split())[:_BRANCH_SIZE]
+
+
+def count_changes(project: str, git: Path, environment: Mapping[str, str], patience: float = PATIENCE) -> int | None:
+    """Files that `git status` names. None if git is missing, slow, or would run a program of the repository."""
+    program = shutil.which("git", path=environment.get("PATH"))
+    if program is None or not os.path.isabs(program) or _runs_something(git):
+        return None
+    quiet = ("--no-optional-locks", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null")
+    what = ("status", "--porcelain", "-z", "--no-renames", "--ignore-submodules=all", "--untracked-files=normal")
+    kept = {name: value for name, value in without_credentials(environment).items() if name not in _ELSEWHERE}
+    try:
+        done = subprocess.run(
+            [program, *quiet, *what],
+            cwd=project,
+            env={**kept, "GIT_TERMINAL_PROMPT": "0", "GIT_NO_LAZY_FETCH": "1"},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            timeout=patience,
+            check=False,
+        )
+    except (OSError, ValueError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout.count(b"\0") if done.returncode == 0 else None
+
+
+def _runs_something(git: Path) -> bool:
+    """True also where that cannot be found out."""
+    try:
+        pointed = _line(git, "commondir")  # of a worktree
+        common = git / pointed if pointed and "\0" not in pointed else git
+        texts = [_config(common, "config"), _config(git, "config.worktree")]
+    except NotReadError:
+        return True
+    return any(_RUNS_SOMETHING.search(text) for text in texts)
+
+
+def _config(git: Path, name: str) -> bytes:
+    return read_project_file(str(git / name), resolve_or_keep(str(git)), _CONFIG_SIZE) or b""
+
+
+# ------------------------------------------------------------------------------------------------------------ top level
+
+
+def top_level(project: str) -> tuple[tuple[str, ...], str]:
+    """Names without what `.gitignore` leaves out, and how many more there are. Directories first, hidden ones last."""
+    found = list(islice(Walk(project, project).top_level(), _ENTRIES))
+    found.sort(key=lambda entry: (entry[0].startswith("."), not entry[1], entry[0]))
+    names = [_shown(name) + ("/" if is_directory else "") for name, is_directory in found]
+    listed, room = list[str](), _NAMES_SIZE
+    for name in names[:NAMES]:
+        room -= len(name) + 2
+        if room < 0:
+            break
+        listed.append(name)
+    left_out, over = len(names) - len(listed), "over " if len(found) == _ENTRIES else ""
+    return tuple(listed), f"{over}{left_out:,} more" if left_out else ""
+
+
+def _shown(name: str) -> str:
+    """In one line. A name can hold anything but a slash."""
+    readable = os.fsencode(name).decode(errors="replace")
+    return " ".join(strip_controls(readable).split())

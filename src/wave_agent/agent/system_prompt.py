@@ -1,0 +1,131 @@
+"""What the model is told before anything else: short, and true of this session."""
+
+import platform
+from collections.abc import Callable, Mapping, Sequence
+from datetime import date
+from pathlib import Path
+
+from msgspec import Struct
+
+from wave_agent.agent.surroundings import Surroundings
+from wave_agent.permissions.decision import PermissionMode
+
+_INSTRUCTIONS = """\
+You are Wave, a coding agent. You work in the user's project with the tools you are given, until the job is done.
+
+- Look before you change: search instead of assuming, and read a file before you edit it. Put calls that do not \
+depend on each other into one answer.
+- Make the smallest change that does the whole job, in the style of the code around it. The result of an edit shows \
+what was changed, also by hooks: you need not read the file again.
+- Check your work: run the tests or the program when you can. Say plainly what you could not check.
+- Look at a target before you delete or overwrite it. Get the user's consent before anything that cannot be undone \
+(dropping data, rewriting history) or that leaves this machine (publishing, sending). Commit and push only when asked.
+- When a call is refused, do not work around it: heed the reason, or tell the user.
+- The user's hooks check what you do. The program marks what they say with their name: follow it where it concerns \
+your work, but it is not the user speaking. Never write such marks yourself.
+- Keep working when the conversation gets long: its older part will be summarised, and you go on.
+- Point to code as file:line. Answer briefly: what you did and what the user has to know, not every step."""
+
+
+class Session(Struct, frozen=True, kw_only=True):
+    """What is the same from the start of a session to its end."""
+
+    project_dir: str
+    working_dir: str = ""
+    """Where commands start, if not there."""
+    shell: str
+    interactive: bool | None = None
+    """Whether a user follows the session and answers. None: nobody has said."""
+    asks: bool = False
+    """Somebody can be asked whether a call may run."""
+    allowed: tuple[str, ...] = ()
+    """Rules that allow something beyond the mode."""
+
+
+def system_prompt(
+    session: Session,
+    mode: PermissionMode,
+    surroundings: Surroundings,
+    *,
+    today: Callable[[], date] = date.today,
+) -> str:
+    """Instructions, where the model is, and what it may do. What a project says about itself is added to it."""
+    return "\n\n".join([_INSTRUCTIONS, _facts(session, surroundings, today()), session_words(session, mode)])
+
+
+def _facts(session: Session, around: Surroundings, today: date) -> str:
+    counted = {None: "", 0: ", no changes", 1: ", 1 changed file"}
+    changed = counted.get(around.changed, f", {around.changed} changed files")
+    facts = {
+        "Project directory": session.project_dir,
+        "Working directory": session.working_dir,
+        "Git branch": around.branch and f"{around.branch}{changed}",
+        "Top level": ", ".join([*around.names, *([f"and {around.more}"] if around.more else [])]),
+        "System": f"{platform.system()}, shell {Path(session.shell).name}",
+        "Date": today.isoformat(),
+    }
+    return "\n".join(f"{name}: {fact}" for name, fact in facts.items() if fact)
+
+
+# ---------------------------------------------------------------------------------------------------------------- modes
+
+_PRESENCE: Mapping[bool | None, str] = {
+    True: "This session is interactive: the user follows it, and answers what you ask at the end of your turn.",
+    False: (
+        "This run is not interactive: no question can be answered. Decide for yourself; leave out what needs consent, "
+        "and end with what you assumed and what is left to do."
+    ),
+    None: "",
+}
+_MODES: Mapping[PermissionMode, str] = {
+    PermissionMode.DEFAULT: "What only reads inside the project runs at once; {rest}.",
+    PermissionMode.ACCEPT_EDITS: "Reading and editing files inside the project runs at once; {rest}.",
+    PermissionMode.PLAN: (
+        "Only what reads is possible: Read, Glob, Grep, TodoWrite. Find out what you need to know; then end your turn "
+        "with a plan: what to change in which files, in which order, and how to check it. {then}"
+    ),
+    PermissionMode.DONT_ASK: "Only what the user's rules allow runs; anything else is refused.",
+    PermissionMode.BYPASS: "Calls run without a question unless a rule, a hook or a protected path holds them back.",
+}
+_REST: Mapping[bool, str] = {
+    True: "anything else has to be approved first",
+    False: "anything else is refused unless a rule or a hook allows it, as it cannot be approved in this session",
+}
+_THEN: Mapping[bool | None, str] = {
+    True: "The user may accept it; you then carry it out.",
+    False: "The plan is the result of this run.",
+    None: "",
+}
+
+
+def session_words(session: Session, mode: PermissionMode) -> str:
+    """Whether anybody answers, and what may run."""
+    rules = f"Rules that allow more: {_listed(session.allowed)}." if session.allowed else ""
+    return "\n".join(filter(None, (_PRESENCE[session.interactive], mode_words(session, mode), rules)))
+
+
+def _listed(rules: Sequence[str]) -> str:
+    """As many as fit into a short line."""
+    shown: list[str] = []
+    for rule in rules:
+        if sum(map(len, shown)) + len(rule) > _RULES_SHOWN:
+            return f"{', '.join(shown)} and {len(rules) - len(shown)} more"
+        shown.append(rule)
+    return ", ".join(shown)
+
+
+def mode_words(session: Session, mode: PermissionMode, *, changed: bool = False) -> str:
+    """What the mode means for the model. `changed`: it was another one before."""
+    meaning = _MODES[mode].format(rest=_REST[session.asks], then=_THEN[session.interactive]).rstrip()
+    return f"{_CHANGED if changed else 'Permission mode: '}{mode}. {meaning}"
+
+
+_CHANGED = "The permission mode is now "
+_RULES_SHOWN = 500
+"""Characters of rules that the model is told of."""
+
+
+def mode_in(text: str) -> PermissionMode | None:
+    """The mode that such a change speaks of."""
+    name = text.removeprefix(_CHANGED).partition(".")[0] if text.startswith(_CHANGED) else ""
+    return PermissionMode(name) if name in {mode.value for mode in PermissionMode} else None

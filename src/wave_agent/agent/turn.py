@@ -1,0 +1,375 @@
+"""The turn: prompt → hooks → model → tools → hooks → … → stop."""
+
+from collections.abc import Callable, Sequence
+from enum import StrEnum
+from itertools import groupby
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from wave_agent.agent.briefing import Briefing
+from wave_agent.agent.compaction import FULL, Compaction, Compactor
+from wave_agent.agent.consequences import Operation, TellModel, consequences, context_blocks, perform
+from wave_agent.agent.model_answer import EMPTY, GO_ON, Answer, joined
+from wave_agent.agent.outgoing import Draft
+from wave_agent.agent.repeated_calls import GIVEN_UP, HINTED, NOT_RUN, Repeats, hint, refusal
+from wave_agent.agent.tool_calls import Asked, CallEnd, CallRunner
+from wave_agent.errors import ModelError
+from wave_agent.events import Event, Notice, ReasoningDelta, TextDelta
+from wave_agent.hooks.events import Flow, HookEvent
+from wave_agent.hooks.manager import HookManager
+from wave_agent.hooks.verdicts import Blocks, Outcome
+from wave_agent.messages import MessageManager, TextBlock
+from wave_agent.models.base import Model, Reasoning, Retry, Text, ToolSpec, Usage
+from wave_agent.models.limits import AnswerLimits
+from wave_agent.system.waiting import together_or_none
+
+CONTINUATIONS = 3
+"""How often in a row a text that reached the output limit may go on."""
+_SHORTENED = (
+    "The conversation was too long for the model: some long texts were shortened in what it gets. The transcript has "
+    "them whole."
+)
+
+
+class Status(StrEnum):
+    """How a turn ended."""
+
+    COMPLETED = "completed"
+    BLOCKED = "blocked"
+    STOPPED = "stopped"
+    STOP_LIMIT = "stop_limit"
+    MAX_TURNS = "max_turns"
+    ERROR = "error"
+    INTERRUPTED = "interrupted"
+
+
+class Parts(Struct, frozen=True, kw_only=True):
+    """What a turn works with."""
+
+    messages: MessageManager
+    hooks: HookManager
+    calls: CallRunner
+    model: Model
+    model_name: str
+    tools: Sequence[ToolSpec]
+    briefing: Briefing
+    """The system prompt, and what the model is told later on."""
+    max_turns: int | None
+    emit: Callable[[Event], None]
+    draft: Draft
+    """The conversation as the model gets it."""
+    compactor: Compactor
+    window: Callable[[], int | None]
+    """How many tokens the model can take in, if anybody knows."""
+    limits: AnswerLimits = AnswerLimits()
+    """How large one answer may be."""
+    reports: Callable[[], Sequence[str]] = tuple
+    """What tools have to tell the model, though no call asked for it."""
+
+
+class Turn:
+    """One prompt from its submission to the end of the agent's work on it."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self.requests = 0
+        self.usage = Usage()
+        self.text: str | None = None
+        """The model's last text."""
+        self.error: str | None = None
+        self.session_begun = False
+        """The hooks of SessionStart have had their say."""
+        self._blocks = Blocks()
+        """How often hooks have kept the turn from ending."""
+        self._kept_working = False
+        self.used = 0
+        """Tokens of the window that the last answer says are taken."""
+        self._cuts = parts.draft.cuts
+        self._cuts_told = False
+        self._smallest: int | None = None
+        """The size of the last request that was made again because the one before was too long."""
+        self._useless = 0
+        """Answers in a row that had nothing in them."""
+        self._continued = 0
+        self._unfinished = ""
+        """The text so far that the model was asked to go on with."""
+        self._repeats = Repeats()
+        self._not_run: set[str] = set()
+        """Calls that were not run because they repeat themselves."""
+
+    async def run(self, prompt: str, *, session_source: str | None = None) -> Status:
+        """`session_source` is given with the first prompt of a session: how the session began."""
+        if session_source is not None:
+            begun = await self._fire(HookEvent.SESSION_START, source=session_source, model=self._parts.model_name)
+            self.session_begun = True
+            if begun.flow is Flow.END_TURN:
+                return Status.STOPPED
+        self._parts.messages.add_prompt(prompt)
+        self._parts.hooks.begin_prompt()
+        judged = await self._hooks(HookEvent.USER_PROMPT_SUBMIT, prompt=prompt)
+        if judged.prompt_erased:
+            self._apply(judged)
+            return Status.STOPPED if judged.flow is Flow.END_TURN else Status.BLOCKED
+        self._parts.messages.accept_prompt()
+        perform(consequences(judged, waiting=self._waiting_context()), self._parts.messages)
+        return Status.STOPPED if judged.flow is Flow.END_TURN else await self._work()
+
+    def _waiting_context(self) -> tuple[TextBlock, ...]:
+        """What hooks have said since that nobody waited for."""
+        return tuple(
+            block for one in self._parts.hooks.take_deferred() for block in context_blocks(one.event, [one.said])
+        )
+
+    async def _work(self) -> Status:
+        limit = self._parts.max_turns
+        await self._parts.briefing.settle(self._parts.calls.mode)
+        while limit is None or self.requests < limit:
+            try:
+                ended = await self._step()
+            except ModelError as error:
+                ended = await self._recover(error)
+            if ended is not None:
+                return ended
+        requests = "1 request" if limit == 1 else f"{limit} requests"
+        self._parts.messages.add_notice_block(f"Stopped after {requests} to the model, the most that are allowed.")
+        return Status.MAX_TURNS
+
+    async def _step(self) -> Status | None:
+        """One request, and what follows from its answer. None: there is more to do."""
+        self._tell_news()
+        if await self._make_room():
+            return Status.STOPPED
+        answer = await self._ask_model()
+        if self._goes_on_after(answer):
+            return None
+        if answer.asked:
+            return Status.STOPPED if await self._run_batch(answer.asked) else None
+        return await self._try_to_stop()
+
+    def _tell_news(self) -> None:
+        """What has happened since the last request that the model should know."""
+        parts = self._parts
+        if waiting := self._waiting_context():
+            perform([TellModel(waiting)], parts.messages)
+        if reports := parts.reports():
+            parts.messages.tell_model(*reports)
+        parts.briefing.tell_mode(parts.calls.mode, parts.messages)
+
+    async def _recover(self, error: ModelError) -> Status | None:
+        """None: the same is asked again, in a way that the server may take."""
+        if self._parts.draft.form.adapts_to(error):
+            self.requests -= 1
+            return None
+        room = await self._make_room_after(error)
+        if room.done and not room.ends_turn:
+            self.requests -= 1  # the request that was too long is made again
+            return None
+        if room.ends_turn:
+            return Status.STOPPED
+        self.error = str(error)
+        self._parts.messages.add_error_block(self.error)
+        await self._fire(HookEvent.STOP_FAILURE, error=error.kind, error_details=self.error)
+        return Status.ERROR
+
+    # ------------------------------------------------------------------------------------------------------------ room
+
+    async def _make_room(self) -> bool:
+        """Has older turns summarised when the window is nearly full. True: a hook ended the turn."""
+        draft, window = self._parts.draft, self._parts.window()
+        room = draft.room(window)
+        if room is None:
+            return False
+        if max(self.used, draft.size()) > FULL * room:
+            compaction = await self._parts.compactor.compact(room)
+            if compaction.done:
+                self.used = 0
+            if compaction.ends_turn:
+                return True
+        draft.make_fit(window)
+        self._tell_cuts()
+        return False
+
+    async def _make_room_after(self, error: ModelError) -> Compaction:
+        """A server that finds the conversation too long gets a shorter one, as long as it can get any shorter."""
+        draft = self._parts.draft
+        if not draft.too_long(error):
+            return Compaction()
+        size = draft.size()
+        goal = draft.goal(size, error)
+        try:
+            compaction = await self._parts.compactor.compact(goal)
+        except ModelError:
+            compaction = Compaction()
+        if compaction.ends_turn:
+            return compaction
+        # An answer that breaks off again and again adds to the conversation: only what is smaller than ever counts.
+        smaller = draft.shrinks(size, goal) and (self._smallest is None or draft.size() < self._smallest)
+        self._smallest = draft.size()
+        self._tell_cuts()
+        self.used = 0
+        return Compaction(done=smaller)
+
+    def _tell_cuts(self) -> None:
+        """Once a turn is enough."""
+        if self._cuts == self._parts.draft.cuts:
+            return
+        self._cuts, self.used = self._parts.draft.cuts, 0
+        if not self._cuts_told:
+            self._cuts_told = True
+            self._parts.messages.add_notice_block(_SHORTENED, "info")
+
+    # ----------------------------------------------------------------------------------------------------------- model
+
+    async def _ask_model(self) -> Answer:
+        """One request. What has arrived is kept, also when the stream breaks or the turn is interrupted."""
+        parts = self._parts
+        request = await parts.draft.request()
+        self.requests += 1
+        answer = Answer(parts.limits)
+        try:
+            async for delta in parts.model.stream(request):
+                match delta:
+                    case Usage():
+                        self.usage += delta
+                        self.used = delta.input_tokens + delta.output_tokens
+                        continue
+                    case Retry(reason=reason, seconds=seconds):
+                        parts.emit(Notice(content=f"{reason}; trying again in {seconds:.1f} s", level="info"))
+                        continue
+                    case Text(text=text):
+                        parts.emit(TextDelta(text=text))
+                    case Reasoning(text=text):
+                        parts.emit(ReasoningDelta(text=text))
+                    case _:
+                        pass
+                answer.take(delta)
+        except BaseException:
+            answer.calls.clear()  # an answer that broke off asks for nothing
+            self._keep(answer)
+            raise
+        self._smallest = None
+        try:
+            answer.read_calls(parts.tools, parts.messages)
+        except ModelError:
+            answer.calls.clear()
+            self._keep(answer)
+            raise
+        self._keep(answer)
+        return answer
+
+    def _keep(self, answer: Answer) -> None:
+        if blocks := answer.blocks():
+            self._parts.messages.add_assistant_message(*blocks)
+        if text := answer.text:
+            self.text = joined(self._unfinished, text) if self._unfinished else text
+
+    def _goes_on_after(self, answer: Answer) -> bool:
+        """The answer is no end yet: the model was told what is wrong with it, or to go on. Raises `ModelError`."""
+        messages = self._parts.messages
+        if notice := answer.notice():
+            messages.add_notice_block(notice)
+        if problem := answer.problem(self._parts.tools):
+            self._useless += 1
+            if answer.is_filtered:
+                raise ModelError("The server's content filter withheld the answer.")
+            if self._useless > 1:
+                what = "was empty" if problem == EMPTY else "had nothing that could be used"
+                raise ModelError(f"The model's answer {what}, twice in a row.")
+            messages.tell_model(problem)
+            return True
+        self._useless, self._unfinished = 0, ""
+        if answer.asked or not answer.is_limited or self._continued == CONTINUATIONS:
+            self._continued = 0
+            return False
+        self._continued += 1
+        self._unfinished = self.text or ""
+        messages.tell_model(GO_ON)
+        return True
+
+    # ----------------------------------------------------------------------------------------------------------- tools
+
+    async def _run_batch(self, calls: Sequence[Asked]) -> bool:
+        """All calls of one answer: those that only read side by side, the others one by one. True: the turn ends."""
+        runner = self._parts.calls
+        self._blocks = replace(self._blocks, in_a_row=0)
+        ends: list[CallEnd] = []
+        for _, group in groupby(enumerate(calls), key=lambda pair: "reads" if runner.reads_only(pair[1]) else pair[0]):
+            together = [call for _, call in group]
+            if any(end.ends_turn for end in ends):
+                for call in together:
+                    runner.skip(call)
+                continue
+            ends += await together_or_none([self._run(call) for call in together])
+        later: list[Operation] = [operation for end in ends for operation in end.later]
+        perform(later, self._parts.messages)
+        if any(end.ends_turn for end in ends):
+            return True
+        self._note_repeats(calls)
+        return False
+
+    async def _run(self, call: Asked) -> CallEnd:
+        runner = self._parts.calls
+        if call.parameters is None:
+            return runner.refuse(call, call.problem)
+        times = 0 if runner.polls(call) else self._repeats.before(call.name, call.parameters)
+        if times < NOT_RUN - 1:
+            return await runner.run(call)
+        self._not_run.add(call.id)
+        return runner.refuse(call, refusal(times))
+
+    def _note_repeats(self, calls: Sequence[Asked]) -> None:
+        """Tells the model when it goes round in circles. Raises `ModelError` when that does not help."""
+        messages = self._parts.messages
+        for call in calls:
+            if call.parameters is None:  # each was broken in its own way
+                continue
+            if call.id in self._not_run:
+                self._repeats.note_refused(call.name, call.parameters)
+            elif not self._parts.calls.polls(call):
+                self._repeats.note(call.name, call.parameters, messages.result_of(call.id))
+        times = self._repeats.times()
+        if times >= GIVEN_UP:
+            raise ModelError(f"The model made the same call {times} times in a row, with the same result each time.")
+        if HINTED <= times < NOT_RUN:
+            messages.tell_model(hint(times))
+
+    # ------------------------------------------------------------------------------------------------------------ stop
+
+    async def _try_to_stop(self) -> Status | None:
+        """None: hooks keep the agent working."""
+        before = self._blocks
+        outcome = await self._fire(
+            HookEvent.STOP,
+            blocks=before,
+            stop_hook_active=self._kept_working,
+            stop_block_count=before.total,
+            last_assistant_message=self.text or "",
+        )
+        if outcome.flow is Flow.KEEP_WORKING:
+            self._kept_working = True
+            counted = 0 if outcome.only_broken_block else 1
+            self._blocks = Blocks(
+                total=before.total + counted,
+                in_a_row=before.in_a_row + counted,
+                spent=before.spent | outcome.broken,
+            )
+            return None
+        if outcome.limit_reached:
+            self.error = outcome.error or None
+            return Status.STOP_LIMIT
+        return Status.STOPPED if outcome.flow is Flow.END_TURN else Status.COMPLETED
+
+    # ----------------------------------------------------------------------------------------------------------- hooks
+
+    async def _hooks(self, event: HookEvent, *, blocks: Blocks | None = None, **facts: Any) -> Outcome:
+        return await self._parts.hooks.run(event, facts, permission_mode=self._parts.calls.mode.value, blocks=blocks)
+
+    def _apply(self, outcome: Outcome) -> None:
+        perform(consequences(outcome), self._parts.messages)
+
+    async def _fire(self, event: HookEvent, *, blocks: Blocks | None = None, **facts: Any) -> Outcome:
+        outcome = await self._hooks(event, blocks=blocks, **facts)
+        self._apply(outcome)
+        return outcome

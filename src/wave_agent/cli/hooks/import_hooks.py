@@ -1,0 +1,102 @@
+"""`wave hooks import`: hooks written for other agents, copied into the project's own settings."""
+
+import difflib
+import os
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+import click
+
+from wave_agent.agent.options import find_places
+from wave_agent.errors import SettingsError
+from wave_agent.settings.hook_import import Plan, find_importable, plan_import
+from wave_agent.settings.layers import LARGEST_FILE
+from wave_agent.settings.trust import TrustStore
+from wave_agent.system.ancestry import require_no_agent
+from wave_agent.system.project_files import NotReadError, read_project_file
+from wave_agent.text import strip_controls
+from wave_agent.tools.files import FileRefusedError, replace
+
+LOCAL = "settings.local.json"
+
+
+@click.command("import")
+@click.option("--from", "origin", metavar="PATH", help="A settings file, a project or a plugin; default: this project.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--dry-run", is_flag=True, help="Only show what would change.")
+@click.option("--cwd", metavar="DIR", help="The project, instead of the current directory.")
+def import_hooks(origin: str | None, yes: bool, dry_run: bool, cwd: str | None) -> int:
+    """Copy hooks written for other agents
+
+    Takes the hooks and the deny and ask rules of .claude/settings.json and .codex/hooks.json into .wave/settings.json.
+    What is there already stays as it is, and nothing is added twice. The scripts that they run stay where they are.
+    A file named settings.local.json goes into .wave/settings.local.json.
+
+    \b
+    wave hooks import --dry-run                              what would change
+    wave hooks import                                        look, then decide
+    wave hooks import --from .claude/settings.local.json     your own, which others do not get
+    """
+    if yes and dry_run:
+        raise click.UsageError("--yes and --dry-run exclude each other.")
+    project, home = find_places(cwd, os.environ)
+    place = Path(project if origin is None else os.path.abspath(origin))
+    if not place.exists():
+        raise click.UsageError(f"There is nothing at {place}.")
+    files = find_importable(place, any_kind=origin is not None)
+    if not files:
+        click.echo(f"{place} has no hooks for other agents.")
+        return 1
+    target = Path(project) / ".wave" / (LOCAL if files[0].name == LOCAL else "settings.json")
+    before = _read(target)
+    plan = plan_import(files, before, str(target))
+    _show(plan, before, os.path.relpath(target, project))
+    if origin is None and (Path(project) / ".claude" / LOCAL).is_file():
+        click.echo(f"not read  .claude/{LOCAL}: it is yours alone; --from .claude/{LOCAL} copies it")
+    if not plan.added:
+        click.echo("There is nothing to copy.")
+        return 0
+    if dry_run:
+        return 0
+    return _decide(plan, target, home, project, yes=yes)
+
+
+def _decide(plan: Plan, target: Path, home: Path, project: str, *, yes: bool) -> int:
+    require_no_agent(os.environ, "wave hooks import")
+    if not yes:
+        if not sys.stdin.isatty():
+            raise click.UsageError("Nobody can be asked here: look at the change above, then add --yes.")
+        if not click.confirm(f"Write this to {target}?"):
+            click.echo("Nothing has changed.")
+            return 1
+    try:
+        replace(str(target), plan.text.encode())
+    except FileRefusedError as refusal:
+        raise SettingsError(str(refusal)) from None
+    TrustStore(home).remember_told(project)
+    click.echo(f"Written to {target}. They run once you trust them: wave hooks trust")
+    click.echo('With {"compat": {"claude": true}} they would run twice: once from each file.')
+    return 0
+
+
+def _read(target: Path) -> str:
+    try:
+        return (read_project_file(str(target), "/", LARGEST_FILE) or b"").decode().removeprefix("\ufeff")
+    except NotReadError as error:
+        raise SettingsError(f"{target} {error}.") from None
+    except UnicodeDecodeError as error:
+        raise SettingsError(f"{target} cannot be read: {error}") from None
+
+
+def _show(plan: Plan, before: str, name: str) -> None:
+    for mark, lines in (("add", plan.added), ("changed", plan.notes), ("left out", plan.left_out)):
+        _tell(f"{mark:<9} {line}" for line in lines)
+    old, new = before.splitlines(keepends=True), plan.text.splitlines(keepends=True)
+    if plan.added:
+        _tell(line.rstrip("\r\n") for line in difflib.unified_diff(old, new, f"a/{name}", f"b/{name}"))
+
+
+def _tell(lines: Iterable[str]) -> None:
+    for line in lines:
+        click.echo(strip_controls(line))

@@ -1,0 +1,100 @@
+"""`wave hooks list`: every hook, where it stands, and how it was read."""
+
+import json
+import os
+import shlex
+from collections.abc import Iterator, Sequence
+
+import click
+from msgspec.structs import replace
+
+from wave_agent.agent.options import locate_project
+from wave_agent.cli.hooks.options import aligned, as_json, choice_of, in_project, one_line, with_settings
+from wave_agent.hooks.definitions import HookDefinition
+from wave_agent.hooks.dialects import Dialect
+from wave_agent.text import strip_controls
+from wave_agent.workshop.inventory import Survey, hook_to_dict, place_of, survey
+
+
+@click.command("list")
+@click.option(
+    "--dialect",
+    type=click.Choice([dialect.value for dialect in Dialect]),
+    help="Only hooks that were written for this agent.",
+)
+@in_project
+@with_settings
+@as_json
+def list_hooks(dialect: str | None, cwd: str | None, settings: Sequence[str], as_json: bool) -> int:
+    """List every hook, where it stands and how it is read
+
+    All layers, in the order in which the hooks would run: event by event, rewriting ones first. Nothing is run, so this
+    is safe in a project that you do not trust. Exit status 1 if an entry of the settings is broken.
+    """
+    choice = choice_of(settings)
+    project, home = locate_project(cwd, os.environ, choice)
+    found = survey(home, project, choice)
+    found = replace(found, hooks=tuple(hook for hook in found.hooks if dialect in (None, hook.dialect.value)))
+    if as_json:
+        click.echo(
+            json.dumps({
+                "project": project.directory,
+                "hooks": [hook_to_dict(hook, found) for hook in found.hooks],
+                "issues": [str(issue) for issue in found.issues],
+                "managed_hooks_only": found.counted.managed_hooks_only,
+            })
+        )  # fmt: skip
+    else:
+        for line in _lines(found):
+            click.echo(line)
+    return 1 if found.broken else 0
+
+
+def _lines(found: Survey) -> Iterator[str]:
+    if not found.hooks:
+        yield strip_controls(f"There are no hooks in {found.project}.")
+    else:
+        yield from _table(found)
+    if found.counted.managed_hooks_only:
+        yield "Only managed hooks are shown: managed settings let no others run."
+    for issue in found.other_issues():
+        yield f"{'BROKEN' if issue.broken else 'note'}: {issue}"
+
+
+def _table(found: Survey) -> Iterator[str]:
+    head = ("event", "name", "matcher", "from")
+    rows = [(hook.event.value, hook.name, _matcher(hook), place_of(hook, found.project)) for hook in found.hooks]
+    heading, *lines = aligned([head, *rows])
+    yield heading
+    for hook, line in zip(found.hooks, lines, strict=True):
+        yield line
+        yield f"    {one_line(command_of(hook))}"
+        yield f"    {', '.join(_facts(hook, found))}"
+        for issue in found.problems(hook):
+            yield f"    {'BROKEN' if issue.broken else 'note'}: {issue}"
+
+
+def _matcher(hook: HookDefinition) -> str:
+    return f"{hook.matcher.explain()}{f', if {hook.condition.text}' if hook.condition else ''}"
+
+
+def command_of(hook: HookDefinition) -> str:
+    return hook.shown_command if hook.args is None else shlex.join([hook.command, *hook.args])
+
+
+def _facts(hook: HookDefinition, found: Survey) -> Iterator[str]:
+    why = found.distrust.get(hook.position)
+    if not hook.enabled:
+        yield "switched off"
+    yield one_line("trusted" if why is None else f"NOT TRUSTED ({why})")
+    yield f"mode {hook.mode}"
+    yield f"onFailure {hook.on_failure}"
+    yield f"timeout {hook.timeout:g} s"
+    if hook.dialect is not Dialect.WAVE:
+        yield f"dialect {hook.dialect}"
+    if hook.phase is not None:
+        yield f"phase {hook.phase}"
+    if hook.sequential:
+        yield "sequential"
+    if hook.is_async:
+        yield "async"

@@ -1,0 +1,115 @@
+"""`wave hooks new`: a hook that works, to make one's own of."""
+
+import os
+import sys
+
+import click
+
+from wave_agent.agent.options import find_places
+from wave_agent.cli.hooks.recipes import recipe_named
+from wave_agent.hooks.events import EVENTS, HookEvent
+from wave_agent.hooks.matcher import MatcherError, parse_matcher
+from wave_agent.lint.repairs import diff
+from wave_agent.recipes import LANGUAGES, Recipe
+from wave_agent.system.ancestry import require_no_agent
+from wave_agent.text import did_you_mean, strip_controls
+from wave_agent.workshop.scaffold import NAME, NewFile, Wish, new_hook, write
+
+
+@click.command()
+@click.argument("name")
+@click.option("--event", metavar="EVENT", help="When it runs, such as PreToolUse. A recipe brings its own.")
+@click.option("--lang", "language", type=click.Choice(list(LANGUAGES)), help="bash, python or node.")
+@click.option("--recipe", metavar="RECIPE", help="Start from this recipe (wave hooks recipes).")
+@click.option("--matcher", metavar="MATCHER", help="For which tools, such as 'Write|Edit'.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--dry-run", is_flag=True, help="Only show what would be written.")
+@click.option("--cwd", metavar="DIR", help="The project, instead of the current directory.")
+def new(
+    name: str,
+    event: str | None,
+    language: str | None,
+    recipe: str | None,
+    matcher: str | None,
+    *,
+    yes: bool,
+    dry_run: bool,
+    cwd: str | None,
+) -> int:
+    """Write a new hook: script, cases and settings
+
+    NAME becomes .wave/hooks/NAME.sh (or .py, .js), beside it NAME.cases.json, and an entry in .wave/settings.json.
+    What would change is shown first. Nothing that is there is ever overwritten.
+
+    Exit status: 0 written, 1 you said no or it cannot be written, 2 usage.
+
+    \b
+    wave hooks new no-todo --event PreToolUse --matcher 'Write|Edit' --lang python
+    wave hooks new secrets --recipe protect-secrets
+    """
+    if not NAME.fullmatch(name):
+        raise click.UsageError("A name has letters, digits, - _ and ., and begins with a letter or digit.")
+    project, _ = find_places(cwd, os.environ)
+    wish = _wish(name, event, recipe_named(recipe) if recipe else None, language=language, matcher=matcher)
+    files = new_hook(wish, project)
+    for file in files:
+        if file.before is None and os.path.lexists(os.path.join(project, file.name)):
+            raise click.UsageError(f"{file.name} is there already, and is not overwritten: choose another name.")
+    _show(files)
+    if dry_run:
+        return 0
+    require_no_agent(os.environ, "wave hooks new")
+    if not yes:
+        if not sys.stdin.isatty():
+            raise click.UsageError("Nobody can be asked here: look at the files above, then add --yes.")
+        if not click.confirm("Write this?"):
+            click.echo("Nothing has changed.")
+            return 1
+    write(files, project)
+    # A hook of the project goes to its top, from wherever it is made.
+    click.echo(_next_steps([file.name if cwd else os.path.relpath(os.path.join(project, file.name)) for file in files]))
+    return 0
+
+
+def _wish(name: str, event: str | None, recipe: Recipe | None, *, language: str | None, matcher: str | None) -> Wish:
+    """Raises a usage error for what cannot be meant."""
+    if event is None and recipe is None:
+        raise click.UsageError("--event or --recipe is needed.")
+    if event and recipe and event != recipe.event:
+        raise click.UsageError(f"The recipe {recipe.name} is for {recipe.event}, not for {event}.")
+    wanted = recipe.event if recipe else event or ""
+    known = [one.value for one in EVENTS]
+    if wanted not in known:
+        raise click.UsageError(f'There is no event "{wanted}"{did_you_mean(wanted, known)}: {", ".join(known)}.')
+    languages = list(recipe.scripts) if recipe else list(LANGUAGES)
+    if language is not None and language not in languages:
+        raise click.UsageError(f"{recipe.name if recipe else name} is there in {', '.join(languages)}.")
+    if matcher is not None:
+        _check_matcher(matcher, HookEvent(wanted))
+    return Wish(name=name, event=HookEvent(wanted), language=language or languages[0], matcher=matcher, recipe=recipe)
+
+
+def _check_matcher(matcher: str, event: HookEvent) -> None:
+    if EVENTS[event].target is None:
+        raise click.UsageError(f"{event} has nothing to compare a matcher with.")
+    try:
+        parse_matcher(matcher)
+    except MatcherError as error:
+        raise click.UsageError(f"--matcher: {error}") from None
+
+
+def _show(files: list[NewFile]) -> None:
+    for file in files:
+        for line in diff(file.before or "", file.after, file.name):
+            click.echo(strip_controls(line))
+        click.echo()
+
+
+def _next_steps(files: list[str]) -> str:
+    script, cases = files[0], files[1]
+    return (
+        f"Written. Next, edit {script} and run:\n"
+        f"  wave hooks lint             find mistakes\n"
+        f"  wave hooks trust            a project's hooks run only once you trust them\n"
+        f"  wave hooks test {cases}"
+    )

@@ -1,0 +1,87 @@
+"""What the commands about hooks have in common: their options, names and JSON on the command line, tables."""
+
+import os
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+import click
+from msgspec.structs import replace
+
+from wave_agent.formats.strict_json import StrictJSONError, parse_document, type_name
+from wave_agent.hooks.definitions import HookDefinition
+from wave_agent.hooks.dialects import Dialect
+from wave_agent.permissions.decision import PermissionMode
+from wave_agent.settings.sources import Choice
+from wave_agent.text import strip_controls
+
+in_project = click.option("--cwd", metavar="DIR", help="The project, instead of the current directory.")
+with_settings = click.option(
+    "--settings", multiple=True, metavar="FILE", help="One more settings file, on top of all others."
+)
+with_mode = click.option(
+    "--permission-mode",
+    metavar="MODE",
+    type=click.Choice([mode.value for mode in PermissionMode]),
+    help="default, acceptEdits, plan, dontAsk or bypassPermissions.",
+)
+in_dialect = click.option(
+    "--dialect",
+    type=click.Choice([dialect.value for dialect in Dialect]),
+    help="Read every hook as one that was written for this agent.",
+)
+as_json = click.option("--json", "as_json", is_flag=True, help="For programs.")
+
+
+def choice_of(settings: Sequence[str]) -> Choice:
+    """Which settings to look at."""
+    return Choice(
+        overlays=[os.path.abspath(file) for file in settings],
+        added_managed=os.environ.get("WAVE_MANAGED_SETTINGS") or None,
+    )
+
+
+def read_as(hooks: Iterable[HookDefinition], dialect: str | None) -> tuple[HookDefinition, ...]:
+    """The hooks as if all of them had been written in this dialect; as they are if none is named."""
+    return tuple(hook if dialect is None else replace(hook, dialect=Dialect(dialect)) for hook in hooks)
+
+
+def json_object(text: str, source: str) -> dict[str, Any]:
+    """The object that `text` is. Raises a usage error that names the `source` and the place."""
+    try:
+        value = parse_document(text).value
+    except StrictJSONError as error:
+        raise click.UsageError(f"{source}:{error.line}:{error.column}: not valid JSON: {error.problem}") from None
+    if not isinstance(value, dict):
+        raise click.UsageError(f"{source} must be a JSON object, not {type_name(value)}.")
+    return cast(dict[str, Any], value)
+
+
+def object_in_file(name: str) -> dict[str, Any]:
+    """`-` is standard input."""
+    try:
+        content = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
+        return json_object(content.decode(), "standard input" if name == "-" else name)
+    except OSError as error:
+        raise click.UsageError(f"{name} cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise click.UsageError(f"{name} is not UTF-8.") from None
+
+
+def aligned(rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    """Columns side by side. Nothing in a cell can move the cursor or break the line."""
+    cleaned = [[one_line(cell) for cell in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip(*cleaned, strict=True)]
+    for row in cleaned:
+        yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+
+
+def one_line(text: str) -> str:
+    return " ".join(strip_controls(text).split())
+
+
+def indented(label: str, text: str, *, width: int = 9) -> Iterator[str]:
+    """A label, and the lines of a text beside it."""
+    for number, line in enumerate(strip_controls(text).splitlines() or [""]):
+        yield f"    {label if number == 0 else '':<{width}} {line}".rstrip()

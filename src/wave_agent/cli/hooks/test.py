@@ -1,0 +1,247 @@
+"""`wave hooks test`: hooks run for real, on one event or on files of cases."""
+
+import asyncio
+import json
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import click
+from msgspec import Struct
+from msgspec.structs import replace
+
+from wave_agent.agent.hook_runners import hook_runner_for
+from wave_agent.agent.options import Foundation, Options, lay_foundation
+from wave_agent.cli.hooks.options import (
+    as_json,
+    in_dialect,
+    in_project,
+    json_object,
+    object_in_file,
+    read_as,
+    with_mode,
+    with_settings,
+)
+from wave_agent.cli.hooks.report import case_lines, difference_lines, no_hooks, rehearsal_lines, rehearsal_to_dict
+from wave_agent.hooks.python_guard import PythonGuard
+from wave_agent.rules.rule import Places
+from wave_agent.text import strip_controls
+from wave_agent.tools.registry import builtin_tools
+from wave_agent.workshop.cases import (
+    SUFFIXES,
+    WORDS,
+    Case,
+    CaseFileError,
+    Difference,
+    differences,
+    read_cases,
+    run_case,
+)
+from wave_agent.workshop.sample_events import Subject, SubjectError, check_tool, event_named, hooks_named, subject
+from wave_agent.workshop.trial import Bench, Judge, Rehearsal
+
+
+class Asked(Struct, frozen=True, kw_only=True):
+    """What stands on the command line beside the event."""
+
+    tool: str | None = None
+    input: str | None = None
+    response: str | None = None
+    prompt: str | None = None
+    payload: str | None = None
+    hook: str | None = None
+    expect: str | None = None
+
+    @property
+    def anything(self) -> bool:
+        return any(getattr(self, field) is not None for field in self.__struct_fields__)
+
+
+@click.command()
+@click.argument("what", nargs=-1, required=True, metavar="EVENT | CASES...")
+@click.option("--tool", metavar="NAME", help="The tool that is called.")
+@click.option("--input", metavar="JSON", help="Its input.")
+@click.option("--response", metavar="JSON", help="What it gave back, on PostToolUse.")
+@click.option("--prompt", metavar="TEXT", help="What the user wrote.")
+@click.option("--payload", metavar="FILE", help="The stdin fields, as a JSON object in a file; - is standard input.")
+@click.option("--hook", metavar="NAME", help="Run only the hook with this name.")
+@click.option("--expect", type=click.Choice(WORDS), help="Exit status 1 if the outcome is another.")
+@click.option("--jobs", type=click.IntRange(min=1), default=1, metavar="N", help="So many cases at once.")
+@click.option("--trust", is_flag=True, help="Trust the project's hooks for this run. Nothing is stored.")
+@click.option("--no-project-hooks", is_flag=True, help="Leave the project's own hooks out.")
+@with_mode
+@in_dialect
+@in_project
+@with_settings
+@as_json
+def test(
+    *,
+    what: Sequence[str],
+    jobs: int,
+    trust: bool,
+    no_project_hooks: bool,
+    permission_mode: str | None,
+    dialect: str | None,
+    cwd: str | None,
+    settings: Sequence[str],
+    as_json: bool,
+    **asked: str | None,
+) -> int:
+    """Run hooks on an event and see what they do
+
+    The hooks run as an agent would run them, in the project, with a transcript of their own. No model is asked and no
+    tool runs. For each hook you see how it ended, what it printed and how that was read; then what they mean together.
+
+    \b
+    wave hooks test PreToolUse --tool Bash --input '{"command": "rm -rf /"}' --expect block
+    wave hooks test UserPromptSubmit --prompt "deploy it"
+    wave hooks test cases.yaml
+    wave hooks test PreToolUse --tool Bash --dialect claude
+
+    Files of cases (YAML or JSON) are for CI: each case is an event and what has to come of it. A hook that fails and is
+    let through meets no expectation, unless a case expects just that.
+
+    Exit status: 0 fine, 1 an expectation was not met, a hook failed (unless that was expected), or the project's hooks
+    are not trusted, 2 usage.
+    """
+    flags = Asked(**asked)
+    are_files = [one.endswith(SUFFIXES) for one in what]
+    if not all(are_files) and (len(what) > 1 or any(are_files)):
+        raise click.UsageError(f"Give one event, or files that end in {', '.join(SUFFIXES)}.")
+    if are_files[0] and flags.anything:
+        raise click.UsageError("A file of cases says itself what to try and what to expect.")
+    options = Options(
+        workdir=cwd,
+        overlays=settings,
+        trust=trust,
+        project_hooks=not no_project_hooks,
+        permission_mode=permission_mode,
+    )
+    try:
+        if not are_files[0]:
+            event_named(what[0])  # a wrong word is told before it is asked whether hooks are trusted
+        foundation = lay_foundation(options, os.environ)
+        for notice in foundation.notices:
+            click.echo(strip_controls(f"note: {notice}"), err=True)
+        bench = bench_of(foundation)
+        bench = replace(bench, hooks=read_as(bench.hooks, dialect))
+        if are_files[0]:
+            return _test_files(what, bench, jobs, as_json=as_json)
+        return _test_event(what[0], flags, bench, as_json=as_json)
+    except SubjectError as error:
+        raise click.UsageError(f"{error}.") from None
+    except CaseFileError as error:
+        raise click.UsageError(str(error)) from None
+
+
+def bench_of(foundation: Foundation) -> Bench:
+    """The hooks of a project, where they can be tried."""
+    settings = foundation.settings
+    python = PythonGuard(foundation.project, foundation.home, foundation.hook_environment)
+    return Bench(
+        hooks=settings.hooks.hooks,
+        environment=foundation.environment,
+        settings_env=settings.env,
+        max_stop_blocks=settings.max_stop_blocks,
+        why_refused=python.after(foundation.trust.problem),
+        own_environment=python.environment,
+        runner=hook_runner_for(settings, foundation.hook_environment),
+        left_out=foundation.hooks_left_out,
+        tools={tool.name: tool for tool in builtin_tools()},
+        judge=Judge(
+            places=Places(foundation.project, os.path.expanduser("~"), foundation.place.start),
+            rules=settings.rules,
+            mode=foundation.mode,
+            directories=foundation.directories,
+            protected=foundation.protected,
+            environment=foundation.environment,
+        ),
+    )
+
+
+# ------------------------------------------------------------------------------------------------------------ one event
+
+
+def _test_event(event: str, flags: Asked, bench: Bench, *, as_json: bool) -> int:
+    tried = _subject(event, flags, bench)
+    if flags.hook is not None and bench.hooks:
+        hooks_named(flags.hook, tried.event, bench.hooks)
+    hook = flags.hook if bench.hooks else None
+    expect = {} if flags.expect is None else {"outcome": flags.expect}
+    case = Case(name=event, place="the command line", subject=tried, hook=hook, expect=expect)
+    found = asyncio.run(run_case(case, bench))
+    differs = differences(expect, found) if expect else ()
+    if as_json:
+        click.echo(json.dumps(_to_dict(case, found, differs)))
+    else:
+        for line in (*rehearsal_lines(found, bench), *difference_lines(expect, differs)):
+            click.echo(line)
+    is_broken = not expect and any(tried.run.outcome == "failure" for tried in found.runs)
+    return 1 if differs or is_broken else 0
+
+
+def _subject(event: str, flags: Asked, bench: Bench) -> Subject:
+    given: dict[str, Any] = {
+        key: value for key, value in (("tool", flags.tool), ("prompt", flags.prompt)) if value is not None
+    }
+    for key, text in (("input", flags.input), ("response", flags.response)):
+        if text is not None:
+            given[key] = json_object(text, f"--{key}")
+    named = event_named(event)
+    made = subject(named, given, None if flags.payload is None else object_in_file(flags.payload))
+    if made.tool is not None:
+        check_tool(made.tool, bench.tools, bench.hooks)
+    return made
+
+
+# ------------------------------------------------------------------------------------------------------ files of cases
+
+
+class _Result(Struct, frozen=True):
+    case: Case
+    found: Rehearsal
+    differs: tuple[Difference, ...]
+
+
+def _test_files(files: Sequence[str], bench: Bench, jobs: int, *, as_json: bool) -> int:
+    cases = [case for file in files for case in read_cases(file, bench.hooks, list(bench.tools))]
+    results = asyncio.run(_run_all(cases, bench, jobs, shown=not as_json))
+    failed = sum(1 for one in results if one.differs)
+    if as_json:
+        click.echo(json.dumps([_to_dict(one.case, one.found, one.differs) for one in results]))
+    else:
+        if not bench.hooks:
+            click.echo(no_hooks(bench))
+        click.echo(f"{len(results) - failed} passed, {failed} failed")
+    return 1 if failed else 0
+
+
+async def _run_all(cases: Sequence[Case], bench: Bench, jobs: int, *, shown: bool) -> list[_Result]:
+    """Told in the order of the files, as soon as each is known."""
+    places = asyncio.Semaphore(jobs)
+
+    async def one(case: Case) -> _Result:
+        async with places:
+            found = await run_case(case, bench)
+            return _Result(case, found, differences(case.expect, found))
+
+    results: list[_Result] = []
+    async with asyncio.TaskGroup() as group:
+        for task in [group.create_task(one(case)) for case in cases]:
+            result = await task
+            results.append(result)
+            for line in case_lines(result.case, result.found, result.differs) if shown else ():
+                click.echo(line)
+    return results
+
+
+def _to_dict(case: Case, found: Rehearsal, differs: Sequence[Difference]) -> Mapping[str, Any]:
+    return {
+        "name": case.name,
+        "place": case.place,
+        "passed": not differs,
+        "differences": [
+            {"what": one.what, "how": one.how, "expected": one.expected, "actual": one.actual} for one in differs
+        ],
+        **rehearsal_to_dict(found),
+    }

@@ -1,0 +1,61 @@
+"""`wave hooks trace`: the life of a session."""
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+import click
+import msgspec
+
+from wave_agent.agent.options import find_places
+from wave_agent.cli.tables import cwd_option, json_option, secrets_option
+from wave_agent.replay.drawing import draw
+from wave_agent.replay.lines import lines_of
+from wave_agent.replay.selection import sessions_of
+from wave_agent.replay.timeline import timeline
+from wave_agent.sessions.index import find_session
+from wave_agent.sessions.masking import masked
+from wave_agent.system.private_files import open_private
+
+
+@click.command()
+@click.argument("session", required=False)
+@click.option("--html", metavar="FILE", help="Write a page to look at in a browser. It needs no network.")
+@secrets_option
+@cwd_option
+@json_option
+def trace(session: str | None, html: str | None, show_secrets: bool, cwd: str | None, as_json: bool) -> int:
+    """Show the life of a session on a time line
+
+    Prompts, requests to the model, hooks and tools, how each ended, and who read it. Without SESSION: the latest one
+    of this project. ∥ marks hooks that ran at the same time; ~ a time that was worked out from its neighbours.
+    """
+    project, home = find_places(cwd, os.environ)
+    paths = [find_session(home, project, session)] if session else sessions_of(home, project)[:1]
+    if not paths:
+        click.echo("null" if as_json else "There are no sessions in this project yet.")
+        return 0
+    found = timeline(paths[0].stem, lines_of(paths[0]))
+    found = found if show_secrets else masked(found)
+    if html is not None:
+        from wave_agent.replay.page import page  # lazy: most want to look here
+
+        _write(html, page(found))
+        click.echo(f"Written to {html}", err=True)
+    if as_json:
+        click.echo(json.dumps(msgspec.to_builtins(found)))
+    elif html is None:
+        for line in draw(found, shutil.get_terminal_size((100, 24)).columns):
+            click.echo(line)
+    return 0
+
+
+def _write(file: str, text: str) -> None:
+    """For its owner alone, like the transcript that it shows."""
+    try:
+        descriptor = open_private(Path(file), os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    except OSError as error:
+        raise click.UsageError(f"{file} cannot be written: {error.strerror}") from None
+    with os.fdopen(descriptor, "w", encoding="utf-8") as out:
+        out.write(text)

@@ -1,0 +1,214 @@
+"""`wave hooks trust`: what a project's settings would run, and whether they may."""
+
+import json
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+from msgspec import Struct
+
+from wave_agent.agent.options import locate_project
+from wave_agent.errors import SettingsError
+from wave_agent.hooks.config import SettingsSource
+from wave_agent.permissions.decision import PermissionMode
+from wave_agent.settings.layers import merge_settings, only_restrictions
+from wave_agent.settings.sources import alarms_of, describe, project_settings
+from wave_agent.settings.trust import (
+    RUNS,
+    UNREADABLE,
+    Candidate,
+    Record,
+    TrustStore,
+    candidates,
+    file_digest,
+    record_of,
+    restrictions_of,
+)
+from wave_agent.settings.user_guards import confirm_user, user_alarms
+from wave_agent.system.ancestry import require_no_agent
+from wave_agent.system.presence import at_terminal, doubt
+from wave_agent.system.project import Project
+from wave_agent.text import reveal
+
+
+class Finding(Struct, frozen=True):
+    """One hook, and whether it may run."""
+
+    candidate: Candidate
+    why_not: str | None
+
+    def to_dict(self) -> dict[str, Any]:
+        hook = self.candidate.hook
+        return {
+            "event": hook.event.value,
+            "matcher": hook.matcher.text,
+            "name": hook.name,
+            "command": hook.command,
+            "args": hook.args,
+            "source": hook.source,
+            "line": hook.line,
+            "files": self.candidate.files,
+            "programs": self.candidate.programs.found,
+            "trusted": self.why_not is None,
+            "why_not": self.why_not,
+        }
+
+
+@click.command()
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--list", "only_list", is_flag=True, help="Only tell what is trusted. Exit status 1 if something is not.")
+@click.option("--revoke", is_flag=True, help="Trust nothing in this project any more, and forget its allowed rules.")
+@click.option("--cwd", metavar="DIR", help="The project, instead of the current directory.")
+@click.option("--json", "as_json", is_flag=True, help="With --list: for programs.")
+def trust(yes: bool, only_list: bool, revoke: bool, cwd: str | None, as_json: bool) -> int:
+    """Look at a project's hooks and trust them
+
+    A project's hooks run with your rights, so they run only once you have agreed to them. Trust is bound to each hook
+    as it is written and to the files of the project that its command names: when one of them changes, you are asked
+    again. It also covers the other settings of the project (env, allow rules, model, endpoint). It is kept in your own
+    directory (WAVE_HOME), never in the project.
+
+    What you trusted and is gone, rules that deny or ask included, is listed as an ALARM: nothing starts until you agree
+    to that, or bring it back. Each branch keeps what you agreed to on it.
+
+    Below an agent this command changes nothing. Without a terminal, --yes works only while no session of the project
+    runs; what is given at a terminal while one runs unattended has to be given again.
+
+    \b
+    wave hooks trust             look, then decide
+    wave hooks trust --list      what is trusted, and what has changed
+    wave hooks trust --revoke    take it back
+    """
+    if only_list + revoke + yes > 1:
+        raise click.UsageError("--yes, --list and --revoke exclude each other.")
+    if as_json and not only_list:
+        raise click.UsageError("--json goes with --list.")
+    if not only_list:
+        require_no_agent(os.environ, "wave hooks trust")
+    place, home = locate_project(cwd, os.environ)
+    project = place.directory
+    store = TrustStore(home)
+    if revoke:
+        _require_person(home, project, "revoked")
+        click.echo("Nothing in this project is trusted any more." if store.revoke(project) else "Nothing was trusted.")
+        return 0
+    sources = project_settings(home, place)
+    record = store.read(project)
+    looked_at = candidates(sources, project, file_digest)
+    wanted = record_of(sources, project, looked_at, record)
+    found = [Finding(one, record.why_not(one)) for one in looked_at]
+    uncovered = [source for source in sources if not record.covers(source, project)]
+    alarms = [*user_alarms(home, project), *alarms_of(record, wanted, place, store)]
+    if only_list and as_json:
+        listed = {"project": project, "hooks": [one.to_dict() for one in found], "alarms": alarms}
+        click.echo(json.dumps(listed))
+    else:
+        _show(project, found, sources, record, alarms)
+    pending = bool(alarms) or any(one.why_not for one in found) or any(_others(source) for source in uncovered)
+    if only_list:
+        return 1 if pending else 0
+    unknown = wanted.guards - record.guards  # rules that restrict need no trust, but would not be missed yet
+    return _decide(store, place, wanted, yes=yes) if pending or unknown else 0
+
+
+def _require_person(home: Path, project: str, what: str) -> str:
+    """Why trust that is given now is to be confirmed once more; empty if nothing is against it.
+
+    Raises `SettingsError` where no person can be behind it. While a session runs unattended nothing is taken back.
+    """
+    terminal = at_terminal()
+    why = doubt(home, project, terminal=terminal)
+    if why and (not terminal or what == "revoked"):
+        raise SettingsError(
+            f"Trust was not {what}: {why}, and an agent must not change its own guards. Run this in a terminal "
+            "once no session runs. Scripts and CI can use --trust or --trust-ref."
+        )
+    return why
+
+
+def _decide(store: TrustStore, project: Project, wanted: Record, *, yes: bool) -> int:
+    why = _require_person(store.file.parent, project.directory, "given")
+    if not yes:
+        if not sys.stdin.isatty():
+            raise click.UsageError("Nobody can be asked here: look at the list above, then add --yes.")
+        if not click.confirm("Trust this, as it is now?"):
+            click.echo("Nothing has changed.")
+            return 1
+    store.trust(project.directory, wanted, project.inner, doubt=why and f"trust was given while {why}")
+    if not why:
+        confirm_user(store.file.parent, project.directory)
+    click.echo(f"Trusted. It is kept in {store.file}; wave hooks trust --revoke takes it back.")
+    if why:
+        click.echo(f"But {why}. The next start asks for it once more: run this again then, in a new terminal.")
+    return 0
+
+
+def _show(
+    project: str, found: Sequence[Finding], sources: Sequence[SettingsSource], record: Record, alarms: Sequence[str]
+) -> None:
+    for line in (*_lines(project, found, sources, record), *_confirmed(sources, project, record, alarms)):
+        click.echo(reveal(line))
+
+
+def _confirmed(sources: Sequence[SettingsSource], project: str, record: Record, alarms: Sequence[str]) -> Iterator[str]:
+    """What trust also remembers: rules that restrict, rules that were allowed for always, and what is amiss."""
+    for level, rules in restrictions_of(sources, project).items():
+        where = f" (in {level})" if level else ""
+        yield from (f"rule     {rule}{where}" for rule in rules)
+    yield from (f"always   allow {rule}" for rule in record.allow)
+    yield from (f"ALARM    {alarm}" for alarm in alarms)
+
+
+def _lines(project: str, found: Sequence[Finding], sources: Sequence[SettingsSource], record: Record) -> Iterator[str]:
+    if not found and not any(map(_others, sources)):
+        yield f"{project} has no hooks, and no settings that need trust."
+    for one in found:
+        hook = one.candidate.hook
+        yield f"{'trusted' if one.why_not is None else 'NOT TRUSTED'}  {describe(hook)}"
+        if hook.matcher.text not in ("", "*"):
+            yield f"    for {hook.matcher.text}"
+        if one.why_not is not None:
+            yield f"    {one.why_not}"
+        files = one.candidate.files
+        there = {name: digest for name, digest in files.items() if digest is not None}
+        yield from (f"    {name}: {_short(digest)}" for name, digest in there.items())
+        # Those of the system are nobody's surprise.
+        own = {name: where for name, where in one.candidate.programs.found.items() if not os.path.isabs(where)}
+        yield from (f"    runs {name}: {_place(where)}" for name, where in own.items())
+        if files and not there:
+            yield f"    {next(iter(files))}: not there"
+    for source in sources:
+        if others := _others(source):
+            state = "trusted" if record.covers(source, project) else "NOT TRUSTED"
+            yield f"{state}  {source.name}:"
+            yield from (f"    {other}" for other in others)
+    for issue in merge_settings(sources).issues:
+        yield f"note: {issue}"
+
+
+def _place(where: str) -> str:
+    """A program of the project, and what is in it."""
+    path, _, digest = where.rpartition(" ")
+    return f"{path}, {_short(digest)}"
+
+
+def _short(digest: str) -> str:
+    if digest.startswith(UNREADABLE):
+        return digest
+    runs = ", can be run" if digest.endswith(RUNS) else ""
+    return f"sha256 {digest[:16]}{runs}"
+
+
+def _others(source: SettingsSource) -> list[str]:
+    """What trust would let count beside hooks, with its values."""
+    shown: list[str] = []
+    for name in only_restrictions(source, keep_hooks=True)[1]:
+        value: Any = source.document.value
+        for step in name.split("."):
+            value = value[step]
+        never = "  (no project can set that: it does not count)" if value == PermissionMode.BYPASS else ""
+        shown.append(f"{name}: {json.dumps(value, ensure_ascii=False)}{never}")
+    return shown

@@ -1,0 +1,127 @@
+"""What a hook is given can be read by every JSON reader, every shell and every program.
+
+A reader that stops in the middle (`jq` at half a surrogate pair or at its limit of nesting, a shell at a NUL) leaves a
+guard with an empty string, and an empty string is allowed. So a call that holds such a thing is refused before any hook
+sees it (`why_unreadable`), and whatever else hooks are given has it replaced (`readable`).
+"""
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from math import isfinite
+from typing import Any, cast
+
+import msgspec
+
+from wave_agent.formats.strict_json import MAX_DEPTH, Path, show_path
+
+_UNREADABLE = re.compile("[\0\ud800-\udfff]")
+_LARGEST = 10**300
+"""Of whole numbers. Readers take larger ones for infinity, and Python's own refuses those of 4,301 digits."""
+_TOO_DEEP = f"[nested deeper than {MAX_DEPTH}]"
+_SHOWN = 120
+"""Characters of a path in a message."""
+_DEEPEST = MAX_DEPTH + 2
+"""Of a payload: `tool_input` is one level down, and what a tool returns may be two."""
+
+
+def readable_text(text: str) -> str:
+    """The text, with U+FFFD for each NUL and each lone surrogate. The two halves of a pair become their character."""
+    if _first_odd(text) is None:
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace").replace("\0", "\ufffd")
+
+
+def readable(value: Any, depth: int = 0) -> Any:
+    """The value as plain JSON: text as `readable_text` has it, null for numbers that JSON lacks, bounded in depth."""
+    if isinstance(value, str):
+        return readable_text(str(value))
+    if value is None or isinstance(value, int | float):
+        return value if value is None or _in_range(value) else None
+    if isinstance(value, Mapping | list | tuple | set | frozenset) and depth >= _DEEPEST:
+        return _TOO_DEEP
+    if isinstance(value, Mapping):
+        pairs = cast(Mapping[Any, Any], value).items()
+        return {_key(key): readable(item, depth + 1) for key, item in pairs}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [readable(item, depth + 1) for item in cast(Iterable[Any], value)]
+    try:
+        return readable(msgspec.to_builtins(value), depth)  # structs, dates, bytes and the like, as msgspec spells them
+    except (TypeError, ValueError, RecursionError):
+        return f"[{type(value).__name__}]"
+
+
+def encode_readable(payload: Mapping[str, Any]) -> bytes:
+    """`readable(payload)` as UTF-8 JSON."""
+    if _is_plain(payload):  # as nearly every payload is: then the quick encoder sees whether its texts are as well
+        try:
+            encoded = msgspec.json.encode(payload)
+        except UnicodeEncodeError:  # half a surrogate pair
+            encoded = b"\\u0000"
+        if b"\\u0000" not in encoded:
+            return encoded
+    return json.dumps(readable(payload), ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
+
+
+def why_unreadable(value: Any) -> str | None:
+    """What in this JSON value not every hook could read, and where; None if all can."""
+    waiting: list[tuple[Path, Any]] = [((), value)]
+    while waiting:
+        path, one = waiting.pop()
+        if len(path) > MAX_DEPTH:
+            return f"{_shown(path[:3])} is nested deeper than {MAX_DEPTH} levels"
+        if isinstance(one, str):
+            if found := _first_odd(one):
+                return f"{_shown(path)} holds {_named(found[0])} at character {found.start() + 1}"
+        elif isinstance(one, Mapping):
+            for key, item in reversed([(str(key), item) for key, item in cast(Mapping[Any, Any], one).items()]):
+                if found := _first_odd(key):
+                    return f"a key of {_shown(path)} holds {_named(found[0])}"
+                waiting.append(((*path, key), item))
+        elif isinstance(one, list):
+            items = list(enumerate(cast(list[Any], one)))
+            waiting += [((*path, index), item) for index, item in reversed(items)]
+        elif isinstance(one, int | float) and not _in_range(one):
+            return f"{_shown(path)} is a number out of range"
+    return None
+
+
+def _first_odd(text: str) -> re.Match[str] | None:
+    """The quick questions come first: texts are long, and nearly all of them are fine."""
+    if text.isascii() and "\0" not in text:
+        return None
+    return _UNREADABLE.search(text)
+
+
+def _in_range(number: float) -> bool:
+    return isfinite(number) if isinstance(number, float) else abs(number) < _LARGEST
+
+
+def _is_plain(payload: Mapping[str, Any]) -> bool:
+    """Nothing but JSON's own types, nested no deeper than it should be. The texts are not looked into."""
+    waiting: list[tuple[Any, int]] = [(payload, 1)]
+    while waiting:
+        one, level = waiting.pop()
+        if isinstance(one, str) or one is None:
+            continue
+        if isinstance(one, dict | list) and level <= _DEEPEST:
+            inner = cast(Mapping[Any, Any], one).values() if isinstance(one, dict) else cast(list[Any], one)
+            waiting += [(item, level + 1) for item in inner]
+        elif not isinstance(one, int | float) or not _in_range(one):
+            return False
+    return True
+
+
+def _key(key: Any) -> str:
+    return readable_text(key if isinstance(key, str) else str(key))
+
+
+def _shown(path: Path) -> str:
+    shown = show_path(path)
+    return f'"{shown if len(shown) <= _SHOWN else shown[:_SHOWN] + "…"}"' if path else "it"
+
+
+def _named(character: str) -> str:
+    if character == "\0":
+        return "a NUL character (U+0000)"
+    return f"half of a surrogate pair (U+{ord(character):04X})"

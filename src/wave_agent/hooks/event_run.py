@@ -1,0 +1,293 @@
+"""One event with all its hooks: in which order they run, and what each of them gets to see.
+
+    rewrite phase   groups with `"phase": "rewrite"`, one hook after another
+    parallel step   all others at once; a sequential group is one strand among them
+    second look     hooks that judged an input which is not the final one, once more
+
+So no rewritten input runs unseen by a guard, in at most two rounds.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from itertools import groupby
+from time import monotonic
+from typing import Any, Protocol
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from wave_agent.formats.readable import encode_readable
+from wave_agent.hooks.definitions import HookDefinition, Mode, Phase
+from wave_agent.hooks.dialects import Aside, Dialect, told
+from wave_agent.hooks.events import Decision, EventRow
+from wave_agent.hooks.semantics import (
+    NOT_CONVERGING,
+    Check,
+    changed,
+    changes,
+    failure_blocks,
+    merge,
+    replaced,
+    rewrite,
+)
+from wave_agent.hooks.semantics import same_json as _same
+from wave_agent.hooks.verdicts import Block, Outcome, Reading, Role, Verdict
+from wave_agent.system.waiting import together_or_none
+
+ToolInput = dict[str, Any]
+
+
+class ToolFacts(Struct, frozen=True, kw_only=True):
+    """What must be known of a tool whose input hooks may rewrite."""
+
+    nullable: frozenset[str] = frozenset()
+    """Input fields whose schema allows null."""
+    normalise: Callable[[ToolInput], ToolInput] = lambda tool_input: tool_input
+    """Makes file paths absolute; applied again after each rewrite."""
+    why_invalid: Check = lambda _: ""
+    """What is wrong with an input; empty if nothing is."""
+
+
+class Stage:
+    """What a hook gets to see; encoded once for all hooks that see the same."""
+
+    __slots__ = ("_stdin", "aside", "ends", "occasion", "payload", "row", "tool")
+
+    def __init__(
+        self,
+        row: EventRow,
+        payload: Mapping[str, Any],
+        tool: ToolFacts,
+        occasion: int,
+        *,
+        ends: float | None = None,
+        aside: Aside | None = None,
+    ) -> None:
+        """`ends` is when the time of all hooks together is up, on the clock of `monotonic`. Fields that repeat another
+        one change with it."""
+        repeated = {alias: payload[field] for alias, field in row.aliases.items() if field in payload}
+        self.row = row
+        self.payload = {**payload, **repeated}
+        self.tool = tool
+        self.occasion = occasion
+        self.ends = ends
+        self.aside = aside or Aside()
+        self._stdin: dict[Dialect, bytes] = {}
+
+    def stdin(self, dialect: Dialect) -> bytes:
+        """As a hook of this dialect reads it."""
+        if dialect not in self._stdin:
+            self._stdin[dialect] = encode_readable(told(dialect, self.row, self.payload, self.aside))
+        return self._stdin[dialect]
+
+    @property
+    def tool_input(self) -> ToolInput:
+        return self.payload.get("tool_input") or {}
+
+    def showing(self, **fields: Any) -> "Stage":
+        payload = {**self.payload, **fields}
+        return Stage(self.row, payload, self.tool, self.occasion, ends=self.ends, aside=self.aside)
+
+    def seconds(self, wanted: float) -> float:
+        """How long a hook may take that wants so many seconds."""
+        return wanted if self.ends is None else max(0.0, min(wanted, self.ends - monotonic()))
+
+    def rewritten(self, hook: HookDefinition, fields: Mapping[str, Any]) -> tuple[ToolInput, str]:
+        """The input as this hook wants it, and what to tell the user about that."""
+        if not hook.columns.whole_input:
+            return self.tool.normalise(rewrite(self.tool_input, fields, self.tool.nullable)), ""
+        found, problem = replaced(self.tool_input, fields, self.tool.nullable, self.tool.why_invalid)
+        return self.tool.normalise(found), problem
+
+    def after(self, hook: HookDefinition, verdict: Verdict) -> "Stage":
+        """What the next hook of a strand sees."""
+        stage = self
+        if verdict.rewrite is not None:
+            stage = stage.showing(tool_input=self.rewritten(hook, verdict.rewrite)[0])
+        if verdict.replacement is not None and "tool_response" not in self.payload:
+            stage = stage.showing(error=verdict.replacement)
+        elif verdict.replacement is not None:
+            # The tool's own fields go too: they may hold what the replacement takes out.
+            response: Mapping[str, Any] = self.payload.get("tool_response") or {}
+            success = response.get("success", True)
+            stage = stage.showing(tool_response={"success": success, "content": verdict.replacement})
+        return stage
+
+
+class Executor(Protocol):
+    """Runs single hooks."""
+
+    def applies(self, hook: HookDefinition, stage: Stage) -> bool: ...
+
+    def start(self, hook: HookDefinition, stage: Stage, look: int) -> None: ...
+
+    async def execute(self, hook: HookDefinition, stage: Stage, look: int) -> Verdict: ...
+
+
+class Done(Struct, frozen=True):
+    """A run that was waited for: the input it judged, and the input it left."""
+
+    hook: HookDefinition
+    verdict: Verdict
+    look: int
+    judged: ToolInput
+    left: ToolInput
+
+    @property
+    def changed(self) -> dict[str, Any]:
+        """Only this: a hook that returns the whole input has no opinion on what it left as it was."""
+        return changes(self.judged, self.left)
+
+
+def role_of(hook: HookDefinition) -> Role:
+    """How much of this hook's verdict counts."""
+    return Role.SHADOW if hook.mode is Mode.SHADOW else Role.ASYNC if hook.is_async else Role.ENFORCE
+
+
+def reading_of(hook: HookDefinition, verdict: Verdict, look: int, *, allow_counts: bool = True) -> Reading:
+    return Reading(
+        position=hook.position,
+        name=hook.name,
+        verdict=verdict,
+        look=look,
+        role=role_of(hook),
+        strand=hook.group if hook.sequential else None,
+        allow_counts=allow_counts,
+    )
+
+
+class Occasion:
+    """One happening of one event."""
+
+    def __init__(
+        self,
+        executor: Executor,
+        row: EventRow,
+        tool: ToolFacts,
+        *,
+        number: int,
+        spent: Collection[int] = (),
+        aside: Aside | None = None,
+    ) -> None:
+        """`spent`: positions of broken hooks that cannot block any more. `aside` is for dialects that tell more."""
+        self.aside = aside
+        self.executor = executor
+        self.row = row
+        self.tool = tool
+        self.number = number
+        self.spent = spent
+        self.done: list[Done] = []
+        self.started: set[int] = set()
+        self.original: ToolInput = {}
+        self.unconverged: list[Reading] = []
+
+    async def run(self, hooks: Sequence[HookDefinition], payload: Mapping[str, Any]) -> Outcome:
+        first = [hook for hook in hooks if hook.phase is Phase.REWRITE]
+        rest = [hook for hook in hooks if hook.phase is not Phase.REWRITE]
+        ends = None if self.row.deadline is None else monotonic() + self.row.deadline
+        stage = Stage(self.row, payload, self.tool, self.number, ends=ends, aside=self.aside)
+        self.original = stage.tool_input
+        if first:
+            stage = await self.strand(first, stage, look=1)
+        final = stage.tool_input if self.ended else await self.parallel(rest, stage)
+        return self.outcome(final)
+
+    # --------------------------------------------------------------------------------------------------------- rounds
+
+    async def parallel(self, hooks: Sequence[HookDefinition], stage: Stage) -> ToolInput:
+        """All hooks at once, what they changed together, and the second look at that. Returns the final input."""
+        earlier = len(self.done)
+        await self.round(hooks, stage, look=1)
+        seen = self.done[earlier:]
+        if not any(self.changes(done) for done in seen):
+            return stage.tool_input
+        final = self.compose(stage.tool_input, seen)
+        if not self.ended:
+            await self.second_look(hooks, seen, stage.showing(tool_input=final, original_tool_input=self.original))
+        return final
+
+    async def second_look(self, hooks: Sequence[HookDefinition], seen: Sequence[Done], stage: Stage) -> None:
+        before = {done.hook.position: done for done in seen}
+        earlier = len(self.done)
+        again = [hook for hook in hooks if self.looks_again(hook, before.get(hook.position), stage.tool_input)]
+        await self.round(again, stage, look=2)
+        repeated = self.done[earlier:]
+        if not _same(self.compose(stage.tool_input, repeated), stage.tool_input):
+            names = ", ".join(done.hook.name for done in repeated if self.changes(done))
+            verdict = Verdict((Block(NOT_CONVERGING.format(names=names)),))
+            self.unconverged = [Reading(position=repeated[-1].hook.position, name=names, verdict=verdict, look=3)]
+
+    def looks_again(self, hook: HookDefinition, seen: Done | None, final: ToolInput) -> bool:
+        if seen is None:  # its matcher or condition kept it out of the first round
+            return hook.position not in self.started
+        return role_of(hook) is Role.ENFORCE and not _same(seen.judged, final) and not _same(seen.left, final)
+
+    async def round(self, hooks: Iterable[HookDefinition], stage: Stage, *, look: int) -> None:
+        strands = [list(strand) for _, strand in groupby(hooks, key=strand_key)]
+        # Cancelled, this has waited for every process to be gone.
+        await together_or_none([self.strand(strand, stage, look=look) for strand in strands])
+
+    async def strand(self, hooks: Sequence[HookDefinition], stage: Stage, *, look: int) -> Stage:
+        """One hook after another, each seeing what the ones before it changed, until one of them denies."""
+        for hook in hooks:
+            if not self.executor.applies(hook, stage):
+                continue
+            if hook.is_async:
+                self.started.add(hook.position)
+                self.executor.start(hook, stage, look)
+                continue
+            verdict = await self.executor.execute(hook, stage, look)
+            left = stage.after(hook, verdict)
+            done = Done(hook, verdict, look, judged=stage.tool_input, left=left.tool_input)
+            self.done.append(done)
+            if self.ends(done):
+                break
+            if role_of(hook) is Role.ENFORCE:
+                stage = left
+        return stage
+
+    # --------------------------------------------------------------------------------------------------------- results
+
+    @property
+    def ended(self) -> bool:
+        return any(self.ends(done) for done in self.done)
+
+    def ends(self, done: Done) -> bool:
+        """A deny, a stop, or a failure that amounts to a deny."""
+        failure = done.verdict.failure
+        spent = done.hook.position in self.spent
+        denies = failure is not None and failure_blocks(self.row, failure, spent=spent)
+        return role_of(done.hook) is Role.ENFORCE and (denies or done.verdict.decision >= Decision.BLOCK)
+
+    def changes(self, done: Done) -> bool:
+        return self.row.has_rewrites and role_of(done.hook) is Role.ENFORCE and bool(done.changed)
+
+    def compose(self, tool_input: ToolInput, done: Iterable[Done]) -> ToolInput:
+        """What these runs changed, in configuration order."""
+        for one in _in_order(done):
+            if self.changes(one):
+                tool_input = self.tool.normalise(changed(tool_input, one.changed))
+        return tool_input
+
+    def outcome(self, final: ToolInput) -> Outcome:
+        readings = [
+            reading_of(
+                done.hook, done.verdict, done.look, allow_counts=not self.row.has_rewrites or _same(done.left, final)
+            )
+            for done in self.done
+        ]
+        outcome = merge(self.row.event, [*readings, *self.unconverged], spent=self.spent)
+        if not self.row.has_rewrites:
+            return outcome
+        setters = {
+            field: done.hook.name for done in _in_order(self.done) if self.changes(done) for field in done.changed
+        }
+        return replace(outcome, tool_input=final, rewritten_by=setters)
+
+
+def _in_order(done: Iterable[Done]) -> list[Done]:
+    return sorted(done, key=lambda one: (one.hook.position, one.look))
+
+
+def strand_key(hook: HookDefinition) -> tuple[str, int]:
+    """Neighbours that share it run one after another."""
+    return ("group", hook.group) if hook.sequential else ("alone", hook.position)

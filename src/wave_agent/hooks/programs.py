@@ -1,0 +1,142 @@
+"""What a hook runs beside its own files: the programs that it names, and the Python modules that lie next to it.
+
+Every word of its command and of its scripts may be the name of a program. Where it is found on the PATH of hooks is
+part of what is trusted: a `jq` that appears in `.venv/bin` makes another hook of a guard that calls `jq`. So is a
+module that Python would find next to a script before its own: `json.py`, or a helper that the script imports.
+"""
+
+import os
+import re
+import time
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from wave_agent.hooks.definitions import HookDefinition
+from wave_agent.hooks.execution import Kind
+from wave_agent.hooks.named_files import hook_files
+from wave_agent.system.real_files import is_below
+
+if TYPE_CHECKING:
+    from wave_agent.hooks.python_modules import ImportPlace
+
+Digest = Callable[[str], str | None]
+Stamp = tuple[int, ...] | None
+"""What changes with a file or directory; None: there is none."""
+
+_WORD = re.compile(r"(?<![\w./~$-])[A-Za-z_][\w.+-]{0,63}(?![\w/])")
+_COMMENT = re.compile(r"^[ \t]*(?:#(?!!)|//).*$", re.MULTILINE)
+_RACY = 100_000_000
+"""Nanoseconds in which a second change may have the time of the first."""
+
+
+class Programs(Struct, frozen=True):
+    """Where the names in one hook lead."""
+
+    found: Mapping[str, str] = {}
+    """Name → where it is: a path; inside the project with a digest of what is there."""
+    names: frozenset[str] = frozenset()
+    """All that were looked for."""
+    watched: Mapping[str, Stamp] = {}
+    """As long as these are the same, so is the rest."""
+
+    @property
+    def is_fresh(self) -> bool:
+        return bool(self.watched) and all(_stamp(path) == stamp for path, stamp in self.watched.items())
+
+
+def programs_of(hook: HookDefinition, project: str, root: str, path: str, digest: Digest) -> Programs:
+    """`root` is the project or the repository around it, `path` where hooks find programs."""
+    if hook.kind not in (Kind.COMMAND, Kind.PYTHON):
+        return Programs()
+    from wave_agent.hooks.python_modules import python_of, text_of  # lazy: the same
+    from wave_agent.hooks.runners.without_shell import BUILTINS  # lazy: most projects have no hooks
+
+    look = _Look(project, root, path, digest)
+    scripts = [file for file in hook_files(hook, project) if file.startswith(f"{root}/")]
+    texts = {file: _COMMENT.sub("", text_of(file)) for file in scripts}
+    line = " ".join((hook.command, *(hook.args or ()))) if hook.kind is Kind.COMMAND else ""
+    look.programs({word for text in (line, *texts.values()) for word in _WORD.findall(text)} - BUILTINS)
+    for place in python_of(hook, project).places:
+        if is_below(place.directory, root):
+            look.modules(place)
+    return look.result()
+
+
+def describe_move(name: str, now: str, before: Sequence[str]) -> str:
+    """What has become of a program, in words."""
+    where = f"is now {now}" if now else "is not found any more"
+    was = " or ".join(one or "not found" for one in before)
+    return f"{name} {where} (trusted: {was})"
+
+
+class _Look:
+    def __init__(self, project: str, root: str, path: str, digest: Digest) -> None:
+        self._project, self._root, self._digest = project, root, digest
+        self._directories = [one for one in path.split(os.pathsep) if one.startswith("/")]
+        self._found: dict[str, str] = {}
+        self._names: set[str] = set()
+        self._watched: dict[str, Stamp] = {}
+        self._began = time.time_ns()
+
+    def programs(self, words: set[str]) -> None:
+        self._names |= words
+        for directory in self._directories:
+            for name in sorted(words & _names_in(directory, self._watch(directory)) - self._found.keys()):
+                file = os.path.join(directory, name)
+                if os.path.isfile(file) and os.access(file, os.X_OK):
+                    self._found[name] = self._place(file)
+
+    def modules(self, place: "ImportPlace") -> None:
+        """What Python would take from a directory: what is imported, and the names of its own library."""
+        from wave_agent.hooks.python_modules import packages, shadows  # lazy: see above
+
+        for directory in (place.directory, *packages(place)):
+            self._watch(directory)
+        for file in shadows(place):
+            key = os.path.relpath(file, self._project)
+            self._names.add(key)
+            self._found[key] = self._module(file)
+
+    def _module(self, file: str) -> str:
+        if not os.path.isdir(file):
+            return self._place(file)
+        return self._place(os.path.join(file, "__init__.py"))
+
+    def _place(self, file: str) -> str:
+        """Outside of the project a path will do: it is not the project's to change, and updates go on."""
+        self._watch(file)
+        real = os.path.realpath(file)
+        self._watch(real)
+        if real.startswith(f"{self._root}/"):
+            return f"{os.path.relpath(file, self._project)} {self._digest(real)}"
+        return f"{file} -> {real}" if file.startswith(f"{self._root}/") else file
+
+    def _watch(self, path: str) -> Stamp:
+        if path not in self._watched:
+            self._watched[path] = _stamp(path)
+        return self._watched[path]
+
+    def result(self) -> Programs:
+        newest = max((max(stamp[-2:]) for stamp in self._watched.values() if stamp), default=0)
+        settled = newest < self._began - _RACY
+        return Programs(self._found, frozenset(self._names), self._watched if settled else {})
+
+
+def _stamp(path: str) -> Stamp:
+    try:
+        facts = os.stat(path)
+    except (OSError, ValueError):
+        return None
+    return (facts.st_dev, facts.st_ino, facts.st_mode, facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns)
+
+
+@lru_cache(maxsize=128)
+def _names_in(directory: str, _: Stamp) -> frozenset[str]:
+    """`_` makes it another question once something has changed."""
+    try:
+        return frozenset(os.listdir(directory))
+    except OSError:
+        return frozenset()

@@ -1,0 +1,250 @@
+"""The Python that a hook runs, and the directories from which it takes modules before Python's own library.
+
+`python3 guard.py` looks next to the script first; `python3 -c`, `python3 -m` and `python3 -` look in the working
+directory, which is the project. A `json.py` there runs in place of Python's own. Python that is started with `-I` or
+`-P` does not look there.
+"""
+
+import os
+import re
+import stat
+import sys
+from collections.abc import Iterable, Iterator
+from enum import StrEnum
+
+from msgspec import Struct
+
+from wave_agent.hooks.definitions import HookDefinition
+from wave_agent.hooks.execution import Kind
+from wave_agent.hooks.named_files import hook_files, working_directories
+
+_LOADED_BEFORE = frozenset([
+    "_collections_abc", "_sitebuiltins", "abc", "builtins", "codecs", "encodings", "genericpath", "io", "os",
+    "posixpath", "site", "stat", "sys", "zipimport",
+])  # fmt: skip
+"""Python has them before it looks into any of these directories."""
+STANDARD = frozenset(sys.stdlib_module_names) - _LOADED_BEFORE
+"""The names of Python's library."""
+RUNNERS = frozenset([
+    "behave", "cProfile", "coverage", "doctest", "nose2", "nox", "pdb", "profile", "pytest", "runpy", "timeit", "tox",
+    "trace", "unittest",
+])  # fmt: skip
+"""Modules for `-m` that run the code of a project: they need its directory."""
+MODULE_ENDINGS = (".py", ".pyc", ".so", ".pyd")
+
+_SPACE = r"""(?:[ \t"',]|\\\n)"""
+_PYTHON = re.compile(rf"(?<![\w.])(?<!\w-)(?P<name>(?:python|pypy)[\d.]*)(?![\w.-])[\"'}}]*(?P<options>(?:{_SPACE}+-(?:[WX]{_SPACE}*[^\s\"',]+|[bBdEhiIOPqsSuvVx?]+|-check-hash-based-pycs{_SPACE}+\w+)(?={_SPACE}|$))*)")  # fmt: skip  # noqa: E501
+_CODE = re.compile(rf"{_SPACE}+-(?P<more>[A-Za-z]*?)(?P<kind>[cm]){_SPACE}*(?P<module>[\w.]*)")
+_STDIN = re.compile(rf"{_SPACE}*(?:-(?![\w-])|[<|;&)\n]|\d?>|$)")
+_IMPORT = re.compile(
+    r"\bfrom[ \t]+([A-Za-z_][\w.]*)[ \t]+import\b"
+    r"|\bimport[ \t]+([A-Za-z_][\w.]*(?:[ \t]+as[ \t]+\w+)?(?:[ \t]*,[ \t]*[A-Za-z_][\w.]*(?:[ \t]+as[ \t]+\w+)?)*)"
+    r"|\b(?:__import__|import_module)\([ \t]*[\"']([\w.]+)"
+)
+_COMMENT = re.compile(r"^[ \t]*#.*$", re.MULTILINE)
+_SHEBANG = re.compile(r"#!.*\bpython")
+_ISOLATED = re.compile(r"\bpython[\d.]*[ \t]+-\w*[IP]")
+_SEARCHED = re.compile(r"""\bPYTHONPATH=["']?([^\s"';&|]+)""")
+_ABOVE = re.compile(r"[\w.~/+-]*/\Z")
+_LONGEST_PATH = 200
+_LARGEST = 1 << 18
+"""Characters of a script that are looked at."""
+_MOST_MODULES = 100
+
+
+class Start(StrEnum):
+    CODE = "-c"
+    MODULE = "-m"
+    STDIN = "-"
+    SCRIPT = "file"
+
+
+class PythonRun(Struct, frozen=True):
+    """One start of Python, as a text has it."""
+
+    program: str
+    start: Start
+    module: str = ""
+    isolated: bool = False
+    """It takes nothing from the working directory, or from next to its script."""
+    ignores: bool = False
+    """It heeds no variable such as PYTHONSAFEPATH."""
+
+
+class ImportPlace(Struct, frozen=True):
+    """A directory from which a hook's Python takes modules before those of its library."""
+
+    directory: str
+    names: frozenset[str]
+    """What it visibly imports, and the names of Python's library."""
+    script: str = ""
+    """The file that this is the directory of; empty: it is where the hook works, or what PYTHONPATH names."""
+
+
+def python_runs(text: str) -> Iterator[PythonRun]:
+    """The starts of Python in a command line or a shell script. Errs on the side of seeing one."""
+    for found in _PYTHON.finditer(text):
+        options = "".join(re.findall(rf"{_SPACE}-([A-Za-z?]+)", found["options"]))
+        code = _CODE.match(text, found.end())
+        above = _ABOVE.search(text, max(0, found.start() - _LONGEST_PATH), found.start())
+        options += code["more"] if code else ""
+        yield PythonRun(
+            program=(above[0] if above else "") + found["name"],
+            start=Start(f"-{code['kind']}")
+            if code
+            else Start.STDIN
+            if _STDIN.match(text, found.end())
+            else Start.SCRIPT,
+            module=code["module"].partition(".")[0] if code and code["kind"] == "m" else "",
+            isolated=bool(set("IP") & set(options)),
+            ignores="E" in options,
+        )
+
+
+def imported(text: str) -> frozenset[str]:
+    """The top-level modules that a text visibly imports."""
+    names = (one for found in _IMPORT.finditer(text) for one in (found[1] or found[2] or found[3]).split(","))
+    return frozenset(name.split()[0].partition(".")[0] for name in names)
+
+
+class HookPython(Struct, frozen=True):
+    """The Python of one hook, as far as its command and its scripts show it."""
+
+    inline: tuple[PythonRun, ...] = ()
+    """Starts without a file of their own, which look in the working directory first."""
+    is_command: bool = False
+    """The command itself is such a start, and it starts nothing else."""
+    names: frozenset[str] = frozenset()
+    """What they visibly import or run, beside Python's library."""
+    places: tuple[ImportPlace, ...] = ()
+
+    @property
+    def runs_project(self) -> bool:
+        """It is meant to run the code of whatever project it works in."""
+        return bool(self.inline) and all(run.module in RUNNERS for run in self.inline)
+
+
+_STARTS_OTHERS = re.compile(
+    r"\b(?:subprocess|system|popen|spawn\w*|exec[lv]?\w*|multiprocessing|asyncio|pty|runpy|import_module|__import__"
+    r"|sys\.path|open)\b"
+)
+"""Words of code that may run other programs, or code that cannot be seen."""
+_ONE_COMMAND = re.compile(r"""(?:[^'"`;&|\n$]|'[^']*'|"(?:[^"\\`$]|\\.)*"|\d?>[>&]?)*""", re.DOTALL)
+
+
+def python_of(hook: HookDefinition, project: str) -> HookPython:
+    """What this hook runs of Python. Reads its scripts, wherever they are."""
+    if hook.kind is Kind.PYTHON:
+        return HookPython(places=tuple(_script_places(hook_files(hook, project))))
+    if hook.kind is not Kind.COMMAND:
+        return HookPython()
+    line = " ".join((hook.command, *(hook.args or ())))
+    scripts = {file: text_of(file) for file in hook_files(hook, project)}
+    shells = {file: _COMMENT.sub("", text) for file, text in scripts.items() if not _is_python(file, text)}
+    own = _inline(line)
+    inline = (*own, *(run for text in shells.values() for run in _inline(text)))
+    texts = [line, *shells.values()] if inline else []
+    names = {name for text in texts for name in imported(text)} | {run.module for run in inline}
+    told = re.search(r"\b(?:python|pypy)[\d.]*\b", line) is not None
+    apart = _ISOLATED.search(line) is not None
+    loading = [
+        file
+        for file, text in scripts.items()
+        if _is_python(file, text) and not (apart if told else _ISOLATED.search(text.partition("\n")[0]))
+    ]
+    python_path = [one for text in (line, *shells.values()) for one in _searched(text, project)]
+    looks = any(run.module not in RUNNERS for run in inline)
+    searched = [*(working_directories(line, project) if looks else ()), *python_path]
+    wanted = _with_neighbours(searched, frozenset(names))
+    return HookPython(
+        inline=inline,
+        is_command=bool(own) and _does_nothing_else(hook, line, scripts),
+        names=frozenset(names) - STANDARD - _LOADED_BEFORE - {""},
+        places=(*_script_places(loading), *(ImportPlace(one, wanted) for one in dict.fromkeys(searched))),
+    )
+
+
+def _inline(text: str) -> tuple[PythonRun, ...]:
+    return tuple(run for run in python_runs(text) if run.start is not Start.SCRIPT and not run.isolated)
+
+
+def _does_nothing_else(hook: HookDefinition, line: str, scripts: Iterable[str]) -> bool:
+    """A variable for all of it changes nothing but this one Python."""
+    whole = hook.args is not None or _ONE_COMMAND.fullmatch(line) is not None
+    ran = [file for file in scripts if os.path.isfile(file)]
+    return whole and not ran and len(list(python_runs(line))) == 1 and not _STARTS_OTHERS.search(line)
+
+
+def _searched(text: str, project: str) -> Iterator[str]:
+    for found in _SEARCHED.finditer(text):
+        for one in found[1].split(":"):
+            yield from working_directories(f"cd {one}", project)[1:]
+
+
+def _is_python(file: str, text: str) -> bool:
+    return file.endswith(".py") or _SHEBANG.match(text) is not None
+
+
+def _script_places(files: Iterable[str]) -> Iterator[ImportPlace]:
+    for file in filter(os.path.isfile, files):
+        directory = os.path.dirname(file)
+        yield ImportPlace(directory, _with_neighbours([directory], imported(text_of(file))), file)
+
+
+def _with_neighbours(directories: Iterable[str], names: frozenset[str]) -> frozenset[str]:
+    """With what the modules that lie there import in their turn."""
+    wanted = (STANDARD | names) - {""}
+    entries = [os.path.join(one, name) for one in dict.fromkeys(directories) for name in _names_in(one)]
+    unread = {file for file in entries if file.endswith(".py") or "." not in os.path.basename(file)}
+    for _ in range(_MOST_MODULES):
+        named = [file for file in unread if os.path.basename(file).partition(".")[0] in wanted]
+        if not named:
+            break
+        unread.discard(file := min(named))
+        wanted |= imported(text_of(file if file.endswith(".py") else os.path.join(file, "__init__.py")))
+    return wanted
+
+
+def shadows(place: ImportPlace) -> tuple[str, ...]:
+    """The files and packages in there that Python would take for the names: paths."""
+    found: list[str] = []
+    for entry in _names_in(place.directory):
+        file = os.path.join(place.directory, entry)
+        if entry.partition(".")[0] in place.names and file != place.script and is_module(file):
+            found.append(file)
+    return tuple(found)
+
+
+def packages(place: ImportPlace) -> tuple[str, ...]:
+    """Directories in there that become such a package by what is put into them."""
+    found = [os.path.join(place.directory, name) for name in _names_in(place.directory) if name in place.names]
+    return tuple(filter(os.path.isdir, found))
+
+
+def is_module(file: str) -> bool:
+    """Python would import this. A directory with the name of a module of its own only if it has an `__init__`."""
+    if file.endswith(MODULE_ENDINGS):
+        return True
+    name = os.path.basename(file)
+    if "." in name or not os.path.isdir(file):
+        return False
+    return name not in STANDARD or any(one.startswith("__init__.") for one in _names_in(file))
+
+
+def _names_in(directory: str) -> list[str]:
+    try:
+        return sorted(os.listdir(directory))
+    except OSError:
+        return []
+
+
+def text_of(file: str) -> str:
+    """Of a script; empty for what is none. It never waits."""
+    try:
+        with open(file, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as opened:
+            if not stat.S_ISREG(os.fstat(opened.fileno()).st_mode):
+                return ""
+            content = opened.read(_LARGEST)
+    except (OSError, ValueError):
+        return ""
+    return "" if b"\0" in content else content.decode(errors="replace")

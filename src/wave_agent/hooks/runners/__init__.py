@@ -1,0 +1,1 @@
+"""The doors through which a hook is run, one for each kind."""

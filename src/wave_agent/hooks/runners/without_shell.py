@@ -1,0 +1,171 @@
+"""Command lines that need no shell: plain words, started as Bash would start them, without a Bash.
+
+`.wave/hooks/guard.sh`, `python3 guard.py --strict`, `"$CLAUDE_PROJECT_DIR"/.claude/hooks/check.py`: most hooks are of
+that kind, and the shell would take half of their time. The program must not be able to tell: it gets the words and the
+environment that Bash 5 would have given to it. Where that is not certain, the answer is None, and a shell is started.
+"""
+
+import os
+import re
+import signal
+from collections.abc import Mapping
+from functools import lru_cache, partial
+
+from msgspec import Struct
+
+from wave_agent.system.processes import find_program
+
+_NAME = r"[A-Za-z_][A-Za-z0-9_]*+"
+_VARIABLE = rf"\$(?:{_NAME}|\{{{_NAME}\}})"
+_UNQUOTED = r"[A-Za-z0-9_@%+=:,./-]"
+_IN_DOUBLE_QUOTES = rf'[^"\\$`!\x00-\x1f\x7f]|{_VARIABLE}'
+_WORD = rf"""(?:{_UNQUOTED}|'[^'\x00-\x1f\x7f]*'|"(?:{_IN_DOUBLE_QUOTES})*"|{_VARIABLE})+"""
+_WORDS = re.compile(_WORD)
+_LINE = re.compile(rf"[ \t]*{_WORD}(?:[ \t]+{_WORD})*[ \t]*")
+_PARTS = re.compile(rf"'(?P<single>[^']*)'|\"(?P<double>[^\"]*)\"|(?P<variable>{_VARIABLE})|[^'\"$]+")
+_VARIABLES = re.compile(_VARIABLE)
+_SAFE = re.compile(f"{_UNQUOTED}+")
+
+BUILTINS = frozenset([
+    "!", ".", ":", "[", "[[", "]]", "alias", "bg", "bind", "break", "builtin", "caller", "case", "cd", "command",
+    "compgen", "complete", "compopt", "continue", "coproc", "declare", "dirs", "disown", "do", "done", "echo",
+    "elif", "else", "enable", "esac", "eval", "exec", "exit", "export", "false", "fc", "fg", "fi", "for",
+    "function", "getopts", "hash", "help", "history", "if", "in", "jobs", "kill", "let", "local", "logout",
+    "mapfile", "popd", "printf", "pushd", "pwd", "read", "readarray", "readonly", "return", "select", "set",
+    "shift", "shopt", "source", "suspend", "test", "then", "time", "times", "trap", "true", "type", "typeset",
+    "ulimit", "umask", "unalias", "unset", "until", "wait", "while", "{", "}",
+])  # fmt: skip
+"""What Bash does itself, also where there is a program of that name."""
+
+_ITS_OWN = frozenset([
+    "COLUMNS", "COMP_WORDBREAKS", "DIRSTACK", "EPOCHREALTIME", "EPOCHSECONDS", "EUID", "EXECIGNORE", "FUNCNAME",
+    "GROUPS", "HISTCMD", "IFS", "LINENO", "LINES", "OPTERR", "OPTIND", "PIPESTATUS", "POSIXLY_CORRECT", "PPID",
+    "PS4", "RANDOM", "SECONDS", "SHELLOPTS", "SRANDOM", "UID",
+])  # fmt: skip
+"""Variables that Bash sets, changes, drops or obeys, besides those that begin with BASH."""
+_PROMPTS = ("PS1", "PS2")
+"""Dropped by a shell that asks nobody."""
+_REDONE = ("PWD", "OLDPWD", "SHLVL", "_", *_PROMPTS)
+"""Not passed on as they are."""
+_KNOWN_LOCALES = ("", "C", "POSIX")
+"""Bash complains of an LC_ALL that the system does not have; these, all have."""
+_LEVEL = re.compile(r"[0-9]{1,3}")
+_HIGHEST_LEVEL = 998
+_OF_SSH = frozenset(["SSH_CLIENT", "SSH2_CLIENT"])
+"""On some systems a first shell that one of them reaches reads the user's start-up file."""
+
+
+class Start(Struct, frozen=True):
+    """A program to start instead of a shell."""
+
+    program: str
+    words: tuple[str, ...]
+    environment: Mapping[str, str]
+
+
+class _NeedsShellError(Exception):
+    pass
+
+
+def without_shell(command: str, environment: Mapping[str, str], directory: str) -> Start | None:
+    """What `bash -c COMMAND` would become in this environment and directory. None: ask Bash."""
+    spelled = _spelled_words(command)
+    if not spelled or not _is_left_alone(environment) or _is_child_masked():
+        return None
+    try:
+        words = tuple(_expanded(word, environment) for word in spelled)
+        program = _program(words[0], environment)
+        return Start(program, words, _as_bash_leaves(environment, program, directory))
+    except (_NeedsShellError, OSError):
+        return None
+
+
+@lru_cache
+def _spelled_words(command: str) -> tuple[str, ...]:
+    """As they are spelled; none if that is not all there is. What begins like an option is one, even behind `-c`."""
+    return tuple(_WORDS.findall(command)) if _LINE.fullmatch(command) and command[0] not in "-+" else ()
+
+
+def _is_left_alone(environment: Mapping[str, str]) -> bool:
+    """Whether Bash passes on what is in it, apart from what we know how to redo."""
+    return (
+        _ITS_OWN.isdisjoint(environment)
+        and environment.get("LC_ALL", "") in _KNOWN_LOCALES
+        and not any(name.startswith("BASH") for name in environment)
+    )
+
+
+def _is_child_masked() -> bool:
+    """Bash sees to it that whatever it starts hears of its children."""
+    return signal.SIGCHLD in signal.pthread_sigmask(signal.SIG_BLOCK, ())
+
+
+def _expanded(word: str, environment: Mapping[str, str]) -> str:
+    return word if _SAFE.fullmatch(word) else _PARTS.sub(partial(_part, environment), word)
+
+
+def _part(environment: Mapping[str, str], part: re.Match[str]) -> str:
+    if part["single"] is not None:
+        return part["single"]
+    if part["double"] is not None:
+        return _VARIABLES.sub(lambda found: _value(found[0], environment), part["double"])
+    if part["variable"] is None:
+        return part[0]
+    value = _value(part["variable"], environment)
+    if not _SAFE.fullmatch(value):  # It would be split at blanks, and patterns in it would be names of files.
+        raise _NeedsShellError
+    return value
+
+
+def _value(variable: str, environment: Mapping[str, str]) -> str:
+    name = variable.strip("${}")
+    if name in _REDONE or name not in environment:  # Bash has variables that nobody gave to it.
+        raise _NeedsShellError
+    return environment[name]
+
+
+def _program(name: str, environment: Mapping[str, str]) -> str:
+    """The file, as Bash would call it in `_`."""
+    if "=" in name or name[:1] == "%":  # an assignment, a job
+        raise _NeedsShellError
+    if "/" in name:
+        return name
+    directories = environment.get("PATH", "").split(os.pathsep)
+    if not _SAFE.fullmatch(name) or name in BUILTINS:
+        raise _NeedsShellError
+    if not all(directory.startswith("/") for directory in directories):
+        raise _NeedsShellError
+    return find_program(name, environment, "/")
+
+
+def _as_bash_leaves(environment: Mapping[str, str], program: str, directory: str) -> dict[str, str]:
+    left = {name: value for name, value in environment.items() if name not in _REDONE}
+    left |= {"PWD": _working_directory(environment, directory), "SHLVL": _level(environment), "_": program}
+    before = environment.get("OLDPWD", "")
+    if before and os.path.isdir(os.path.join(directory, before)):
+        left["OLDPWD"] = before
+    return left
+
+
+def _working_directory(environment: Mapping[str, str], directory: str) -> str:
+    """By the name that it was given, if that is one: there may be links on the way."""
+    given = environment.get("PWD", "")
+    is_it = given.startswith("/") and (given == directory or _same(given, directory))
+    return given if is_it else os.path.realpath(directory, strict=True)
+
+
+def _same(one: str, other: str) -> bool:
+    try:
+        return os.path.samefile(one, other)
+    except OSError:
+        return False
+
+
+def _level(environment: Mapping[str, str]) -> str:
+    """As it was: Bash counts itself, and discounts itself when it becomes another program."""
+    level = environment.get("SHLVL", "0")
+    if not _LEVEL.fullmatch(level) or int(level) > _HIGHEST_LEVEL:
+        raise _NeedsShellError
+    if int(level) == 0 and not _OF_SSH.isdisjoint(environment):
+        raise _NeedsShellError
+    return str(int(level))

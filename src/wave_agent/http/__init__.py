@@ -1,0 +1,1 @@
+"""HTTP on asyncio, for the model client and for `http` hooks."""

@@ -1,0 +1,165 @@
+"""From a URL and the environment to a way there: which host, through which proxy, trusting which certificates."""
+
+import os.path
+import ssl
+from base64 import b64encode
+from collections.abc import Mapping
+from urllib.parse import SplitResult, quote, unquote, urlsplit
+
+from msgspec import Struct
+
+from wave_agent.errors import ModelError
+from wave_agent.system.credentials import without_userinfo
+
+_PORTS = {"http": 80, "https": 443}
+_PLAIN = "/%?&=+:@!$'()*,;~-._"
+"""Of a path or a query, what is sent as it is."""
+_SYSTEM_BUNDLES = ("/etc/ssl/cert.pem", "/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt")
+
+
+class Place(Struct, frozen=True):
+    """Something to connect to."""
+
+    scheme: str
+    host: str
+    port: int
+    authorization: str | None = None
+    """The header that the user and the password of the URL make."""
+    password: str | None = None
+
+    @property
+    def authority(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return host if self.port == _PORTS[self.scheme] else f"{host}:{self.port}"
+
+    @property
+    def origin(self) -> str:
+        """Fit to be shown: without user and password."""
+        return f"{self.scheme}://{self.authority}"
+
+
+class Endpoint(Struct, frozen=True):
+    """Where requests go."""
+
+    place: Place
+    target: str
+    """Path and query of a request."""
+    shown: str
+    """The base URL without secrets."""
+
+
+def chat_endpoint(base_url: str) -> Endpoint:
+    """The endpoint below a base URL such as `https://api.openai.com/v1`. Raises `ModelError` if it is none."""
+    url = base_url.strip()
+    try:
+        parts = urlsplit(url)
+        place = _place(parts)
+    except ValueError:
+        place, parts = None, urlsplit("")
+    if place is None or any(ord(character) <= 32 for character in url):
+        raise ModelError(f'"{without_userinfo(url)}" is not a base URL. One looks like http://127.0.0.1:11434/v1')
+    path = parts.path.rstrip("/").removesuffix("/chat/completions")
+    target = f"{path}/chat/completions" + (f"?{parts.query}" if parts.query else "")
+    return Endpoint(place, quote(target, safe=_PLAIN), place.origin + path)
+
+
+def endpoint_at(url: str) -> Endpoint:
+    """The endpoint that is exactly this URL. Raises `ModelError` if it is none."""
+    try:
+        parts = urlsplit(url)
+        place = _place(parts)
+    except ValueError:
+        place, parts = None, urlsplit("")
+    if place is None:
+        raise ModelError(f'"{without_userinfo(url)}" is not a URL. One looks like https://policy.example.com/decide')
+    target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    return Endpoint(place, quote(target, safe=_PLAIN), place.origin + parts.path)
+
+
+def proxy_for(place: Place, environment: Mapping[str, str]) -> Place | None:
+    """The proxy on the way to `place`, if the environment names one and does not except this host."""
+
+    def value(name: str) -> str:
+        return (environment.get(name.lower()) or environment.get(name) or "").strip()
+
+    name = next((name for name in (f"{place.scheme.upper()}_PROXY", "ALL_PROXY") if value(name)), None)
+    if name is None or _excepted(place, value("NO_PROXY")):
+        return None
+    url = value(name) if "://" in value(name) else f"http://{value(name)}"
+    try:
+        proxy = _place(urlsplit(url))
+    except ValueError:
+        proxy = None
+    if proxy is None:
+        shown = without_userinfo(url)
+        raise ModelError(f'{name} is "{shown}"; only http:// and https:// proxies are supported. Change or unset it.')
+    return proxy
+
+
+def tls_context(environment: Mapping[str, str]) -> ssl.SSLContext:
+    """Trusts the bundle that the environment names, or else what this system trusts."""
+    for name in ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "SSL_CERT_DIR"):
+        if bundle := environment.get(name):
+            return _trusting(name, bundle)
+    context = ssl.create_default_context()
+    paths = ssl.get_default_verify_paths()
+    if not paths.cafile and not paths.capath:  # Python built for another place: python.org's on macOS
+        found = next((bundle for bundle in _SYSTEM_BUNDLES if os.path.isfile(bundle)), None)
+        if found:
+            context.load_verify_locations(found)
+    return context
+
+
+def _trusting(name: str, bundle: str) -> ssl.SSLContext:
+    try:
+        if os.path.isdir(bundle):
+            return ssl.create_default_context(capath=bundle)
+        return ssl.create_default_context(cafile=bundle)
+    except OSError as error:  # also what ssl raises when there is no certificate in the file
+        raise ModelError(f"{name} is {bundle}, which cannot be used: {error.strerror or error}") from None
+
+
+def _place(parts: SplitResult) -> Place | None:
+    if parts.scheme not in _PORTS or not parts.hostname:
+        return None
+    host = parts.hostname if ":" in parts.hostname else parts.hostname.encode("idna").decode()
+    port = parts.port or _PORTS[parts.scheme]
+    password = None if parts.username is None else unquote(parts.password or "")
+    return Place(parts.scheme, host, port, basic_authorization(parts), password)
+
+
+def basic_authorization(parts: SplitResult) -> str | None:
+    """The header that the user and the password of a URL make."""
+    if parts.username is None:
+        return None
+    user, password = unquote(parts.username), unquote(parts.password or "")
+    return f"Basic {b64encode(f'{user}:{password}'.encode()).decode()}"
+
+
+def _excepted(place: Place, no_proxy: str) -> bool:
+    """`NO_PROXY`: hosts, domains (with or without a dot in front), networks, a port behind any of them, or `*`."""
+    return any(_matches(place, entry.strip().lower()) for entry in no_proxy.split(",") if entry.strip())
+
+
+def _matches(place: Place, entry: str) -> bool:
+    if entry == "*":
+        return True
+    host, colon, port = entry.rpartition(":")
+    if colon and port.isdigit() and (":" not in host or host.endswith("]")):
+        if int(port) != place.port:
+            return False
+        entry = host
+    entry = entry.strip("[]")
+    if "/" in entry:
+        return _in_network(place.host, entry)
+    domain = entry.removeprefix("*").removeprefix(".")
+    return place.host == domain or place.host.endswith(f".{domain}")
+
+
+def _in_network(host: str, network: str) -> bool:
+    from ipaddress import ip_address, ip_network  # lazy: few write networks into NO_PROXY
+
+    try:
+        return ip_address(host) in ip_network(network, strict=False)
+    except ValueError:
+        return False

@@ -1,0 +1,177 @@
+"""Posts requests to one server, and explains to the user what goes wrong. Loaded with the first request."""
+
+import errno
+import re
+import socket
+import ssl
+import time
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+
+import h11
+
+from wave_agent.http.connections import BrokenConnectionError, Connection, Headers, Pool, ProxyRefusedError, connect
+from wave_agent.http.refusals import advice
+from wave_agent.http.retries import RETRIED_STATUSES, Failure
+from wave_agent.http.routes import Endpoint, Place, tls_context
+
+
+class Response:
+    """An answer whose body is still to be read."""
+
+    def __init__(self, connection: Connection, pool: Pool, ends: float) -> None:
+        self.status = connection.status
+        self.headers = connection.headers
+        self._connection, self._pool, self._ends = connection, pool, ends
+
+    async def read(self, seconds: float) -> bytes:
+        """The next part of the body, empty at its end. Raises `Failure` when none comes."""
+        try:
+            return await self._connection.read(_within(seconds, self._ends))
+        except TimeoutError:
+            raise _silence(seconds, self._ends) from None
+        except BrokenConnectionError as error:
+            raise _broken(f"the connection broke ({error})", self._pool) from None
+
+    async def body(self, seconds: float, limit: int, *, broken: bool = False) -> bytes:
+        """The rest of it, up to `limit` bytes; with `broken`, what comes within `seconds` and before a failure."""
+        found = bytearray()
+        ends = time.monotonic() + seconds
+        try:
+            while len(found) < limit and (part := await self.read(_within(seconds, ends) if broken else seconds)):
+                found += part
+                if broken and time.monotonic() > ends:
+                    break
+        except Failure:
+            if not broken:
+                raise
+        return bytes(found[:limit])
+
+    @property
+    def unasked_encoding(self) -> str:
+        """How the server has compressed the body, though it was asked not to. What it would grow to, nobody knows."""
+        encoding = self.headers.get("content-encoding", "").strip().lower()
+        return "" if encoding == "identity" else encoding[:40]
+
+
+class Transport:
+    """Keeps connections to one server between requests."""
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        proxy: Place | None,
+        environment: Mapping[str, str],
+        headers: Headers,
+        connect_seconds: float,
+    ) -> None:
+        self._endpoint, self._proxy, self._environment = endpoint, proxy, environment
+        self._connect_seconds = connect_seconds
+        self._tls: ssl.SSLContext | None = None
+        self._pool = Pool(self._connect)
+        self._answered = False
+        self._target = endpoint.target
+        self._headers: Headers = [("Host", endpoint.place.authority), *headers]
+        if proxy is not None and endpoint.place.scheme == "http":
+            self._target = endpoint.place.origin + endpoint.target
+            self._headers += [("Proxy-Authorization", proxy.authorization)] if proxy.authorization else []
+
+    @asynccontextmanager
+    async def post(self, body: bytes, seconds: float, ends: float) -> AsyncGenerator[Response]:
+        """The response to `body`, if its head comes within `seconds`. Left before its end, the connection is closed."""
+        connection = await self._send(body, seconds, ends)
+        self._answered = True
+        try:
+            yield Response(connection, self._pool, ends)
+        finally:
+            self._pool.give_back(connection)
+
+    def prepare(self) -> None:
+        """Begins to connect, so that the first request need not wait for it."""
+        self._pool.prepare()
+
+    async def close(self) -> None:
+        await self._pool.close()
+
+    async def _send(self, body: bytes, seconds: float, ends: float) -> Connection:
+        while True:
+            connection = await self._take(ends)
+            answered = False
+            try:
+                await connection.request(self._target, self._headers, body, _within(seconds, ends))
+                answered = True
+            except TimeoutError:
+                raise _silence(seconds, ends) from None
+            except h11.LocalProtocolError:
+                raise Failure("A header of the request has characters that cannot be sent", again=False) from None
+            except BrokenConnectionError as error:
+                # On a kept connection no failure: the server closed it just when it was used. A new one will do.
+                if not connection.reused or self._pool.closed:
+                    raise _broken(f"{self._endpoint.shown} does not answer ({error})", self._pool) from None
+            finally:
+                if not answered:
+                    self._pool.give_back(connection)
+            if answered:
+                return connection
+
+    async def _take(self, ends: float) -> Connection:
+        try:
+            return await self._pool.take()
+        except TimeoutError:
+            raise self._unreachable(f"within {self._connect_seconds:g} s", again=time.monotonic() < ends) from None
+        except ProxyRefusedError as error:
+            again = error.status in RETRIED_STATUSES
+            raise self._unreachable(f"({error})", again=again, hint=advice(error.status, "")) from None
+        except BrokenConnectionError as error:
+            raise self._unreachable(f"({error})", again=True) from None
+        except OSError as error:
+            raise self._explained(error) from None
+
+    async def _connect(self) -> Connection:
+        return await connect(self._endpoint.place, self._proxy, self._tls_context, self._connect_seconds)
+
+    def _tls_context(self) -> ssl.SSLContext:
+        self._tls = self._tls or tls_context(self._environment)
+        return self._tls
+
+    def _unreachable(self, how: str, *, again: bool, hint: str = "") -> Failure:
+        through = f" through the proxy {self._proxy.origin}" if self._proxy else ""
+        return Failure(f"Could not connect to {self._endpoint.shown}{through} {how}", again=again, advice=hint)
+
+    def _explained(self, error: OSError) -> Failure:
+        """A connection that could not be made."""
+        first = self._proxy or self._endpoint.place
+        if isinstance(error, ssl.SSLCertVerificationError):
+            hint = "Set SSL_CERT_FILE to a bundle that has the certificate of its authority."
+            return self._unreachable(f"(certificate refused: {error.verify_message})", again=False, hint=hint)
+        if isinstance(error, ssl.SSLError):
+            why = f"(no TLS: {error.reason or error})"
+            return self._unreachable(why, again=False, hint="Is it a server for http:// rather than https://?")
+        if isinstance(error, socket.gaierror):
+            again = error.errno == socket.EAI_AGAIN
+            hint = "Check the name and the network."
+            return self._unreachable(f'(the host "{first.host}" is not known)', again=again, hint=hint)
+        if _is_refused(error):
+            hint = f"Is the {'proxy' if self._proxy else 'server'} running at {first.origin}?"
+            return self._unreachable("(connection refused)", again=self._answered, hint=hint)
+        return self._unreachable(f"({error.strerror or error})", again=True)
+
+
+def _is_refused(error: OSError) -> bool:
+    """Of a host with several addresses, all have to refuse; asyncio then tells so in words only."""
+    numbers = [error.errno] if error.errno is not None else map(int, re.findall(r"\[Errno (\d+)\]", str(error)))
+    return set(numbers) == {errno.ECONNREFUSED}
+
+
+def _broken(reason: str, pool: Pool) -> Failure:
+    return Failure("the model was closed" if pool.closed else reason, again=not pool.closed)
+
+
+def _within(seconds: float, ends: float) -> float:
+    return max(0.0, min(seconds, ends - time.monotonic()))
+
+
+def _silence(seconds: float, ends: float) -> Failure:
+    if time.monotonic() >= ends:
+        return Failure("the request took longer than its total deadline allows", again=False)
+    return Failure(f"nothing came from the server for {seconds:g} s", again=True)

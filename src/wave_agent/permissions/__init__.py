@@ -1,0 +1,1 @@
+"""Whether a call may run: the decision, protected paths, the sandbox."""

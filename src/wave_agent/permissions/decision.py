@@ -1,0 +1,363 @@
+"""May this call run? One pure function, one order:
+
+    deny rule > hook deny > plan mode's limit > protected path, ask rule, hook ask > hook allow > allow rule > mode
+
+A hook can tighten, and can answer the question that would be asked. It cannot lift a rule that denies or asks, plan
+mode, or a protected path.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from enum import StrEnum
+from typing import Any, Literal, TypeAlias
+
+from msgspec import Struct
+
+from wave_agent.hooks.events import Decision
+from wave_agent.hooks.verdicts import Outcome
+from wave_agent.messages import NOT_RUN, STOPPED
+from wave_agent.rules.rule import Places, Rule, RuleError, parse_rule, permitting, plain_commands, uncovered
+
+NOBODY_TO_ASK = "nobody can confirm it in this run"
+INSTEAD = "Do without it, or tell the user."
+
+
+ModeName: TypeAlias = Literal["default", "acceptEdits", "plan", "dontAsk", "bypassPermissions"]
+"""A `PermissionMode` as people write it."""
+
+
+class PermissionMode(StrEnum):
+    DEFAULT = "default"
+    ACCEPT_EDITS = "acceptEdits"
+    PLAN = "plan"
+    DONT_ASK = "dontAsk"
+    BYPASS = "bypassPermissions"
+
+
+NOT_LOOSER: Mapping[PermissionMode, frozenset[PermissionMode]] = {
+    PermissionMode.PLAN: frozenset({PermissionMode.PLAN}),
+    PermissionMode.DONT_ASK: frozenset({PermissionMode.DONT_ASK}),
+    PermissionMode.DEFAULT: frozenset({PermissionMode.DEFAULT, PermissionMode.PLAN, PermissionMode.DONT_ASK}),
+    PermissionMode.ACCEPT_EDITS: frozenset(PermissionMode) - {PermissionMode.BYPASS},
+    PermissionMode.BYPASS: frozenset(PermissionMode),
+}
+"""For each mode those that let nothing run that it would not. `plan` reads what `dontAsk` may not."""
+
+
+class Kind(StrEnum):
+    """What a tool does, as far as modes care."""
+
+    READS = "reads"
+    EDITS = "edits files"
+    ACTS = "acts"
+
+
+class Answer(StrEnum):
+    ALLOW = "allow"
+    ASK = "ask"
+    DENY = "deny"
+
+
+class Rules(Struct, frozen=True, kw_only=True):
+    """The rules of all layers together."""
+
+    deny: tuple[Rule, ...] = ()
+    ask: tuple[Rule, ...] = ()
+    allow: tuple[Rule, ...] = ()
+
+
+class Call(Struct, frozen=True, kw_only=True):
+    """A tool call, with what must be known to judge it."""
+
+    tool: str
+    tool_input: Mapping[str, Any]
+    kind: Kind = Kind.ACTS
+    inside: bool = True
+    """Everything it touches lies in the project or an added directory."""
+    outside: str | None = None
+    """The path that does not, if the model may be told."""
+    protected: str | None = None
+    """A protected path that it would write to."""
+    by_git: bool = False
+    """Git would, or might, by a command that does not name it."""
+    real_input: Mapping[str, Any] | None = None
+    """The input with links resolved, where that makes a difference."""
+    own: bool = False
+    """It touches only what this session has started."""
+    other_inputs: tuple[Mapping[str, Any], ...] = ()
+    """The input with other names of the same file: hard links."""
+    unsure: str | None = None
+    """A path that may have other names, which nobody could look for everywhere."""
+
+    @property
+    def real(self) -> Mapping[str, Any]:
+        """The input that an allow rule must match: a link must not widen one."""
+        return self.tool_input if self.real_input is None else self.real_input
+
+
+class Permission(Struct, frozen=True, kw_only=True):
+    """The answer, who gave it, and what each side is told."""
+
+    answer: Answer
+    by: str
+    """What decided: `rule Bash(rm:*)`, `hook guard`, `mode plan` …"""
+    for_model: str = ""
+    """Why a call was denied, as the model reads it."""
+    for_user: str = ""
+    """Why it is asked or was allowed."""
+    needs_person: bool = False
+    """A question that no hook may answer with an allow."""
+    why: str = ""
+    """What wants confirmation, as the model may hear it: of a hook its name alone."""
+
+
+class PermissionRequest(Struct, frozen=True, kw_only=True):
+    """The question that somebody has to answer before a call runs."""
+
+    tool_name: str
+    tool_input: Mapping[str, Any]
+    reason: str
+    suggestions: tuple[str, ...] = ()
+    """Rules that would answer it for good, each alone, the narrowest first."""
+    together: tuple[str, ...] = ()
+    """Rules that would answer it for good together: one for each command of a line."""
+    tool_use_id: str = ""
+    by: str = ""
+    """What asks: `rule Bash(git push:*)`, `hook guard`, `mode default` …"""
+
+    @property
+    def lasting(self) -> bool:
+        """An allow rule would answer it for good: nothing but the mode asks."""
+        return self.by.startswith("mode ")
+
+
+class Allow(Struct, frozen=True):
+    """Run it, perhaps with another input."""
+
+    updated_input: Mapping[str, Any] | None = None
+
+
+class Deny(Struct, frozen=True):
+    """Do not run it. The model is told why."""
+
+    message: str = ""
+
+
+Approver: TypeAlias = Callable[[PermissionRequest], Allow | Deny | Awaitable[Allow | Deny]]
+"""Whoever answers for the program."""
+
+
+_TOGETHER = 5
+"""Rules that are offered at once: more than that nobody reads."""
+
+
+def suggestions(call: Call, places: Places) -> tuple[str, ...]:
+    """Rules to offer with the question, the narrowest first. Each of them alone permits the call."""
+    if call.tool != "Bash":
+        offered: tuple[str, ...] = (call.tool,)
+    else:
+        wide = _for_each_command(call)
+        offered = (f"Bash({call.tool_input.get('command', '')})", *(wide if len(wide) == 1 else ()))
+    return tuple(rule for rule in offered if _would_permit((rule,), call, places))
+
+
+def suggested_together(call: Call, places: Places) -> tuple[str, ...]:
+    """For a line of several commands: rules that permit it together, and lines that resemble it. Empty if one rule
+    does, or none can."""
+    offered = _for_each_command(call) if call.tool == "Bash" else ()
+    return offered if 1 < len(offered) <= _TOGETHER and _would_permit(offered, call, places) else ()
+
+
+def _for_each_command(call: Call) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(f"Bash({_beginning(one)}:*)" for one in plain_commands(call.tool_input)))
+
+
+def _beginning(command: str) -> str:
+    """The word or two that tell which command it is."""
+    words = command.split()
+    return " ".join(words[:2]) if len(words) > 1 and words[1].isalnum() else words[0]
+
+
+def _would_permit(texts: Sequence[str], call: Call, places: Places) -> bool:
+    """A rule that leaves the question open would be an empty promise."""
+    try:
+        rules = [parse_rule(text) for text in texts]
+    except RuleError:
+        return False
+    return bool(permitting(rules, call.tool, call.real, places))
+
+
+def decide(call: Call, mode: PermissionMode, rules: Rules, hooks: Outcome, places: Places) -> Permission:
+    """The first stage that has an opinion decides."""
+    case = _Case(call, mode, rules, hooks, places)
+    judged = next(found for stage in _STAGES if (found := stage(case)) is not None)
+    if judged.answer is Answer.ASK and mode is PermissionMode.DONT_ASK:
+        return unanswered(judged, f"{NOBODY_TO_ASK} (permission mode {mode})")
+    return judged
+
+
+def unanswered(question: Permission, because: str = NOBODY_TO_ASK) -> Permission:
+    """A question that nobody can answer is a deny. The reason of a hook stays with the user."""
+    return Permission(
+        answer=Answer.DENY,
+        by=question.by,
+        for_model=f"{NOT_RUN}{question.why}, and {because}. {INSTEAD}",
+        for_user=question.for_user,
+    )
+
+
+class _Case(Struct, frozen=True):
+    call: Call
+    mode: PermissionMode
+    rules: Rules
+    hooks: Outcome
+    places: Places
+
+    def restricting(self, rules: Sequence[Rule]) -> Rule | None:
+        """The first of these rules that speaks of the call. A link must not dodge it, of either kind."""
+        call = self.call
+        inputs = (call.tool_input, *(() if call.real == call.tool_input else (call.real,)), *call.other_inputs)
+        return next((rule for rule in rules for one in inputs if rule.matches(call.tool, one, self.places)), None)
+
+    def permitting(self) -> tuple[Rule, ...]:
+        """The allow rules that permit the call. A link must not widen them."""
+        return permitting(self.rules.allow, self.call.tool, self.call.real, self.places)
+
+
+def _hooks(outcome: Outcome, decision: Decision) -> str:
+    names = dict.fromkeys(said.hook for said in outcome.reasons.get(decision, ()))
+    return f"hook {', '.join(names)}"
+
+
+def _deny_rule(case: _Case) -> Permission | None:
+    rule = case.restricting(case.rules.deny)
+    if rule is None:
+        return None
+    return Permission(
+        answer=Answer.DENY,
+        by=f"rule {rule.text}",
+        for_model=f"{NOT_RUN}denied by the permission rule {rule.text}. {INSTEAD}",
+    )
+
+
+def _hook_deny(case: _Case) -> Permission | None:
+    if case.hooks.decision < Decision.BLOCK:
+        return None
+    stopped = case.hooks.decision is Decision.STOP  # its reason is for the user alone
+    return Permission(
+        answer=Answer.DENY,
+        by=_hooks(case.hooks, case.hooks.decision),
+        for_model=STOPPED if stopped else NOT_RUN + case.hooks.reason,
+    )
+
+
+def _plan_limit(case: _Case) -> Permission | None:
+    if case.mode is not PermissionMode.PLAN or case.call.kind is Kind.READS or case.call.own:
+        return None
+    return Permission(
+        answer=Answer.DENY,
+        by=f"mode {case.mode}",
+        for_model=f"{NOT_RUN}plan mode only lets you read, and {case.call.tool} does more. Put it into the plan.",
+    )
+
+
+def _ask(case: _Case) -> Permission | None:
+    """Every reason to ask is given; none of them can be answered by a hook's allow."""
+    asking: list[_Asking] = []
+    if path := case.call.protected:
+        how = _BY_GIT if case.call.by_git else ""
+        asking.append(
+            _Asking(f"protected path {path}", f"{path} is a protected path{how}", f"the protected path {path}{how}")
+        )
+    if path := case.call.unsure:
+        told = f"{path} has other names (hard links), and too many files to compare them with the rules"
+        asking.append(_Asking("hard links", told, f"the hard links of {path}"))
+    if rule := case.restricting(case.rules.ask):
+        asking.append(_Asking(f"rule {rule.text}", f"the rule {rule.text} asks", f"the permission rule {rule.text}"))
+    asks = case.hooks.reasons.get(Decision.ASK, ())
+    if asks or case.hooks.decision is Decision.ASK:
+        hooks = _hooks(case.hooks, Decision.ASK)
+        asking.append(_Asking(hooks, "\n".join(said.text for said in asks), hooks))
+    if not asking:
+        return None
+    return Permission(
+        answer=Answer.ASK,
+        by="; ".join(one.by for one in asking),
+        for_user="\n".join(one.for_user for one in asking),
+        needs_person=any(one is not None for one in (case.call.protected, case.call.unsure, rule)),
+        why=f"this call needs confirmation because of {' and '.join(one.for_model for one in asking)}",
+    )
+
+
+_BY_GIT = (
+    ", which this git command may change or bring back (where it can, name the paths that you mean: `git restore src`)"
+)
+
+
+class _Asking(Struct, frozen=True):
+    """One reason to ask."""
+
+    by: str
+    for_user: str
+    for_model: str
+
+
+def _hook_allow(case: _Case) -> Permission | None:
+    if case.hooks.decision is not Decision.ALLOW:
+        return None
+    return Permission(answer=Answer.ALLOW, by=_hooks(case.hooks, Decision.ALLOW), for_user=case.hooks.reason)
+
+
+def _allow_rule(case: _Case) -> Permission | None:
+    rules = case.permitting()
+    if not rules:
+        return None
+    named = "rule" if len(rules) == 1 else "rules"
+    return Permission(answer=Answer.ALLOW, by=f"{named} {', '.join(rule.text for rule in rules)}")
+
+
+MODE_ALLOWS: Mapping[PermissionMode, frozenset[Kind]] = {
+    PermissionMode.DEFAULT: frozenset({Kind.READS}),
+    PermissionMode.ACCEPT_EDITS: frozenset({Kind.READS, Kind.EDITS}),
+    PermissionMode.PLAN: frozenset({Kind.READS}),
+    PermissionMode.DONT_ASK: frozenset(),
+    PermissionMode.BYPASS: frozenset(Kind),
+}
+"""What runs unasked, inside the project."""
+
+
+def _by_mode(case: _Case) -> Permission:
+    call, mode = case.call, case.mode
+    if call.own or (call.kind in MODE_ALLOWS[mode] and (call.inside or mode is PermissionMode.BYPASS)):
+        return Permission(answer=Answer.ALLOW, by=f"mode {mode}")
+    if mode is PermissionMode.DONT_ASK:
+        outside, why = "", f"no permission rule allows {_uncovered(case) or call.tool} here"
+    elif call.inside:
+        outside, why = "", f"{_unpermitted(case)} needs confirmation in the permission mode {mode}"
+    else:
+        outside = " outside the project"
+        why = f"{call.outside or 'a path of this call'} is outside the project, so {call.tool} needs confirmation"
+    return Permission(
+        answer=Answer.ASK, by=f"mode {mode}", for_user=f"{call.tool}{outside} needs your consent", why=why
+    )
+
+
+def _uncovered(case: _Case) -> str:
+    return uncovered(case.rules.allow, case.call.tool, case.call.tool_input)
+
+
+def _unpermitted(case: _Case) -> str:
+    """What no rule allows: where rules allow some commands, which one of this line they do not."""
+    missing = _uncovered(case)
+    return f"no permission rule allows {missing}, so {case.call.tool}" if missing else case.call.tool
+
+
+_STAGES: tuple[Callable[[_Case], Permission | None], ...] = (
+    _deny_rule,
+    _hook_deny,
+    _plan_limit,
+    _ask,
+    _hook_allow,
+    _allow_rule,
+    _by_mode,
+)
+"""The order. The last one always has an opinion."""

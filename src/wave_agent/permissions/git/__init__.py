@@ -1,0 +1,1 @@
+"""What a git command would change among protected files."""

@@ -1,0 +1,395 @@
+"""Borders that the kernel keeps: commands run under bubblewrap, and see what it mounts for them.
+
+The whole file system is there to read; the project, added directories and a private /tmp can be written. On top of that
+lie, read-only, the files by which the agent could rewrite its guards. A directory on the way to such a file is a mount
+of its own: what is a mount can be neither renamed nor removed, so that nobody puts another directory in its place.
+"""
+
+import os
+import shutil
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Self
+
+from msgspec import Struct
+
+from wave_agent.errors import SandboxError
+from wave_agent.permissions.protected_paths import ProtectedPaths
+from wave_agent.system.real_files import is_below
+from wave_agent.text import strip_controls
+
+SETTINGS_DIRECTORIES = (".wave", ".claude", ".codex")
+"""Read-only as a whole: a settings file that does not exist yet cannot be mounted."""
+PRIVATE_PLACES = ("/tmp", "/var/tmp")
+EMPTIED_PLACES = ("/run", "/var/run")
+"""Where services listen: Docker, D-Bus, agents of ssh and gpg. That a mount is read-only keeps nobody from a socket."""
+KEPT_IN_RUN = ("/run/current-system", "/run/wrappers")
+"""Where NixOS has its programs."""
+DROPPED_VARIABLES = (
+    *("SSH_AUTH_SOCK", "SSH_AGENT_PID", "GPG_AGENT_INFO", "DBUS_SESSION_BUS_ADDRESS", "XDG_RUNTIME_DIR"),
+    *("DOCKER_HOST", "TMUX", "STY", "WAYLAND_DISPLAY", "DISPLAY", "TMP", "TEMP", "TEMPDIR"),
+)
+LOADER_VARIABLES = ("GCONV_PATH", "GLIBC_TUNABLES", "LOCPATH", "NLSPATH", "BASH_ENV", "ENV")
+"""With `LD_…` they make a program load files. bubblewrap, which is outside, must not load what a command wrote."""
+_PROBE_SECONDS = 30
+_SOCKETS = Path("/proc/net/unix")
+
+# bubblewrap dies of the SIGTERM that a group is sent first, and takes along a command that would have cleaned up. So it
+# ignores that signal, and the command, which would inherit this, gets it back.
+_IGNORE_TERM = 'trap "" TERM; exec "$@"'
+_RESTORE_TERM = ("env", "--default-signal=TERM")
+
+
+class Borders(Struct, frozen=True, kw_only=True):
+    """What a command can see and change: paths that exist, without links."""
+
+    writable: tuple[str, ...]
+    pinned: tuple[str, ...] = ()
+    """Directories below a writable one that lead to something read-only."""
+    read_only: tuple[str, ...] = ()
+    hidden: tuple[str, ...] = ()
+    """Directories that look empty."""
+    silenced: tuple[str, ...] = ()
+    """Sockets that cannot be reached."""
+    private: Mapping[str, str] = {}
+    """Directories with the one that stands in their place."""
+    network: bool = False
+
+
+def arguments(borders: Borders) -> list[str]:
+    """bubblewrap's arguments for these borders. Of two wishes for one path the stricter one counts."""
+    mounts: dict[str, tuple[str, ...]] = {"/": ("--ro-bind", "/", "/")}
+    mounts |= {path: ("--bind", source, path) for path, source in borders.private.items()}
+    mounts |= {path: ("--bind", path, path) for path in (*borders.writable, *borders.pinned)}
+    mounts |= {path: ("--perms", "0700", "--tmpfs", path) for path in borders.hidden}
+    mounts |= {path: ("--ro-bind", "/dev/null", path) for path in borders.silenced}
+    mounts |= {path: ("--ro-bind", path, path) for path in borders.read_only}
+    mounts |= {"/dev": ("--dev", "/dev"), "/proc": ("--proc", "/proc")}
+    # A mount covers what was mounted below its place before.
+    ordered = sorted(mounts, key=lambda path: path.split("/"))
+    return [
+        *("--die-with-parent", "--cap-drop", "ALL"),
+        *("--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"),
+        *(() if borders.network else ("--unshare-net",)),
+        *(word for path in ordered for word in mounts[path]),
+        *(word for path in borders.hidden for word in ("--remount-ro", path)),
+    ]
+
+
+class Sandbox:
+    """The borders of one session. They are drawn anew for every command, as files come and go."""
+
+    def __init__(
+        self,
+        program: str,
+        *,
+        project: str,
+        directories: Sequence[str],
+        protected: ProtectedPaths,
+        state: Path,
+        outputs: Path,
+        network: bool,
+    ) -> None:
+        """`directories` count to the project; `state` is the agent's own, `outputs` the part of it that the model may
+        read. Touches no disk."""
+        self._program = program
+        self._project = project
+        self._state = os.path.realpath(state)
+        self._transcripts = os.path.join(self._state, "projects")
+        self._outputs = outputs
+        self._network = network
+        self._directories = tuple(os.path.realpath(path) for path in (project, *directories))
+        settings = [os.path.join(project, name) for name in SETTINGS_DIRECTORIES]
+        closed = (*protected.directories, *settings, *map(os.path.realpath, settings))
+        self._protected = ProtectedPaths(protected.files, tuple(dict.fromkeys(closed)))
+        self._private: str | None = None
+        self._placeholders: list[str] = []
+        self._gentle = True
+
+    @classmethod
+    def open(
+        cls,
+        *,
+        project: str,
+        directories: Sequence[str],
+        protected: ProtectedPaths,
+        state: Path,
+        outputs: Path,
+        network: bool,
+        environment: Mapping[str, str],
+    ) -> Self:
+        """A sandbox that has been tried. Raises `SandboxError` where none can be had."""
+        program = find_bubblewrap(environment, distrusted=(project, *directories))
+        sandbox = cls(
+            program,
+            project=project,
+            directories=directories,
+            protected=protected,
+            state=state,
+            outputs=outputs,
+            network=network,
+        )
+        try:
+            sandbox.probe(environment)
+        finally:
+            sandbox.close()  # a session that runs no command leaves no trace, not even while it lasts
+        return sandbox
+
+    def probe(self, environment: Mapping[str, str]) -> None:
+        """Runs a command that does nothing. Raises `SandboxError` with bubblewrap's own words."""
+        problem = self._try(environment)
+        if problem and self._gentle:
+            self._gentle = False  # an `env` that cannot restore signals costs the grace at a timeout, not the sandbox
+            problem = self._try(environment)
+        if problem:
+            raise SandboxError(
+                f"--sandbox: bubblewrap does not work here: {problem}\n"
+                "Where the system forbids user namespaces, an administrator can allow them "
+                "(kernel.unprivileged_userns_clone, kernel.apparmor_restrict_unprivileged_userns, or the container's "
+                "seccomp profile). Without --sandbox, commands run unconfined."
+            )
+
+    @property
+    def description(self) -> str:
+        """What the model should know of it."""
+        network = "" if self._network else " There is no network."
+        return (
+            "Commands run in a sandbox: only the project, added directories and a private /tmp can be written; "
+            f"settings, scripts of hooks, .git/config and .git/hooks are read-only.{network}"
+        )
+
+    def command(
+        self, argv: Sequence[str], environment: Mapping[str, str], *, cwd: str, writable: Sequence[str] = ()
+    ) -> list[str]:
+        """The command line that runs `argv` inside. `writable` are files beyond the borders that it has to write.
+
+        It wants the environment that `outside` makes of the command's own.
+        """
+        borders = self._draw()
+        extra = [word for path in writable for word in ("--bind", path, path)]
+        loader = {name: value for name, value in environment.items() if _is_for_the_loader(name)}
+        extra += [word for name, value in loader.items() for word in ("--setenv", name, value)]
+        inside = [self._program, *arguments(borders), *extra, "--chdir", cwd, "--"]
+        if not self._gentle:
+            return [*inside, *argv]
+        return ["/bin/sh", "-c", _IGNORE_TERM, "sh", *inside, *_RESTORE_TERM, *argv]
+
+    def outside(self, environment: Mapping[str, str]) -> dict[str, str]:
+        """The environment for what has to run outside."""
+        kept = {name: value for name, value in environment.items() if not _is_for_the_loader(name)}
+        return {**{name: value for name, value in kept.items() if name not in DROPPED_VARIABLES}, "TMPDIR": "/tmp"}
+
+    def may_have_changed(self, program: str) -> bool:
+        """A command may have written this program, so that only another command should run it."""
+        forms = (program, os.path.realpath(program))
+        return any(is_below(form, base) for form in forms for base in self._directories)
+
+    def watch(self) -> Callable[[], str]:
+        """Looks at what no mount can hold: links that lead to protected files, and files that do not exist yet.
+
+        The function that comes back looks again: what was put there is moved away, and it says so. Otherwise it
+        returns nothing.
+        """
+        before = {path: _seen(path) for path in self._survey().open}
+        return lambda: "\n".join(self._put_right(path, was) for path, was in before.items() if _seen(path) != was)
+
+    def refusal(self, path: str) -> str | None:
+        """Why the agent itself must not write to this path; None if it may."""
+        if self._protected.find(path) is not None or os.path.realpath(path) in self._protected.directories:
+            return f"{path} is protected, and read-only in the sandbox. Ask the user to change it."
+        real = os.path.realpath(path)
+        usable = [path for path in self._directories if self._is_usable(path)]
+        if _innermost(real, (*usable, self._state, self._transcripts)) not in usable:
+            inside = ", ".join(dict.fromkeys(self._directories))
+            return f"{path} is outside of what the sandbox lets be written: {inside}."
+        return None
+
+    def close(self) -> None:
+        """Leaves nothing behind."""
+        for path in reversed(self._placeholders):
+            with suppress(OSError):  # Somebody has put something there: then it is theirs.
+                os.rmdir(path)
+        self._placeholders.clear()
+        if self._private is not None:
+            shutil.rmtree(self._private, ignore_errors=True)
+            self._private = None
+            with suppress(OSError):  # There are outputs in it.
+                self._outputs.rmdir()
+
+    # ---------------------------------------------------------------------------------------------------------- inside
+
+    def _try(self, environment: Mapping[str, str]) -> str:
+        """Why a command cannot be run inside, if so."""
+        import subprocess  # lazy: once a session
+
+        try:
+            done = subprocess.run(
+                self.command(["true"], environment, cwd="/"),
+                env=self.outside(environment),
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=_PROBE_SECONDS,
+                check=False,
+            )
+        except (OSError, subprocess.TimeoutExpired) as error:
+            return str(error)
+        told = strip_controls(done.stderr.decode(errors="replace")).strip()
+        return (told or f"exit code {done.returncode}") if done.returncode else ""
+
+    def _draw(self) -> Borders:
+        survey = self._survey()
+        for path in survey.placeholders:
+            try:
+                os.mkdir(path, 0o755)
+            except OSError:
+                continue
+            self._placeholders.append(path)
+        writable = tuple(path for path in dict.fromkeys(self._directories) if self._is_usable(path))
+        hidden = [path for path in EMPTIED_PLACES if _is_directory(path) and path not in writable]
+        hidden += [path for path in (self._state, self._transcripts) if os.path.isdir(path) and path not in writable]
+        shown = [path for path in (*KEPT_IN_RUN, str(self._outputs)) if os.path.isdir(path)]
+        shown += [os.path.realpath("/etc/resolv.conf")] if self._network and os.path.exists("/etc/resolv.conf") else []
+        private = {path: self._private_directory() for path in PRIVATE_PLACES if _is_directory(path)}
+        covered = (*hidden, *private)
+        return Borders(
+            writable=writable,
+            pinned=tuple(survey.pinned),
+            read_only=(
+                *survey.read_only,
+                *(path for path in survey.placeholders if _is_directory(path)),
+                *(path for path in shown if any(is_below(path, one) for one in covered)),
+            ),
+            hidden=tuple(hidden),
+            silenced=tuple(path for path in _sockets() if _innermost(path, (*writable, *covered)) not in covered),
+            private=private,
+            network=self._network,
+        )
+
+    def _is_usable(self, directory: str) -> bool:
+        """It is there, is no link that has come into its place, and adding it gives nothing away that is protected."""
+        if os.path.realpath(directory) != directory:
+            return False
+        if directory == self._project:
+            return True
+        inside = self._protected.find(directory) is not None or directory in self._protected.directories
+        state = directory == self._state or is_below(directory, self._transcripts)
+        return os.path.isdir(directory) and not inside and not state
+
+    def _private_directory(self) -> str:
+        """Among what commands cannot write: they would put a link in its place, and the next mount would follow it."""
+        if self._private is None:
+            _make_private(self._outputs)
+            private = self._outputs / f"tmp-{os.urandom(4).hex()}"
+            private.mkdir(mode=0o700)
+            self._private = str(private)
+        return self._private
+
+    def _survey(self) -> "_Survey":
+        survey = _Survey()
+        for inner in self._directories:
+            survey.pin([base for base in self._directories if is_below(inner, base) and inner != base], inner)
+        closed = self._protected.directories
+        for path in sorted({*self._protected.files, *closed}):
+            if any(is_below(path, directory) and path != directory for directory in closed):
+                continue  # read-only with all that is in it
+            around = [base for base in self._directories if is_below(path, base) and path != base]
+            if around:
+                survey.add(min(around, key=len), path, is_directory=path in closed)
+        return survey
+
+    def _put_right(self, path: str, was: str | None) -> str:
+        moved = ""
+        if os.path.lexists(path):
+            _make_private(self._outputs)
+            moved = str(self._outputs / f"moved-{os.urandom(4).hex()}-{os.path.basename(path)}")
+            shutil.move(path, moved)
+        if was is not None:
+            os.symlink(was, path)
+        where = f"; what was put there is now {moved}" if moved else ""
+        return f"{path} is protected and must not be made or replaced by a command{where}"
+
+
+class _Survey:
+    """What has to be done to keep protected paths as they are."""
+
+    def __init__(self) -> None:
+        self.pinned: dict[str, None] = {}
+        self.read_only: dict[str, None] = {}
+        self.placeholders: dict[str, None] = {}
+        """Absent, and an empty directory there is no harm: it can be made, mounted and removed again."""
+        self.open: dict[str, None] = {}
+        """Nothing can be mounted there."""
+
+    def pin(self, bases: Sequence[str], path: str) -> None:
+        """A writable directory in another one: nobody is to put something else in the place of what leads there."""
+        while bases and (path := os.path.dirname(path)) not in bases:
+            self.pinned[path] = None
+
+    def add(self, base: str, path: str, *, is_directory: bool) -> None:
+        """Follows the path from the writable directory on, up to the first part that decides."""
+        current = base
+        for name in os.path.relpath(path, base).split("/"):
+            current = os.path.join(current, name)
+            if os.path.islink(current):
+                self.open[current] = None
+            elif not os.path.lexists(current):
+                harmless = (is_directory and current == path) or (name.startswith(".") and name != ".git")
+                (self.placeholders if harmless else self.open)[current] = None
+            elif current == path or not os.path.isdir(current):
+                self.read_only[current] = None
+            else:
+                self.pinned[current] = None
+                continue
+            return
+
+
+def find_bubblewrap(environment: Mapping[str, str], *, distrusted: Sequence[str] = ()) -> str:
+    """The program, from a directory of PATH in which no command can have put it. Raises `SandboxError`."""
+    without = "or leave --sandbox out: commands then run unconfined"
+    if sys.platform != "linux":
+        raise SandboxError(f"--sandbox needs Linux and bubblewrap; this is {sys.platform}. Leave --sandbox out here.")
+    absolute = map(os.path.realpath, environment.get("PATH", os.defpath).split(os.pathsep))
+    usable = [path for path in absolute if not any(is_below(path, base) for base in distrusted)]
+    found = shutil.which("bwrap", path=os.pathsep.join(usable))
+    if found is None:
+        raise SandboxError(f"--sandbox needs the program bwrap. Install the package bubblewrap, {without}.")
+    return found
+
+
+def _sockets() -> Iterable[str]:
+    """The sockets in the file system that somebody on this machine has bound."""
+    try:
+        lines = _SOCKETS.read_text(errors="surrogateescape").splitlines()[1:]
+    except OSError:
+        return ()
+    paths = (line.split(maxsplit=7)[7] for line in lines if " /" in line)
+    real = {os.path.realpath(path) for path in paths if path.startswith("/") and os.path.exists(path)}
+    return sorted(real)
+
+
+def _is_for_the_loader(name: str) -> bool:
+    return name in LOADER_VARIABLES or name.startswith("LD_")
+
+
+def _make_private(directory: Path) -> None:
+    """The directory with all parents; those that are new are the user's alone."""
+    if not directory.is_dir():
+        _make_private(directory.parent)
+        directory.mkdir(mode=0o700, exist_ok=True)
+
+
+def _seen(path: str) -> str | None:
+    """What a link says; "" for anything else that is there, None for nothing."""
+    if os.path.islink(path):
+        return os.readlink(path)
+    return "" if os.path.lexists(path) else None
+
+
+def _is_directory(path: str) -> bool:
+    return os.path.isdir(path) and not os.path.islink(path)
+
+
+def _innermost(path: str, bases: Iterable[str]) -> str | None:
+    return max((base for base in bases if is_below(path, base)), key=len, default=None)

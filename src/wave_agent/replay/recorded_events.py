@@ -1,0 +1,283 @@
+"""The events of a recorded session, as hooks would be told of them, with what hooks said then.
+
+Reads our own transcripts and those of the common dialect. The journal says what hooks decided; where there is none, a
+result that says so does.
+"""
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from itertools import islice
+from typing import Any, cast
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from wave_agent.agent.tool_calls import tool_facts as facts_of
+from wave_agent.events import HookRun
+from wave_agent.hooks.event_run import ToolFacts
+from wave_agent.hooks.events import Decision, HookEvent
+from wave_agent.replay.comparison import Judgement, recorded
+from wave_agent.replay.lines import Line, Lines, result_text
+from wave_agent.replay.timeline import main_value
+from wave_agent.tools.base import Tool
+from wave_agent.tools.registry import builtin_tools
+
+_BLOCKED_BY_HOOK = re.compile(
+    r"\bPreToolUse:\S* .{0,20}(?:hook|blocked|denied)|\bblocked by (?:a )?(?:PreToolUse )?hook\b", re.IGNORECASE
+)
+"""How other agents tell the model that a hook has denied its call."""
+
+
+class Happening(Struct, frozen=True, kw_only=True):
+    """One event of a session."""
+
+    event: HookEvent
+    line: int
+    written: int
+    """Bytes of the transcript that were there when it happened."""
+    facts: Mapping[str, Any]
+    """The event's own stdin fields."""
+    call: str
+    before: Judgement
+
+    @property
+    def tool(self) -> str:
+        return str(self.facts.get("tool_name", ""))
+
+
+class Recording(Struct, frozen=True):
+    """What can be replayed of a session, and what cannot."""
+
+    happenings: tuple[Happening, ...]
+    cwd: str
+    project: str
+    erased: int
+    """Prompts that hooks have refused: they were not kept."""
+    replaced: int
+    """Results that hooks have replaced: the original was not kept."""
+    skipped: int
+
+
+class _Call(Struct, frozen=True):
+    """A call of a tool that has no result yet."""
+
+    name: str
+    tool_input: dict[str, Any]
+
+
+def recording(lines: Lines, only: str | None = None) -> Recording:
+    """`only`: what the hook of this name said counts, and no other."""
+    reader = _Reader(lines, only)
+    found = tuple(reader.read())
+    return Recording(found, lines.cwd, lines.project, reader.erased, reader.replaced, lines.skipped)
+
+
+class _Reader:
+    def __init__(self, lines: Lines, only: str | None) -> None:
+        self.lines = lines.lines
+        self.cwd = lines.cwd
+        self.only = only
+        self.erased = 0
+        self.replaced = 0
+        self.runs = _journal(lines.lines)
+        self.calls: dict[str, _Call] = {}
+        self.denied = _denied(lines.lines)
+        self.stop_blocks = 0
+        self.answer = ""
+
+    def read(self) -> Iterator[Happening]:
+        written = 0
+        for at, line in enumerate(self.lines):
+            if line.kind == "user":
+                yield from self.user(line, written)
+            elif line.kind == "assistant":
+                yield from self.assistant(line, at)
+            elif line.kind == "prompt_blocked":
+                self.erased += 1
+            written = line.size
+
+    def judged(self, runs: Sequence[HookRun]) -> Judgement:
+        return recorded([run for run in runs if self.only in (None, run.name)])
+
+    def user(self, line: Line, written: int) -> Iterator[Happening]:
+        if results := line.parts("tool_result"):
+            for result in results:
+                yield from self.result(line, result, written)
+        elif line.source == "user" and line.text and not line.record.get("isMeta") and not _is_aside(line):
+            self.stop_blocks, self.answer = 0, ""
+            yield Happening(
+                event=HookEvent.USER_PROMPT_SUBMIT,
+                line=line.number,
+                written=written,
+                facts={"prompt": line.text},
+                call=line.text,
+                before=self.judged(self.runs.before(HookEvent.USER_PROMPT_SUBMIT, line.number)),
+            )
+
+    def assistant(self, line: Line, at: int) -> Iterator[Happening]:
+        self.answer = line.text or self.answer
+        calls = line.parts("tool_use")
+        for call in calls:
+            yield from self.call(line, call)
+        if not calls and line.text and not _is_aside(line) and _ends(self.lines, at + 1):
+            yield self.stop(line)
+
+    def call(self, line: Line, call: Mapping[str, Any]) -> Iterator[Happening]:
+        name, given, call_id = call.get("name"), call.get("input"), str(call.get("id", ""))
+        if not isinstance(name, str) or not isinstance(given, dict):
+            return
+        tool_input = normalised(name, cast(dict[str, Any], given), self.cwd)
+        runs = self.runs.of(HookEvent.PRE_TOOL_USE, call_id)
+        first = min((run.occasion for run in runs), default=0)
+        judged = [run for run in runs if run.occasion == first]  # a user who changed the input had hooks judge it again
+        left = rewritten(tool_input, runs)
+        own = [run for run in judged if self.only in (None, run.name) and run.rewrote]
+        before = self.judged(judged)
+        if not runs and self.only is None and call_id in self.denied:
+            before = replace(before, decision=Decision.BLOCK, reason="a hook denied it, says its result")
+        self.calls[call_id] = _Call(name, left)
+        yield Happening(
+            event=HookEvent.PRE_TOOL_USE,
+            line=line.number,
+            written=line.size,
+            facts={"tool_name": name, "tool_input": tool_input, "tool_use_id": call_id},
+            call=main_value(tool_input),
+            before=replace(before, tool_input=rewritten(tool_input, own) if own else None),
+        )
+
+    def result(self, line: Line, result: Mapping[str, Any], written: int) -> Iterator[Happening]:
+        call_id = str(result.get("tool_use_id", ""))
+        call = self.calls.pop(call_id, None)
+        ours = "source" in line.record
+        ran = "error" not in line.record if ours else not result.get("is_error")
+        if call is None or not ran:
+            return
+        content = result_text(dict(result))[: line.record.get("own_length")]
+        fields: Any = line.record.get("toolUseResult")
+        own = cast(dict[str, Any], fields) if isinstance(fields, dict) else {}
+        runs = self.runs.of(HookEvent.POST_TOOL_USE, call_id)
+        replaced = any(run.original_sha256 for run in runs)
+        self.replaced += replaced
+        yield Happening(
+            event=HookEvent.POST_TOOL_USE,
+            line=line.number,
+            written=written,
+            facts={
+                "tool_name": call.name,
+                "tool_input": call.tool_input,
+                "tool_use_id": call_id,
+                "tool_response": {**own, "success": not result.get("is_error"), "content": content},
+            },
+            call=main_value(call.tool_input),
+            before=self.judged(runs),
+        )
+
+    def stop(self, line: Line) -> Happening:
+        before = self.judged(self.runs.after(HookEvent.STOP, line.number))
+        blocks, self.stop_blocks = self.stop_blocks, self.stop_blocks + before.blocks
+        return Happening(
+            event=HookEvent.STOP,
+            line=line.number,
+            written=line.size,
+            facts={
+                "stop_hook_active": blocks > 0,
+                "stop_block_count": blocks,
+                "last_assistant_message": self.answer,
+            },
+            call=self.answer,
+            before=before,
+        )
+
+
+def _is_aside(line: Line) -> bool:
+    """It is of an agent that another one has started: nobody submitted its prompt."""
+    return bool(line.record.get("isSidechain"))
+
+
+def _denied(lines: Sequence[Line]) -> set[str]:
+    """The calls of which the results say that a hook has denied them."""
+    results = (result for line in lines for result in line.parts("tool_result") if result.get("is_error"))
+    return {str(result.get("tool_use_id")) for result in results if _BLOCKED_BY_HOOK.search(result_text(result)[:500])}
+
+
+def _ends(lines: Sequence[Line], at: int) -> bool:
+    """An answer without calls ended its turn: no other part of it follows, and it was not cut off."""
+    for line in islice(lines, at, None):
+        if line.kind in ("hook_run", "user", "assistant", "error", "notice"):
+            interrupted = line.kind == "notice" and line.record.get("content") == "Interrupted."
+            return line.kind not in ("assistant", "error") and not interrupted
+    return True
+
+
+# ---------------------------------------------------------------------------------------------------------- the journal
+
+
+class _Journal:
+    """The runs of hooks, found by what they judged."""
+
+    def __init__(self, runs: Sequence[tuple[int, HookRun]], bounds: Sequence[int]) -> None:
+        """`bounds` are the lines of prompts, answers and results: a run without a call belongs between two of them."""
+        self._bounds = bounds
+        self._calls: dict[tuple[str, str | None], list[HookRun]] = {}
+        self._between: dict[tuple[str, int], list[HookRun]] = {}
+        for line, run in runs:
+            self._calls.setdefault((run.event, run.tool_use_id), []).append(run)
+            self._between.setdefault((run.event, bisect_left(bounds, line)), []).append(run)
+
+    def of(self, event: HookEvent, call_id: str) -> list[HookRun]:
+        return self._calls.get((event.value, call_id), [])
+
+    def before(self, event: HookEvent, line: int) -> list[HookRun]:
+        return self._between.get((event.value, bisect_left(self._bounds, line)), [])
+
+    def after(self, event: HookEvent, line: int) -> list[HookRun]:
+        return self._between.get((event.value, bisect_right(self._bounds, line)), [])
+
+
+def _journal(lines: Sequence[Line]) -> _Journal:
+    runs: list[tuple[int, HookRun]] = []
+    for line in lines:
+        if line.kind == "hook_run":
+            try:
+                run = msgspec.convert(line.record, HookRun)
+            except msgspec.ValidationError:
+                continue
+            runs.append((line.number, run))
+    bounds = [line.number for line in lines if line.kind in ("user", "assistant", "prompt_blocked")]
+    return _Journal(runs, bounds)
+
+
+def rewritten(tool_input: dict[str, Any], runs: Sequence[HookRun]) -> dict[str, Any]:
+    """The input as these runs left it: what each of them changed, in configuration order."""
+    left = dict(tool_input)
+    for run in sorted(runs, key=lambda run: (run.look, run.position)):
+        if run.before is None or run.after is None:
+            continue
+        left.update({key: value for key, value in run.after.items() if run.before.get(key) != value})
+        for key in run.before.keys() - run.after.keys():
+            left.pop(key, None)
+    return left
+
+
+# -------------------------------------------------------------------------------------------------------------- tools
+
+
+@cache
+def _tools() -> Mapping[str, Tool]:
+    return {tool.name: tool for tool in builtin_tools()}
+
+
+def normalised(name: str, tool_input: dict[str, Any], project: str) -> dict[str, Any]:
+    """The input as hooks are shown it."""
+    tool = _tools().get(name)
+    return tool_input if tool is None or not project else tool.normalise(tool_input, project)
+
+
+def tool_facts(name: str, project: str) -> ToolFacts:
+    tool = _tools().get(name)
+    if tool is None:
+        return ToolFacts()
+    return facts_of(tool, project)

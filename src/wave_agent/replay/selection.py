@@ -1,0 +1,49 @@
+"""Which sessions are meant."""
+
+import re
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from wave_agent.sessions.index import list_sessions
+from wave_agent.sessions.transcript import is_session_id
+
+_SINCE = re.compile(r"(\d{1,6})([mhdw])")
+_UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+
+
+def parse_since(text: str) -> timedelta:
+    """`90m`, `12h`, `7d`, `4w`. Raises `ValueError` that says so."""
+    found = _SINCE.fullmatch(text.strip())
+    if found is None:
+        raise ValueError(f'"{text}" is no span of time; write a number and m, h, d or w, such as 7d')
+    return timedelta(**{_UNITS[found[2]]: int(found[1])})
+
+
+def sessions_of(home: Path, project: str, since: timedelta | None = None) -> list[Path]:
+    """The transcripts of a project, the latest first."""
+    return _since([session.path for session in list_sessions(home, project)], since)
+
+
+def all_sessions(home: Path, since: timedelta | None = None) -> list[Path]:
+    """Those of every project, the latest first."""
+    found = [path for path in (home / "projects").glob("*/*.jsonl") if is_session_id(path.stem)]
+    return _since(sorted(found, key=_modified, reverse=True), since)
+
+
+def foreign_sessions(directory: Path, since: timedelta | None = None) -> list[Path]:
+    """Every transcript below a directory, by name."""
+    return _since(sorted(path for path in directory.rglob("*.jsonl") if path.is_file()), since)
+
+
+def _since(paths: list[Path], since: timedelta | None) -> list[Path]:
+    if since is None:
+        return paths
+    limit = (datetime.now(UTC) - since).timestamp()
+    return [path for path in paths if _modified(path) >= limit]
+
+
+def _modified(path: Path) -> float:
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return 0.0

@@ -1,0 +1,369 @@
+"""Permission rules: `Tool` or `Tool(pattern)`, as settings and a hook's `if` write them."""
+
+import re
+from collections.abc import Mapping, Sequence
+from enum import Enum
+from functools import lru_cache
+from importlib import import_module
+from posixpath import join, normpath
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from wave_agent.formats.user_regex import compile_strictly, matching_glob
+from wave_agent.shell.values import Command, Line, Origin
+
+PATH_FIELDS: Mapping[str, str] = {
+    "Read": "file_path",
+    "Write": "file_path",
+    "Edit": "file_path",
+    "MultiEdit": "file_path",
+    "NotebookEdit": "notebook_path",
+    "Glob": "path",
+    "Grep": "path",
+}
+_PATH_FIELDS = {tool.casefold(): field for tool, field in PATH_FIELDS.items()}
+"""File tools, and the input field with the path that a pattern is compared with."""
+
+
+class RuleError(ValueError):
+    """Why a rule cannot be used, and what to write instead."""
+
+
+class Purpose(Enum):
+    """What a match would do. It decides on which side to err."""
+
+    RESTRICT = "deny or ask"
+    PERMIT = "allow"
+
+
+class Places(Struct, frozen=True):
+    """What relative patterns and `~/` refer to. Absolute paths."""
+
+    project: str
+    home: str
+    start: str = ""
+    """What relative paths in a tool's input refer to, if not the project."""
+
+
+class Rule(Struct, frozen=True):
+    """One parsed rule."""
+
+    text: str
+    tool: str
+    pattern: str | None = None
+    also: str | None = None
+    """The same pattern, for the directory below the project whose settings the rule stands in."""
+
+    @property
+    def spelt(self) -> tuple[str, ...]:
+        """Rules that say the same without a directory of their own."""
+        return (self.text,) if self.also is None else (self.text, f"{self.text.partition('(')[0]}({self.also})")
+
+    def matches(
+        self, tool: str, tool_input: Mapping[str, Any], places: Places, purpose: Purpose = Purpose.RESTRICT
+    ) -> bool:
+        """Whether the rule speaks of this call."""
+        name = tool.casefold()
+        if self.pattern is None:
+            # `mcp__server` stands for every tool of that server; `mcp__server__tool` for itself alone.
+            whole_server = self.tool.startswith("mcp__") and self.tool.count("__") == 1
+            return name == self.tool or (whole_server and name.startswith(f"{self.tool}__"))
+        if name != self.tool:
+            return False
+        if name == "bash":
+            return _matches_command(self.pattern, str(tool_input.get("command", "")), purpose)
+        path = str(tool_input.get(_PATH_FIELDS[name]) or ".")
+        return any(_matches_path(one, path, places) for one in (self.pattern, self.also) if one is not None)
+
+
+_SHAPE = re.compile(r"([A-Za-z_][\w-]*)(?:\((.*)\))?", re.DOTALL)
+
+
+def parse_rule(text: str) -> Rule:
+    """Raises `RuleError`."""
+    shape = _SHAPE.fullmatch(text.strip())
+    if shape is None:
+        raise RuleError(f'"{text}" is not a rule: write Tool or Tool(pattern), such as Bash(git push:*) or Read(.env)')
+    tool, pattern = shape[1].casefold(), shape[2]
+    pattern = pattern and pattern.strip()
+    if pattern is None or (pattern in ("*", ":*") and tool not in _PATH_FIELDS):
+        return Rule(text, tool)
+    if tool not in _PATH_FIELDS and tool != "bash":
+        known = ", ".join(["Bash", *PATH_FIELDS])
+        raise RuleError(f'"{text}": only {known} take a pattern; write "{shape[1]}" for every call of that tool')
+    if tool == "bash":
+        import_module("wave_agent.shell.reader")  # when a command is to be judged, there may be no descriptor left
+        import_module("wave_agent.shell.wrappers")
+    if not _PREFIX.sub("", pattern):
+        raise RuleError(f'"{text}": the pattern is empty; write "{shape[1]}" for every call of that tool')
+    if tool != "bash":
+        _check_path_pattern(text, pattern)
+    return Rule(text, tool, pattern)
+
+
+def below(rule: Rule, directory: str) -> Rule:
+    """A rule that restricts, from the settings of a directory below the project: whoever wrote it may have meant that
+    directory or the project, so it holds for both."""
+    if not directory or rule.pattern is None or rule.tool not in _PATH_FIELDS or rule.pattern.startswith(("//", "~/")):
+        return rule
+    escaped = re.sub(r"[*?\[]", r"[\g<0>]", directory)
+    return replace(rule, also=f"{escaped}/{rule.pattern.removeprefix('./').removeprefix('/')}")
+
+
+def _check_path_pattern(text: str, pattern: str) -> None:
+    """A pattern that could never match would be a guard that is not there."""
+    inner = pattern.removeprefix("//").removeprefix("~/").removeprefix("./").strip("/")
+    if any(part in ("", ".", "..") for part in inner.split("/")):
+        raise RuleError(f'"{text}": write the path without empty, "." and ".." parts; // in front makes it absolute')
+    try:
+        compile_strictly(_glob(pattern))
+    except ValueError as error:
+        raise RuleError(f'"{text}": the pattern cannot be read: {error}') from None
+
+
+_KEPT = 8192
+"""Expressions that are kept: more than there are rules, else each call would compile all of them again."""
+_PREFIX = re.compile(r":\*$")
+_OPEN_END = re.compile(r"(?::| )\*$")
+# An allow rule's `*` must not reach over into another command, a substitution or a redirection.
+_ONE_COMMAND = r"[^;&|<>\n`$(){}]"
+
+
+@lru_cache(maxsize=_KEPT)
+def _compiled(pattern: str, anything: str) -> re.Pattern[str]:
+    pieces = [re.escape(piece) for piece in _PREFIX.sub("", pattern).split("*")]
+    if not _PREFIX.search(pattern):
+        return re.compile(matching_glob(pieces, anything), re.DOTALL)
+    pieces[-1] += r"(?=[ \t]|\Z)"
+    return re.compile(matching_glob([*pieces, rf"(?:[ \t]{anything}*)?"], anything, glued=True), re.DOTALL)
+
+
+def _read_line(command: str) -> Line:
+    from wave_agent.shell.reader import read_line  # lazy: only rules with a pattern for Bash need it
+
+    return read_line(command)
+
+
+def _matches_command(pattern: str, command: str, purpose: Purpose) -> bool:
+    """Restrictions hold for the line and every command in it, permissions only if they hold for the whole line."""
+    if purpose is Purpose.RESTRICT:
+        return _restricts(pattern, command)
+    commands = _read_line(command).plain
+    return _permits_line(pattern, command) or (bool(commands) and all(_permits(pattern, one) for one in commands))
+
+
+def _restricts(pattern: str, command: str) -> bool:
+    said = _said(command)
+    line = said.line
+    if line.anything:
+        return True
+    # A look for the rule's first words spares most rules the comparison with every command.
+    bare = _PREFIX.sub("", pattern)
+    if bare.partition("*")[0] in said.all_texts:
+        compiled = _compiled(pattern, ".")
+        if any(compiled.fullmatch(text) for text in said.texts):
+            return True
+    if _is_spelt_otherwise(pattern, said.line.commands):
+        return True
+    if said.unsure and any(_may_match(_compiled(pattern, "."), bare.split(), one) for one in said.unsure):
+        return True
+    if any(_may_begin(pattern, one) for one in said.unseen) or _is_mentioned(pattern, said.mentions):
+        return True
+    if _is_mentioned(pattern.replace(" ", "*"), said.handed):
+        return True
+    return bool(line.doubtful) and _could_run(pattern, line.doubtful)
+
+
+def _is_spelt_otherwise(pattern: str, commands: Sequence[Command]) -> bool:
+    """Whether one of the commands has the rule's options in another order or form."""
+    opened = _OPEN_END.sub("", pattern)
+    rule = opened.split()
+    if "*" in opened or not any(word.startswith("-") for word in rule):
+        return False
+    from wave_agent.shell.spellings import says_the_same  # lazy: see above
+
+    whole = opened == pattern
+    return any(says_the_same(rule, [word.text for word in one.words], whole=whole) for one in commands)
+
+
+class _Said(Struct, frozen=True):
+    """A line as rules are compared with it, one after the other."""
+
+    line: Line
+    texts: tuple[str, ...]
+    """The line, its statements and its commands."""
+    all_texts: str
+    unsure: tuple[Command, ...]
+    """Commands with words that are not known."""
+    unseen: tuple[Command, ...]
+    """Commands of which only the beginning can be seen."""
+    mentions: tuple[str, ...]
+    """The words of texts in other languages."""
+    handed: tuple[str, ...]
+    """The words of those that run programs, and of their data."""
+
+
+@lru_cache(maxsize=16)
+def _said(command: str) -> _Said:
+    line = _read_line(command)
+    texts = tuple(dict.fromkeys((command.strip(), *line.statements, *(one.text for one in line.commands))))
+    return _Said(
+        line,
+        texts,
+        "\n".join(texts),
+        tuple(one for one in line.commands if one.words[0].glob is not None or not _is_static(one)),
+        tuple(one for one in line.commands if any(word.anything for word in one.words)),
+        tuple(_NO_WORD.sub(" ", text) for text in line.texts),
+        tuple(_NO_WORD.sub(" ", text) for text in line.handed),
+    )
+
+
+def _is_static(command: Command) -> bool:
+    return all(word.static for word in command.words)
+
+
+def _may_begin(pattern: str, command: Command) -> bool:
+    """Whether a command of which only the beginning can be seen may be the rule's."""
+    words = command.words
+    unseen = next(at for at, word in enumerate(words) if word.anything)
+    seen = "".join(f"{word.text} " for word in words[:unseen])
+    pieces = _PREFIX.sub("*", pattern).split("*")
+    if seen.startswith(pieces[0]) and len(pieces) > 1:
+        return True  # the rest is up to a wildcard, or cannot be seen
+    return pieces[0].startswith(seen)
+
+
+def _is_mentioned(pattern: str, texts: Sequence[str]) -> bool:
+    """Whether text in another language has the rule's words in it, quoted and parted as it may be."""
+    if not texts:
+        return False
+    groups = [_NO_WORD.sub(" ", piece).strip() for piece in _PREFIX.sub("", pattern).split("*")]
+    possible = [text for text in texts if all(group in text for group in groups)]
+    if not any(groups) or not possible:
+        return False
+    from wave_agent.shell.doubt import InOrder  # lazy: see above
+
+    mentioned = InOrder(r"(?<!\S)", [*map(re.escape, groups)], r"(?!\S)", 400)
+    return any(map(mentioned.search, possible))
+
+
+_NO_WORD = re.compile(r"[^\w.@%+~-]+")
+
+
+def _could_run(pattern: str, texts: Sequence[str]) -> bool:
+    from wave_agent.shell.doubt import could_run  # lazy: see above
+
+    return could_run(pattern, texts)
+
+
+def _may_match(compiled: re.Pattern[str], rule: list[str], command: Command) -> bool:
+    """Whether a command with unknown words would match if these were those of the rule.
+
+    The rest has to say something too: `$cmd push` may be `git push`, but not every `$cmd` is `rm`. Nor is every `$file`
+    an option.
+    """
+    shared = list(zip(command.words, rule, strict=False))
+    unknown = [not word.static or (at == 0 and word.glob is not None) for at, (word, _) in enumerate(shared)]
+    if not any(unknown) or all(unknown):
+        return False
+    filled = [
+        said if guess and (word.origin is Origin.MADE or not said.startswith("-")) else word.text
+        for (word, said), guess in zip(shared, unknown, strict=True)
+    ]
+    rest = [word.text for word in command.words[len(shared) :]]
+    return compiled.fullmatch(" ".join([*filled, *rest])) is not None
+
+
+def _permits_line(pattern: str, command: str) -> bool:
+    """The rule spells the line: its structure, and whatever variable it sets."""
+    if _compiled(pattern, _ONE_COMMAND).fullmatch(command.strip()) is None:
+        return False
+    line = _read_line(command)
+    return line.parsed and all(f"{name}=" in pattern for name in line.assignments)
+
+
+def _permits(pattern: str, command: Command) -> bool:
+    from wave_agent.shell.wrappers import RUN_OTHERS  # lazy: see above
+
+    # What is quoted is no syntax here, but it may be for a command that hands its arguments to a shell.
+    anything = _ONE_COMMAND if command.words[0].text.rsplit("/", 1)[-1] in RUN_OTHERS else "."
+    return _compiled(pattern, anything).fullmatch(command.quoted) is not None
+
+
+def permitting(rules: Sequence[Rule], tool: str, tool_input: Mapping[str, Any], places: Places) -> tuple[Rule, ...]:
+    """The rules that permit a call: the first that does so alone, or the first for each command of its line."""
+    alone = next((rule for rule in rules if rule.matches(tool, tool_input, places, Purpose.PERMIT)), None)
+    if alone is not None:
+        return (alone,)
+    patterns = [(rule, rule.pattern) for rule in rules if rule.tool == "bash" and rule.pattern is not None]
+    if tool.casefold() != "bash" or not patterns:
+        return ()
+    commands = _read_line(str(tool_input.get("command", ""))).plain
+    found = [next((rule for rule, text in patterns if _permits(text, one)), None) for one in commands]
+    permits = tuple(dict.fromkeys(rule for rule in found if rule is not None))
+    return () if None in found else permits
+
+
+def plain_commands(tool_input: Mapping[str, Any]) -> tuple[str, ...]:
+    """The commands of a line of Bash, as `permitting` compares them with rules. Empty if the line is more than that."""
+    return tuple(one.quoted for one in _read_line(str(tool_input.get("command", ""))).plain)
+
+
+_SHOWN = 80
+"""Characters of a command in a message."""
+
+
+def uncovered(rules: Sequence[Rule], tool: str, tool_input: Mapping[str, Any]) -> str:
+    """What of a line of Bash none of these rules permits, in a few words. Empty where rules say nothing of lines."""
+    patterns = [rule.pattern for rule in rules if rule.tool == "bash" and rule.pattern is not None]
+    if tool.casefold() != "bash" or not patterns:
+        return ""
+    commands = _read_line(str(tool_input.get("command", ""))).plain
+    if not commands:
+        return "a line with an assignment, a redirection to a file, a substitution or the like"
+    missing = next((one for one in commands if not any(_permits(text, one) for text in patterns)), commands[0])
+    shown = missing.quoted
+    return f"`{shown if len(shown) <= _SHOWN else shown[:_SHOWN] + '…'}`"
+
+
+def _matches_path(pattern: str, path: str, places: Places) -> bool:
+    path = normpath(join(places.start or places.project, path))
+    path = path.replace("//", "/", 1)  # POSIX lets two leading slashes stand; they must not dodge a rule
+    return _compiled_path(pattern, places).fullmatch(path) is not None
+
+
+@lru_cache(maxsize=_KEPT)
+def _compiled_path(pattern: str, places: Places) -> re.Pattern[str]:
+    return re.compile(path_expression(pattern, places), re.DOTALL)
+
+
+def path_expression(pattern: str, places: Places) -> str:
+    """The regular expression of the absolute paths that a pattern speaks of.
+
+    gitignore-style: a pattern without a slash matches at any depth, a matched directory covers what is below it.
+    """
+    base, pattern = anchored(pattern, places)
+    inside = _glob(pattern.strip("/"))
+    base = normpath(base).replace("//", "/", 1).rstrip("/")
+    # A pattern such as `**` also speaks of the base itself.
+    itself = f"|{re.escape(base) or '/'}" if re.fullmatch(inside, "") else ""
+    return rf"{re.escape(base)}/(?:{inside})(?:/.*)?{itself}"
+
+
+def anchored(pattern: str, places: Places) -> tuple[str, str]:
+    """The directory that a pattern begins at, and the rest of it."""
+    if pattern.startswith("//"):
+        return "/", pattern[2:]
+    if pattern.startswith("~/"):
+        return places.home, pattern[2:]
+    pattern = pattern.removeprefix("./")
+    return places.project, pattern if "/" in pattern.rstrip("/") else f"**/{pattern}"
+
+
+def _glob(pattern: str) -> str:
+    """The regular expression of a gitignore-style glob. What it matches covers what is below."""
+    from wave_agent.rules.path_patterns import path_glob  # lazy: rules for paths alone need it
+
+    return path_glob(pattern, ends=r"(?=/|\Z)", dots=True)

@@ -1,0 +1,435 @@
+"""The screen itself: puts the pieces together and gives each key, event and prompt its way. No logic of the agent."""
+
+import asyncio
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from time import monotonic
+from typing import Any, ClassVar
+
+from textual import events, on
+from textual.app import App, ComposeResult
+from textual.binding import BindingType
+from textual.worker import Worker
+
+from wave_agent.agent.agent import Agent
+from wave_agent.agent.surroundings import git_branch
+from wave_agent.errors import SettingsError, UntrustedHooksError, WaveError
+from wave_agent.events import Event, HookFinished, HookRun
+from wave_agent.permissions.decision import Allow, Deny, PermissionMode, PermissionRequest
+from wave_agent.screen.activity import Activity
+from wave_agent.screen.agents import Agents
+from wave_agent.screen.attachments import Attachment
+from wave_agent.screen.command_actions import Desk
+from wave_agent.screen.commands import candidates
+from wave_agent.screen.completion import Candidate, Files
+from wave_agent.screen.conversation import Conversation
+from wave_agent.screen.cost import cost
+from wave_agent.screen.custom import CustomCommand
+from wave_agent.screen.diff import change_of
+from wave_agent.screen.entries import Entry, Info, Warning_
+from wave_agent.screen.history import History
+from wave_agent.screen.hooks_view import HooksView
+from wave_agent.screen.keys import Where, bindings
+from wave_agent.screen.lookup import find_call, find_context
+from wave_agent.screen.narration import Narration
+from wave_agent.screen.permission import PermissionDialog, meaning_of, rules_in
+from wave_agent.screen.prompt import PromptBox
+from wave_agent.screen.question import Question
+from wave_agent.screen.replay import entries_of
+from wave_agent.screen.search import HistorySearch
+from wave_agent.screen.shell import UserShell
+from wave_agent.screen.status import Facts, StatusLine, short_directory
+from wave_agent.screen.theme import DARK, LIGHT, THEMES, VARIABLES, Preference
+from wave_agent.screen.trust import ACCEPT, KEEP, TRUST, WITHOUT, ChangedFiles, TrustQuestion
+from wave_agent.screen.work_queue import Errands
+from wave_agent.sessions.recorder import transcripts
+from wave_agent.settings.unused_hooks import unused_hooks_notice
+
+MODES = (PermissionMode.DEFAULT, PermissionMode.ACCEPT_EDITS, PermissionMode.PLAN)
+"""What Shift-Tab goes through."""
+PAUSE = 1.5
+"""Seconds without a key that are a pause."""
+SOON = 2.0
+"""Seconds within which a second Ctrl-C leaves."""
+
+
+class WaveApp(App[int]):
+    """Made by `launch`, which also ends what is left when it closes."""
+
+    CSS_PATH = "screen.tcss"
+    TITLE = "wave"
+    ENABLE_COMMAND_PALETTE = False
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings(Where.ANYWHERE)]
+
+    def __init__(
+        self,
+        agents: Agents,
+        *,
+        remember: Callable[[str], None],
+        environment: Mapping[str, str],
+        every_hook: bool = False,
+        idle: Callable[[], None] = lambda: None,
+    ) -> None:
+        super().__init__()
+        self._idle = idle  # called now and then while nobody types
+        self._agents = agents
+        self._remember = remember
+        self._environment = environment
+        self._every_hook = every_hook
+        self._preference = Preference(agents.home)
+        self._desk = Desk(self, self._preference)
+        self._agent: Agent | None = None
+        self._untrusted: tuple[str, ...] = ()
+        self._alarms: tuple[str, ...] = ()
+        self._refused: Mapping[str, str | None] = {}  # changes of hooks that the user was asked about
+        self._happened: asyncio.Queue[tuple[Event, Narration]] = asyncio.Queue()
+        self._narration: Narration | None = None
+        self._asking = asyncio.Lock()
+        self._shell: UserShell | None = None
+        self._left: list[asyncio.Task[None]] = []
+        self._last_interrupt = float("-inf")
+        self.custom: Mapping[str, CustomCommand] = {}
+        project = transcripts(agents.home, agents.project)
+        self._box = PromptBox(History(project / "history"), Files(agents.place.start), self._candidates)
+        self._conversation = Conversation()
+        self._activity = Activity()
+        self._status = StatusLine()
+        self._errands = Errands(self, self._desk, self._box, self._activity, self._start)
+
+    # ---------------------------------------------------------------------------------------------- opening and closing
+
+    def prepare(self) -> None:
+        """Makes the first agent before anything is drawn, so that what is wrong is told in the plain terminal."""
+        commands = self._agents.untrusted_commands()
+        try:
+            self._agent = self._open(self._agents.first)
+        except UntrustedHooksError as error:
+            self._untrusted, self._alarms = error.hooks, error.alarms
+        if commands and self._agent is not None:
+            self._left.append(asyncio.ensure_future(self._agent.close()))
+            self._agent = None
+
+    def get_theme_variable_defaults(self) -> dict[str, str]:
+        return VARIABLES
+
+    def compose(self) -> ComposeResult:
+        yield self._conversation
+        yield self._activity
+        yield self._box
+        yield self._status
+
+    async def on_mount(self) -> None:
+        for theme in (DARK, LIGHT):
+            self.register_theme(theme)
+        self.use_theme(self._preference.theme(self._environment))
+        self.run_worker(self._narrate(), group="narration", exit_on_error=True)
+        self._box.input.focus()
+        if self._agent is None:
+            self.run_worker(self._ask_for_trust(), group="trust")
+        else:
+            await self._show_session(self._agent)
+        self.set_interval(2.0, self.tell_status)
+        self.set_interval(1.0, self._use_pause)
+
+    async def _ask_for_trust(self) -> None:
+        looked_at = self._agents.looked_at()  # before it is shown: what is kept is what was looked at
+        commands = self._agents.untrusted_commands()
+        question = TrustQuestion(self._agents.project, self._untrusted, commands, self._alarms)
+        answer = await self.ask(question)
+        if answer not in (TRUST, KEEP, WITHOUT):
+            self.leave()
+            return
+        try:
+            if answer == KEEP:
+                self._agents.keep(looked_at)
+            else:
+                self._agents.trust() if answer == TRUST else self._agents.distrust()
+            self._agent = self._open(self._agents.first)
+        except WaveError as error:
+            self.exit(1, message=f"wave: {error}")
+            return
+        await self._show_session(self._agent)
+
+    def _open(self, resume: str | None, source: str = "startup", before: Agent | None = None) -> Agent:
+        return self._agents.open(
+            on_event=self._hear, can_use_tool=self._may_run, resume=resume, source=source, before=before
+        )
+
+    async def _show_session(self, agent: Agent) -> None:
+        self.custom = self._agents.commands()
+        outputs = Path(agent.transcript_path).with_suffix("")
+        self._shell = UserShell(agent.cwd, {**self._environment, **agent.settings.env}, outputs)
+        self._narration = Narration(
+            self._conversation,
+            self._activity,
+            project=agent.project,
+            find_call=partial(find_call, agent),
+            find_context=partial(find_context, agent),
+            every_hook=self._every_hook,
+        )
+        await self._conversation.fill(entries_of(agent.messages, agent.hook_runs, agent.project))
+        if told := unused_hooks_notice(agent.home, agent.project, agent.unused_hooks):
+            await self.say(Info(told))
+        if unready := agent.why_not_ready:
+            await self.say(Warning_(unready))
+        self.tell_status()
+
+    async def change_session(self, resume: str | None, source: str) -> None:
+        before = self.agent
+        await asyncio.gather(*self._left)  # one of them may still hold the session that is wanted
+        self._agent = self._open(resume, source, before)
+        self._errands.along.clear()
+        self._left = [asyncio.create_task(before.close("resume" if resume else "clear"))]
+        self._activity.forget_hooks()
+        await self._show_session(self._agent)
+        words = "Another session." if resume else "A new session; the old one is kept: /resume brings it back."
+        await self.say(Info(words))
+
+    async def shut_down(self) -> None:
+        """Ends everything that was begun."""
+        await self._errands.end()
+        if self._shell is not None:
+            await self._shell.close()
+        await asyncio.gather(*self._left)
+        if self._agent is not None:
+            await self._agent.close("prompt_input_exit")
+
+    # -------------------------------------------------------------------------------------------- what commands may use
+
+    @property
+    def agent(self) -> Agent:
+        assert self._agent is not None, "the question of trust is still open"
+        return self._agent
+
+    @property
+    def open_agent(self) -> Agent | None:
+        """None while the question of trust is open."""
+        return self._agent
+
+    @property
+    def trace(self) -> list[tuple[float, HookRun]]:
+        return [] if self._narration is None else self._narration.trace
+
+    async def say(self, entry: Entry) -> None:
+        if self._narration is not None:
+            await self._narration.add(entry)
+        self._conversation.follow()
+
+    async def ask(self, question: Question) -> str | None:
+        """The question stands in place of the prompt until it is answered, or whoever asks gives up."""
+        async with self._asking:
+            following = self._conversation.is_following
+            await self._status.screen.mount(question, before=self._status)  # not over a view that is open
+            question.take_keyboard()  # before the prompt goes, or else the keyboard would fall to a card
+            self._box.display = False
+            self.bell()
+            try:
+                return await question.answer
+            finally:
+                self._box.display = True
+                self._box.input.focus()
+                question.remove()
+                if following:
+                    self._conversation.follow()
+
+    async def view(self, screen: HooksView) -> None:
+        await self.push_screen(screen)
+
+    def go_along(self, attachment: Attachment) -> None:
+        self._errands.along.append(attachment)
+
+    def use_theme(self, name: str) -> None:
+        self.theme = THEMES[name]
+
+    def leave(self) -> None:
+        self.exit(0)
+
+    # ------------------------------------------------------------------------------------------------ what is submitted
+
+    @on(PromptBox.Sent)
+    def _sent(self, event: PromptBox.Sent) -> None:
+        if self._agent is not None:
+            self._box.history.add(event.shown)
+            self._conversation.follow()
+            self._errands.submit(event.shown)
+
+    @property
+    def busy(self) -> bool:
+        return self._errands.busy
+
+    @property
+    def shell(self) -> UserShell:
+        assert self._shell is not None, "the question of trust is still open"
+        return self._shell
+
+    async def all_told(self) -> None:
+        """Waits until the conversation shows what has happened so far."""
+        await self._happened.join()
+
+    def erase_prompt(self) -> None:
+        if self._narration is not None and self._narration.prompt is not None:
+            self._narration.prompt.erase()
+
+    def _start(self, work: Coroutine[Any, Any, None]) -> Worker[None]:
+        return self.run_worker(work, group="errands", exit_on_error=False)
+
+    # ----------------------------------------------------------------------------------------------------- what happens
+
+    def _hear(self, event: Event) -> None:
+        if self._narration is not None:
+            self._happened.put_nowait((event, self._narration))
+        if isinstance(event, HookFinished) and event.run.failure is not None and self._agent is not None:
+            changes = self._agent.project_trust.changes()
+            if changes and changes != self._refused:
+                self._refused = changes
+                self.run_worker(self._ask_about_changes(self._agent, changes), group="trust")
+
+    async def _ask_about_changes(self, agent: Agent, changes: Mapping[str, str | None]) -> None:
+        """Trust that was given elsewhere meanwhile may be the agent's own work, so the user is asked here."""
+        if await self.ask(ChangedFiles(agent.project, changes)) == ACCEPT:
+            agent.project_trust.accept(changes)
+
+    async def _narrate(self) -> None:
+        while True:
+            event, narration = await self._happened.get()
+            try:
+                if narration is self._narration:
+                    await narration.tell(event)
+            finally:
+                self._happened.task_done()
+
+    async def _may_run(self, request: PermissionRequest) -> Allow | Deny:
+        """For the agent: what the user says to a call."""
+        diff = await asyncio.to_thread(change_of, request.tool_name, request.tool_input)
+        await self.all_told()
+        asked = monotonic()
+        answer = await self.ask(PermissionDialog(request, diff, self.agent.project))
+        if self._narration is not None:
+            self._narration.waited(request.tool_use_id, monotonic() - asked)
+        if answer is None:
+            self.agent.interrupt()
+            await asyncio.get_running_loop().create_future()  # the interruption ends this wait
+        for rule in rules_in(answer):
+            await self._allow_for_good(rule)
+        return meaning_of(answer)
+
+    async def _allow_for_good(self, rule: str) -> None:
+        self.agent.allow(rule)
+        try:
+            await asyncio.to_thread(self._remember, rule)
+        except SettingsError as error:
+            await self.say(Warning_(f"{rule} is allowed for this session; it could not be kept: {error}"))
+
+    def _use_pause(self) -> None:
+        if monotonic() - self._box.last_key > PAUSE:
+            self._idle()
+
+    def tell_status(self) -> None:
+        agent = self._agent
+        if agent is None:
+            return
+        context = agent.context
+        self._status.tell(
+            Facts(
+                model=agent.model_name,
+                mode=agent.permission_mode,
+                used=context.used,
+                window=context.window,
+                dollars=cost(agent.usage, agent.settings.models.get(agent.model_name, {})),
+                directory=short_directory(agent.cwd),
+                branch=git_branch(agent.cwd),
+                session=agent.session_id,
+                no_hooks=agent.no_hooks,
+                hooks_left_out=agent.hooks_left_out > 0,
+            )
+        )
+
+    def _candidates(self) -> Sequence[Candidate]:
+        return candidates(list(self.custom.values()))
+
+    # ------------------------------------------------------------------------------------------------------------- keys
+
+    def action_escape(self) -> None:
+        if self._box.close_list():
+            return
+        if not self._box.input.has_focus:
+            self._box.input.focus()
+        elif self.busy:
+            self._errands.interrupt()
+
+    def action_quit_soon(self) -> None:
+        selected = self.screen.get_selected_text()
+        if selected:
+            self.copy_to_clipboard(selected)
+            self.screen.clear_selection()
+            return
+        now = monotonic()
+        if now - self._last_interrupt < SOON:
+            self.exit(0)
+            return
+        self._last_interrupt = now
+        if self._box.text:
+            self._box.put("")
+        elif self.busy:
+            self._errands.interrupt()
+        self.notify("Ctrl-C once more leaves.", timeout=SOON, markup=False)
+
+    def action_next_mode(self) -> None:
+        if self._agent is not None:
+            mode = PermissionMode(self._agent.permission_mode)
+            at = MODES.index(mode) + 1 if mode in MODES else 0
+            self._agent.permission_mode = MODES[at % len(MODES)]
+            self.tell_status()
+
+    def action_open_card(self) -> None:
+        card = self._conversation.at_hand()
+        if card is not None:
+            card.toggle()
+            card.scroll_visible(animate=False)
+
+    def action_card(self, step: int) -> None:
+        self._conversation.walk(step)
+
+    def action_to_prompt(self) -> None:
+        self._box.input.focus()
+
+    def on_resize(self, event: events.Resize) -> None:
+        for question in self.query(Question):
+            question.fit(event.size)
+
+    def on_key(self, event: events.Key) -> None:
+        """Whoever types on a card means the prompt."""
+        if isinstance(self.focused, Entry) and event.is_printable and event.character:
+            self._box.input.focus()
+            self._box.input.insert(event.character)
+
+    def action_scroll_up(self) -> None:
+        self._conversation.page(-1)
+
+    def action_scroll_down(self) -> None:
+        self._conversation.page(1)
+
+    def action_scroll_start(self) -> None:
+        self._conversation.to_start()
+
+    def action_scroll_end(self) -> None:
+        self._conversation.follow()
+
+    @on(PromptBox.CardsWanted)
+    def _to_cards(self) -> None:
+        cards = self._conversation.cards
+        if cards:
+            cards[-1].focus()
+
+    @on(PromptBox.LeaveWanted)
+    def _leave(self) -> None:
+        self.leave()
+
+    @on(PromptBox.SearchWanted)
+    def _search(self) -> None:
+        self.push_screen(HistorySearch(self._box.history), self._found)
+
+    def _found(self, prompt: str | None) -> None:
+        if prompt is not None:
+            self._box.put(prompt)

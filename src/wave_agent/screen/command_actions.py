@@ -1,0 +1,218 @@
+"""What the commands of the screen do. Each is the method with its name; `commands.COMMANDS` has their meanings."""
+
+import asyncio
+import os
+from collections.abc import Mapping
+from typing import Protocol
+
+from wave_agent.agent.agent import Agent
+from wave_agent.errors import WaveError
+from wave_agent.events import HookRun
+from wave_agent.rules.rule import Rule
+from wave_agent.screen.attachments import Attachment
+from wave_agent.screen.commands import COMMANDS
+from wave_agent.screen.cost import cost, shown
+from wave_agent.screen.custom import CustomCommand
+from wave_agent.screen.entries import Entry, Info, Warning_
+from wave_agent.screen.hooks_view import HooksView, defined, happened
+from wave_agent.screen.keys import KEYS
+from wave_agent.screen.plain import one_line, plain
+from wave_agent.screen.question import Choice, Question
+from wave_agent.screen.theme import THEMES, Preference
+from wave_agent.sessions.index import SessionSummary, as_markdown, find_session, list_sessions
+from wave_agent.sessions.masking import masked
+
+
+class Front(Protocol):
+    """What a command can do to the screen."""
+
+    @property
+    def agent(self) -> Agent: ...
+    @property
+    def trace(self) -> list[tuple[float, HookRun]]: ...
+    @property
+    def custom(self) -> Mapping[str, CustomCommand]: ...
+
+    async def say(self, entry: Entry) -> None: ...
+    async def ask(self, question: Question) -> str | None: ...
+    async def view(self, screen: HooksView) -> None: ...
+    async def change_session(self, resume: str | None, source: str) -> None: ...
+    def go_along(self, attachment: Attachment) -> None: ...
+    def use_theme(self, name: str) -> None: ...
+    def leave(self) -> None: ...
+
+
+class Desk:
+    def __init__(self, front: Front, preference: Preference) -> None:
+        self._front = front
+        self._preference = preference
+
+    async def run(self, name: str, arguments: str) -> None:
+        await getattr(self, f"do_{name}")(arguments)
+
+    async def _tell(self, *lines: str) -> None:
+        await self._front.say(Info("\n".join(lines)))
+
+    async def _warn(self, text: str) -> None:
+        await self._front.say(Warning_(text))
+
+    # ----------------------------------------------------------------------------------------------------- the commands
+
+    async def do_help(self, _arguments: str) -> None:
+        lines = ["Commands"]
+        lines += [f"  {f'/{one.name} {one.argument}':<26} {one.meaning}" for one in COMMANDS]
+        lines += [f"  {f'/{one.name}':<26} {one.meaning}" for one in self._front.custom.values()]
+        lines += ["  !COMMAND                   run a shell line; its output goes to the model with the next prompt"]
+        for where in dict.fromkeys(key.where for key in KEYS):
+            lines += ["", f"Keys {where}"]
+            lines += [f"  {key.label:<26} {key.meaning}" for key in KEYS if key.where is where]
+        entry = Info("\n".join(lines))
+        entry.opened = True
+        await self._front.say(entry)
+
+    async def do_clear(self, _arguments: str) -> None:
+        await self._front.change_session(None, "clear")
+
+    async def do_compact(self, arguments: str) -> None:
+        try:
+            shorter = await self._front.agent.compact(arguments)
+        except WaveError as error:
+            await self._warn(str(error))
+            return
+        if not shorter:
+            await self._tell("Nothing was summarised.")
+
+    async def do_model(self, arguments: str) -> None:
+        agent = self._front.agent
+        if arguments:
+            agent.model_name = arguments
+            await self._tell(f"From the next prompt on, {arguments} is asked.")
+            return
+        known = ", ".join(agent.settings.models)
+        await self._tell(
+            f"The model is {agent.model_name or '(the server’s own choice)'}. /model NAME asks another one.",
+            *([f"The settings know {known}."] if known else []),
+        )
+
+    async def do_permissions(self, _arguments: str) -> None:
+        agent = self._front.agent
+        rules = agent.rules
+        lines = [f"Mode {agent.permission_mode}; Shift-Tab changes it."]
+        for name, listed in (("deny", rules.deny), ("ask", rules.ask), ("allow", rules.allow)):
+            lines.append(f"{name:>6}  {_rules(listed)}")
+        await self._tell(*lines)
+
+    async def do_hooks(self, arguments: str) -> None:
+        agent = self._front.agent
+        if arguments == "trace":
+            lived = self._front.trace
+            before = agent.hook_runs[: len(agent.hook_runs) - len(lived)]
+            rows = [happened(None, run) for run in before] + [happened(when, run) for when, run in lived]
+            await self._front.view(HooksView("What hooks did in this session. Esc closes", rows))
+        elif arguments:
+            await self._warn("/hooks lists the hooks, /hooks trace what they did.")
+        else:
+            rows = [defined(hook) for hook in agent.settings.hooks.hooks]
+            count = agent.hooks_left_out
+            out = f"{'1 hook' if count == 1 else f'{count} hooks'} of the project left out" if count else ""
+            title = f"The hooks of this session{f' ({out})' if out else ''}. Esc closes"
+            empty = f"There are none: the project's own {count} were left out." if out else ""
+            await self._front.view(HooksView(title, rows, empty or "There are none."))
+
+    async def do_sessions(self, _arguments: str) -> None:
+        found = await self._sessions()
+        lines = [f"  {session.session_id}  {_when(session)}  {_prompt(session)}" for session in found]
+        await self._tell("Sessions of this project; /resume goes on with one", *lines or ["  none yet"])
+
+    async def do_resume(self, arguments: str) -> None:
+        chosen = arguments or await self._choose_session()
+        if not chosen:
+            return
+        agent = self._front.agent
+        try:
+            path = find_session(agent.home, agent.project, chosen)
+            await self._front.change_session(path.stem, "startup")
+        except WaveError as error:
+            await self._warn(str(error))
+
+    async def _choose_session(self) -> str | None:
+        found = [one for one in await self._sessions() if one.session_id != self._front.agent.session_id]
+        if not found:
+            await self._tell("There is no other session in this project.")
+            return None
+        choices = [Choice(one.session_id, f"{_when(one)}  {_prompt(one)}") for one in found[:50]]
+        return await self._front.ask(Question("Which session?", plain("The latest first. Esc stays here."), choices))
+
+    async def do_cost(self, _arguments: str) -> None:
+        agent = self._front.agent
+        usage, context = agent.usage, agent.context
+        lines = [f"{usage.input_tokens:,} tokens in, {usage.output_tokens:,} out, since this session was opened."]
+        if context.used is not None:
+            of = f" of {context.window:,}" if context.window else ""
+            lines.append(f"The model's window holds {context.used:,}{of} tokens.")
+        dollars = cost(usage, agent.settings.models.get(agent.model_name, {}))
+        prices = f"models.{agent.model_name or 'NAME'}.prices"
+        lines.append(f"{shown(dollars)} in all." if dollars is not None else f"The settings have no prices: {prices}.")
+        await self._tell(*lines)
+
+    async def do_export(self, arguments: str) -> None:
+        agent = self._front.agent
+        file = _absolute(arguments or f"wave-{agent.session_id[:8]}.md", agent.cwd)
+        text = as_markdown(masked(tuple(agent.messages)), f"Session {agent.session_id}")
+        try:
+            await asyncio.to_thread(_write_new, file, text)
+        except FileExistsError:
+            await self._warn(f"{file} exists; name another one: /export FILE")
+        except OSError as error:
+            await self._warn(f"{file} cannot be written: {error.strerror}")
+        else:
+            await self._tell(f"Written to {file}.")
+
+    async def do_theme(self, arguments: str) -> None:
+        if arguments in THEMES:
+            self._front.use_theme(arguments)
+            self._preference.keep(arguments)
+        elif arguments:
+            await self._warn(f'There is no theme "{arguments}": there are {", ".join(THEMES)}.')
+        else:
+            await self._tell(f"Themes: {', '.join(THEMES)}. /theme NAME changes it, for good.")
+
+    async def do_undo(self, _arguments: str) -> None:
+        taken = await self._front.agent.undo()
+        lines = [f"taken back: {path}" for path in taken.restored]
+        lines += [f"removed, since it was new: {path}" for path in taken.removed]
+        for path, why in taken.refused.items():
+            await self._warn(f"{path} is left as it is: {why}.")
+        if lines:
+            await self._tell(*lines)
+            self._front.go_along(Attachment("undo", "changes of files taken back", "\n".join(lines)))
+        elif not taken.refused:
+            await self._tell("There is no change of Write or Edit to take back. What commands did stays.")
+
+    async def do_exit(self, _arguments: str) -> None:
+        self._front.leave()
+
+    async def _sessions(self) -> list[SessionSummary]:
+        agent = self._front.agent
+        return await asyncio.to_thread(list_sessions, agent.home, agent.project)
+
+
+def _absolute(path: str, project: str) -> str:
+    return os.path.join(project, os.path.expanduser(path))
+
+
+def _write_new(file: str, text: str) -> None:
+    with open(file, "x", encoding="utf-8", errors="replace") as opened:
+        opened.write(text)
+
+
+def _rules(rules: tuple[Rule, ...]) -> str:
+    return ", ".join(rule.text for rule in rules) or "–"
+
+
+def _when(session: SessionSummary) -> str:
+    return session.modified.astimezone().strftime("%Y-%m-%d %H:%M")
+
+
+def _prompt(session: SessionSummary) -> str:
+    return one_line(session.first_prompt, 60) or "(no prompt)"

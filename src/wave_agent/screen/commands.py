@@ -1,0 +1,59 @@
+"""The commands of the screen, as a table. What each one does is the method of `Desk` with its name."""
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from wave_agent.screen.completion import Candidate
+from wave_agent.screen.custom import CustomCommand
+from wave_agent.text import did_you_mean
+
+
+class Command(NamedTuple):
+    name: str
+    argument: str
+    meaning: str
+    while_working: bool = True
+    """False: not while the agent works."""
+
+
+COMMANDS = (
+    Command("help", "", "keys and commands"),
+    Command("clear", "", "a new session, with an empty conversation", while_working=False),
+    Command("compact", "[WHAT MATTERS]", "summarise the conversation so far for the model", while_working=False),
+    Command("model", "[NAME]", "tell or change the model, from the next prompt on"),
+    Command("permissions", "", "the rules and the mode that count"),
+    Command("hooks", "[trace]", "browse the hooks of this session; `trace`: what they did, in order"),
+    Command("sessions", "", "the sessions of this project"),
+    Command("resume", "[ID]", "go on with another session of this project", while_working=False),
+    Command("cost", "", "tokens, and what they cost if the settings know the prices"),
+    Command("export", "[FILE]", "write the conversation as Markdown"),
+    Command("theme", "[NAME]", "tell or change the colours: dark, light, terminal, terminal-light"),
+    Command("undo", "", "take back what Write and Edit did in the last turn that changed files", while_working=False),
+    Command("exit", "", "leave"),
+)  # fmt: skip
+BY_NAME = {command.name: command for command in COMMANDS}
+
+
+class Line(NamedTuple):
+    """`/name arguments`, taken apart."""
+
+    name: str
+    arguments: str
+
+
+def parse(prompt: str) -> Line | None:
+    """None: not a command. `/usr/bin is full` is a prompt, for a command is one plain word."""
+    if not prompt.startswith("/") or "\n" in prompt.split(" ", 1)[0]:
+        return None
+    name, _, arguments = prompt[1:].partition(" ")
+    return Line(name, arguments.strip()) if name and "/" not in name else None
+
+
+def unknown(name: str, custom: Iterable[str]) -> str:
+    return f"There is no command /{name}{did_you_mean(name, [*BY_NAME, *custom])}; /help lists them."
+
+
+def candidates(custom: Sequence[CustomCommand]) -> list[Candidate]:
+    """For completion. The built-in ones win over others of the same name."""
+    built_in = [Candidate(f"/{command.name}", command.meaning) for command in COMMANDS]
+    return built_in + [Candidate(f"/{one.name}", one.meaning) for one in custom if one.name not in BY_NAME]

@@ -1,0 +1,112 @@
+"""Changes of files in colour, with their place, and the change that a call would make."""
+
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from textual.content import Content
+
+from wave_agent.screen.plain import plain
+from wave_agent.system.project_files import NotReadError, read_project_file
+from wave_agent.tools.diff import unified_diff
+from wave_agent.tools.encoding import decode, printable
+
+READ_LIMIT = 8 << 20
+"""Bytes of a file that is compared with what a call would write."""
+STYLES: Mapping[str, str] = {"+": "$text-success", "-": "$text-error", "@": "$text-accent"}
+NO_CHANGE = "[no change: the file has this content already]"
+_HUNK = re.compile(r"@@ -(\d+)\S* \+(\d+)")
+_GUTTER = 5
+
+
+def coloured(diff: str) -> Content:
+    """A unified diff; without colour the signs still tell."""
+    return Content("\n").join(plain(line, STYLES.get(line[:1], "$muted")) for line in diff.split("\n"))
+
+
+def numbered(diff: str) -> Content:
+    """The same of a file, each line with its number: that of the old file where it goes, else that of the new one."""
+    return Content("\n").join(
+        Content.assemble(plain(f"{number:>{_GUTTER}} ", "$muted"), plain(line, STYLES.get(line[:1], "$muted")))
+        for number, line in _places(diff)
+    )
+
+
+def _places(diff: str) -> Iterator[tuple[int | str, str]]:
+    old = new = 0
+    for line in diff.split("\n"):
+        if hunk := _HUNK.match(line):
+            old, new = int(hunk[1]), int(hunk[2])
+        if not old + new or line[:1] not in ("+", "-", " "):
+            yield "", line
+            continue
+        yield old if line[0] == "-" else new, line
+        old, new = old + (line[0] != "+"), new + (line[0] != "-")
+
+
+def looks_like_diff(text: str) -> bool:
+    return text.startswith("@@ ") or "\n@@ " in text
+
+
+def diff_in(result: str) -> str:
+    """The diff that follows the first line of a tool's result; "" if there is none."""
+    _, _, rest = result.partition("\n")
+    return rest if looks_like_diff(rest) else ""
+
+
+def _edit(tool_input: Mapping[str, Any]) -> str:
+    """With its place and the lines around it, if the passage is in the file as Edit demands."""
+    old, new = (_unix(str(tool_input.get(field, ""))) for field in ("old_string", "new_string"))
+    before = _content(str(tool_input.get("file_path", "")))
+    times = before.count(old) if before and old else 0
+    if before is not None and times and (times == 1 or tool_input.get("replace_all")):
+        return unified_diff(before, before.replace(old, new))
+    why = "old_string occurs more than once" if times else "old_string does not occur"
+    known = [] if before is None else [f"[{why} in the file as it is now]"]
+    # What is replaced is a part of a file: that it does not end in a newline means nothing, and line 1 would be wrong.
+    change = unified_diff(*(text.removesuffix("\n") + "\n" for text in (old, new)))
+    return "\n".join([*known, *(line for line in change.split("\n") if not line.startswith("@@ "))])
+
+
+def _write(tool_input: Mapping[str, Any]) -> str:
+    path = str(tool_input.get("file_path", ""))
+    before = _content(path)
+    change = unified_diff(before or "", str(tool_input.get("content", "")))
+    if before is not None:
+        return change or NO_CHANGE
+    return f"[{'cannot be compared with what is there' if _exists(path) else 'new file'}]\n{change}"
+
+
+def _exists(path: str) -> bool:
+    return "\0" not in path and os.path.lexists(path)
+
+
+def _content(path: str) -> str | None:
+    """None: not there, not text, or too large."""
+    try:
+        data = read_project_file(path, "/", READ_LIMIT)
+    except NotReadError:
+        return None
+    text = None if data is None else decode(data)
+    return None if text is None else _unix(printable(text.content))
+
+
+def _unix(text: str) -> str:
+    """Edit takes either kind of newline for the other."""
+    return text.replace("\r\n", "\n")
+
+
+_CHANGES: Mapping[str, Callable[[Mapping[str, Any]], str]] = {"Edit": _edit, "Write": _write}
+
+
+def change_of(tool: str, tool_input: Mapping[str, Any]) -> str:
+    """What the call would change, as a diff; "" for a tool that edits nothing. May read the file."""
+    change = _CHANGES.get(tool)
+    return "" if change is None else change(tool_input)
+
+
+def counts(diff: str) -> str:
+    """`+3 -1`."""
+    lines = diff.split("\n")
+    return f"+{sum(line.startswith('+') for line in lines)} -{sum(line.startswith('-') for line in lines)}"

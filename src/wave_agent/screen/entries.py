@@ -1,0 +1,201 @@
+"""The entries of the conversation. Each is one widget that draws itself; what is long is folded and opens in place."""
+
+from abc import abstractmethod
+from collections.abc import Callable
+from typing import ClassVar, Self
+
+from textual.binding import BindingType
+from textual.content import Content
+from textual.widgets import Static
+
+from wave_agent.events import HookRun
+from wave_agent.screen.attachments import split
+from wave_agent.screen.keys import Where, bindings
+from wave_agent.screen.plain import clean, folded, plain, size_of
+from wave_agent.screen.verdicts import headline, is_told, story
+
+FOLD_AT = 12
+"""Lines of a prompt or a notice that are shown closed."""
+OPEN_LIMIT = 400
+"""Lines that are shown open; the transcript has them all."""
+
+
+class Entry(Static, inherit_bindings=False):
+    """One thing that was said or done. `again` makes another one like it, for a conversation that is drawn anew."""
+
+    can_focus = False
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings(Where.CARDS, "app")]
+
+    def __init__(self) -> None:
+        super().__init__(markup=False)
+        self.opened = False
+
+    def on_mount(self) -> None:
+        self.redraw()
+
+    @property
+    def foldable(self) -> bool:
+        """There is more to see than is shown closed."""
+        return True
+
+    @abstractmethod
+    def closed_content(self) -> Content: ...
+
+    @abstractmethod
+    def open_content(self) -> Content: ...
+
+    @abstractmethod
+    def again(self) -> Self: ...
+
+    def redraw(self) -> None:
+        self.can_focus = self.foldable
+        self.set_class(self.opened, "-open")
+        self.update(self.open_content() if self.opened else self.closed_content())
+
+    def toggle(self) -> None:
+        if self.foldable:
+            self.opened = not self.opened
+            self.redraw()
+
+
+class TextEntry(Entry):
+    """A text with a mark in front of it, folded when it is long."""
+
+    mark = ""
+    mark_style = ""
+    body_style = ""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.text = clean(text).strip("\n")
+
+    @property
+    def foldable(self) -> bool:
+        return folded(self.text, FOLD_AT)[1] > 0
+
+    def closed_content(self) -> Content:
+        return self._shown(FOLD_AT, "Ctrl-O shows them")
+
+    def open_content(self) -> Content:
+        return self._shown(OPEN_LIMIT, "in the transcript")
+
+    def _shown(self, limit: int, hint: str) -> Content:
+        text, more = folded(self.text, limit)
+        rest = plain(f"\n… {more:,} more lines, {hint}", "$muted") if more else Content()
+        return Content.assemble(plain(self.mark, self.mark_style), plain(text, self.body_style), rest)
+
+    def again(self) -> Self:
+        return type(self)(self.text)
+
+
+class UserPrompt(TextEntry):
+    """What the user said, and what went along with it."""
+
+    mark = "> "
+    mark_style = "bold $text-primary"
+
+    def __init__(self, text: str) -> None:
+        said, self._along = split(text)
+        super().__init__(said)
+        self._whole = text
+
+    def erase(self) -> None:
+        """A hook has refused it: nobody keeps it, so neither does the screen."""
+        self._whole, self._along, self.text = (
+            "",
+            [],
+            "This prompt was refused and is erased. The up key brings it back.",
+        )
+        self.add_class("-erased")
+        self.redraw()
+
+    def _shown(self, limit: int, hint: str) -> Content:
+        along = [plain(f"\n  + {line}", "$muted") for line in self._along]
+        return Content.assemble(super()._shown(limit, hint), *along)
+
+    def again(self) -> Self:
+        return type(self)(self._whole or self.text)
+
+
+class Error(TextEntry):
+    """Something went wrong. The model does not see it."""
+
+    mark = "✗ Error, told to you alone: "
+    mark_style = "bold $text-error"
+
+
+class Warning_(TextEntry):  # noqa: N801 - the plain name is a built-in exception
+    """Something the user should know. The model does not see it."""
+
+    mark = "! Told to you alone: "
+    mark_style = "bold $text-warning"
+
+
+class Info(TextEntry):
+    mark = "· "
+    mark_style = "$muted"
+    body_style = "$muted"
+
+
+class HookText(TextEntry):
+    """Context that a hook gave the model."""
+
+    mark_style = "$text-accent"
+    body_style = "$muted"
+
+    def __init__(self, text: str, mark: str = "") -> None:
+        super().__init__(text)
+        self.mark = mark
+
+    def again(self) -> Self:
+        return type(self)(self.text, self.mark)
+
+
+class Reasoning(Entry):
+    """What the model thought aloud, closed unless somebody wants to read it."""
+
+    def __init__(self, text: str = "", *, streaming: bool = False) -> None:
+        super().__init__()
+        self._text = text
+        self._streaming = streaming
+
+    def feed(self, text: str) -> None:
+        self._text += text
+        if self.opened:
+            self.redraw()
+
+    def finish(self) -> None:
+        self._streaming = False
+        self.redraw()
+
+    def closed_content(self) -> Content:
+        words = "Thinking …" if self._streaming else f"Thought, {size_of(self._text)}"
+        return plain(f"∴ {words}", "italic $muted")
+
+    def open_content(self) -> Content:
+        text, more = folded(clean(self._text), OPEN_LIMIT)
+        rest = f"\n… {more:,} more lines" if more else ""
+        return Content.assemble(self.closed_content(), plain(f"\n{text}{rest}", "$muted"))
+
+    def again(self) -> Self:
+        return type(self)(self._text)
+
+
+class HookLine(Entry):
+    """What a hook did."""
+
+    def __init__(self, run: HookRun, find_context: Callable[[HookRun], list[str]] = lambda _: []) -> None:
+        super().__init__()
+        self.run_ = run
+        self._find_context = find_context
+
+    def closed_content(self) -> Content:
+        return headline(self.run_, reason=not is_told(self.run_))
+
+    def open_content(self) -> Content:
+        told = self._find_context(self.run_)[:1] if self.run_.outcome == "context" else []
+        said = [plain(f"\n  it told the model\n{text}") for text in told]
+        return Content.assemble(headline(self.run_, reason=False), "\n", story(self.run_), *said)
+
+    def again(self) -> Self:
+        return type(self)(self.run_, self._find_context)

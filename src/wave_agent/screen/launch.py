@@ -1,0 +1,60 @@
+"""Opens the screen, and leaves nothing behind when it closes."""
+
+import asyncio
+import os
+import signal
+import sys
+from functools import partial
+
+import click
+
+from wave_agent.agent.flags import Flags, options
+from wave_agent.agent.options import locate_for
+from wave_agent.errors import SettingsError
+from wave_agent.screen import garbage_collection
+from wave_agent.screen.agents import Agents
+from wave_agent.screen.app import WaveApp
+from wave_agent.sessions.index import forget_old_sessions
+from wave_agent.settings.trust import TrustStore
+from wave_agent.system.ancestry import handed_down
+
+SIGNALS = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGHUP: 129}
+
+
+def open_screen(flags: Flags) -> int:
+    """Returns the exit status."""
+    return asyncio.run(_run(flags))
+
+
+async def _run(flags: Flags) -> int:
+    for name in ("COLUMNS", "LINES"):  # exported, they tell the size of another moment, and would be believed
+        os.environ.pop(name, None)
+    environment = dict(os.environ)
+    if handed_down(environment):  # whoever answers its questions would be that agent
+        raise SettingsError("The screen is for a person, and another agent has started this program. Use wave -p.")
+    chosen = options(flags, lambda _: None)
+    place, home = locate_for(chosen, environment)
+    agents = Agents(chosen, place, home)
+    remember = partial(TrustStore(home).remember_rule, place.directory)
+    app = WaveApp(
+        agents, remember=remember, environment=environment, every_hook=flags.debug_hooks, idle=garbage_collection.tidy
+    )
+    try:
+        app.prepare()
+        garbage_collection.settle()
+        loop = asyncio.get_running_loop()
+        for number, status in SIGNALS.items():
+            loop.add_signal_handler(number, app.exit, status)
+        status = await app.run_async()
+    finally:
+        await app.shut_down()
+    return _farewell(app, status)
+
+
+def _farewell(app: WaveApp, status: int | None) -> int:
+    agent = app.open_agent
+    if agent is not None:
+        forget_old_sessions(agent.home, agent.settings.cleanup_days)
+        if agent.messages and sys.stdout.isatty():
+            click.echo(f"wave -r {agent.session_id}   goes on with this session")
+    return app.return_code or 0 if status is None else status

@@ -1,0 +1,90 @@
+"""The question before a call runs: what it would do, who asks and why, and the answers there are."""
+
+import json
+
+from textual.app import ComposeResult
+from textual.content import Content
+from textual.widgets import Input, OptionList
+
+from wave_agent.permissions.decision import Allow, Deny, PermissionRequest
+from wave_agent.screen.diff import numbered
+from wave_agent.screen.plain import plain
+from wave_agent.screen.question import Choice, Question
+from wave_agent.screen.tool_card import description_of
+
+ASK_INSTEAD = "Do without it, or ask what they want instead."
+YES, NO, TELL, ALWAYS = "yes", "no", "tell", "always:"
+BETWEEN = "\0"  # rules that are chosen together: no command has a NUL
+
+
+def body(request: PermissionRequest, diff: str) -> Content:
+    """What the call would do, then what asks and why."""
+    if diff:
+        shown = numbered(diff)
+    elif isinstance(command := request.tool_input.get("command"), str):
+        purpose = description_of(request.tool_input)
+        said = plain(f"\nThe model says: {purpose}" if purpose else "", "$muted")
+        shown = Content.assemble(plain(f"$ {command}"), said)
+    else:
+        shown = plain(json.dumps(request.tool_input, indent=2, ensure_ascii=False, default=str))
+    asks = [plain(f"\n\nAsked by {request.by}" if request.by else "\n\nAsked", "$muted")]
+    if request.reason:
+        asks.append(plain(f": {request.reason}", "$text-warning"))
+    return Content.assemble(shown, *asks)
+
+
+def choices(request: PermissionRequest) -> list[Choice]:
+    """`always` is offered only where rules would answer the question."""
+    offered = [(rule,) for rule in request.suggestions] + ([request.together] if request.together else [])
+    rules = [
+        Choice(f"{ALWAYS}{BETWEEN.join(texts)}", f"Yes, and always in this project: {', '.join(texts)}", "a" * (not at))
+        for at, texts in enumerate(offered if request.lasting else ())
+    ]
+    return [Choice(YES, "Yes, once", "y"), *rules, Choice(NO, "No", "n"), Choice(TELL, "No, and tell the model …", "t")]
+
+
+def rules_in(answer: str | None) -> tuple[str, ...]:
+    """The rules that the user wants to hold for good."""
+    if answer is None or not answer.startswith(ALWAYS):
+        return ()
+    return tuple(answer.removeprefix(ALWAYS).split(BETWEEN))
+
+
+def meaning_of(answer: str | None) -> Allow | Deny:
+    """What the agent is told."""
+    if answer == YES or rules_in(answer):
+        return Allow()
+    told = (answer or "").removeprefix(NO).removeprefix(TELL).removeprefix(":")
+    if answer is None:
+        return Deny("the user interrupted.")
+    return Deny(f"the user said no: {told}" if told else f"the user said no. {ASK_INSTEAD}")
+
+
+class PermissionDialog(Question):
+    """Answers `yes`, `always:RULES`, `no` or `tell:WORDS`; None interrupts."""
+
+    def __init__(self, request: PermissionRequest, diff: str, project: str) -> None:
+        """A path outside of the project is shown whole."""
+        path = request.tool_input.get("file_path")
+        shown = path.removeprefix(f"{project}/") if isinstance(path, str) else ""
+        what = f"{request.tool_name} {shown}" if shown else request.tool_name
+        super().__init__(f"May {what} run?", body(request, diff), choices(request))
+
+    def compose(self) -> ComposeResult:
+        yield from super().compose()
+        words = Input(placeholder="What the model should know; Enter sends it", compact=True)
+        words.display = False
+        yield words
+
+    def choose(self, choice: Choice) -> None:
+        if choice.value != TELL:
+            super().choose(choice)
+            return
+        words = self.query_one(Input)
+        words.display = True
+        self.query_one(OptionList).display = False
+        words.focus()
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        event.stop()
+        self.give(f"{TELL}:{event.value.strip()}")

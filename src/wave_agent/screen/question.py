@@ -1,0 +1,157 @@
+"""A question with answers to choose from, by arrow keys or by one letter. The conversation stays in view."""
+
+import asyncio
+from collections.abc import Sequence
+from enum import IntEnum
+from typing import ClassVar, NamedTuple
+
+from textual import events
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical, VerticalScroll
+from textual.content import Content
+from textual.errors import NoWidget
+from textual.geometry import Size
+from textual.widget import Widget
+from textual.widgets import OptionList, Static
+from textual.widgets.option_list import Option
+
+from wave_agent.screen.plain import plain
+
+
+class Choice(NamedTuple):
+    value: str
+    """What is answered."""
+    label: str
+    key: str = ""
+    """A letter that chooses it at once."""
+
+
+TOO_SMALL = "Terminal too small: enlarge it to answer. Esc turns away."
+SHORT = "-short"
+"""Class of the screen while a question leaves no room for the conversation."""
+BODY_ROWS, CHOICE_ROWS = 2, 12
+"""How many rows of what is asked about and of the choices must be in view."""
+FRAME_ROWS, FRAME_COLUMNS = 3, 4
+"""What a question takes beside its text: the border and the margins in `screen.tcss`."""
+AROUND_ROWS = 4
+"""What the rest of the screen needs beside a question: status, activity, the end of the conversation."""
+
+
+class Room(IntEnum):
+    """How much of the screen a question may use."""
+
+    AMPLE = 0
+    QUESTION_ONLY = 1
+    TOO_SMALL = 2
+
+
+class Question(Vertical):
+    """Stands in place of the prompt. Answers with the value of a choice; None: the user turned away.
+
+    No key chooses while the question and its choices are out of view: nobody agrees to what they cannot see.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "turn_away", show=False),
+        Binding("pageup", "body(-1)", show=False),
+        Binding("pagedown", "body(1)", show=False),
+    ]
+
+    def __init__(self, title: str, body: Content, choices: Sequence[Choice]) -> None:
+        super().__init__(classes="dialog")
+        self._heading = title
+        self._body = body
+        self._choices = choices
+        self._room = Room.AMPLE
+        self._body_rows = BODY_ROWS  # of what is asked about, where the question has the screen to itself
+        self.answer: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
+
+    def compose(self) -> ComposeResult:
+        yield Static(plain(self._heading, "bold"), classes="title")
+        with VerticalScroll(classes="body", can_focus=False):
+            yield Static(self._body, markup=False)
+        yield OptionList(*(Option(self._label(choice)) for choice in self._choices), markup=False)
+
+    def on_mount(self) -> None:
+        self.fit(self.screen.size)
+
+    def on_unmount(self) -> None:
+        self.screen.remove_class(SHORT)
+
+    def fit(self, screen: Size) -> None:
+        """Lays the question out for a screen of this size.
+
+        The rows are computed, not measured: while a resize is under way, what can be measured is the old layout.
+        """
+        width = max(1, screen.width - FRAME_COLUMNS)
+        heading, body, choices = (
+            sum(text.get_height({}, width) for text in texts)
+            for texts in ([plain(self._heading)], [self._body], map(self._label, self._choices))
+        )
+        beside = heading + min(choices, CHOICE_ROWS)
+        room = Room.TOO_SMALL
+        if FRAME_ROWS + beside + min(body, screen.height // 2) <= screen.height - AROUND_ROWS:
+            room = Room.AMPLE
+        elif beside + min(body, BODY_ROWS) <= screen.height:
+            room = Room.QUESTION_ONLY
+        self._body_rows = max(BODY_ROWS, screen.height - beside)
+        self._lay_out(room)
+
+    def _lay_out(self, room: Room) -> None:
+        """On a short screen nothing but the question, and what is asked about gets the rows that the choices leave."""
+        self._room = room
+        if not self.query(OptionList):  # not composed yet, or being taken away
+            return
+        self.screen.set_class(room is not Room.AMPLE, SHORT)
+        self.query_one(".body").styles.max_height = None if room is Room.AMPLE else self._body_rows
+        title = TOO_SMALL if room is Room.TOO_SMALL else self._heading
+        self.query_one(".title", Static).update(plain(title, "bold"))
+
+    @property
+    def is_legible(self) -> bool:
+        """What is asked about and the choices are in view, as far as they must be."""
+        seen = ((self.query_one(".body"), BODY_ROWS), (self.query_one(OptionList), CHOICE_ROWS))
+        return all(self._rows(part) >= min(max(part.virtual_size.height, 1), rows) for part, rows in seen)
+
+    def _rows(self, part: Widget) -> int:
+        try:
+            return self.screen.find_widget(part).visible_region.height
+        except NoWidget:
+            return 0
+
+    def take_keyboard(self) -> None:
+        self.query_one(OptionList).focus()
+
+    def _label(self, choice: Choice) -> Content:
+        return Content.assemble(plain(f"{choice.key:>2} ", "$text-accent"), plain(choice.label))
+
+    def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
+        event.stop()
+        self._chosen(self._choices[event.option_index])
+
+    def on_key(self, event: events.Key) -> None:
+        chosen = next((choice for choice in self._choices if choice.key and choice.key == event.character), None)
+        if chosen is not None and self.query_one(OptionList).has_focus:
+            event.stop()
+            self._chosen(chosen)
+
+    def _chosen(self, choice: Choice) -> None:
+        if self.is_legible:
+            self.choose(choice)
+        elif self._room is not Room.TOO_SMALL:  # the rest of the screen takes more than was computed
+            self._lay_out(Room(self._room + 1))
+
+    def choose(self, choice: Choice) -> None:
+        self.give(choice.value)
+
+    def give(self, answer: str | None) -> None:
+        if not self.answer.done():
+            self.answer.set_result(answer)
+
+    def action_turn_away(self) -> None:
+        self.give(None)
+
+    def action_body(self, step: int) -> None:
+        body = self.query_one(".body", VerticalScroll)
+        body.scroll_relative(y=step * max(1, body.size.height - 1), animate=False)

@@ -1,0 +1,100 @@
+"""The line at the bottom: model, mode, window, cost, place, session. Where it is narrow, the least important goes."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from msgspec import Struct
+from textual.content import Content
+from textual.widgets import Static
+
+from wave_agent.permissions.decision import PermissionMode
+from wave_agent.screen.cost import shown, tokens
+from wave_agent.screen.plain import one_line, plain
+
+BETWEEN = " · "
+MODE_STYLES: Mapping[str, str] = {
+    PermissionMode.DEFAULT: "$muted",
+    PermissionMode.ACCEPT_EDITS: "bold $text-accent",
+    PermissionMode.PLAN: "bold $text-primary",
+    PermissionMode.DONT_ASK: "bold $text-warning",
+    PermissionMode.BYPASS: "bold $text-error",
+}
+
+
+class Facts(Struct, frozen=True, kw_only=True):
+    """What the line tells."""
+
+    model: str | None = None
+    """None: not known yet."""
+    mode: str = ""
+    used: int | None = None
+    window: int | None = None
+    dollars: float | None = None
+    directory: str = ""
+    branch: str = ""
+    session: str = ""
+    no_hooks: bool = False
+    hooks_left_out: bool = False
+
+
+class _Part(NamedTuple):
+    text: str
+    style: str
+    importance: int
+    """The lowest goes first."""
+
+
+def _parts(facts: Facts) -> list[_Part]:
+    place = f"{facts.directory} ({facts.branch})" if facts.branch else facts.directory
+    parts = [
+        _Part("NO HOOKS" if facts.no_hooks else "", "bold $text-error", 7),
+        _Part("PROJECT HOOKS OFF" if facts.hooks_left_out else "", "bold $text-warning", 7),
+        _Part("" if facts.model is None else one_line(facts.model, 40) or "no model", "bold", 5),
+        _Part(facts.mode, MODE_STYLES.get(facts.mode, ""), 6),
+        _Part(_window(facts), "$muted", 4),
+        _Part("" if facts.dollars is None else shown(facts.dollars), "$muted", 3),
+        _Part(one_line(place, 100), "$muted", 2),
+        _Part(f"session {facts.session[:8]}" if facts.session else "", "$muted", 1),
+    ]
+    return [part for part in parts if part.text]
+
+
+def _window(facts: Facts) -> str:
+    if facts.used is None:
+        return ""
+    if facts.window is None:
+        return f"{tokens(facts.used)} tokens"
+    return f"{facts.used / facts.window:.0%} of {tokens(facts.window)}"
+
+
+def line(facts: Facts, width: int) -> Content:
+    parts = _parts(facts)
+    while len(parts) > 1 and sum(len(part.text) for part in parts) + len(BETWEEN) * (len(parts) - 1) > width:
+        parts.remove(min(parts, key=lambda part: part.importance))
+    return Content(BETWEEN).join(plain(part.text, part.style) for part in parts)
+
+
+class StatusLine(Static):
+    def __init__(self) -> None:
+        super().__init__(markup=False)
+        self._facts = Facts()
+
+    @property
+    def facts(self) -> Facts:
+        return self._facts
+
+    def tell(self, facts: Facts) -> None:
+        if facts != self._facts:
+            self._facts = facts
+            self.on_resize()
+
+    def on_resize(self) -> None:
+        self.update(line(self._facts, self.content_size.width))
+
+
+def short_directory(path: str, limit: int = 40) -> str:
+    """With `~` for the user's own, and only the end of a long one."""
+    home = str(Path.home())
+    shown = f"~{path[len(home) :]}" if path == home or path.startswith(f"{home}/") else path
+    return shown if len(shown) <= limit else f"…{shown[1 - limit :]}"

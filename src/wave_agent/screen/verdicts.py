@@ -1,0 +1,106 @@
+"""What a run of a hook looks like: whether it mattered, and in which words."""
+
+import json
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from textual.content import Content
+
+from wave_agent.events import HookRun
+from wave_agent.hooks.events import EVENTS, Decision, Flow, HookEvent
+from wave_agent.screen.diff import coloured
+from wave_agent.screen.plain import one_line, plain
+from wave_agent.tools.diff import unified_diff
+
+
+class Look(NamedTuple):
+    glyph: str
+    word: str
+    style: str
+    matters: bool = True
+
+
+LOOKS: Mapping[str, Look] = {
+    "deny": Look("⊘", "denied", "$text-error"),
+    "block": Look("⊘", "blocked", "$text-error"),
+    "stop": Look("■", "ended the turn", "$text-error"),
+    "failure": Look("!", "failed", "$text-warning"),
+    "context": Look("+", "added context", "$text-accent"),
+    "ask": Look("?", "asked", "$text-warning", matters=False),
+    "allow": Look("✓", "allowed", "$text-success", matters=False),
+    "none": Look("·", "had no opinion", "$muted", matters=False),
+}
+REWROTE = Look("~", "rewrote the input", "$text-accent")
+REPLACED = Look("~", "replaced the result", "$text-accent")
+
+
+def look_of(run: HookRun) -> Look:
+    """The strongest thing that it did."""
+    found = LOOKS.get(run.outcome, LOOKS["none"])
+    if run.rewrote and not found.matters:
+        return REWROTE
+    return REPLACED if run.original_sha256 and not found.matters else found
+
+
+def mattered(run: HookRun) -> bool:
+    return look_of(run).matters
+
+
+_SHOWN_BY_ITSELF = frozenset({Flow.SKIP_TOOL, Flow.REFUSE_CALL, Flow.ERASE_PROMPT})
+"""Where a block ends in a result or an error that gives its reason."""
+
+
+def is_told(run: HookRun) -> bool:
+    """The conversation gives the reason of this run already: on the card of the call, or as the error of the prompt."""
+    blocks = run.outcome in ("deny", "block") or (run.outcome == "failure" and not run.let_through)
+    known = run.event in HookEvent.__members__.values()
+    return (
+        blocks
+        and known
+        and run.mode != "shadow"
+        and EVENTS[HookEvent(run.event)].flow[Decision.BLOCK] in _SHOWN_BY_ITSELF
+    )
+
+
+def headline(run: HookRun, *, reason: bool = True) -> Content:
+    """One line: who did what, and why."""
+    look = look_of(run)
+    shadow = "would have " if run.mode == "shadow" else ""
+    through = ", and was let through" if run.let_through else ""
+    said = one_line(run.reason, 160) if reason else ""
+    return Content.assemble(
+        plain(f"{look.glyph} ", look.style),
+        plain(one_line(run.name, 60), "bold"),
+        plain(f" on {run.event} "),
+        plain(f"{shadow}{look.word}{through}", look.style),
+        plain(f": {said}" if said else ""),
+        plain(f"  {run.duration_ms:.0f} ms", "$muted"),
+    )
+
+
+def story(run: HookRun) -> Content:
+    """All that is known of the run."""
+    facts = {
+        "command": run.command,
+        "from": run.layer,
+        "call": run.tool_use_id or "",
+        "exit code": "" if run.exit_code is None else str(run.exit_code),
+        "failure": run.failure or "",
+        "mode": run.mode + (", in the background" if run.is_async else ""),
+        "look": "second, at a rewritten input" if run.look > 1 else "",
+        "took": f"{run.duration_ms:.1f} ms",
+    }
+    lines = [Content.assemble(plain(f"{name:>10}  ", "$muted"), plain(text)) for name, text in facts.items() if text]
+    if run.reason:
+        lines += [plain("    reason", "$muted"), plain(run.reason)]
+    for text in run.deferred:
+        lines += [plain("   context given later", "$muted"), plain(text)]
+    if run.before is not None and run.after is not None:
+        lines += [plain("   rewrote", "$muted"), coloured(unified_diff(_json(run.before), _json(run.after)))]
+    if run.original_sha256:
+        lines.append(plain(f"  replaced  a result whose SHA-256 was {run.original_sha256}"))
+    return Content("\n").join(lines)
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, indent=2, ensure_ascii=False, default=str) + "\n"

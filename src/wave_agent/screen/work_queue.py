@@ -1,0 +1,185 @@
+"""What the user has sent off: prompts, commands and shell lines, one at a time. What comes meanwhile waits its turn."""
+
+import asyncio
+from collections.abc import Callable, Coroutine, Mapping
+from contextlib import suppress
+from typing import Any, Protocol
+
+from textual.worker import Worker, WorkerError
+
+from wave_agent.agent.agent import Agent
+from wave_agent.errors import WaveError
+from wave_agent.messages import TextBlock, ToolBlock
+from wave_agent.permissions.decision import PermissionMode
+from wave_agent.screen.activity import Activity
+from wave_agent.screen.attachments import Attachment, attach
+from wave_agent.screen.command_actions import Desk
+from wave_agent.screen.commands import BY_NAME, Line, parse, unknown
+from wave_agent.screen.custom import CustomCommand
+from wave_agent.screen.entries import Entry, Error, Warning_
+from wave_agent.screen.plan import GO_ON, PlanQuestion, mode_in
+from wave_agent.screen.prompt import PromptBox
+from wave_agent.screen.question import Question
+from wave_agent.screen.shell import UserShell
+from wave_agent.screen.tool_card import ToolCard
+
+Work = Coroutine[Any, Any, None]
+
+
+class Front(Protocol):
+    """What errands need of the screen."""
+
+    @property
+    def agent(self) -> Agent: ...
+    @property
+    def custom(self) -> Mapping[str, CustomCommand]: ...
+    @property
+    def shell(self) -> UserShell: ...
+
+    async def say(self, entry: Entry) -> None: ...
+    async def ask(self, question: Question) -> str | None: ...
+    async def all_told(self) -> None: ...
+    def erase_prompt(self) -> None: ...
+    def tell_status(self) -> None: ...
+
+
+class Errands:
+    def __init__(
+        self, front: Front, desk: Desk, box: PromptBox, activity: Activity, start: Callable[[Work], Worker[None]]
+    ) -> None:
+        """`start` has something done beside the keyboard."""
+        self._front = front
+        self._desk = desk
+        self._box = box
+        self._activity = activity
+        self._start = start
+        self._work: Worker[None] | None = None
+        self.along: list[Attachment] = []
+        """What goes to the model with the next prompt."""
+
+    @property
+    def busy(self) -> bool:
+        return self._work is not None and not self._work.is_finished
+
+    def submit(self, shown: str) -> None:
+        """What the user sent, with placeholders for pastes."""
+        line = parse(shown)
+        if line is not None and line.name in BY_NAME and BY_NAME[line.name].while_working:
+            self._start(self._guarded(self._command(line)))
+        elif self.busy:
+            self._box.enqueue(shown)
+        elif line is not None:
+            self._begin(self._command(line))
+        elif shown.startswith("!"):
+            self._begin(self._run_shell(shown[1:].strip()))
+        else:
+            text = self._box.pastes.unfold(shown)
+            self._begin(self._prompt(text, remember=text))
+
+    def interrupt(self) -> None:
+        """The model, hooks and tools end; a shell line too."""
+        self._front.agent.interrupt()
+        if self._work is not None and not self._front.agent.busy:
+            self._work.cancel()
+
+    async def end(self) -> None:
+        """Ends what runs, and waits for that."""
+        if self._work is not None and self.busy:
+            self._work.cancel()
+            with suppress(WorkerError):
+                await self._work.wait()
+
+    # ------------------------------------------------------------------------------------------------------- one errand
+
+    def _begin(self, work: Work) -> None:
+        self._work = self._start(self._attend(work))
+
+    async def _attend(self, work: Work) -> None:
+        try:
+            await self._guarded(work)
+        except asyncio.CancelledError:
+            if self._box.is_attached:
+                self._box.take_back()
+            raise
+        finally:
+            self._activity.end()
+        self._front.tell_status()
+        self._box.call_later(self._next)
+
+    def _next(self) -> None:
+        if not self.busy and (queued := self._box.next_queued()) is not None:
+            self.submit(queued)
+
+    async def _guarded(self, work: Work) -> None:
+        """A failure is told, and the screen lives on."""
+        try:
+            await work
+        except WaveError as error:
+            await self._front.say(Error(str(error)))
+        except Exception as error:  # a fault of ours, which must not take the conversation along
+            await self._front.say(Error(f"This should not have happened: {type(error).__name__}: {error}"))
+
+    async def _prompt(self, text: str, *, remember: str) -> None:
+        """`remember` is for the history, once hooks have accepted the prompt: before, it must not reach the disk.
+
+        Empty: the user has not typed it.
+        """
+        agent, before = self._front.agent, len(self._front.agent.messages)
+        planning = agent.permission_mode == PermissionMode.PLAN
+        along, self.along = self.along, []
+        self._activity.begin("Working")
+        self._front.tell_status()
+        result = await agent.send_message(attach(text, along))
+        await self._front.all_told()
+        blocks = [block for message in agent.messages[before:] for block in message.blocks]
+        if any(isinstance(block, TextBlock) and block.source == "user" for block in blocks):
+            if remember:
+                self._box.history.write(remember)
+        else:
+            self._front.erase_prompt()
+            self.along = along + self.along
+        if result.status == "interrupted":
+            self._box.take_back()
+        if planning and result.status == "completed" and result.text:
+            await self._offer_plan()
+
+    async def _offer_plan(self) -> None:
+        """The agent has ended a turn with a plan. What the user has queued meanwhile comes first."""
+        agent = self._front.agent
+        if agent.permission_mode != PermissionMode.PLAN or self._box.queued:
+            return
+        self._activity.end()
+        mode = mode_in(await self._front.ask(PlanQuestion()))
+        if mode is None:
+            return
+        agent.permission_mode = mode
+        if agent.permission_mode == mode:  # or else whoever may say so has said no, and the user was told
+            await self._prompt(GO_ON, remember="")
+
+    async def _command(self, line: Line) -> None:
+        written = f"/{line.name} {line.arguments}".rstrip()
+        if line.name in BY_NAME:
+            self._box.history.write(written)
+            if not BY_NAME[line.name].while_working:
+                self._activity.begin(f"/{line.name}")
+            await self._desk.run(line.name, line.arguments)
+            self._front.tell_status()
+        elif (custom := self._front.custom.get(line.name)) is not None:
+            await self._prompt(custom.prompt(line.arguments), remember=written)
+        else:
+            await self._front.say(Warning_(unknown(line.name, self._front.custom)))
+
+    async def _run_shell(self, command: str) -> None:
+        if not command:
+            return
+        self._box.history.write(f"!{command}")
+        self._activity.begin("Your command")
+        card = ToolCard(ToolBlock("", "!", {"command": command}), self._front.agent.project)
+        await self._front.say(card)
+        try:
+            result = await self._front.shell.run(command, card.output)
+        except asyncio.CancelledError:
+            card.finish(ToolBlock("", "!", card.block.parameters, "Interrupted.", False))
+            raise
+        card.finish(ToolBlock("", "!", card.block.parameters, result.content, result.success))
+        self.along.append(Attachment("shell", command, result.content))

@@ -1,0 +1,180 @@
+"""The sessions of a project: which there are, the latest, one as Markdown, those to be forgotten."""
+
+import json
+import shutil
+from collections.abc import Iterator
+from contextlib import suppress
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import Any, cast
+
+from msgspec import Struct
+
+from wave_agent.errors import SessionError
+from wave_agent.messages import (
+    BLOCKED,
+    DENIED,
+    HARNESS,
+    ErrorBlock,
+    Message,
+    NoticeBlock,
+    ReasoningBlock,
+    TextBlock,
+    ToolBlock,
+)
+from wave_agent.sessions.store import FileSessionStore
+from wave_agent.sessions.transcript import is_session_id, transcript_file, transcripts
+from wave_agent.system.orphans import holder_of
+
+
+class SessionSummary(Struct, frozen=True, kw_only=True):
+    """One line of the list."""
+
+    session_id: str
+    path: Path
+    modified: datetime
+    size: int
+    first_prompt: str
+    """Empty when no prompt was ever accepted."""
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "session_id": self.session_id,
+            "transcript_path": str(self.path),
+            "modified": self.modified.isoformat(timespec="seconds").replace("+00:00", "Z"),
+            "size": self.size,
+            "first_prompt": self.first_prompt,
+        }
+
+
+def list_sessions(home: Path, project_dir: str) -> list[SessionSummary]:
+    """The latest first."""
+    files = transcripts(home, project_dir).glob("*.jsonl")
+    found = [_summary(path) for path in files if is_session_id(path.stem)]
+    return sorted(filter(None, found), key=lambda session: session.modified, reverse=True)
+
+
+def latest_session(home: Path, project_dir: str) -> str:
+    """The id of the session that was used last. Raises `SessionError` if there is none."""
+    sessions = list_sessions(home, project_dir)
+    if not sessions:
+        raise SessionError("There is no session in this project yet.")
+    return sessions[0].session_id
+
+
+def find_session(home: Path, project_dir: str, prefix: str) -> Path:
+    """The transcript whose id is, or alone begins with, `prefix`."""
+    exact = transcript_file(home, project_dir, prefix)
+    if exact.exists():
+        return exact
+    ids = [session.session_id for session in list_sessions(home, project_dir) if session.session_id.startswith(prefix)]
+    if len(ids) == 1:
+        return transcript_file(home, project_dir, ids[0])
+    if ids:
+        raise SessionError(f'"{prefix}" is the beginning of {len(ids)} sessions: {", ".join(ids)}')
+    raise SessionError(f'There is no session "{prefix}" in this project; wave sessions lists those there are.')
+
+
+def delete_session(path: Path) -> None:
+    """The transcript, and the outputs that were too long for it. Raises `SessionError` while an agent has it."""
+    store = FileSessionStore(path, holder=partial(holder_of, path.parents[2]))
+    try:
+        store.open(resumed=True)
+        path.unlink()
+    except SessionError as error:
+        raise SessionError(f"The session {path.stem} cannot be deleted: {error}") from error
+    except OSError as error:
+        raise SessionError(f"The session {path.stem} cannot be deleted: {error.strerror}") from error
+    finally:
+        store.close()
+    shutil.rmtree(path.with_suffix(""), ignore_errors=True)
+
+
+def forget_old_sessions(home: Path, days: int, now: datetime | None = None) -> int:
+    """Deletes the sessions of all projects that nobody has touched for so many days. 0 days: none."""
+    limit = (now or datetime.now(UTC)).timestamp() - days * 86_400
+    forgotten = 0
+    for path in (home / "projects").glob("*/*.jsonl") if days else ():
+        with suppress(OSError, SessionError):  # what cannot be deleted today is old tomorrow too
+            if path.stat().st_mtime < limit:
+                delete_session(path)
+                forgotten += 1
+    return forgotten
+
+
+def _summary(path: Path) -> SessionSummary | None:
+    try:
+        facts = path.stat()
+        with path.open("rb") as file:
+            prompt = _first_prompt(file)
+    except OSError:
+        return None
+    return SessionSummary(
+        session_id=path.stem,
+        path=path,
+        modified=datetime.fromtimestamp(facts.st_mtime, UTC),
+        size=facts.st_size,
+        first_prompt=prompt,
+    )
+
+
+def _first_prompt(lines: Iterator[bytes] | Any) -> str:
+    for line in lines:
+        if b'"type":"user"' not in line:
+            continue
+        with suppress(ValueError, KeyError, TypeError):
+            record = cast(dict[str, Any], json.loads(line))
+            content: Any = record["message"]["content"]
+            if record.get("source", "user") == "user" and isinstance(content, str):
+                return content
+    return ""
+
+
+def as_markdown(messages: tuple[Message, ...], title: str) -> str:
+    """The conversation for people to read."""
+    parts = [f"# {title}"]
+    for message in messages:
+        for block in message.blocks:
+            match block:
+                case TextBlock(source="model") if message.role == "user":
+                    pass  # the agent's own word to the model: a notice told the user
+                case TextBlock(content=content, source="user"):
+                    parts.append(f"## You\n\n{content}")
+                case TextBlock(content=content, source="model"):
+                    parts.append(f"## Wave\n\n{content}")
+                case TextBlock(content=content, origin=origin) if origin == HARNESS:
+                    parts.append(f"> {_quoted(content)}")
+                case TextBlock(content=content, origin=origin):
+                    name = f"{origin.hook} on {origin.event}" if origin else "hook"
+                    parts.append(f"**Hook {name}:**\n\n{_fenced(content)}")
+                case ToolBlock(name=name, parameters=parameters, result=result):
+                    called = _fenced(json.dumps(parameters, indent=2, ensure_ascii=False), "json")
+                    parts.append(f"**{name}**{_outcome(block)}\n\n{called}\n\n{_fenced(result or '')}")
+                case ErrorBlock(content=content):
+                    parts.append(f"> **Error:** {_quoted(content)}")
+                case NoticeBlock(content=content):
+                    parts.append(f"> {_quoted(content)}")
+                case ReasoningBlock():
+                    pass
+    return "\n\n".join(parts) + "\n"
+
+
+def _fenced(text: str, language: str = "") -> str:
+    """A code block whose fence is longer than any in the text."""
+    fence = "```"
+    while fence in text:
+        fence += "`"
+    return f"{fence}{language}\n{text}\n{fence}"
+
+
+def _outcome(block: ToolBlock) -> str:
+    if block.success:
+        return ""
+    if block.error in (BLOCKED, DENIED):
+        return f" (denied by hook {block.origin.hook})" if block.origin else " (not run)"
+    return " (failed)"
+
+
+def _quoted(text: str) -> str:
+    return text.replace("\n", "\n> ")

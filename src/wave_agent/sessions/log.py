@@ -1,0 +1,82 @@
+"""What of a session is on disk, and what a turn does when something cannot be written."""
+
+from collections.abc import Callable
+
+from wave_agent.errors import SessionError
+from wave_agent.events import HookRun
+from wave_agent.messages import Change
+from wave_agent.sessions.recorder import Recorder
+from wave_agent.sessions.store import FileSessionStore
+from wave_agent.sessions.transcript import Resumed
+from wave_agent.system.project import Project
+
+
+class SessionLog:
+    """The transcript of one agent. What cannot be written ends the turn, once; the store keeps it for later."""
+
+    def __init__(self, store: FileSessionStore, session_id: str, project: Project, before: Resumed) -> None:
+        self._store = store
+        self._recorder = Recorder(
+            store,
+            session_id=session_id,
+            project_dir=project.directory,
+            start=project.start,
+            last_uuid=before.last_uuid,
+            link=before.link,
+        )
+        self.told = ""
+        """The failure that the user knows of already."""
+        self.failure: SessionError | None = None
+        """Why something of this turn could not be written, as whoever was the first to fail has been told."""
+
+    def begin_turn(self) -> None:
+        self.failure = None
+
+    # Each of these raises `SessionError` if it is the first of the turn that cannot be written.
+
+    def start(self) -> None:
+        self._record(self._recorder.start)
+
+    def hook_run(self, run: HookRun) -> None:
+        self._record(lambda: self._recorder.hook_run(run))
+
+    def change(self, change: Change) -> None:
+        self._record(lambda: self._recorder.change(change))
+
+    def sync(self) -> None:
+        self._record(self._store.sync)
+
+    # These raise it also if something else of the turn is missing, whoever has heard of that: an async hook may have
+    # been the first to fail. They come before what must not go on then.
+
+    def require_written(self) -> None:
+        self._record(self._store.flush)
+        self._require_all()
+
+    def require_on_disk(self) -> None:
+        self._record(self._store.sync)
+        self._require_all()
+
+    def save_what_can_be(self) -> None:
+        """For a turn that nobody waits for any more. Raises `SessionError`."""
+        self._store.sync()
+
+    def close(self) -> None:
+        """Raises `SessionError` if the last of it cannot be written, and lets go of the session nevertheless."""
+        self.begin_turn()
+        try:
+            self.sync()
+        finally:
+            self._store.close()
+
+    def _record(self, write: Callable[[], None]) -> None:
+        try:
+            write()
+        except SessionError as error:
+            if self.failure is None:
+                self.failure = error
+                raise
+
+    def _require_all(self) -> None:
+        if self.failure is not None:
+            raise self.failure

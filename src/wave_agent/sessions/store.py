@@ -1,0 +1,177 @@
+"""One transcript, written by one agent at a time, and never by halves.
+
+The lock is on the transcript itself: it cannot be left behind by a process that died, nor deleted beside the file that
+it protects. It is held from the first record, or the resumption, to the end of the agent. Readers need none.
+"""
+
+import errno
+import fcntl
+import os
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Protocol
+
+from wave_agent.errors import SessionError
+from wave_agent.sessions.transcript import Record, Resumed, encode, load_session
+from wave_agent.system.private_files import make_private, open_private
+
+
+class SessionStore(Protocol):
+    """The seam between the agent and the disk."""
+
+    def append(self, record: Record) -> None:
+        """Returns when the record is in the file. Raises `SessionError` if it cannot be; it is then kept, and written
+        before the next one."""
+        ...
+
+    def sync(self) -> None:
+        """Returns when all records are where a power cut cannot reach them. Raises `SessionError`."""
+        ...
+
+
+_NO_PLACE = frozenset({errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT, errno.ENOTDIR})
+
+
+class FileSessionStore:
+    """One file, private to the user, opened at the first record."""
+
+    def __init__(self, path: Path, *, holder: Callable[[Path], int | None] = lambda _: None) -> None:
+        """`holder` tells which process has a transcript that is locked, where anybody knows."""
+        self.path = path
+        self._holder = holder
+        self._descriptor: int | None = None
+        self._unwritten: deque[bytes] = deque()
+        self._unsynced = False
+        self._named = False
+        """The directory's entry is on disk too."""
+
+    def open(self, *, resumed: bool = False) -> None:
+        """Takes the session for this agent. Raises `SessionError` if another one has it, or if there is none to
+        resume."""
+        if self._descriptor is not None:
+            return
+        try:
+            if not resumed:
+                make_private(self.path.parent)
+            descriptor = open_private(self.path, os.O_RDWR | os.O_APPEND | (0 if resumed else os.O_CREAT))
+        except OSError as error:
+            if resumed and isinstance(error, FileNotFoundError):
+                raise SessionError(f"There is no session {self.path.stem} in this project.") from None
+            raise self._failure(error) from error
+        try:
+            self._lock(descriptor)
+            _seal(descriptor)
+        except OSError as error:
+            os.close(descriptor)
+            raise self._failure(error) from error
+        except SessionError:
+            os.close(descriptor)
+            raise
+        self._descriptor = descriptor
+
+    def resume(self) -> Resumed:
+        """The session, read when nobody else can write to it any more: so that is what this agent goes on from."""
+        self.open(resumed=True)
+        try:
+            return load_session(self.path)
+        except SessionError:
+            self.close()
+            raise
+
+    def append(self, record: Record) -> None:
+        self._unwritten.append(encode(record) + b"\n")
+        self.flush()
+
+    def flush(self) -> None:
+        """Writes what could not be written before. Raises `SessionError`, and keeps it, if that fails again."""
+        while self._unwritten:
+            self.open()
+            assert self._descriptor is not None
+            try:
+                _write(self._descriptor, self._unwritten[0])
+            except OSError as error:
+                raise self._failure(error) from error
+            self._unwritten.popleft()
+            self._unsynced = True
+
+    def sync(self) -> None:
+        self.flush()
+        if self._descriptor is None or not self._unsynced:
+            return
+        try:
+            _to_disk(self._descriptor)
+            self._named = self._named or _name_to_disk(self.path.parent)
+        except OSError as error:
+            raise self._failure(error) from error
+        self._unsynced = False
+
+    def close(self) -> None:
+        """Lets another agent have the session."""
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
+
+    def _lock(self, descriptor: int) -> None:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise in_use(self.path, self._holder(self.path)) from None
+        except OSError:
+            pass  # A file system without locks: one write a record still keeps two agents from mixing their lines.
+
+    def _failure(self, error: OSError) -> SessionError:
+        hint = ". Set WAVE_HOME to a directory that you can write to." if error.errno in _NO_PLACE else ""
+        return SessionError(f"The transcript {self.path} cannot be written: {error.strerror or error}{hint}")
+
+
+def in_use(path: Path, holder: int | None) -> SessionError:
+    if holder == os.getpid():
+        return SessionError(f"The session {path.stem} is in use in this very process: close the agent that has it.")
+    who = "another process" if holder is None else f"process {holder}"
+    return SessionError(f"The session {path.stem} is in use by {who}: end that first.")
+
+
+def _write(descriptor: int, line: bytes) -> None:
+    """The whole line, at once where the system can do it, or nothing of it."""
+    written = 0
+    try:
+        while written < len(line):
+            # After a short write the next one tells why it was short.
+            written += os.write(descriptor, line[written:])
+    except OSError:
+        if written:
+            with suppress(OSError):  # Then the next one to open the file ends the torn line.
+                os.ftruncate(descriptor, os.fstat(descriptor).st_size - written)
+        raise
+
+
+def _seal(descriptor: int) -> None:
+    """Ends a line that a crash has torn, so that the next record does not become a part of it."""
+    size = os.fstat(descriptor).st_size
+    if size and os.pread(descriptor, 1, size - 1) != b"\n":
+        os.write(descriptor, b"\n")
+
+
+def _to_disk(descriptor: int) -> None:
+    full: int | None = getattr(fcntl, "F_FULLFSYNC", None)
+    if full is not None:  # macOS, where fsync stops at the drive's own memory.
+        with suppress(OSError):  # Not every file system there knows it.
+            fcntl.fcntl(descriptor, full)
+            return
+    getattr(os, "fdatasync", os.fsync)(descriptor)
+
+
+def _name_to_disk(directory: Path) -> bool:
+    """A new file's name belongs to its directory. False if that has to be tried again."""
+    try:
+        descriptor = os.open(directory, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:  # No descriptor is left. The records themselves are safe.
+        return False
+    try:
+        with suppress(OSError):  # Some file systems cannot, and need not.
+            os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+    return True

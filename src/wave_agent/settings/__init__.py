@@ -1,0 +1,1 @@
+"""Settings: their layers, whom they come from, and which of them are trusted."""

@@ -1,0 +1,120 @@
+"""Trust in what a git ref holds: for CI, where the working tree may be anybody's."""
+
+import hashlib
+import os
+import shutil
+import subprocess
+from contextlib import suppress
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from wave_agent.errors import SettingsError
+from wave_agent.hooks.config import SettingsSource, parse_settings
+from wave_agent.settings.layers import Place, project_places, wants_foreign
+from wave_agent.settings.other_agents import PROJECT_FILES, as_foreign
+from wave_agent.settings.trust import Record, candidates, digest_of, file_digest, record_of
+from wave_agent.system.project import Project
+
+_PATIENCE = 30.0
+
+
+def record_at(ref: str, project: Project, home: Path, *, foreign: bool) -> Record:
+    """What the project's hooks and settings are at this ref. Those for other agents are among them if they count now
+    (`foreign`), or did at the ref. Raises `SettingsError`."""
+    tree = _Tree(ref, project.directory)
+    sources: list[SettingsSource] = []
+    for place in project_places(home, project):
+        try:
+            sources += _settings_at(tree, place)
+        except SettingsError as error:
+            raise SettingsError(f"At {ref}: {error}") from None
+    for place in project_places(home, project, PROJECT_FILES) if foreign or wants_foreign(sources) else ():
+        # One that cannot be read is not trusted, and told if it is still there.
+        with suppress(SettingsError):
+            sources += map(as_foreign, _settings_at(tree, place))
+    found = candidates(sources, project.directory, tree.digest, digest_of_program=tree.digest_of_program)
+    return record_of(sources, project.directory, found)
+
+
+def _settings_at(tree: "_Tree", place: Place) -> list[SettingsSource]:
+    """What the file held, if it was there."""
+    content = tree.read(str(place.file))
+    if content is None:
+        return []
+    found = parse_settings(content.decode(errors="replace"), place.layer, str(place.file))
+    return [replace(found, inner=place.inner)]
+
+
+class _Tree:
+    """The files of a project at one commit, read without running anything that the repository configures."""
+
+    def __init__(self, ref: str, project: str) -> None:
+        self._project = project
+        self._ref = ref
+        if shutil.which("git") is None:
+            raise SettingsError(f"--trust-ref {ref}: there is no git on this machine.")
+        asked = self._git("rev-parse", "--verify", "--end-of-options", f"{ref}^{{commit}}")
+        if asked.returncode != 0:
+            raise SettingsError(f"--trust-ref {ref}: {_told(asked, ref)}")
+        if b"ambiguous" in asked.stderr:
+            raise SettingsError(f"--trust-ref {ref}: more than one ref has this name; write it whole (refs/…).")
+        self._commit = asked.stdout.decode().strip()
+        self._prefix = self._git("rev-parse", "--show-prefix").stdout.decode(errors="surrogateescape").rstrip("\n")
+
+    def read(self, path: str) -> bytes | None:
+        """The content of a file, by its path in the working tree; None if the commit has no such file."""
+        found = self._git("cat-file", "blob", f"{self._commit}:{self._inside(path)}")
+        return found.stdout if found.returncode == 0 else None
+
+    def digest(self, path: str) -> str | None:
+        content = self.read(path)
+        if content is None:
+            return None
+        listed = self._git("ls-tree", "--full-tree", self._commit, "--", self._inside(path)).stdout
+        return digest_of(hashlib.sha256(content).hexdigest(), runs=listed.startswith(b"100755"))
+
+    def digest_of_program(self, path: str) -> str | None:
+        """As the ref has it. One that no commit brought along, such as that of a virtual environment which CI has just
+        made, is taken as it is."""
+        found = self.digest(path)
+        tracked = found is None and self._git("ls-files", "--", os.path.relpath(path, self._project)).stdout
+        return found if found is not None or tracked else file_digest(path)
+
+    def _inside(self, path: str) -> str:
+        """The path as the repository knows it."""
+        return os.path.normpath(os.path.join(self._prefix, os.path.relpath(path, self._project)))
+
+    def _git(self, *arguments: str) -> subprocess.CompletedProcess[bytes]:
+        # A repository's own configuration can name programs to run; none of them has a part in reading a blob.
+        quiet = ("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null")
+        environment = {
+            **os.environ,
+            "LC_ALL": "C",
+            "GIT_NO_LAZY_FETCH": "1",
+            "GIT_NO_REPLACE_OBJECTS": "1",
+            "GIT_TERMINAL_PROMPT": "0",
+        }
+        for key in ("WAVE_API_KEY", "OPENAI_API_KEY"):
+            environment.pop(key, None)
+        try:
+            return subprocess.run(
+                ["git", *quiet, *arguments],
+                cwd=self._project,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=_PATIENCE,
+                check=False,
+            )
+        except (OSError, ValueError, subprocess.TimeoutExpired) as error:
+            raise SettingsError(f"--trust-ref {self._ref}: git did not answer: {error}") from None
+
+
+def _told(answer: subprocess.CompletedProcess[bytes], ref: str) -> str:
+    text = answer.stderr.decode(errors="replace").strip()
+    if "not a git repository" in text:
+        return "this is not a git repository."
+    if not text or "Needed a single revision" in text:
+        return f'there is no ref "{ref}" here. Fetch it first, or name another one.'
+    return text.splitlines()[-1].removeprefix("fatal: ").rstrip(".") + "."

@@ -1,0 +1,611 @@
+"""The layers of settings → one `Settings`.
+
+Hooks and permission rules of all layers add up, `env` by key; otherwise the last layer that says something wins, and
+managed settings cannot be overridden. Of the directories of a project the inner one wins, but it cannot loosen.
+"""
+
+import json
+import os
+import stat
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, TypeAlias, cast
+
+from msgspec import Struct
+from msgspec.structs import fields, replace
+
+from wave_agent.errors import SettingsError
+from wave_agent.formats.readable import why_unreadable
+from wave_agent.formats.strict_json import Document, type_name
+from wave_agent.formats.strict_json import Path as Where
+from wave_agent.hooks.config import HookConfig, SettingsSource, in_configuration_order, load_hooks, parse_settings
+from wave_agent.hooks.definitions import Issue, Layer
+from wave_agent.hooks.execution import Kind
+from wave_agent.hooks.kinds import header_variables, is_listed
+from wave_agent.hooks.matcher import KNOWN_TOOLS
+from wave_agent.models.limits import LIMIT_KEYS
+from wave_agent.permissions.decision import NOT_LOOSER, PermissionMode, Rules
+from wave_agent.rules.rule import Rule, RuleError, below, parse_rule
+from wave_agent.system.credentials import AGENT_KEYS
+from wave_agent.system.project import Project
+from wave_agent.system.project_files import NotReadError, read_project_file
+from wave_agent.system.real_files import resolve, resolve_or_keep
+from wave_agent.text import did_you_mean
+
+PRICED = ("input", "output")
+"""Kinds of tokens that `models.NAME.prices` may have a price for."""
+
+
+class Settings(Struct, frozen=True, kw_only=True):
+    """What all layers say together."""
+
+    hooks: HookConfig = HookConfig()
+    env: Mapping[str, str] = {}
+    rules: Rules = Rules()
+    default_mode: PermissionMode = PermissionMode.DEFAULT
+    additional_directories: tuple[str, ...] = ()
+    model: str | None = None
+    base_url: str | None = None
+    models: Mapping[str, Mapping[str, Any]] = {}
+    max_stop_blocks: int = 8
+    strict_hooks: bool = False
+    compat_claude: bool | None = None
+    http_hosts: tuple[str, ...] = ()
+    http_env: tuple[str, ...] = ()
+    managed_hooks_only: bool = False
+    cleanup_days: int = 30
+    managed: frozenset[str] = frozenset()
+    """The names of the fields above that managed settings have set: neither flag nor environment overrides them."""
+    sandbox_network: bool = False
+    issues: tuple[Issue, ...] = ()
+
+    def require_usable(self) -> None:
+        """Raises `SettingsError` if starting would lose a guard that must not be lost."""
+        fatal = [str(issue) for issue in self.issues if issue.fatal]
+        if fatal:
+            raise SettingsError("These settings are broken and must not be skipped; correct them first:", fatal)
+
+
+def merge_settings(sources: Iterable[SettingsSource], *, strict: bool = False) -> Settings:
+    """Never raises: what is wrong is in the issues. `strict` is `--strict-hooks`."""
+    ordered = in_configuration_order(sources)
+    layered = _layered(ordered)
+    strict = strict or layered.values.get("strict_hooks", False)
+    counted = ordered
+    if layered.values.get("managed_hooks_only"):
+        counted = [source for source in ordered if source.layer is Layer.MANAGED]
+    hooks = load_hooks(counted, strict=strict)
+    rules = Rules(deny=tuple(layered.deny), ask=tuple(layered.ask), allow=tuple(layered.allow))
+    values: dict[str, Any] = {**layered.values, "strict_hooks": strict}
+    return Settings(
+        **values,
+        hooks=hooks,
+        env=layered.env,
+        models=layered.models,
+        managed=frozenset(layered.managed),
+        rules=rules,
+        issues=(
+            *hooks.issues,
+            *_unlisted(hooks, values.get("http_hosts", ()), values.get("http_env", ()), layered.managed),
+            *layered.issues,
+        ),
+    )
+
+
+def wants_foreign(sources: Iterable[SettingsSource]) -> bool | None:
+    """Whether these settings have hooks of other agents read. None: they do not say."""
+    stated = [source for source in sources if "compat" in source.document.value]
+    return _layered(in_configuration_order(stated)).values.get("compat_claude")
+
+
+def _layered(ordered: Iterable[SettingsSource]) -> "_Merge":
+    """What is managed is laid on last, so that nothing overrides it."""
+    layered = _Merge()
+    for source in sorted(ordered, key=lambda source: source.layer is Layer.MANAGED):
+        layered.add(source)
+    return layered
+
+
+def _unlisted(
+    hooks: HookConfig, hosts: Sequence[str], variables: Sequence[str], managed: Collection[str]
+) -> Iterator[Issue]:
+    """Each run of these hooks would fail. One for another agent says itself what it needs, unless that is managed."""
+    for hook in hooks.hooks:
+        found: list[tuple[Where, str]] = []
+        anywhere = hook.columns.names_its_services and "http_hosts" not in managed
+        if hook.kind is Kind.HTTP and not anywhere and not is_listed(hook.command, hosts):
+            found.append((("url",), "its host is not listed in httpHooks.hosts"))
+        for header, value in hook.headers:
+            named = header_variables(value)
+            known = named if hook.columns.names_its_services and "http_env" not in managed else variables
+            unknown = [f"${name}" for name in named if name not in known or name in AGENT_KEYS]
+            if unknown:
+                why = "is not listed in httpHooks.env, or is a key of the agent's own"
+                found.append((("headers", header), f"{unknown[0]} {why}"))
+        for inside, told in found:
+            message = f"{told}, so the hook cannot run"
+            yield Issue(source=hook.source, path=(*hook.path, *inside), line=hook.line, message=message, broken=False)
+
+
+SourceName: TypeAlias = Literal["managed", "user", "project", "local"]
+"""One of `DEFAULT_SOURCES`, as people write it."""
+DEFAULT_SOURCES = (Layer.MANAGED, Layer.USER, Layer.PROJECT, Layer.LOCAL)
+OF_THE_PROJECT = (Layer.PROJECT, Layer.LOCAL)
+"""Layers that come with a project: they count as far as it is trusted."""
+MANAGED_FILE = Path("/etc/wave/settings.json")
+OWN_FILES: Mapping[str, Layer] = {".wave/settings.json": Layer.PROJECT, ".wave/settings.local.json": Layer.LOCAL}
+"""In each directory of a project."""
+
+
+LARGEST_FILE = 4 << 20
+"""Bytes of a settings file."""
+
+
+def settings_files(home: Path, project_dir: str) -> Mapping[Layer, Path]:
+    """Where the settings of each layer stand."""
+    project = Path(project_dir) / ".wave"
+    return {
+        Layer.MANAGED: MANAGED_FILE,
+        Layer.USER: home / "settings.json",
+        Layer.PROJECT: project / "settings.json",
+        Layer.LOCAL: project / "settings.local.json",
+    }
+
+
+class Place(Struct, frozen=True):
+    """A file that may hold settings of a project."""
+
+    layer: Layer
+    file: Path
+    inner: str = ""
+    """The directory that it stands for, if that lies below the project's own."""
+    root: str = "/"
+    """The real path of the directory that it must not lead out of: of the project, if it is a project's."""
+
+
+def project_places(home: Path, project: Project, names: Mapping[str, Layer] | None = None) -> tuple[Place, ...]:
+    """Where a project may have settings of its own, or files of these `names`; the outermost directory first.
+
+    A directory whose `.wave` is the agent's own state has no settings of a project there.
+    """
+    wanted = OWN_FILES if names is None else names
+    return tuple(
+        Place(layer, file, inner, project.root)
+        for level, inner in zip(project.levels, project.inner, strict=True)
+        for name, layer in wanted.items()
+        if not _is_state(file := Path(level) / name, home)
+    )
+
+
+def has_settings(directory: str, home: Path, names: Iterable[str]) -> bool:
+    """One of these files is there; also if one cannot be looked at, which is told when it is read."""
+    return any(not _is_state(file := Path(directory) / name, home) and _may_exist(file) for name in names)
+
+
+def _is_state(file: Path, home: Path) -> bool:
+    return resolve_or_keep(str(file.parent)) == resolve_or_keep(str(home))
+
+
+def _may_exist(file: Path) -> bool:
+    """Also a link that leads nowhere: whoever made it wanted settings to be there."""
+    try:
+        os.stat(file)
+    except (FileNotFoundError, NotADirectoryError):
+        return os.path.islink(file) or (os.path.lexists(file.parent) and not os.path.isdir(file.parent))
+    except OSError:
+        return True
+    return True
+
+
+def read_place(place: Place) -> SettingsSource | None:
+    """The settings there, if there are any. Raises `SettingsError`."""
+    found = read_source(place.layer, place.file, place.root)
+    return None if found is None else replace(found, inner=place.inner)
+
+
+def read_source(layer: Layer, file: Path, root: str = "/") -> SettingsSource | None:
+    """The settings in this file, if there is one. Nothing that leads out of `root` is read. Raises `SettingsError`: a
+    file that is there and cannot be read may have held guards."""
+
+    def check(_real: str, facts: os.stat_result) -> None:
+        if layer is Layer.MANAGED:
+            _require_sound_place(facts, file)
+
+    try:
+        content = read_project_file(str(file), root, LARGEST_FILE, denied=check)
+        if content is None:
+            if os.path.islink(file) or (layer is not Layer.USER and _may_exist(file)):
+                raise NotReadError("cannot be read: it, or its directory, is a link that leads nowhere or no directory")
+            return None
+        text = content.decode()
+    except NotReadError as error:
+        raise SettingsError(f"{file} {error}.") from None
+    except UnicodeDecodeError as error:
+        raise SettingsError(f"{file}: not valid JSON: it is not UTF-8 ({error.reason} at byte {error.start})") from None
+    return parse_settings(text, layer, str(file))
+
+
+def read_managed(file: Path, added: str | None) -> list[SettingsSource]:
+    """What is managed: the system's file if there is one, and one that is `added` to it, never put in its place.
+
+    The added one comes first: of two values the system's wins.
+    """
+    found: list[SettingsSource] = []
+    if added:
+        more = read_source(Layer.MANAGED, Path(added).absolute())
+        if more is None:
+            raise SettingsError(f"There is no managed settings file {added}, which WAVE_MANAGED_SETTINGS names.")
+        found.append(more)
+    system = read_source(Layer.MANAGED, file)
+    return [*found, system] if system else found
+
+
+def require_sound_owner(descriptor: int, file: Path, *, levels: int | None = None) -> None:
+    """Raises `SettingsError` if somebody else than root or the running user could have written this file, or could put
+    another one in its place: that is whoever can write to a directory that leads to it. `levels`: only so many."""
+    _require_sound_place(os.fstat(descriptor), file, levels)
+
+
+def _require_sound_place(facts: os.stat_result, file: Path, levels: int | None = None) -> None:
+    _require_sound(str(file), facts)
+    written, real = Path(os.path.abspath(file)), Path(os.path.realpath(file))
+    for directory in dict.fromkeys((*list(written.parents)[:levels], *list(real.parents)[:levels])):
+        _require_sound(str(directory), os.stat(directory))
+
+
+def _require_sound(name: str, facts: os.stat_result) -> None:
+    if facts.st_uid not in (0, os.geteuid()):
+        raise SettingsError(f"{name} belongs to user {facts.st_uid}, not to root or you, so it is not relied on.")
+    # In a sticky directory only the owner of a file can remove it.
+    sticky = stat.S_ISDIR(facts.st_mode) and facts.st_mode & stat.S_ISVTX
+    if facts.st_mode & (stat.S_IWGRP | stat.S_IWOTH) and not sticky:
+        raise SettingsError(f"{name} can be written by others, so it is not relied on: chmod go-w {name}")
+
+
+def without_hooks(source: SettingsSource) -> SettingsSource:
+    settings = {key: value for key, value in source.document.value.items() if key != "hooks"}
+    return replace(source, document=Document(settings, source.document.lines))
+
+
+RESTRICTIONS = ("deny", "ask")
+"""The rules that count whoever says them."""
+
+
+def only_restrictions(source: SettingsSource, *, keep_hooks: bool = False) -> tuple[SettingsSource, tuple[str, ...]]:
+    """What an untrusted project may say: rules that deny or ask. Also the names of what was left out.
+
+    `keep_hooks`: its hooks are trusted, and only they. Keys that mean nothing stay: they are reported when the settings
+    are merged, since a misspelt `hooks` is a guard that is not there, and trust would not bring it back.
+    """
+    settings = cast(Mapping[str, Any], source.document.value)
+    permissions: Any = settings.get("permissions")
+    rules: Mapping[str, Any] = cast(Mapping[str, Any], permissions) if isinstance(permissions, Mapping) else {}
+    misspelt = [key for key in rules if key not in _PERMISSION_KEYS]
+    restrictions: Any = {key: rules[key] for key in (*RESTRICTIONS, *misspelt) if key in rules}
+    if permissions is not None and not isinstance(permissions, Mapping):
+        restrictions = permissions  # told as broken when the settings are merged
+    kept = {"permissions": restrictions, **{key: value for key, value in settings.items() if key not in KEYS}}
+    if keep_hooks and "hooks" in settings:
+        kept["hooks"] = settings["hooks"]
+    dropped = [key for key in settings if key not in (*kept, "$schema") and not key.startswith("//")]
+    dropped += [f"permissions.{key}" for key in rules if key not in restrictions]
+    return replace(source, document=Document(kept, source.document.lines)), tuple(dropped)
+
+
+class _WrongError(Exception):
+    """This value cannot be used. `inside` is where in it, if not all of it is meant."""
+
+    def __init__(self, message: str, inside: Where = ()) -> None:
+        super().__init__(message)
+        self.inside = inside
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise _WrongError(f"must be a string, not {type_name(value)}")
+    return value
+
+
+def _flag(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise _WrongError(f"must be true or false, not {type_name(value)}")
+    return value
+
+
+def _count(value: Any) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise _WrongError(
+            f"must be a whole number of 0 or more, not {value if isinstance(value, int) else type_name(value)}"
+        )
+    return value
+
+
+def _texts(value: Any) -> tuple[str, ...]:
+    if not isinstance(value, list):
+        raise _WrongError(f"must be a list of strings, not {type_name(value)}")
+    return tuple(_text(item) for item in cast(list[Any], value))
+
+
+def _directories(value: Any) -> tuple[str, ...]:
+    found = _texts(value)
+    for index, text in enumerate(found):
+        try:
+            resolve(os.path.expanduser(text))
+        except (OSError, ValueError) as error:
+            why = error.strerror if isinstance(error, OSError) else str(error)
+            raise _WrongError(f"cannot be a directory: {why}", (index,)) from None
+    return found
+
+
+def _object(value: Any) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise _WrongError(f"must be an object, not {type_name(value)}")
+    return cast(Mapping[str, Any], value)
+
+
+def _model(value: Any) -> Mapping[str, Any]:
+    """What is said about one model."""
+    facts = _object(value)
+    window = facts.get("contextWindow", 1)
+    if not isinstance(window, int) or isinstance(window, bool) or window < 1:
+        raise _WrongError(f"must be a number of tokens, not {window!r}", ("contextWindow",))
+    for key in LIMIT_KEYS:
+        limit = facts.get(key, 1)
+        if not isinstance(limit, int) or isinstance(limit, bool) or limit < 1:
+            raise _WrongError(f"must be a whole number of 1 or more, not {limit!r}", (key,))
+    if not isinstance(facts.get("images", False), bool):
+        raise _WrongError(f"must be true or false, not {facts['images']!r}", ("images",))
+    _prices(facts.get("prices", {}))
+    return facts
+
+
+def _prices(value: Any) -> None:
+    """US dollars for a million tokens, by kind."""
+    if not isinstance(value, Mapping):
+        raise _WrongError(f"must be an object, not {type_name(value)}", ("prices",))
+    for kind, price in cast(Mapping[str, Any], value).items():
+        if kind not in PRICED or not isinstance(price, int | float) or isinstance(price, bool) or price < 0:
+            raise _WrongError(f"has a price for each of {', '.join(PRICED)}, not {kind} {price!r}", ("prices", kind))
+
+
+def _mode(value: Any) -> PermissionMode:
+    known = [mode.value for mode in PermissionMode]
+    if value not in known:
+        hint = did_you_mean(value, known) if isinstance(value, str) else ""
+        raise _WrongError(f"{value!r} is not a permission mode{hint}; known are {', '.join(known)}")
+    return PermissionMode(value)
+
+
+_Reader = Callable[[Any], Any]
+_Joined = Callable[[Any, Any], Any]
+"""What an outer directory of a project says, and what one below it says → what counts there."""
+
+
+def _inner_wins(_: Any, inner: Any) -> Any:
+    return inner
+
+
+def _outer_stays(outer: Any, _: Any) -> Any:
+    return outer
+
+
+def _either(outer: Any, inner: Any) -> Any:
+    return outer or inner
+
+
+def _both(outer: Any, inner: Any) -> Any:
+    return outer and inner
+
+
+def _stricter_mode(outer: PermissionMode, inner: PermissionMode) -> PermissionMode:
+    return inner if inner in NOT_LOOSER[outer] else outer
+
+
+def _all_of(outer: tuple[str, ...], inner: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys((*outer, *inner)))
+
+
+SCHEMAS: Mapping[_Reader, Mapping[str, Any]] = {
+    _text: {"type": "string"},
+    _flag: {"type": "boolean"},
+    _count: {"type": "integer", "minimum": 0},
+    _texts: {"type": "array", "items": {"type": "string"}},
+    _directories: {"type": "array", "items": {"type": "string"}},
+    _mode: {"enum": [mode.value for mode in PermissionMode]},
+    _model: {
+        "type": "object",
+        "properties": {
+            "contextWindow": {"type": "integer", "minimum": 1},
+            "images": {"type": "boolean"},
+            **{key: {"type": "integer", "minimum": 1} for key in LIMIT_KEYS},
+        },
+    },
+}
+"""What each reader takes, as JSON Schema."""
+MODEL_SCHEMA = SCHEMAS[_model]
+
+
+class Value(Struct, frozen=True):
+    """One setting of which the last layer wins."""
+
+    section: str
+    """The object it stands in; empty at the top level."""
+    key: str
+    name: str
+    """The field of `Settings`."""
+    reader: _Reader
+    meaning: str
+    adds_up: bool = False
+    """The values of all layers count."""
+    managed_only: bool = False
+    """Only the managed layer can say it."""
+    below: _Joined = _inner_wins
+    """What settings of an inner directory of a project can do to it: nothing that takes a guard away."""
+
+
+VALUES = (
+    Value("", "model", "model", _text, "the model to ask; `--model` and `WAVE_MODEL` come first"),
+    Value("", "baseUrl", "base_url", _text, "the endpoint; `--base-url` and `WAVE_BASE_URL` come first"),
+    Value("", "maxStopBlocks", "max_stop_blocks", _count,
+          "how often in a row Stop hooks can keep the agent from stopping; 0 is without limit"),
+    Value("", "strictHooks", "strict_hooks", _flag, "every failure of a hook blocks, as with `--strict-hooks`",
+          below=_either),
+    Value("", "allowManagedHooksOnly", "managed_hooks_only", _flag, "no hook but managed ones runs", managed_only=True),
+    Value("", "cleanupPeriodDays", "cleanup_days", _count,
+          "sessions that nobody has touched for so many days are forgotten; 0 keeps all"),
+    Value("compat", "claude", "compat_claude", _flag,
+          "hooks and rules in `.claude/` and `.codex/` count where they stand: see [compat.md](compat.md)",
+          below=_either),
+    Value("httpHooks", "hosts", "http_hosts", _texts,
+          "the hosts that `http` hooks may ask: `policy.example.com`, `localhost:8181`, `*.example.com`",
+          below=_all_of),
+    Value("httpHooks", "env", "http_env", _texts, "the environment variables that headers of `http` hooks may name",
+          below=_all_of),
+    Value("sandbox", "network", "sandbox_network", _flag, "with `--sandbox`: commands can reach the network",
+          below=_both),
+    Value("permissions", "defaultMode", "default_mode", _mode, "the permission mode; `--permission-mode` comes first",
+          below=_stricter_mode),
+    Value("permissions", "additionalDirectories", "additional_directories", _directories,
+          "directories that count to the project", adds_up=True, below=_outer_stays),
+)  # fmt: skip
+_SECTIONS = ("permissions", "compat", "httpHooks", "sandbox", "env", "models")
+_FREE = ("env", "models")
+"""Sections whose keys are names that the user chooses."""
+_RULES = ("deny", "ask", "allow")
+MOST_RULES = 2000
+"""Rules of one list of a settings file. Each is compared with every call."""
+MOST_RULES_IN_ALL = 8000
+"""Those of all files of a session: a project has one for each directory."""
+_MOST_HINTS = 20
+"""Rules of one list of which it is said what they may have meant."""
+_SECTION_KEYS: Mapping[str, tuple[str, ...] | None] = {
+    section: None
+    if section in _FREE
+    else (*(value.key for value in VALUES if value.section == section), *(_RULES if section == "permissions" else ()))
+    for section in _SECTIONS
+}
+_PERMISSION_KEYS = _SECTION_KEYS["permissions"] or ()
+KEYS = ("hooks", "$schema", *_SECTIONS, *(value.key for value in VALUES if not value.section))
+"""Every top-level key, for messages and the schema."""
+
+
+_TOOL_NAMES = frozenset(tool.casefold() for tool in KNOWN_TOOLS)
+_DEFAULTS: Mapping[str, Any] = {field.name: field.default for field in fields(Settings)}
+_NO_LOOSENING = "has no effect in a directory below the project's own, where settings can only tighten"
+
+
+def _shown(value: Any) -> str:
+    return json.dumps(value)
+
+
+class _Merge:
+    """The layers so far."""
+
+    def __init__(self) -> None:
+        self.values: dict[str, Any] = {}
+        self.managed: set[str] = set()
+        self.env: dict[str, str] = {}
+        self.models: dict[str, Mapping[str, Any]] = {}
+        self.deny: list[Rule] = []
+        self.ask: list[Rule] = []
+        self.allow: list[Rule] = []
+        self.issues: list[Issue] = []
+        self.count = 0
+        """Rules so far."""
+
+    def add(self, source: SettingsSource) -> None:
+        settings = cast(Mapping[str, Any], source.document.value)
+        self.tell_unknown(source, (), settings, KEYS)
+        sections: dict[str, Mapping[str, Any]] = {"": settings}
+        for name in _SECTIONS:
+            # Nobody knows what permissions that cannot be read would have denied.
+            fatal = name == "permissions"
+            sections[name] = self.read(source, (name,), settings.get(name), _object, fatal=fatal) or {}
+            self.tell_unknown(source, (name,), sections[name], _SECTION_KEYS[name])
+        for value in VALUES:
+            path = (value.section, value.key) if value.section else (value.key,)
+            found = self.read(source, path, sections[value.section].get(value.key), value.reader)
+            if found is not None:
+                self.value(source, path, value, found)
+        for key, raw in sections["env"].items():
+            text = self.read(source, ("env", key), raw, _text)
+            if not key or "=" in key or why_unreadable({key: text}):
+                self.report(source, ("env", key), "cannot be the name or value of an environment variable", broken=True)
+                continue
+            if text is not None:
+                self.env[key] = text
+        for name, raw in sections["models"].items():
+            facts = self.read(source, ("models", name), raw, _model)
+            if facts is not None:
+                self.models[name] = facts
+        for kind in _RULES:
+            self.rules(source, kind, sections["permissions"].get(kind))
+
+    def value(self, source: SettingsSource, path: Where, value: Value, found: Any) -> None:
+        if value.managed_only and source.layer is not Layer.MANAGED:
+            self.report(source, path, "only managed settings can say this", broken=False)
+            return
+        before = self.values.get(value.name, _DEFAULTS[value.name])
+        if source.inner:
+            kept = value.below(before, found)
+            if kept == before != found:
+                self.report(source, path, f"{_NO_LOOSENING}; {_shown(before)} holds", broken=False)
+            found = kept
+        elif value.adds_up:
+            found = (*before, *found)
+        self.values[value.name] = found
+        self.managed |= {value.name} if source.layer is Layer.MANAGED else set()
+
+    def tell_unknown(
+        self, source: SettingsSource, path: Where, found: Mapping[str, Any], known: tuple[str, ...] | None
+    ) -> None:
+        """`known` None: every key is fine."""
+        for key in found:
+            if known is not None and key not in known and not key.startswith("//"):
+                hint = did_you_mean(key, known)
+                self.report(source, (*path, key), f'unknown setting "{key}"{hint}', broken=False)
+
+    def read(self, source: SettingsSource, path: Where, raw: Any, reader: _Reader, *, fatal: bool = False) -> Any:
+        """The value, or None if there is none or it cannot be used."""
+        if raw is None:
+            return None
+        try:
+            return reader(raw)
+        except _WrongError as error:
+            self.report(source, (*path, *error.inside), str(error), broken=True, fatal=fatal)
+            return None
+
+    def rules(self, source: SettingsSource, kind: str, raw: Any) -> None:
+        """A rule that restricts and cannot be read must not be skipped."""
+        path: Where = ("permissions", kind)
+        restricts = kind != "allow"
+        if source.inner and not restricts and raw:
+            self.report(source, path, f"{_NO_LOOSENING}, so nothing is allowed by it", broken=False)
+            return
+        if raw is not None and not isinstance(raw, list):
+            self.report(source, path, f"must be a list of rules, not {type_name(raw)}", broken=True, fatal=restricts)
+            return
+        rules = cast(list[Any], raw or [])
+        self.count += len(rules)
+        if rules and (len(rules) > MOST_RULES or self.count > MOST_RULES_IN_ALL):
+            most = (
+                f"{MOST_RULES:,} of one list" if len(rules) > MOST_RULES else f"{MOST_RULES_IN_ALL:,} in all settings"
+            )
+            told = f"has {len(rules):,} rules, and at most {most} are used: write patterns that say more in one rule"
+            self.report(source, path, told, broken=True, fatal=restricts)
+            return
+        for index, text in enumerate(rules):
+            try:
+                rule = below(parse_rule(_text(text)), source.inner)
+                getattr(self, kind).append(rule)
+                known = index >= _MOST_HINTS or rule.tool in _TOOL_NAMES
+                if not known and (hint := did_you_mean(rule.tool, KNOWN_TOOLS)):
+                    told = f'no built-in tool is called "{rule.text.partition("(")[0].strip()}"{hint}'
+                    self.report(source, (*path, index), told, broken=False)
+            except (RuleError, _WrongError) as error:
+                self.report(source, (*path, index), str(error), broken=True, fatal=restricts)
+
+    def report(self, source: SettingsSource, path: Where, message: str, *, broken: bool, fatal: bool = False) -> None:
+        fatal = fatal or (broken and source.layer is Layer.MANAGED)
+        line = source.document.line(path)
+        self.issues.append(Issue(source=source.name, path=path, line=line, message=message, broken=broken, fatal=fatal))

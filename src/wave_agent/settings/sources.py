@@ -1,0 +1,420 @@
+"""Which settings count: managed ones always, then the user's, the project's as far as it is trusted, those that were
+named, and those in code."""
+
+import inspect
+import os
+import shlex
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from wave_agent.errors import MissingPathError, SettingsError, UntrustedHooksError
+from wave_agent.formats.strict_json import Document
+from wave_agent.hooks.config import SettingsSource, hooks_in_code, load_hooks
+from wave_agent.hooks.definitions import HookDefinition, Issue, Layer
+from wave_agent.hooks.events import HookEventName
+from wave_agent.hooks.named_files import misplaced_file
+from wave_agent.permissions.decision import PermissionMode
+from wave_agent.settings.layers import (
+    DEFAULT_SOURCES,
+    MANAGED_FILE,
+    OF_THE_PROJECT,
+    OWN_FILES,
+    Place,
+    Settings,
+    has_settings,
+    merge_settings,
+    only_restrictions,
+    project_places,
+    read_managed,
+    read_place,
+    read_source,
+    wants_foreign,
+    without_hooks,
+)
+from wave_agent.settings.other_agents import (
+    PLUGIN_FILE,
+    PROJECT_FILES,
+    claude_home,
+    foreign_files,
+    look_at_foreign,
+    read_foreign,
+    read_plugin,
+)
+from wave_agent.settings.trust import (
+    CHANGED,
+    ProjectTrust,
+    Record,
+    SourceGuards,
+    TrustStore,
+    candidates,
+    file_digest,
+    record_of,
+)
+from wave_agent.settings.user_guards import guards_in, own_file, user_alarms
+from wave_agent.system.project import Project, find_project
+from wave_agent.text import reveal
+
+Trust = bool | Callable[[Sequence[HookDefinition]], bool] | Callable[[Sequence[HookDefinition], Sequence[str]], bool]
+"""A function that takes two arguments is also asked about guards that are gone."""
+_GONE = "gone or switched off: "
+Overlay = str | os.PathLike[str] | Mapping[str, Any]
+
+
+class Gathered(Struct, frozen=True):
+    """The settings of all layers, what the user is told about those left out, and what the project's hooks may run."""
+
+    sources: tuple[SettingsSource, ...]
+    notices: tuple[str, ...]
+    trust: ProjectTrust
+    files: tuple[Path, ...] = ()
+    """Where settings may stand that count."""
+    unused: tuple[str, ...] = ()
+    """The project's hooks for other agents, if nobody has said yet whether they count."""
+    foreign: bool = False
+    """What stands there for other agents counts."""
+    silenced: tuple[HookDefinition, ...] = ()
+    """Hooks that do not run because the user has switched off all but managed ones."""
+    left_out: int = 0
+    """Hooks of the project that do not run because the user wants none of them."""
+    user_guards: Mapping[str, SourceGuards] = {}
+    """What the user's own settings say, file by file."""
+
+
+class Choice(Struct, frozen=True, kw_only=True):
+    """What the caller says about the settings to use."""
+
+    layers: Sequence[str] | None = None
+    """Which to read; managed ones are read in any case."""
+    overlays: Sequence[Overlay] = ()
+    """Files and objects that the user named."""
+    hooks: Mapping[str, Any] | Mapping[HookEventName, Any] | None = None
+    trust: Trust = False
+    trust_ref: str | None = None
+    """Trust exactly what this git ref holds."""
+    record: Record | None = None
+    """Trust exactly this, whatever the store says."""
+    project_hooks: bool = True
+    """False: the project's own hooks are left out, whether trusted or not."""
+    no_hooks: bool = False
+    """All hooks but managed ones are left out."""
+    managed_file: Path = MANAGED_FILE
+    added_managed: str | None = None
+    """One more managed file."""
+    plugins: Sequence[str] = ()
+    """Directories of plugins that the user named."""
+    claude_home: Path | None = None
+    """Where the user keeps settings for other agents; None: the usual place."""
+    search_path: str | None = None
+    """Where hooks find programs; None: where this process does."""
+
+    @property
+    def wanted(self) -> tuple[Layer, ...]:
+        return DEFAULT_SOURCES if self.layers is None else tuple(map(_layer, self.layers))
+
+    @property
+    def claude(self) -> Path:
+        return self.claude_home or claude_home(os.environ)
+
+
+def locate(start: str, home: Path, choice: Choice | None = None) -> Project:
+    """The project around a directory. Settings for other agents make a directory a project's if they count.
+
+    Raises `SettingsError`.
+    """
+    choice = choice or Choice()
+    user = os.path.realpath(Path.home())
+    try:  # Where somebody trusted guards is a project, also when all its settings are gone.
+        guarded = TrustStore(home).guarded()
+    except SettingsError:  # told when the settings are read
+        guarded = frozenset[str]()
+    found = find_project(start, lambda one: one in guarded or has_settings(one, home, OWN_FILES), user)
+
+    def has_any(directory: str) -> bool:
+        foreign = (name for name in PROJECT_FILES if (Path(directory) / name).parent != choice.claude)
+        return directory in guarded or has_settings(directory, home, (*OWN_FILES, *foreign))
+
+    wider = find_project(start, has_any, user)
+    if wider.directory == found.directory:
+        return found
+    return wider if _wants_foreign(_named_and_own(home, wider, choice), wider, TrustStore(home), choice) else found
+
+
+def _named_and_own(home: Path, project: Project, choice: Choice) -> list[SettingsSource]:
+    """The settings of all layers, the project's as they are."""
+    own = [read_place(place) for place in project_places(home, project) if place.layer in choice.wanted]
+    user = read_source(Layer.USER, home / "settings.json") if Layer.USER in choice.wanted else None
+    return [
+        *read_managed(choice.managed_file, choice.added_managed),
+        *(source for source in (user, *own) if source is not None),
+        *map(read_overlay, choice.overlays),
+    ]
+
+
+def gather_settings(home: Path, project: Project, choice: Choice | None = None) -> Gathered:
+    """Reads every layer. Raises `SettingsError`, and `UntrustedHooksError` for hooks that may not run."""
+    choice = choice or Choice()
+    wanted = choice.wanted
+    own = project_places(home, project)
+    files = [MANAGED_FILE, home / "settings.json", *(place.file for place in own)]
+    store = TrustStore(home)
+    sources = _named_and_own(home, project, choice)
+    managed = [source for source in sources if source.layer is Layer.MANAGED]
+    kept = store.read(project.directory)
+    if Layer.USER in wanted and (allowed := kept.allow if not kept.doubt or choice.trust is True else ()):
+        document = Document({"permissions": {"allow": list(allowed)}}, {})
+        sources.append(SettingsSource(Layer.USER, str(store.file), document))
+    elsewhere = [one for one in foreign_files(home, project, choice.claude) if one.layer in wanted]
+    foreign = _wants_foreign(sources, project, store, choice)
+    if foreign:
+        sources += read_foreign(elsewhere, files)
+    theirs = [source for source in sources if source.layer in OF_THE_PROJECT]
+    own_settings = [source for source in sources if source.name != str(store.file)]
+    user_guards = guards_in(own_settings, own_file(home), project.directory) if Layer.USER in wanted else {}
+    plugins, notices = _plugins(choice.plugins, home)
+    silenced: tuple[HookDefinition, ...] = ()
+    if choice.no_hooks:
+        from wave_agent.settings.no_hooks import notice_of, silence  # lazy: for the day somebody is locked out
+
+        everything, silenced = silence([*sources, *plugins])
+        sources, plugins = everything[: len(sources)], everything[len(sources) :]
+        notices = [notice_of(silenced), *notices]
+    with_hooks = choice.project_hooks and not choice.no_hooks and not merge_settings(managed).managed_hooks_only
+    left_out = 0 if choice.project_hooks else len(merge_settings(theirs).hooks.hooks)
+    theirs = theirs if with_hooks else [without_hooks(source) for source in theirs]
+    all_read = with_hooks and set(OF_THE_PROJECT) <= set(wanted)
+    watched = bool(user_guards) and choice.record is None and not choice.no_hooks
+    users = user_alarms(home, project.directory) if watched else []
+    judged = _judge(theirs, project, store, choice, users, with_hooks=all_read, foreign=bool(foreign))
+    sources = [source for source in sources if source.layer not in OF_THE_PROJECT]
+    sources += [*judged.sources, *plugins, *([] if choice.hooks is None else [hooks_in_code(choice.hooks)])]
+    named = [Path(one) for one in (*choice.overlays, choice.added_managed) if one and not isinstance(one, Mapping)]
+    more = [*named, *(place.file for place in elsewhere if foreign), *(Path(source.name) for source in plugins)]
+    return Gathered(
+        tuple(sources),
+        (*judged.notices, *notices),
+        judged.trust,
+        files=(*files, *more),
+        unused=_unused(elsewhere, files) if with_hooks and foreign is None else (),
+        foreign=bool(foreign),
+        silenced=silenced,
+        left_out=left_out,
+        user_guards=user_guards,
+    )
+
+
+def merge_gathered(gathered: Gathered, project: Project) -> Settings:
+    """What these settings say together, and what is wrong with them as far as the disk tells."""
+    settings = merge_settings(gathered.sources)
+    return replace(settings, issues=(*settings.issues, *_misplaced(settings.hooks.hooks, project.directory)))
+
+
+def _misplaced(hooks: Iterable[HookDefinition], project: str) -> Iterator[Issue]:
+    """Hooks that worked while their directory was a project of its own. As guards they would be gone."""
+    for hook in hooks:
+        file = misplaced_file(hook, project) if hook.enabled else None
+        if file is not None:
+            message = (
+                f"names {file}, which is not in {project}, where the hooks of this project run; "
+                f"write {os.path.join(hook.inner, file)}"
+            )
+            yield Issue(source=hook.source, path=hook.path, line=hook.line, message=message, fatal=True)
+
+
+def _wants_foreign(
+    sources: Iterable[SettingsSource], project: Project, store: TrustStore, choice: Choice
+) -> bool | None:
+    return wants_foreign(source for source in sources if _may_say(source, project, store, choice))
+
+
+def _plugins(directories: Iterable[str], home: Path) -> tuple[list[SettingsSource], list[str]]:
+    """Their hooks, and what to tell of those that have none."""
+    found = [(directory, read_plugin(directory, home)) for directory in directories]
+    empty = [f"{directory} has no {PLUGIN_FILE}: nothing of it is used." for directory, source in found if not source]
+    return [source for _, source in found if source is not None], empty
+
+
+def _unused(elsewhere: Iterable[Place], known: Iterable[Path]) -> tuple[str, ...]:
+    """The hooks that the project has for other agents, described."""
+    found = look_at_foreign([one for one in elsewhere if one.layer in OF_THE_PROJECT], known)
+    return tuple(reveal(describe(hook)) for hook in load_hooks(found).hooks)
+
+
+def _may_say(source: SettingsSource, project: Project, store: TrustStore, choice: Choice) -> bool:
+    """Whether this file can have hooks of other agents read: the user's can, a project's if it is trusted."""
+    if source.layer not in OF_THE_PROJECT or "compat" not in source.document.value or choice.trust is not False:
+        return True  # a function that decides is asked for those hooks too
+    return _record(project, store, choice, foreign=False).covers(source, project.directory)
+
+
+def project_settings(home: Path, project: Project) -> list[SettingsSource]:
+    """The project's own settings as they are, trusted or not. With those for other agents, if they would count."""
+    sources = _named_and_own(home, project, Choice())
+    own = [source for source in sources if source.layer in OF_THE_PROJECT]
+    if wants_foreign(sources):
+        elsewhere = project_places(home, project, PROJECT_FILES)
+        own += read_foreign(elsewhere, [place.file for place in project_places(home, project)])
+    return own
+
+
+def _judge(
+    theirs: list[SettingsSource],
+    project: Project,
+    store: TrustStore,
+    choice: Choice,
+    users: list[str],
+    *,
+    with_hooks: bool,
+    foreign: bool,
+) -> Gathered:
+    """The project's settings, less what is not trusted. `users` is what is amiss with the user's own.
+
+    `with_hooks` False: its hooks are left out in any case.
+    `foreign`: what is there for other agents counts."""
+    _check_trust(choice.trust)
+    # Looked at once: what is judged is what is pinned.
+    found = candidates(theirs, project.directory, file_digest, path=choice.search_path)
+    everything = record_of(theirs, project.directory, found)
+    record = everything if choice.trust is True else _record(project, store, choice, foreign=foreign)
+    doubts = [(candidate.hook, why) for candidate in found if (why := record.why_not(candidate)) is not None]
+    alarms = [*users, *(_alarms(record, everything, project, store, choice) if with_hooks else [])]
+    notices: list[str] = []
+    if choice.trust is True:
+        notices = [f"Trusted for this run alone, though not as you left it: {one}" for one in alarms]
+    elif callable(choice.trust) and (doubts or alarms):
+        agreed = _says_yes(choice.trust, [hook for hook, _ in doubts], alarms)
+        record = everything if agreed else record
+        doubts, alarms = ([], []) if agreed else (doubts, alarms)
+    if choice.trust is not True and (doubts or alarms):
+        told = [reveal(f"{describe(hook)}: {_compared(why, choice.trust_ref)}") for hook, why in doubts]
+        raise _refusal(told, alarms, choice, users)
+    kept: list[SettingsSource] = []
+    for source in theirs:
+        counted, told = _counted(source, record, project.directory)
+        kept.append(counted)
+        notices += told
+    return Gathered(
+        tuple(kept), tuple(notices), ProjectTrust(found, project=project.directory, path=choice.search_path)
+    )
+
+
+def _compared(why: str, ref: str | None) -> str:
+    """With `--trust-ref` nobody has trusted anything: a ref is what it is compared with."""
+    return why if ref is None else why.replace(CHANGED, f"differs from {ref}")
+
+
+def _refusal(
+    hooks: list[str], alarms: list[str], choice: Choice, users: list[str]
+) -> SettingsError | UntrustedHooksError:
+    if hooks or users or choice.trust_ref is None:
+        return UntrustedHooksError(hooks, alarms)
+    told = f"--trust-ref {choice.trust_ref}: these guards that it holds are not here, or switched off:"
+    return SettingsError(told, [alarm.removeprefix(_GONE) for alarm in alarms])
+
+
+def _alarms(record: Record, now: Record, project: Project, store: TrustStore, choice: Choice) -> list[str]:
+    """What is amiss with what is to be trusted, whoever says what that is."""
+    if choice.trust_ref is not None or choice.record is not None:
+        return _gone(record, now, project)
+    return alarms_of(store.read(project.directory), now, project, store)
+
+
+def alarms_of(record: Record, now: Record, project: Project, store: TrustStore) -> list[str]:
+    """What is amiss with what the user trusted: guards that are gone, and trust that is in doubt."""
+    alarms = [reveal(f"{record.doubt}: confirm it once more")] if record.doubt else []
+    alarms += _gone(record, now, project)
+    for inner, level in zip(project.inner[1:], project.levels[1:], strict=True):
+        alarms += _gone(store.read(level).moved_to(inner), now, project)
+    return alarms
+
+
+def _gone(record: Record, now: Record, project: Project) -> list[str]:
+    """The guards that this record has and the project has not, described."""
+    return [_GONE + reveal(one) for one in record.only(project.inner).gone(now)]
+
+
+def _counted(source: SettingsSource, record: Record, project: str) -> tuple[SettingsSource, list[str]]:
+    """What counts of one file of the project, and what to tell about the rest."""
+    if record.covers(source, project):
+        counted, dropped = _without_bypass(source)
+        return counted, [f"{source.name}: ignored: {name}: no project can set that" for name in dropped]
+    counted, dropped = only_restrictions(source, keep_hooks=True)
+    told = f"{source.name}: not trusted, so ignored: {', '.join(dropped)} (wave hooks trust)"
+    return counted, [told] if dropped else []
+
+
+def _record(project: Project, store: TrustStore, choice: Choice, *, foreign: bool) -> Record:
+    if choice.record is not None:
+        return choice.record
+    if choice.trust_ref is not None:
+        from wave_agent.settings.git_refs import record_at  # lazy: runs git
+
+        return record_at(choice.trust_ref, project, store.file.parent, foreign=foreign)
+    return store.read(project.directory)
+
+
+def _check_trust(trust: Any) -> None:
+    if not isinstance(trust, bool) and not callable(trust):
+        raise SettingsError(f"trust must be True, False or a function, not {trust!r}.")
+
+
+def _says_yes(trust: Callable[..., bool], hooks: Sequence[HookDefinition], alarms: Sequence[str]) -> bool:
+    """One that takes hooks alone cannot agree to what is gone: it would not know of it."""
+    wants_alarms = _takes_two(trust)
+    if alarms and not wants_alarms:
+        return False
+    answer: Any = trust(hooks, alarms) if wants_alarms else trust(hooks)
+    if inspect.iscoroutine(answer):
+        answer.close()
+    if not isinstance(answer, bool):
+        raise SettingsError(f"The trust function must return True or False, not {type(answer).__name__}.")
+    return answer
+
+
+def _takes_two(function: Callable[..., Any]) -> bool:
+    """With nothing optional about the second: a default there was meant for something else."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):  # written in C: it does not say
+        return False
+    placed = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return sum(one.kind in placed and one.default is one.empty for one in parameters) == 2
+
+
+def _without_bypass(source: SettingsSource) -> tuple[SettingsSource, tuple[str, ...]]:
+    """No project, however trusted, takes away all questions."""
+    settings = cast(Mapping[str, Any], source.document.value)
+    permissions: Any = settings.get("permissions")
+    if not isinstance(permissions, Mapping) or "defaultMode" not in permissions:
+        return source, ()
+    rules = cast(Mapping[str, Any], permissions)
+    if rules["defaultMode"] != PermissionMode.BYPASS:
+        return source, ()
+    kept = {**settings, "permissions": {key: value for key, value in rules.items() if key != "defaultMode"}}
+    document = Document(kept, source.document.lines)
+    return replace(source, document=document), (f"permissions.defaultMode {PermissionMode.BYPASS}",)
+
+
+def describe(hook: HookDefinition) -> str:
+    """All that would be run, and where it is written."""
+    command = shlex.join([hook.command, *hook.args]) if hook.args is not None else hook.shown_command
+    return f"{hook.event}: {command} ({hook.source}:{hook.line})"
+
+
+def read_overlay(overlay: Overlay) -> SettingsSource:
+    if isinstance(overlay, Mapping):
+        return SettingsSource(Layer.FLAG, "settings", Document(overlay, {}))
+    found = read_source(Layer.FLAG, Path(overlay))
+    if found is None:
+        raise MissingPathError(f"There is no settings file {overlay}.")
+    return found
+
+
+def _layer(name: str) -> Layer:
+    known = [layer.value for layer in DEFAULT_SOURCES]
+    if name not in known:
+        raise SettingsError(f'"{name}" is not a source of settings; known are {", ".join(known)}.')
+    return Layer(name)

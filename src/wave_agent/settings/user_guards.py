@@ -1,0 +1,174 @@
+"""The guards in the user's own settings, as they were when a session began that nobody attended.
+
+The user's settings need no trust: a person may change them at any time. But if they are not the same at the end of such
+a session, or once it was killed, the next start asks whether that was the user.
+"""
+
+import os
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from wave_agent.errors import SettingsError
+from wave_agent.hooks.config import SettingsSource, load_hooks
+from wave_agent.hooks.definitions import HookDefinition, Layer
+from wave_agent.hooks.dialects import Dialect
+from wave_agent.hooks.named_files import hook_files
+from wave_agent.settings.layers import read_source
+from wave_agent.settings.other_agents import as_foreign
+from wave_agent.settings.trust import (
+    SourceGuards,
+    TrustStore,
+    UserRecord,
+    file_digest,
+    fingerprint,
+    holds,
+    rest_digest,
+    restrictions_of,
+)
+from wave_agent.system.orphans import guards_noted
+from wave_agent.system.real_files import is_below
+from wave_agent.text import reveal
+
+_SCRIPTS = (".bash", ".cjs", ".js", ".mjs", ".php", ".pl", ".py", ".rb", ".sh", ".ts", ".zsh")
+_UNREADABLE = SourceGuards(rest="cannot be read")
+
+
+def guards_in(sources: Iterable[SettingsSource], own: Path, project: str) -> dict[str, SourceGuards]:
+    """What there is to remember: of the user's own settings file, whether it exists or not, and of those for other
+    agents that count."""
+    found = {str(own): SourceGuards()}
+    return found | {source.name: _guards_of(source, project) for source in sources if source.layer is Layer.USER}
+
+
+def guards_now(before: Mapping[str, SourceGuards], own: Path, project: str) -> dict[str, SourceGuards]:
+    """The same files as they are now."""
+    return {file: _look(file, one, str(own), project) for file, one in before.items()}
+
+
+def _look(file: str, before: SourceGuards, own: str, project: str) -> SourceGuards:
+    try:
+        source = read_source(Layer.USER, Path(file))
+    except SettingsError:
+        return _UNREADABLE
+    if source is None:
+        return SourceGuards(files={path: file_digest(path) for path in before.files})
+    found = _guards_of(source if file == own else as_foreign(source), project)
+    return replace(found, files={path: file_digest(path) for path in before.files})
+
+
+def _guards_of(source: SettingsSource, project: str) -> SourceGuards:
+    hooks = [hook for hook in load_hooks([source]).hooks if hook.enabled]
+    files = {path for hook in hooks for path in hook_files(hook, project) if _is_script(path, hook, project)}
+    return SourceGuards(
+        hooks={fingerprint(hook, source): f"{hook.event}: {hook.shown_command}" for hook in hooks},
+        rules=tuple(rule for rules in restrictions_of([source], project).values() for rule in rules),
+        # Other agents write to their own settings while they work.
+        rest=rest_digest(source) if source.dialect is Dialect.WAVE else "",
+        files={path: file_digest(path) for path in sorted(files)},
+    )
+
+
+def _is_script(path: str, hook: HookDefinition, project: str) -> bool:
+    """A file that the hook runs, and not one that it is only given, such as a log. What is in the project changes with
+    the work there."""
+    if is_below(path, project):
+        return False
+    runs = hook.command.split(None, 1)[0].strip("\"'") if hook.command.strip() else ""
+    return path.endswith(_SCRIPTS) or os.path.basename(path) == os.path.basename(runs)
+
+
+def changes(
+    before: Mapping[str, SourceGuards], now: Mapping[str, SourceGuards], confirmed: Mapping[str, str]
+) -> list[str]:
+    """What is not as it was, described. Nothing of a file that a person has `confirmed` as it is."""
+    found: list[str] = []
+    for file, was in before.items():
+        if now[file] != was and digest_of_guards(now[file]) != confirmed.get(file):
+            found += [f"{one} ({file})" for one in _differences(was, now[file])]
+    return list(dict.fromkeys(found))
+
+
+def _differences(was: SourceGuards, now: SourceGuards) -> list[str]:
+    found = [f"gone or switched off: {name}" for key, name in was.hooks.items() if key not in now.hooks]
+    found += [f"gone: the rule {rule}" for rule in was.rules if not holds(rule, now.rules)]
+    found += [
+        f"{'gone' if now.files.get(path) is None else 'changed'}: {path}"
+        for path, digest in was.files.items()
+        if now.files.get(path) != digest
+    ]
+    found += [f"new: {name}" for key, name in now.hooks.items() if key not in was.hooks]
+    found += ["changed: settings beside hooks and rules"] if now.rest != was.rest and now.rest else []
+    return found
+
+
+def digest_of_guards(guards: SourceGuards) -> str:
+    import hashlib  # lazy: only where something has changed
+
+    return hashlib.sha256(msgspec.json.encode(guards, order="sorted")).hexdigest()
+
+
+class UserVigil:
+    """Over the user's own settings while a session runs that nobody attends. Never raises."""
+
+    def __init__(self, home: Path, project: str, before: Mapping[str, SourceGuards]) -> None:
+        """`before` is what they said when the session began; empty if nothing is to be watched."""
+        self._home, self._project, self._before = home, project, before
+
+    def end(self) -> str:
+        """What became of them; empty if they are the same. It is kept until a person confirms it."""
+        store = TrustStore(self._home)
+        with suppress(SettingsError):
+            known = store.user
+            now = guards_now(self._before, own_file(self._home), self._project)
+            if changes(self._before, now, known.confirmed):
+                store.remember_user(replace(known, before={**self._before, **known.before}))
+                return "your own settings were changed while a session ran unattended"
+        return ""
+
+
+def own_file(home: Path) -> Path:
+    return home / "settings.json"
+
+
+def user_alarms(home: Path, project: str) -> list[str]:
+    """What sessions that nobody attended have changed in the user's own settings, and no person has confirmed.
+
+    What a killed one began with is kept, since its own note goes with the next start. Raises `SettingsError`.
+    """
+    store = TrustStore(home)
+    known = store.user
+    begun = [known.before, *noted(guards_noted(home))]
+    own = own_file(home)
+    changed = [one for one in begun if changes(one, guards_now(one, own, project), known.confirmed)]
+    kept = {file: guards for one in reversed(changed) for file, guards in one.items()}
+    with suppress(SettingsError):  # below an agent nothing is kept
+        store.remember_user(replace(known, before=kept))
+    told = changes(kept, guards_now(kept, own, project), known.confirmed)
+    return [reveal(f"your own settings, while a session ran unattended: {one}") for one in told]
+
+
+def confirm_user(home: Path, project: str) -> None:
+    """A person has looked at the changes. Raises `SettingsError`."""
+    store = TrustStore(home)
+    before: dict[str, SourceGuards] = {}
+    for begun in (*noted(guards_noted(home)), store.user.before):
+        before |= begun
+    if before:
+        now = guards_now(before, own_file(home), project)
+        store.remember_user(UserRecord(confirmed={file: digest_of_guards(one) for file, one in now.items()}))
+
+
+def noted(facts: Iterable[Any]) -> list[dict[str, SourceGuards]]:
+    """What other sessions began with, by their own notes. One that cannot be read says nothing."""
+    found: list[dict[str, SourceGuards]] = []
+    for one in facts:
+        try:
+            found.append(msgspec.convert(one, type=dict[str, SourceGuards]))
+        except msgspec.ValidationError:
+            continue
+    return found

@@ -1,0 +1,166 @@
+"""Where a project begins: an agent may be started anywhere below, and no guard vanishes because of that."""
+
+import os
+import stat
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from msgspec import Struct
+
+from wave_agent.system.project_files import NotReadError, read_project_file
+from wave_agent.system.real_files import resolve_or_keep
+
+_LARGEST_POINTER = 4096
+"""Bytes of a `.git` file that are read."""
+
+
+class Project(Struct, frozen=True):
+    """A project, and where in it an agent is started. Real paths."""
+
+    directory: str
+    """The outermost directory with settings, else the root of the repository, else where the agent is started. Trust,
+    file rules and the hooks' working directory hang on it."""
+    start: str
+    """Commands and relative paths begin here."""
+    root: str
+    """The outermost directory that belongs to it: of the repository, if there is one. Instructions count from here."""
+
+    @classmethod
+    def at(cls, directory: str) -> "Project":
+        """One that is started where it begins."""
+        return cls(directory, directory, directory)
+
+    @property
+    def inner(self) -> tuple[str, ...]:
+        """The directories whose settings count, relative to the project's; the outermost comes first, and is empty."""
+        parts = Path(self.start).relative_to(self.directory).parts
+        return tuple("/".join(parts[:end]) for end in range(len(parts) + 1))
+
+    @property
+    def levels(self) -> tuple[str, ...]:
+        """The same as absolute paths."""
+        return tuple(os.path.join(self.directory, inner).rstrip("/") or "/" for inner in self.inner)
+
+    @property
+    def path(self) -> tuple[str, ...]:
+        """Every directory from the root to where the agent is started."""
+        return tuple(_upwards(self.start, self.root))[::-1]
+
+
+def find_project(start: str, has_settings: Callable[[str], bool], user_home: str) -> Project:
+    """The project around `start`, a real path. `has_settings` says it of a directory."""
+    repository = _repository(start, user_home)
+    outermost = _outermost(start, repository, user_home)
+    found = [one for one in reversed(list(_upwards(start, outermost))) if has_settings(one)]
+    directory = found[0] if found else repository or start
+    return Project(directory, start, min(directory, repository or directory, key=len))
+
+
+def branch_of(directory: str) -> str:
+    """The branch that is checked out around a directory, else the commit, read from git's own file.
+
+    Empty outside of a repository, and where that file says nothing that can be relied on.
+    """
+    root = next((one for one in _upwards(directory, "/") if _has_git(one)), None)
+    if root is None:
+        return ""
+    head = os.path.join(_pointed(root) or os.path.join(root, ".git"), "HEAD")
+    try:
+        with open(head, "rb", opener=_without_waiting) as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                return ""
+            text = file.read(_LARGEST_POINTER).decode(errors="replace").strip()
+    except OSError:
+        return ""
+    return text.removeprefix("ref: ").removeprefix("refs/heads/") if text.startswith("ref: ") else f"commit {text[:40]}"
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC)  # nobody may ever write to a FIFO
+
+
+def _upwards(start: str, end: str) -> Iterator[str]:
+    """From `start` to `end`, which lies above it or is the same."""
+    yield start
+    while start != end:
+        start = os.path.dirname(start)
+        yield start
+
+
+def _outermost(start: str, repository: str | None, user_home: str) -> str:
+    """How far up settings are looked for."""
+    if repository is not None:
+        return _superproject(repository, user_home) or repository
+    below_home = start.startswith(user_home.rstrip("/") + "/")
+    above = start
+    for parent in _parents(start, user_home):
+        if not (below_home or _is_own(parent)):
+            break
+        above = parent
+    return above
+
+
+def _parents(start: str, user_home: str) -> Iterator[str]:
+    """The directories above, up to the user's home, a place for everybody such as /tmp, and the file system's root.
+    None of these is a project for what lies below it."""
+    while start not in ("/", user_home):
+        start = os.path.dirname(start)
+        if start in ("/", user_home) or _is_for_everybody(start):
+            return
+        yield start
+
+
+def _repository(start: str, user_home: str) -> str | None:
+    """The root of the git repository around a directory. A home that is one itself (for dotfiles) is none."""
+    above = start
+    while not (above != user_home and _has_git(above)):
+        above = os.path.dirname(above)
+        if above == os.path.dirname(above) or _is_for_everybody(above):
+            return None
+    return above
+
+
+def _superproject(repository: str, user_home: str) -> str | None:
+    """The root of the repository that this one is a submodule of, the outermost one."""
+    found = None
+    git = _pointed(repository)
+    for above in _parents(repository, user_home) if git is not None else ():
+        if not _has_git(above):
+            continue
+        theirs = _pointed(above) or resolve_or_keep(os.path.join(above, ".git"))
+        if git is None or not git.startswith(f"{theirs}/modules/"):
+            break
+        found, git = above, _pointed(above)
+    return found
+
+
+def _has_git(directory: str) -> bool:
+    """An empty `.git` is no repository: nobody hides the one around it by that."""
+    return os.path.lexists(os.path.join(directory, ".git", "HEAD")) or _pointed(directory) is not None
+
+
+def _pointed(directory: str) -> str | None:
+    """Where the `.git` file of a worktree or submodule points to."""
+    try:
+        data = read_project_file(os.path.join(directory, ".git"), directory, _LARGEST_POINTER)
+    except NotReadError:
+        return None
+    text = os.fsdecode(data or b"")
+    label, _, path = text.partition(":")
+    usable = label == "gitdir" and path.strip() and "\0" not in path
+    return resolve_or_keep(os.path.join(directory, path.strip())) if usable else None
+
+
+def _is_for_everybody(directory: str) -> bool:
+    try:
+        mode = os.stat(directory).st_mode
+    except OSError:
+        return False
+    return bool(mode & stat.S_IWOTH and mode & stat.S_ISVTX)
+
+
+def _is_own(directory: str) -> bool:
+    try:
+        return os.stat(directory).st_uid == os.geteuid()
+    except OSError:
+        return False

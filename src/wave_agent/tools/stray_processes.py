@@ -1,0 +1,253 @@
+"""Processes that a command leaves behind: found when it ends, named in its result, and ended with the session.
+
+`server &` stays in the group of its command; `setsid server &` and daemons leave it, but keep its environment, in which
+each command has a number of its own. What leaves the group and clears or overwrites its environment is not found, and
+neither is what a service elsewhere starts on request (containers, systemd units). Where there is no /proc, as on macOS,
+only the group is known, and not by name.
+"""
+
+import os
+import re
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from wave_agent.system.orphans import LiveProcess, environment_of, live_processes
+from wave_agent.text import strip_controls
+from wave_agent.tools.process import Orphan, named
+
+MARK = "WAVE_COMMAND_ID"
+
+_LINGER = 0.25
+"""Seconds that a process may take to end after its command: the `tee` of a pipeline is not left behind."""
+_GRACE = 0.5
+"""Seconds for cleaning up between SIGTERM and SIGKILL."""
+_DEATH = 1.0
+"""Seconds for dying of SIGKILL."""
+_GLANCE = 0.01
+"""Seconds between two looks."""
+_WIDTH = 100
+"""Characters of a command line that are shown."""
+
+_USERS_OWN = re.compile(
+    r"(?:\S*/)?(?:"
+    r"tmux|screen|SCREEN|zellij"  # terminals, with whatever runs in them
+    r"|ssh-agent|gpg-agent|keyboxd|dirmngr|dbus-daemon|dbus-launch"  # agents of the login
+    r"|dockerd|containerd|conmon|adb|watchman"  # services
+    r"|git\b.*\b(?:gc|maintenance|fsmonitor--daemon)"
+    r"|bazel\S*|\S*java\b.*\b(?:GradleDaemon|KotlinCompileDaemon|SbtServer)"  # build daemons
+    r"|(?:firefox|chrom\w+|google-chrome|code)\b(?!.*(?:--headless|--remote-debugging|-juggler|--type=))"  # windows
+    r")(?:[\s:].*)?",
+    re.DOTALL,
+)
+"""Command lines of programs that serve more than one session: they are left running, and the user is told."""
+
+
+class Orphans:
+    """What the commands of one session have left behind."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._commands: set[str] = set()
+        self._noted: set[tuple[int, int]] = set()
+        self._groups: set[int] = set()
+        """Where there is no /proc."""
+        self._releases: list[Callable[[], None]] = []
+        self.strangers: set[int] = set()
+        """Processes that were there before, or that no command has started: they are not looked at again after each
+        command. Numbers are given away again, so the end of the session does not rely on it."""
+
+    def watch(self) -> "Watch":
+        """For one command, before it is started."""
+        watch = Watch(self, os.urandom(8).hex())
+        with self._lock:
+            if not self._commands:
+                self.strangers |= _pids()
+            self._commands.add(watch.number)
+        return watch
+
+    def note(self, orphans: Iterable[Orphan]) -> None:
+        with self._lock:
+            self._noted.update((orphan.pid, orphan.born) for orphan in orphans)
+
+    def note_group(self, group: int) -> None:
+        with self._lock:
+            self._groups.add(group)
+
+    def release_later(self, release: Callable[[], None]) -> None:
+        with self._lock:
+            self._releases.append(release)
+
+    def close(self) -> str:
+        """Ends them and waits for that. Returns what the user should know, or nothing."""
+        with self._lock:
+            commands, noted, groups = set(self._commands), set(self._noted), set(self._groups)
+            releases, self._releases = self._releases, []
+        if not commands:
+            return ""
+        ended, kept = _end(lambda process: (process.pid, process.born) in noted or _command_of(process.pid) in commands)
+        for group in groups:
+            _end_group(group)
+        for release in releases:
+            release()
+        told: list[str] = []
+        if ended:
+            what = "1 process" if len(ended) == 1 else f"{len(ended)} processes"
+            told.append(f"Ended {what} that commands had left running: {named(ended)}.")
+        if kept:
+            told.append(f"Still running, since more than this session may use it: {named(kept)}.")
+        return " ".join(told)
+
+
+class Watch:
+    """Finds what one command leaves behind: the `Watch` of `process`."""
+
+    def __init__(self, orphans: Orphans, number: str) -> None:
+        self._orphans = orphans
+        self.number = number
+        self.environment = {MARK: number}
+        """For the command."""
+
+    def look(self, group: int, note: Callable[[int], object]) -> tuple[Orphan, ...]:
+        end = time.monotonic() + _LINGER
+        found = self._find(group)
+        while found and time.monotonic() < end:
+            time.sleep(_GLANCE)
+            found = [process for process in found if _lives(process)]
+        ours, _ = _sort(found)
+        for other in {process.group for process in ours} - {group}:
+            note(other)
+        orphans = tuple(map(_orphan, ours))
+        if not found and not _has_proc() and _signal_group(group, 0):
+            self._orphans.note_group(group)
+            orphans = (Orphan(group, 0, "its process group"),)
+        self._orphans.note(orphans)
+        return orphans
+
+    def end_all(self) -> tuple[Orphan, ...]:
+        ended, _ = _end(lambda process: _command_of(process.pid) == self.number)
+        return tuple(orphan for orphan in ended if _lives(orphan))
+
+    def release_later(self, release: Callable[[], None]) -> None:
+        self._orphans.release_later(release)
+
+    def _find(self, group: int) -> list[LiveProcess]:
+        strangers = self._orphans.strangers
+        pids = _pids()
+        strangers &= pids
+        mine = {pid for pid in pids if _is_in(pid, group) or (pid not in strangers and self._has_started(pid))}
+        return [process for process in live_processes() if process.pid in mine] if mine else []
+
+    def _has_started(self, pid: int) -> bool:
+        command = _command_of(pid)
+        if command is None:
+            self._orphans.strangers.add(pid)
+        return command == self.number
+
+
+# --------------------------------------------------------------------------------------------------------------- /proc
+
+
+def _has_proc() -> bool:
+    """There may be none, or one that counts otherwise than we do."""
+    with suppress(OSError):
+        return os.readlink("/proc/self") == str(os.getpid())
+    return False
+
+
+def _pids() -> set[int]:
+    return {int(name) for name in os.listdir("/proc") if name.isdigit()} if _has_proc() else set()
+
+
+def _command_of(pid: int) -> str | None:
+    """The number of the command that has started the process, directly or not."""
+    prefix = f"{MARK}=".encode()
+    found = [variable for variable in environment_of(pid) if variable.startswith(prefix)]
+    return found[0][len(prefix) :].decode(errors="replace") if found else None
+
+
+def _is_in(pid: int, group: int) -> bool:
+    try:
+        return os.getpgid(pid) == group
+    except OSError:  # Gone by now.
+        return False
+
+
+def _lives(one: LiveProcess | Orphan) -> bool:
+    with suppress(OSError, IndexError):
+        fields = Path(f"/proc/{one.pid}/stat").read_bytes().rpartition(b")")[2].split()
+        return fields[0] not in (b"Z", b"X") and int(fields[19]) == one.born
+    return False
+
+
+def _orphan(process: LiveProcess) -> Orphan:
+    command = _command_line(process.pid)
+    return Orphan(process.pid, process.born, command if len(command) <= _WIDTH else f"{command[: _WIDTH - 1]}…")
+
+
+def _command_line(pid: int) -> str:
+    with suppress(OSError):
+        words = Path(f"/proc/{pid}/cmdline").read_bytes().rstrip(b"\0").split(b"\0")
+        return strip_controls(" ".join(word.decode(errors="replace") for word in words))
+    return ""
+
+
+def _sort(found: Sequence[LiveProcess]) -> tuple[list[LiveProcess], list[LiveProcess]]:
+    """Those that end with the session, and those that do not: the user's own. What these have started is neither."""
+    kept = [process for process in found if _USERS_OWN.fullmatch(_command_line(process.pid))]
+    if not kept:
+        return list(found), []
+    below = {process.pid for process in kept}
+    parents = {process.pid: process.parent for process in live_processes()}
+    ours = [process for process in found if below.isdisjoint(_ancestry(process.pid, parents))]
+    roots = [process for process in kept if below.isdisjoint(_ancestry(process.parent, parents))]
+    return ours, roots
+
+
+def _ancestry(pid: int, parents: dict[int, int]) -> list[int]:
+    """The process and whatever it descends from."""
+    line: list[int] = []
+    while pid and pid not in line:
+        line.append(pid)
+        pid = parents.get(pid, 0)
+    return line
+
+
+def _end(is_meant: Callable[[LiveProcess], bool]) -> tuple[list[Orphan], list[Orphan]]:
+    """SIGTERM, a grace, SIGKILL. Returns those that were told to end, and those that are the user's own."""
+    ended: dict[int, Orphan] = {}
+    kept: list[Orphan] = []
+    for number, seconds in ((signal.SIGTERM, _GRACE), (signal.SIGKILL, _DEATH)):
+        # The second look also finds what was started meanwhile.
+        ours, theirs = _sort([process for process in live_processes() if is_meant(process)])
+        kept = list(map(_orphan, theirs))
+        for process in ours:
+            ended.setdefault(process.pid, _orphan(process))
+            with suppress(ProcessLookupError, PermissionError):
+                os.kill(process.pid, number)
+        end = time.monotonic() + seconds
+        while any(map(_lives, ours)) and time.monotonic() < end:
+            time.sleep(_GLANCE)
+        if not ours:
+            break
+    return list(ended.values()), kept
+
+
+def _end_group(group: int) -> None:
+    for number, seconds in ((signal.SIGTERM, _GRACE), (signal.SIGKILL, _DEATH)):
+        end = time.monotonic() + seconds
+        if not _signal_group(group, number):
+            return
+        while _signal_group(group, 0) and time.monotonic() < end:
+            time.sleep(_GLANCE)
+
+
+def _signal_group(group: int, number: int) -> bool:
+    try:
+        os.killpg(group, number)
+    except (ProcessLookupError, PermissionError):
+        return False
+    return True

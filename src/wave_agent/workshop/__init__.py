@@ -1,0 +1,1 @@
+"""What `wave hooks` does, without the command line."""

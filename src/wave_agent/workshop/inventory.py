@@ -1,0 +1,133 @@
+"""A project's hooks from the outside: all of them, trusted or not. Reads files and runs nothing."""
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from wave_agent.errors import SettingsError, UntrustedHooksError
+from wave_agent.formats.strict_json import show_path
+from wave_agent.hooks.definitions import HookDefinition, Issue
+from wave_agent.hooks.plan import in_order
+from wave_agent.settings.layers import OF_THE_PROJECT, Settings, merge_settings
+from wave_agent.settings.sources import Choice, Gathered, gather_settings, merge_gathered
+from wave_agent.settings.trust import TrustStore, candidates, file_digest
+from wave_agent.system.project import Project
+
+
+class Survey(Struct, frozen=True, kw_only=True):
+    """What there is, and what of it counts."""
+
+    project: str
+    start: str
+    """Where an agent would be started, in the project's directory or below."""
+    hooks: tuple[HookDefinition, ...]
+    """In the order in which they would run."""
+    distrust: Mapping[int, str]
+    """Position of a hook that is not trusted → why."""
+    issues: tuple[Issue, ...]
+    counted: Settings
+    """Without what is not trusted. Its hooks lack those of a project that is not trusted as a whole."""
+    notices: tuple[str, ...] = ()
+
+    @property
+    def broken(self) -> bool:
+        return any(issue.broken for issue in self.issues)
+
+    def problems(self, hook: HookDefinition) -> tuple[Issue, ...]:
+        """The findings inside this hook's own entry."""
+        return tuple(issue for issue in self.issues if issue.source == hook.source and _is_inside(issue, hook))
+
+    def other_issues(self) -> tuple[Issue, ...]:
+        """Those that belong to no hook in the list."""
+        told = [issue for hook in self.hooks for issue in self.problems(hook)]
+        return tuple(issue for issue in self.issues if issue not in told)
+
+
+def survey(home: Path, project: Project, choice: Choice | None = None) -> Survey:
+    """Looks at every layer. Raises `SettingsError` for a file that cannot be read at all."""
+    choice = choice or Choice()
+    everything = gather_settings(home, project, replace(choice, trust=True))
+    settings = merge_gathered(everything, project)
+    counted = _counted(home, project, choice)
+    return Survey(
+        project=project.directory,
+        start=project.start,
+        hooks=tuple(in_order(settings.hooks.hooks)),
+        distrust=_distrust(home, project, everything, settings.hooks.hooks),
+        issues=settings.issues,
+        counted=merge_settings(counted.sources),
+        notices=counted.notices,
+    )
+
+
+def untrusted(home: Path, project: Project) -> list[tuple[HookDefinition, str]]:
+    """The project's hooks that are not trusted, and why; none if settings cannot be read."""
+    try:
+        found = survey(home, project)
+    except SettingsError:
+        return []
+    return [(hook, found.distrust[hook.position]) for hook in found.hooks if hook.position in found.distrust]
+
+
+def _counted(home: Path, project: Project, choice: Choice) -> Gathered:
+    try:
+        return gather_settings(home, project, choice)
+    except UntrustedHooksError as error:
+        found = gather_settings(home, project, replace(choice, project_hooks=False))
+        return replace(found, notices=(*error.alarms, *found.notices))
+
+
+def _distrust(home: Path, project: Project, found: Gathered, hooks: Sequence[HookDefinition]) -> dict[int, str]:
+    record = TrustStore(home).read(project.directory)
+    theirs = [source for source in found.sources if source.layer in OF_THE_PROJECT]
+    looked_at = candidates(theirs, project.directory, file_digest)
+    judged = {(one.hook.source, one.hook.path): record.why_not(one) for one in looked_at}
+    return {hook.position: why for hook in hooks if (why := judged.get((hook.source, hook.path))) is not None}
+
+
+def _is_inside(issue: Issue, hook: HookDefinition) -> bool:
+    """Also what is said about the group that the hook stands in."""
+    group = hook.path[:3]
+    return issue.path[: len(hook.path)] == hook.path or (
+        issue.path[:3] == group and issue.path[3:4] != ("hooks",) and len(issue.path) > 3
+    )
+
+
+def place_of(hook: HookDefinition, project: str) -> str:
+    """File and line, short where the file is the project's; the entry where no line is known."""
+    inside = hook.source.startswith(f"{project}/")
+    name = os.path.relpath(hook.source, project) if inside else hook.source
+    return f"{name}:{hook.line}" if hook.line is not None else f"{name} {show_path(hook.path)}"
+
+
+def hook_to_dict(hook: HookDefinition, found: Survey) -> dict[str, Any]:
+    """For programs."""
+    return {
+        "event": hook.event.value,
+        "name": hook.name,
+        "matcher": hook.matcher.text,
+        "matcher_read_as": hook.matcher.explain(),
+        "if": hook.condition.text if hook.condition else None,
+        "command": hook.command,
+        "args": hook.args,
+        "layer": hook.layer.value,
+        "source": hook.source,
+        "line": hook.line,
+        "path": show_path(hook.path),
+        "position": hook.position,
+        "trusted": hook.position not in found.distrust,
+        "why_not_trusted": found.distrust.get(hook.position),
+        "dialect": hook.dialect.value,
+        "mode": hook.mode.value,
+        "onFailure": hook.on_failure.value,
+        "timeout": hook.timeout,
+        "async": hook.is_async,
+        "enabled": hook.enabled,
+        "phase": hook.phase.value if hook.phase else None,
+        "sequential": hook.sequential,
+        "problems": [str(issue) for issue in found.problems(hook)],
+    }

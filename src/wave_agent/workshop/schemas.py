@@ -1,0 +1,244 @@
+"""JSON Schemas of the settings and of what hooks are told and answer, from the tables that the program runs on.
+
+A schema takes whatever its reader takes without a finding; it may take more.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from wave_agent.hooks.definitions import Mode, Phase
+from wave_agent.hooks.dialects import DIALECTS, Dialect
+from wave_agent.hooks.events import COMMON_STDIN, EVENTS, EventRow, HookEvent, OnFailure, StdinField
+from wave_agent.hooks.execution import BodyFormat
+from wave_agent.hooks.kinds import MAIN_KEYS, SHELLS, TYPES
+from wave_agent.hooks.reader import FIELDS, SPECIFIC, Field, Home
+from wave_agent.permissions.decision import PermissionMode, Rules
+from wave_agent.settings.layers import KEYS, MODEL_SCHEMA, SCHEMAS, VALUES
+
+Schema = dict[str, Any]
+
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+_COMMENTS: Schema = {"^//": {"description": "a comment"}}
+_TEXT: Schema = {"type": "string"}
+_FLAG: Schema = {"type": "boolean"}
+_COMMAND: Schema = {"type": "string", "pattern": r"\S"}
+
+
+def settings_schema() -> Schema:
+    """Of `.wave/settings.json`."""
+    properties: dict[str, Schema] = {"$schema": {"description": "this schema, for editors"}}
+    for value in VALUES:
+        if not value.section:
+            properties[value.key] = _described(_or_null(SCHEMAS[value.reader]), value.meaning)
+    properties["hooks"] = _or_null(_hooks_schema())
+    for section in KEYS:
+        if section not in properties:
+            properties[section] = _or_null(_section(section))
+    return {
+        "$schema": DIALECT,
+        "title": "Wave Agent settings",
+        **_closed(properties),
+        "$defs": {"hook": _hook(), "toolHook": _hook(**{"if": _condition()})},
+    }
+
+
+def input_schema(event: HookEvent) -> Schema:
+    """Of what a hook of this event reads from stdin."""
+    fields = (*COMMON_STDIN, *EVENTS[event].stdin)
+    known: dict[str, Schema] = {
+        "hook_event_name": {"const": event.value},
+        "permission_mode": {"enum": [mode.value for mode in PermissionMode]},
+    }
+    return {
+        "$schema": DIALECT,
+        "title": f"{event}: what a hook reads from stdin",
+        "description": EVENTS[event].when,
+        "type": "object",
+        "properties": {field.name: _described(known.get(field.name, _typed(field)), field.meaning) for field in fields},
+        "required": [field.name for field in fields if not field.optional],
+    }
+
+
+def output_schema(event: HookEvent) -> Schema:
+    """Of the JSON object that a hook of this event may print."""
+    row = EVENTS[event]
+    specific = _object(_outputs(row, (Home.SPECIFIC, Home.EITHER), only=row.specific))
+    properties = _outputs(row, (Home.TOP, Home.EITHER))
+    if "additionalContext" not in row.specific:
+        properties.pop("additionalContext")
+    properties[SPECIFIC] = _described(_or_null(specific), FIELDS[SPECIFIC].meaning)
+    return {"$schema": DIALECT, "title": f"{event}: what a hook prints to stdout", **_object(properties)}
+
+
+def all_schemas() -> Mapping[str, Schema]:
+    """Every schema by the name of its file."""
+    return {
+        "settings.json": settings_schema(),
+        **{f"input/{event}.json": input_schema(event) for event in EVENTS},
+        **{f"output/{event}.json": output_schema(event) for event in EVENTS},
+    }
+
+
+# ------------------------------------------------------------------------------------------------------------- settings
+
+
+def _section(name: str) -> Schema:
+    if name in _FREE:
+        return _FREE[name]
+    values = {value.key: _described(_or_null(SCHEMAS[value.reader]), value.meaning)
+              for value in VALUES if value.section == name}  # fmt: skip
+    rules = {kind: _or_null({"type": "array", "items": _TEXT}) for kind in Rules.__struct_fields__}
+    return _closed({**values, **(rules if name == "permissions" else {})})
+
+
+def _hooks_schema() -> Schema:
+    return {
+        "type": "object",
+        "properties": {
+            row.event.value: {"description": row.when, "type": "array", "items": _group(row)} for row in EVENTS.values()
+        },
+        "patternProperties": _COMMENTS,
+        "additionalProperties": False,
+    }
+
+
+def _group(row: EventRow) -> Schema:
+    """A command alone, a hook with its matcher, or a matcher with its hooks."""
+    one: Schema = {"$ref": "#/$defs/toolHook" if row.has_tool else "#/$defs/hook"}
+    around: dict[str, Schema] = {
+        "matcher": _described(_or_null(_TEXT), f"compared with {row.target}" if row.target else "nothing to compare"),
+        "sequential": _described(_or_null(_FLAG), "one after another, each seeing what the ones before it changed"),
+        "phase": {"enum": [*([phase.value for phase in Phase] if row.has_rewrites else []), None]},
+    }
+    several: Schema = {
+        "type": "object",
+        "properties": {**around, "hooks": {"type": "array", "items": {"anyOf": [_COMMAND, one]}},
+                       **dict.fromkeys((*MAIN_KEYS, "onFailure"), False)},
+        "required": ["hooks"],
+    }  # fmt: skip
+    alone: Schema = {**one, "properties": {**around, "hooks": {"type": "null"}}}
+    return {"anyOf": [_COMMAND, several, alone]}
+
+
+def _hook(**more: Schema) -> Schema:
+    properties: dict[str, Schema] = {
+        "type": _described(
+            {"anyOf": [_or_null({"enum": list(TYPES)}), _TEXT]}, "what kind of hook it is; command if nothing is said"
+        ),
+        "command": _described(_or_null(_COMMAND), "a shell command line or, with args, a program"),
+        "target": _described(_or_null({"type": "string", "pattern": r"\S.*:\S"}), "type python: FILE:FUNCTION"),
+        "url": _described(_or_null({"type": "string", "pattern": "^https?://"}), "type http: the service to ask"),
+        "headers": _described(_or_null({"type": "object", "additionalProperties": _TEXT}), "type http: more headers"),
+        "allowedEnvVars": _described(
+            _or_null({"type": "array", "items": _TEXT}), "type http, for other agents: variables that headers may name"
+        ),
+        "shell": _described(_or_null({"enum": list(SHELLS)}), "what the command is written for"),
+        "format": _described(_or_null(_words(BodyFormat)), "type http: what the service is sent, and answers"),
+        "args": _described(_or_null({"type": "array", "items": _TEXT}), "the program's arguments; no shell is used"),
+        "timeout": _described(_or_null({"type": "number", "exclusiveMinimum": 0}), "seconds"),
+        "async": _described(_or_null(_FLAG), "not waited for"),
+        "onFailure": _described(_or_null(_words(OnFailure)), "what a failure of the hook itself does"),
+        "mode": _described(_or_null(_words(Mode)), "shadow: run and journalled, but nothing it says counts"),
+        "enabled": _or_null(_FLAG),
+        "name": _or_null(_TEXT),
+        "dialect": _described(_or_null(_words(Dialect)), "for which agent it was written: wave if nothing is said"),
+        "once": _described(_or_null(_FLAG), "runs at its first occasion in a session, and then no more"),
+        "statusMessage": _described(_or_null(_TEXT), "shown while it runs"),
+        "if": _or_null({"type": "string", "pattern": r"^\s*$"}),
+        **more,
+    }
+    others = [row.dialect.value for row in DIALECTS.values() if row.takes_other_types]
+    given = {main: {"type": "string"} for main in ("command", "target", "url")}
+    kinds = [
+        {"properties": {"type": {"enum": ["command", None]}, "command": given["command"]}, "required": ["command"]},
+        {"properties": {"type": {"const": "python"}, "target": given["target"]}, "required": ["type", "target"]},
+        {"properties": {"type": {"const": "http"}, "url": given["url"]}, "required": ["type", "url"]},
+        {
+            "properties": {"dialect": {"enum": others}, "type": {"type": "string", "not": {"enum": list(TYPES)}}},
+            "required": ["dialect", "type"],
+        },
+    ]
+    return {"type": "object", "properties": properties, "anyOf": kinds}
+
+
+def _condition() -> Schema:
+    return _described(_or_null(_TEXT), "a permission rule such as Bash(git push:*): run only where it matches")
+
+
+def _words(words: Iterable[str]) -> Schema:
+    return {"enum": [str(word) for word in words]}
+
+
+def _closed(properties: Mapping[str, Schema]) -> Schema:
+    return {
+        "type": "object",
+        "properties": dict(properties),
+        "patternProperties": _COMMENTS,
+        "additionalProperties": False,
+    }
+
+
+# ------------------------------------------------------------------------------------------------------- what hooks say
+
+
+_JSON_TYPES: Mapping[type, str] = {bool: "boolean", str: "string", dict: "object", list: "array"}
+
+
+def _outputs(row: EventRow, homes: tuple[Home, ...], *, only: Iterable[str] | None = None) -> dict[str, Schema]:
+    taken = None if only is None else set(only)
+    return {
+        field.name: _described(_or_null(_output(row, field)), field.meaning)
+        for field in FIELDS.values()
+        if field.home in homes and (taken is None or field.name in taken)
+    }
+
+
+def _output(row: EventRow, field: Field) -> Schema:
+    special: dict[str, Schema] = {
+        "decision": {"enum": list(row.decision_words)},
+        "permissionDecision": {"enum": list(row.permission_words)},
+        "hookEventName": {"const": row.event.value},
+    }
+    types = [_JSON_TYPES[kind] for kind in (field.type, *field.also)]
+    return special.get(field.name, {"type": types if field.also else types[0]})
+
+
+# ------------------------------------------------------------------------------------------------------------- building
+
+
+def _object(properties: Mapping[str, Schema]) -> Schema:
+    return {"type": "object", "properties": dict(properties)}
+
+
+def _typed(field: StdinField) -> Schema:
+    return {"type": field.type}
+
+
+def _or_null(schema: Mapping[str, Any]) -> Schema:
+    """Wherever a value may stand, null is as good as none."""
+    if "type" in schema:
+        types: str | list[str] = schema["type"]
+        return {**schema, "type": [*([types] if isinstance(types, str) else types), "null"]}
+    if "enum" in schema:
+        return {**schema, "enum": [*schema["enum"], None]}
+    return {"enum": [schema["const"], None]}
+
+
+def _described(schema: Mapping[str, Any], meaning: str) -> Schema:
+    return {"description": meaning, **schema}
+
+
+_FREE: Mapping[str, Schema] = {
+    "env": {
+        "description": "variables for hooks and commands",
+        "type": "object",
+        "propertyNames": {"pattern": "^[^=]+$"},
+        "additionalProperties": _or_null(_TEXT),
+    },
+    "models": {
+        "description": "what is known of a model, by its name",
+        "type": "object",
+        "additionalProperties": _or_null(MODEL_SCHEMA),
+    },
+}
+"""Sections whose keys are names that the user chooses."""

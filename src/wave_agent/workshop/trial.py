@@ -1,0 +1,235 @@
+"""One event, tried for real outside a session: the hooks run as an agent would run them, and nothing else does."""
+
+import tempfile
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from wave_agent.agent.tool_calls import subject_of, tool_facts, unjudged
+from wave_agent.events import HookRun
+from wave_agent.hooks.definitions import HookDefinition
+from wave_agent.hooks.dialects import has_failed, heard_by
+from wave_agent.hooks.events import EVENTS, Flow
+from wave_agent.hooks.execution import HookExecutionResult, HookRunner
+from wave_agent.hooks.manager import HookManager, SessionFacts
+from wave_agent.hooks.pinned import search_path
+from wave_agent.hooks.plan import LeftOut
+from wave_agent.hooks.runners.command import ProcessRunner
+from wave_agent.hooks.semantics import kinds_of, rule_of
+from wave_agent.hooks.verdicts import Ask, Outcome, TellUser, Verdict
+from wave_agent.permissions.decision import Answer, Call, Permission, PermissionMode, Rules, decide
+from wave_agent.permissions.git.effects import Question, changed_by_git, find_git, meddles
+from wave_agent.permissions.protected_paths import ProtectedPaths
+from wave_agent.rules.rule import Places
+from wave_agent.sessions.recorder import FileSessionStore, Recorder
+from wave_agent.tools.base import Tool, ToolContext, ToolInputError
+from wave_agent.workshop.explanation import Account, account_of
+from wave_agent.workshop.sample_events import Subject
+
+NOT_REACHED = "it was not reached: a hook before it has decided"
+DEAF = "in its dialect this is another event: a tool that ran and failed is PostToolUseFailure"
+
+
+class Judge(Struct, frozen=True, kw_only=True):
+    """The rules and the mode of a project, and what they say about a call."""
+
+    places: Places
+    rules: Rules = Rules()
+    mode: PermissionMode = PermissionMode.DEFAULT
+    directories: Sequence[str] = ()
+    """Those that count as inside, real paths."""
+    protected: ProtectedPaths = ProtectedPaths(frozenset(), ())
+    environment: Mapping[str, str] = {}
+    """What variables in a command stand for."""
+
+    def judge(
+        self, tool: Tool | None, name: str, tool_input: Mapping[str, Any], hooks: Outcome, *, checked: bool = True
+    ) -> Permission:
+        """`tool` None: one that this agent does not have, judged as one that acts. `checked`: against its types."""
+        if tool is None:
+            return decide(Call(tool=name, tool_input=tool_input), self.mode, self.rules, hooks, self.places)
+        try:
+            if checked:
+                tool.parse(tool_input)
+        except ToolInputError as error:
+            return Permission(answer=Answer.DENY, by="the input does not fit the tool", for_model=str(error))
+        project, start = Path(self.places.project), Path(self.places.start or self.places.project)
+        context = ToolContext(project_dir=project, start=start, environment=self.environment, outputs=project)
+        try:
+            call = subject_of(tool, tool_input, context, self.directories, self.protected)
+            runs, assigned = tool.git_runs(tool_input, context)
+            if runs and call.protected is None:
+                meddling = meddles(tool.written_paths(tool_input, context))
+                question = Question(runs=runs, assigned=tuple(assigned), meddles=meddling)
+                call = replace(call, protected=self._changed_by_git(question), by_git=True)
+            return decide(call, self.mode, self.rules, hooks, self.places)
+        except Exception as error:  # as in a session: what cannot be judged does not run
+            return Permission(answer=Answer.DENY, by="an error", for_model=unjudged(error))
+
+    def _changed_by_git(self, question: Question) -> str | None:
+        return changed_by_git(
+            question,
+            self.protected.files,
+            self.protected.directories,
+            beside=self.protected.beside,
+            program=find_git(search_path(self.environment), self.places.project),
+            environment=self.environment,
+        )
+
+
+class Bench(Struct, frozen=True, kw_only=True):
+    """Where hooks are tried."""
+
+    hooks: Sequence[HookDefinition]
+    environment: Mapping[str, str]
+    judge: Judge
+    tools: Mapping[str, Tool] = {}
+    settings_env: Mapping[str, str] = {}
+    max_stop_blocks: int = 8
+    why_refused: Callable[[HookDefinition], str | None] = lambda _: None
+    own_environment: Callable[[HookDefinition], Mapping[str, str]] = lambda _: {}
+    runner: HookRunner | None = None
+    left_out: int = 0
+    """Hooks of the project that are not tried, because the user wants none of them."""
+
+
+class Tried(Struct, frozen=True):
+    """One run of one hook, with what it printed."""
+
+    hook: HookDefinition
+    run: HookRun
+    result: HookExecutionResult
+    verdict: Verdict
+
+    @property
+    def read_as(self) -> str:
+        """How exit code and stdout were read, in the words of the documentation."""
+        kinds = kinds_of(self.hook.event, self.result)
+        if kinds is None:
+            if self.result.error is not None:
+                return "it could not be started"
+            return "it did not end by itself, so nothing that it printed counts"
+        stdout, exit_class = kinds
+        means = (rule_of(self.hook.dialect, kinds).__doc__ or "").removesuffix(".").replace("**", "")
+        if self.verdict.failure and self.verdict.failure.blocks:
+            means = "a failure, and onFailure says block"
+        printed = str(stdout) if self.result.stdout.strip() else "nothing on stdout"
+        ended = f"exit {self.result.exit_code}" if self.result.exit_code is not None else str(exit_class)
+        return f"{ended}, {printed}: {means}"
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """What was wrong with it, beside what stands on its stderr."""
+        own = f"hook {self.hook.name}"
+        said = [one.text if isinstance(one, TellUser) else one.reason for one in self.verdict.effects
+                if isinstance(one, TellUser | Ask)]  # fmt: skip
+        failed = [self.verdict.failure.message] if self.verdict.failure else []
+        found = [*(text for text in said if text.startswith(own)), *failed]
+        return tuple(text for text in dict.fromkeys(found) if text != self.result.stderr)
+
+
+class Rehearsal(Struct, frozen=True, kw_only=True):
+    """What came of it."""
+
+    subject: Subject
+    runs: tuple[Tried, ...]
+    left_out: tuple[LeftOut, ...]
+    outcome: Outcome
+    permission: Permission | None
+    account: Account
+
+
+async def rehearse(bench: Bench, subject: Subject) -> Rehearsal:
+    """Runs the hooks on this event. Each rehearsal has a session and a transcript of its own, gone afterwards."""
+    with tempfile.TemporaryDirectory(prefix="wave-hooks-") as scratch:
+        return await _rehearse(bench, subject, Path(scratch))
+
+
+async def _rehearse(bench: Bench, subject: Subject, scratch: Path) -> Rehearsal:
+    by_position = {hook.position: hook for hook in bench.hooks}
+    tried: list[Tried] = []
+
+    def keep(run: HookRun, result: HookExecutionResult, verdict: Verdict) -> None:
+        tried.append(Tried(by_position[run.position], run, result, verdict))
+
+    manager = HookManager(
+        bench.hooks,
+        runner=bench.runner or ProcessRunner(),
+        session=_session(bench.judge.places, scratch),
+        environment=bench.environment,
+        settings_env=bench.settings_env,
+        max_stop_blocks=bench.max_stop_blocks,
+        why_refused=bench.why_refused,
+        own_environment=bench.own_environment,
+        async_grace=max((hook.timeout + 1 for hook in bench.hooks if hook.is_async), default=0),
+        on_run=keep,
+    )
+    judge = bench.judge if subject.mode is None else replace(bench.judge, mode=subject.mode)
+    tool = bench.tools.get(subject.tool or "")
+    start = judge.places.start or judge.places.project
+    facts = normalised(subject, tool, start)
+    dialects = heard_by(subject.event, failed=has_failed(facts))
+    try:
+        outcome = await manager.run(
+            subject.event,
+            facts,
+            permission_mode=judge.mode.value,
+            tool=None if tool is None else tool_facts(tool, start),
+            dialects=dialects,
+        )
+    finally:
+        await manager.close()
+    permission = None
+    if outcome.flow in (Flow.JUDGE, Flow.CONFIRM):
+        permission = judge.judge(tool, subject.tool or "", outcome.tool_input or {}, outcome)
+    return Rehearsal(
+        subject=replace(subject, facts=facts),
+        runs=tuple(sorted(tried, key=lambda one: (one.run.look, one.hook.position))),
+        left_out=_left_out(bench, subject, facts, tried),
+        outcome=outcome,
+        permission=permission,
+        account=account_of(outcome, permission),
+    )
+
+
+def normalised(subject: Subject, tool: Tool | None, start: str) -> dict[str, Any]:
+    """The facts as hooks see them: paths in a tool's input are absolute."""
+    facts = dict(subject.facts)
+    if tool is not None and "tool_input" in facts:
+        facts["tool_input"] = tool.normalise(facts["tool_input"], start)
+    return facts
+
+
+def _session(places: Places, scratch: Path) -> SessionFacts:
+    session_id = str(uuid.uuid4())
+    transcript = scratch / f"{session_id}.jsonl"
+    store = FileSessionStore(transcript)
+    Recorder(store, session_id=session_id, project_dir=places.project, start=places.start).start()
+    store.close()
+    return SessionFacts(
+        session_id=session_id,
+        transcript_path=str(transcript),
+        project_dir=places.project,
+        home=places.home,
+        start=places.start,
+    )
+
+
+def _left_out(bench: Bench, subject: Subject, facts: Mapping[str, Any], tried: Sequence[Tried]) -> tuple[LeftOut, ...]:
+    ran = {one.hook.position for one in tried}
+    heard = heard_by(subject.event, failed=has_failed(facts))
+    return tuple(
+        LeftOut(hook, hook.why_not(facts, bench.judge.places) or (NOT_REACHED if hook.dialect in heard else DEAF))
+        for hook in bench.hooks
+        if hook.event is subject.event and hook.position not in ran
+    )
+
+
+def nothing_said(subject: Subject) -> Outcome:
+    """The outcome of an event on which no hook has an opinion."""
+    flows = EVENTS[subject.event].flow
+    return Outcome(event=subject.event, flow=flows[min(flows)], tool_input=subject.facts.get("tool_input"))
