@@ -168,6 +168,6 @@ def test_who_hides_its_birth_or_the_notes_is_doubted(tmp_path: Path, options: li
     if tried is None or tried.returncode:
         pytest.skip("needs namespaces")
     session(tmp_path, unattended=True).close()
-    line = f'{mount.format(home=tmp_path)} && exec {sys.executable} -c "$0" {tmp_path} {PROJECT} none'
+    line = f'{mount.format(home=tmp_path)} && exec "{sys.executable}" -c "$0" {tmp_path} {PROJECT} none'
     found = subprocess.run([*unshare, "sh", "-c", line, LOOK], input="\n", capture_output=True, text=True, check=False)
     assert why in found.stdout, found.stderr

@@ -13,6 +13,7 @@ from wave_agent.http.retries import Backoff, asked_wait
 from wave_agent.http.sse import MAX_EVENT, EventReader
 from wave_agent.models.base import CutShort, Delta, Reasoning, Text, ToolCall, Usage
 from wave_agent.models.chat_stream import AnswerReader
+from wave_agent.models.limits import AnswerLimits
 
 
 def read(*deltas: dict[str, Any], **chunk: Any) -> list[Delta]:
@@ -368,7 +369,7 @@ def merged(deltas: list[Delta]) -> list[Delta]:
 def test_many_chunks_at_once_mean_what_they_mean_one_by_one(pieces: list[str]) -> None:
     one_by_one, at_once = AnswerReader(), AnswerReader()
     shown = [delta for piece in pieces for delta in one_by_one.read(piece)]
-    assert merged(at_once.read_all(pieces)) == merged(shown)
+    assert merged([*at_once.read_all(pieces)]) == merged(shown)
     assert (at_once.pieces, at_once.finished, at_once.unreadable) == (
         one_by_one.pieces,
         one_by_one.finished,
@@ -377,8 +378,17 @@ def test_many_chunks_at_once_mean_what_they_mean_one_by_one(pieces: list[str]) -
     assert at_once.end() == one_by_one.end()
 
 
+@pytest.mark.parametrize("last", [{"content": "beyond"}, {"reasoning": "beyond"}])
+def test_what_came_before_a_limit_is_shown_however_the_bytes_came(last: dict[str, str]) -> None:
+    reader = AnswerReader(AnswerLimits(max_text_bytes=32))
+    shown: list[Delta] = []
+    with pytest.raises(ModelError, match="more than 32 bytes"):
+        shown.extend(reader.read_all([as_event({"content": "a"}), as_event({"content": "b"}), as_event(last)]))
+    assert shown == [Text("ab")]
+
+
 def test_chunks_after_one_that_tells_of_an_error_are_not_shown() -> None:
     reader = AnswerReader()
     pieces = [as_event({"content": "a"}), json.dumps({"error": {"message": "no"}}), as_event({"content": "b"})]
-    assert reader.read_all(pieces) == [Text("a")]
+    assert [*reader.read_all(pieces)] == [Text("a")]
     assert reader.error == {"message": "no"}

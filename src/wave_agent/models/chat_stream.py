@@ -2,11 +2,12 @@
 
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Literal, cast
 
 import msgspec
 
+from wave_agent.errors import ModelError
 from wave_agent.formats.readable import readable_text
 from wave_agent.models.base import CutShort, Delta, Reasoning, Text, ToolCall, Usage
 from wave_agent.models.limits import AnswerLimits, Meter
@@ -53,24 +54,28 @@ class AnswerReader:
         self._calls: list[_Call] = []
         self._usage: Usage | None = None
 
-    def read_all(self, pieces: Iterable[str]) -> list[Delta]:
-        """What can be shown of these chunks, up to one that tells of an error. Texts that follow each other are one."""
-        shown: list[Delta] = []
+    def read_all(self, pieces: Iterable[str]) -> Iterator[Delta]:
+        """What can be shown of these chunks, up to one with an error. Consecutive texts are joined.
+
+        Raises `ModelError` at the chunk that goes beyond a limit, after everything before it: how the server's bytes
+        were grouped on their way must not matter.
+        """
         texts: list[str] = []
         for piece in pieces:
-            text = self._plain(piece)
+            try:
+                text = self._plain(piece)
+            except ModelError:
+                yield from _joined(texts)
+                raise
             if text is not None:
                 texts.append(text)
                 continue
-            if texts:
-                shown.append(Text("".join(texts)))
-                texts.clear()
-            shown += self.read(piece)
+            yield from _joined(texts)
+            texts.clear()
+            yield from self.read(piece)
             if self.error:
                 break
-        if texts:
-            shown.append(Text("".join(texts)))
-        return shown
+        yield from _joined(texts)
 
     def _plain(self, piece: str) -> str | None:
         """The text of a chunk that has nothing but text, as nearly all have; None for any other."""
@@ -205,6 +210,11 @@ class _Call:
         self.id = ""
         self.name = ""
         self.arguments: list[str] = []
+
+
+def _joined(texts: list[str]) -> Iterator[Text]:
+    if texts:
+        yield Text("".join(texts))
 
 
 def _decoded(piece: str | bytes) -> object:
