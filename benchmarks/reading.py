@@ -6,7 +6,7 @@ from benchmarks.measure import Claim, microseconds
 from wave_agent.hooks.events import HookEvent
 from wave_agent.hooks.execution import HookExecutionResult
 from wave_agent.hooks.semantics import merge, read
-from wave_agent.hooks.verdicts import Reading
+from wave_agent.hooks.verdicts import RankedVerdict
 
 OUTPUT = json.dumps({
     "systemMessage": "rewritten",
@@ -23,7 +23,7 @@ RESULT = HookExecutionResult(exit_code=0, stdout=OUTPUT)
 
 def read_and_merge(hooks: int) -> None:
     readings = [
-        Reading(position=at, name="guard", verdict=read(HookEvent.PRE_TOOL_USE, RESULT, name="guard"))
+        RankedVerdict(position=at, name="guard", verdict=read(HookEvent.PRE_TOOL_USE, RESULT, name="guard"))
         for at in range(hooks)
     ]
     merge(HookEvent.PRE_TOOL_USE, readings)

@@ -8,7 +8,7 @@ from statistics import median
 from tempfile import TemporaryDirectory
 
 from benchmarks.measure import ENVIRONMENT, Claim, in_turns, spread_of
-from wave_agent.hooks.execution import HookJob, Kind
+from wave_agent.hooks.execution import HookJob, HookKind
 from wave_agent.hooks.runners.command import ProcessRunner
 from wave_agent.hooks.runners.http import HttpRunner
 from wave_agent.hooks.runners.worker_pool import WorkerPool
@@ -35,12 +35,12 @@ def claims() -> list[Claim]:
         call = {"tool_input": {"command": "ls"}}
         own, warm = in_turns(
             lambda: names["check"](call),
-            lambda: loop.run(pool.run(job("guard.py:check", directory, Kind.PYTHON))),
+            lambda: loop.run(pool.run(job("guard.py:check", directory, HookKind.PYTHON))),
             rounds=500,
         )
         again, spawned = in_turns(
-            lambda: loop.run(pool.run(job("guard.py:check", directory, Kind.PYTHON))),
-            lambda: loop.run(runner.run(job(sys.executable, directory, Kind.COMMAND, ("guard.py",)))),
+            lambda: loop.run(pool.run(job("guard.py:check", directory, HookKind.PYTHON))),
+            lambda: loop.run(runner.run(job(sys.executable, directory, HookKind.COMMAND, ("guard.py",)))),
             rounds=40,
         )
         loop.run(pool.close())
@@ -64,7 +64,7 @@ def claims() -> list[Claim]:
     ]
 
 
-def job(command: str, directory: str, kind: Kind, args: tuple[str, ...] | None = None) -> HookJob:
+def job(command: str, directory: str, kind: HookKind, args: tuple[str, ...] | None = None) -> HookJob:
     return HookJob(kind=kind, command=command, args=args, stdin=STDIN, env=ENVIRONMENT, cwd=directory, timeout=60)
 
 
@@ -81,7 +81,7 @@ async def ask_a_service(rounds: int) -> list[float]:
     server = await asyncio.start_server(serve, "127.0.0.1", 0)
     url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/decide"
     http = HttpRunner(hosts=["127.0.0.1"], variables=(), environment={})
-    taken = [(await http.run(job(url, "/", Kind.HTTP))).duration for _ in range(rounds + 1)]
+    taken = [(await http.run(job(url, "/", HookKind.HTTP))).duration for _ in range(rounds + 1)]
     await http.close()
     server.close()
     return taken[1:]

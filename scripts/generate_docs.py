@@ -18,7 +18,7 @@ from wave_agent.hooks.events import COMMON_STDIN, EVENTS, NEVER_HERE, Audience, 
 from wave_agent.hooks.reader import TABLE, Field, Home
 from wave_agent.hooks.semantics import RULES, ExitClass, Stdout
 from wave_agent.lint.codes import CODES, Level
-from wave_agent.permissions.decision import MODE_ALLOWS, Kind, PermissionMode
+from wave_agent.permissions.decision import MODE_ALLOWS, PermissionMode, ToolKind
 from wave_agent.recipes import load_recipe, recipe_names
 from wave_agent.screen.commands import COMMANDS
 from wave_agent.screen.keys import KEYS
@@ -163,16 +163,16 @@ def layers() -> str:
 
 
 def modes() -> str:
-    kinds = {Kind.READS: "what reads", Kind.EDITS: "edits of files", Kind.ACTS: "everything else"}
+    kinds = {ToolKind.READS: "what reads", ToolKind.EDITS: "edits of files", ToolKind.ACTS: "everything else"}
     rows = []
     for mode in PermissionMode:
         allowed = MODE_ALLOWS[mode]
-        rows.append([code(mode), *("runs" if kind in allowed else "asks" for kind in Kind)])
+        rows.append([code(mode), *("runs" if kind in allowed else "asks" for kind in ToolKind)])
         if mode is PermissionMode.PLAN:
             rows[-1][2:] = ["denied", "denied"]
         if mode is PermissionMode.DONT_ASK:
             rows[-1][1:] = ["denied"] * 3
-    return table(["mode", *(kinds[kind] for kind in Kind)], rows)
+    return table(["mode", *(kinds[kind] for kind in ToolKind)], rows)
 
 
 def settings() -> str:

@@ -6,7 +6,7 @@ from wave_agent.hooks.events import EVENTS, Decision, Flow, HookEvent
 from wave_agent.hooks.semantics import merge
 from wave_agent.hooks.verdicts import (
     AddContext,
-    Allow,
+    Approve,
     Ask,
     Block,
     Effect,
@@ -14,17 +14,17 @@ from wave_agent.hooks.verdicts import (
     Failure,
     FailureKind,
     Outcome,
-    Reading,
+    RankedVerdict,
     ReplaceOutput,
     TellUser,
     Verdict,
 )
-from wave_agent.permissions.decision import Answer, Permission
+from wave_agent.permissions.decision import Permission, Ruling
 from wave_agent.workshop.explanation import FLOW_WORDS, account_of
 
 
 def outcome(event: HookEvent, *effects: Effect) -> Outcome:
-    return merge(event, [Reading(position=0, name="guard", verdict=Verdict(effects))])
+    return merge(event, [RankedVerdict(position=0, name="guard", verdict=Verdict(effects))])
 
 
 def test_every_flow_has_its_words() -> None:
@@ -36,7 +36,7 @@ def test_every_flow_has_its_words() -> None:
     [
         (Block("no"), "block"),
         (Ask("sure?"), "ask"),
-        (Allow("fine"), "allow"),
+        (Approve("fine"), "allow"),
         (EndTurn("enough"), "stop"),
         (AddContext("by the way"), "context"),
         (TellUser("hm"), "none"),
@@ -59,7 +59,7 @@ def test_a_blocked_prompt_tells_the_user_alone() -> None:
 
 
 def test_a_judged_call_ends_as_permission_says() -> None:
-    denied = Permission(answer=Answer.DENY, by="rule Bash(rm:*)", for_model="Denied by the rule.")
+    denied = Permission(answer=Ruling.DENY, by="rule Bash(rm:*)", for_model="Denied by the rule.")
     told = account_of(outcome(HookEvent.PRE_TOOL_USE), denied)
     assert (told.happens, told.model, told.user) == (
         *(("The tool does not run (rule Bash(rm:*)).",), ("Denied by the rule.",), ()),
@@ -67,7 +67,7 @@ def test_a_judged_call_ends_as_permission_says() -> None:
 
 
 def test_a_question_is_for_the_user() -> None:
-    asked = Permission(answer=Answer.ASK, by="hook guard", for_user="sure?")
+    asked = Permission(answer=Ruling.ASK, by="hook guard", for_user="sure?")
     told = account_of(outcome(HookEvent.PRE_TOOL_USE, Ask("sure?")), asked)
     assert (told.happens, told.model, told.user) == (
         *(("The user is asked before the tool runs (hook guard).",), (), ("sure?",)),
@@ -75,8 +75,8 @@ def test_a_question_is_for_the_user() -> None:
 
 
 def test_why_a_call_is_allowed_is_said_once() -> None:
-    allowed = Permission(answer=Answer.ALLOW, by="hook guard", for_user="fine")
-    told = account_of(outcome(HookEvent.PRE_TOOL_USE, Allow("fine")), allowed)
+    allowed = Permission(answer=Ruling.ALLOW, by="hook guard", for_user="fine")
+    told = account_of(outcome(HookEvent.PRE_TOOL_USE, Approve("fine")), allowed)
     assert (told.happens, told.user) == (("The tool runs (hook guard).",), ("fine",))
 
 

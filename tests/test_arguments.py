@@ -9,7 +9,7 @@ import pytest
 from wave_agent import Agent, ArgumentError, Callbacks, SettingsError, Tool, ToolContext, ToolResult, WaveError, tool
 from wave_agent.agent.arguments import _CHECKS
 from wave_agent.agent.one_shot import AgentOptions
-from wave_agent.agent.turn import Status
+from wave_agent.agent.turn import TurnStatus
 from wave_agent.events import StatusName
 from wave_agent.hooks.events import HookEvent, HookEventName
 from wave_agent.permissions.decision import ModeName, PermissionMode
@@ -172,7 +172,7 @@ def test_every_argument_is_looked_at_and_run_takes_the_same_ones() -> None:
     ("names", "known"),
     [
         (ModeName, list(PermissionMode)),
-        (StatusName, list(Status)),
+        (StatusName, list(TurnStatus)),
         (HookEventName, list(HookEvent)),
         (SourceName, [layer.value for layer in DEFAULT_SOURCES]),
     ],

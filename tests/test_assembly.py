@@ -23,7 +23,7 @@ from wave_agent.models.scripted import ScriptedModel
 from wave_agent.permissions.decision import PermissionMode, Rules
 from wave_agent.rules.rule import parse_rule
 from wave_agent.settings.layers import Settings, merge_settings
-from wave_agent.settings.sources import Choice, Overlay, Trust, gather_settings
+from wave_agent.settings.sources import Overlay, SourceChoice, Trust, gather_settings
 from wave_agent.system.project import Project as Place
 
 
@@ -54,7 +54,7 @@ class Project:
         trust: Trust = False,
         project_hooks: bool = True,
     ) -> tuple[list[SettingsSource], list[str]]:
-        choice = Choice(layers=layers, overlays=overlays, hooks=hooks, trust=trust, project_hooks=project_hooks)
+        choice = SourceChoice(layers=layers, overlays=overlays, hooks=hooks, trust=trust, project_hooks=project_hooks)
         gathered = gather_settings(self.home, Place.at(str(self.directory)), choice)
         return [*gathered.sources], [*gathered.notices]
 

@@ -18,7 +18,7 @@ from wave_agent.rules.rule import Places
 from wave_agent.testing import FakeHookRunner
 from wave_agent.tools.registry import builtin_tools
 from wave_agent.workshop.cases import CHECKS, Case, CaseFileError, differences, read_cases, run_case
-from wave_agent.workshop.trial import Bench, Judge
+from wave_agent.workshop.trial import Bench, ProjectJudge
 
 HOOKS = load_hooks([hooks_in_code({"PreToolUse": ["./guard"], "UserPromptSubmit": ["./context"]})]).hooks
 TOOLS = ["Bash", "Read"]
@@ -33,7 +33,7 @@ def bench(**runs: HookExecutionResult) -> Bench:
     return Bench(
         hooks=HOOKS,
         environment={},
-        judge=Judge(places=Places("/srv/project", "/home/ada")),
+        judge=ProjectJudge(places=Places("/srv/project", "/home/ada")),
         tools={tool.name: tool for tool in builtin_tools()},
         runner=FakeHookRunner({f"./{name}": result for name, result in runs.items()}),
     )

@@ -24,7 +24,7 @@ from wave_agent.hooks.events import EVENTS, Audience, ContextPlace, Decision, Fl
 from wave_agent.hooks.semantics import limited, merge
 from wave_agent.hooks.verdicts import (
     AddContext,
-    Allow,
+    Approve,
     Ask,
     Block,
     Blocks,
@@ -33,7 +33,7 @@ from wave_agent.hooks.verdicts import (
     Failure,
     FailureKind,
     Outcome,
-    Reading,
+    RankedVerdict,
     Role,
     Said,
     TellRefused,
@@ -67,7 +67,7 @@ UNHEARD = (HookEvent.NOTIFICATION, HookEvent.STOP_FAILURE, HookEvent.CONFIG_CHAN
 NOW, LATER = When.NOW, When.AFTER_RESULTS
 SAYS: dict[Decision, tuple[Effect, ...]] = {
     Decision.NONE: (),
-    Decision.ALLOW: (Allow("fine"),),
+    Decision.ALLOW: (Approve("fine"),),
     Decision.ASK: (Ask("sure?"),),
     Decision.BLOCK: (Block("never"),),
     Decision.STOP: (EndTurn("enough"),),
@@ -80,7 +80,7 @@ def outcome(event: HookEvent, *hooks: Iterable[Effect]) -> Outcome:
     return merge(
         event,
         [
-            Reading(position=at, name=names[at], verdict=Verdict(tuple(effects)), role=Role.ENFORCE)
+            RankedVerdict(position=at, name=names[at], verdict=Verdict(tuple(effects)), role=Role.ENFORCE)
             for at, effects in enumerate(hooks)
         ],
     )
@@ -207,7 +207,7 @@ def test_context_blocks_carry_event_and_hook() -> None:
 
 @pytest.mark.parametrize("event", [PRE, POST, STOP])
 def test_the_reasons_of_all_that_block_are_told_in_configuration_order_with_all_their_names(event: HookEvent) -> None:
-    made = outcome(event, [Block("first")], [Allow("fine")], [Block("third")])
+    made = outcome(event, [Block("first")], [Approve("fine")], [Block("third")])
     first, *_ = consequences(made, tool_id="id")
     reason, origin = "first\nthird", Origin(event, "one, three")
     if event is PRE:
@@ -307,7 +307,7 @@ BESIDE: dict[str, Effect] = {
     "a message": TellUser("careful"),
     "a stop": EndTurn("enough"),
     "a block": Block("also no"),
-    "an allow": Allow("fine"),
+    "an allow": Approve("fine"),
 }
 COMBINED = list(chain.from_iterable(combinations(BESIDE, size) for size in range(3)))
 

@@ -29,7 +29,7 @@ import pytest
 
 import wave_agent
 from wave_agent import Agent, Callbacks, PermissionRequest, Result
-from wave_agent.agent.turn import Status
+from wave_agent.agent.turn import TurnStatus
 from wave_agent.events import Event
 from wave_agent.formats.yaml_json import parse_yaml
 from wave_agent.hooks.config import parse_settings
@@ -353,7 +353,7 @@ def test_the_guide_to_the_sdk_names_everything_there_is() -> None:
     methods = [name for name in vars(Agent) if not name.startswith("_") and name not in NOT_FOR_THE_GUIDE]
     shown = [*Result.__struct_fields__, *Callbacks.__struct_fields__, *PermissionRequest.__struct_fields__]
     events = [event.__name__ for event in get_args(Event)]
-    names = {*arguments, *methods, *shown, *events, *Status, *wave_agent.__all__}
+    names = {*arguments, *methods, *shown, *events, *TurnStatus, *wave_agent.__all__}
     assert sorted(names - code_in(ROOT / "docs" / "sdk.md")) == []
 
 

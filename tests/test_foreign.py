@@ -15,7 +15,7 @@ from wave_agent.hooks.config import parse_settings
 from wave_agent.hooks.definitions import Layer
 from wave_agent.settings.layers import Settings, merge_settings
 from wave_agent.settings.other_agents import as_foreign
-from wave_agent.settings.sources import Choice, Gathered, gather_settings, project_settings
+from wave_agent.settings.sources import Gathered, SourceChoice, gather_settings, project_settings
 from wave_agent.settings.trust import TrustStore, candidates, file_digest, record_of
 from wave_agent.system.project import Project
 from wave_agent.testing import Reply, ScriptedModel, call
@@ -42,7 +42,9 @@ class Checkout:
         return file
 
     def gather(self, **choice: Any) -> Gathered:
-        return gather_settings(self.home, Project.at(str(self.project)), Choice(claude_home=self.claude, **choice))
+        return gather_settings(
+            self.home, Project.at(str(self.project)), SourceChoice(claude_home=self.claude, **choice)
+        )
 
     def settings(self, **choice: Any) -> Settings:
         return merge_settings(self.gather(**choice).sources)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from wave_agent.permissions.git.effects import BLURS, EFFECTS, HARMLESS, Question, changed_by_git, find_git, meddles
+from wave_agent.permissions.git.effects import BLURS, EFFECTS, HARMLESS, GitLine, changed_by_git, find_git, meddles
 from wave_agent.tools.base import ToolContext
 from wave_agent.tools.bash import Bash
 from wave_agent.tools.shells import Shells
@@ -55,7 +55,7 @@ class Place:
         tool, given = Bash(Shells()), {"command": line}
         runs, assigned = tool.git_runs(given, context)
         found = changed_by_git(
-            Question(runs=runs, assigned=tuple(assigned), meddles=meddles(tool.written_paths(given, context))),
+            GitLine(runs=runs, assigned=tuple(assigned), meddles=meddles(tool.written_paths(given, context))),
             [str(self.guard), str(self.settings)],
             [str(self.root / ".wave/hooks"), str(self.root / ".git/hooks")],
             beside=[str(self.root / "scripts")],

@@ -10,7 +10,7 @@ import pytest
 from tests.cli.project import Project, serving
 from wave_agent import SettingsError, UntrustedHooksError
 from wave_agent.settings.layers import merge_settings
-from wave_agent.settings.sources import Choice, Gathered, gather_settings
+from wave_agent.settings.sources import Gathered, SourceChoice, gather_settings
 from wave_agent.system.project import Project as Place
 
 SETTINGS: dict[str, Any] = {
@@ -48,7 +48,7 @@ class Repository:
         git(self.root, "commit", "-q", "-m", "a change")
 
     def gather(self, ref: str = "origin/main") -> Gathered:
-        return gather_settings(self.home, Place.at(str(self.project)), Choice(trust_ref=ref))
+        return gather_settings(self.home, Place.at(str(self.project)), SourceChoice(trust_ref=ref))
 
 
 @pytest.fixture(params=["", "packages/one"], ids=["root", "subdirectory"])
@@ -147,7 +147,7 @@ def test_without_a_repository_it_says_so(tmp_path: Path) -> None:
     (tmp_path / ".wave").mkdir()
     (tmp_path / ".wave" / "settings.json").write_text(json.dumps(SETTINGS))
     with pytest.raises(SettingsError, match="not a git repository"):
-        gather_settings(tmp_path / "home", Place.at(str(tmp_path)), Choice(trust_ref="main"))
+        gather_settings(tmp_path / "home", Place.at(str(tmp_path)), SourceChoice(trust_ref="main"))
 
 
 def test_broken_settings_at_the_ref_are_told_with_the_ref(repository: Repository) -> None:

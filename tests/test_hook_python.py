@@ -11,7 +11,7 @@ import pytest
 from wave_agent.hooks.config import load_hooks, parse_settings
 from wave_agent.hooks.definitions import HookDefinition, Layer
 from wave_agent.hooks.python_guard import PythonGuard
-from wave_agent.hooks.python_modules import Start, imported, python_of, python_runs, shadows
+from wave_agent.hooks.python_modules import PythonStart, imported, python_of, python_runs, shadows
 from wave_agent.permissions.protected_paths import protected_paths
 
 INLINE = "python3 -c 'import json, sys; json.load(sys.stdin)'"
@@ -61,22 +61,22 @@ def workshop(tmp_path: Path) -> Workshop:
 @pytest.mark.parametrize(
     ("line", "start", "module"),
     [
-        ("python3 -c 'import json'", Start.CODE, ""),
-        ("python3 -uc 'import json'", Start.CODE, ""),
-        ("/usr/bin/python3.10 -W ignore -X utf8 -c 'x'", Start.CODE, ""),
-        ('"python3" "-c" "x"', Start.CODE, ""),
-        ("${PY:-python3} -c x", Start.CODE, ""),
-        ("pypy3 -m json.tool", Start.MODULE, "json"),
-        ("python3 -mjson.tool", Start.MODULE, "json"),
-        ("python3 - <<'E'", Start.STDIN, ""),
-        ("python3 <<E", Start.STDIN, ""),
-        ("cat x | python3", Start.STDIN, ""),
-        ("python3 2>/dev/null", Start.STDIN, ""),
-        ("python3 guard.py -c x", Start.SCRIPT, ""),
-        ("python3 -u guard.py", Start.SCRIPT, ""),
+        ("python3 -c 'import json'", PythonStart.CODE, ""),
+        ("python3 -uc 'import json'", PythonStart.CODE, ""),
+        ("/usr/bin/python3.10 -W ignore -X utf8 -c 'x'", PythonStart.CODE, ""),
+        ('"python3" "-c" "x"', PythonStart.CODE, ""),
+        ("${PY:-python3} -c x", PythonStart.CODE, ""),
+        ("pypy3 -m json.tool", PythonStart.MODULE, "json"),
+        ("python3 -mjson.tool", PythonStart.MODULE, "json"),
+        ("python3 - <<'E'", PythonStart.STDIN, ""),
+        ("python3 <<E", PythonStart.STDIN, ""),
+        ("cat x | python3", PythonStart.STDIN, ""),
+        ("python3 2>/dev/null", PythonStart.STDIN, ""),
+        ("python3 guard.py -c x", PythonStart.SCRIPT, ""),
+        ("python3 -u guard.py", PythonStart.SCRIPT, ""),
     ],
 )
-def test_a_start_of_python_is_known_by_its_options(line: str, start: Start, module: str) -> None:
+def test_a_start_of_python_is_known_by_its_options(line: str, start: PythonStart, module: str) -> None:
     (run,) = python_runs(line)
     assert (run.start, run.module, run.isolated) == (start, module, False)
 

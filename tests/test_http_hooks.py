@@ -22,7 +22,7 @@ from wave_agent.formats.strict_json import Document
 from wave_agent.hooks.config import SettingsSource
 from wave_agent.hooks.definitions import Layer
 from wave_agent.hooks.dialects import Dialect
-from wave_agent.hooks.execution import BodyFormat, HookExecutionResult, HookJob, Kind
+from wave_agent.hooks.execution import BodyFormat, HookExecutionResult, HookJob, HookKind
 from wave_agent.hooks.kinds import is_listed
 from wave_agent.hooks.runners.http import HttpRunner
 from wave_agent.settings.layers import merge_settings
@@ -105,7 +105,7 @@ async def runner(hosts: tuple[str, ...] = ("127.0.0.1",), variables: tuple[str, 
 
 def job(url: str, **more: Any) -> HookJob:
     facts: dict[str, Any] = {"stdin": b'{"tool_name": "Bash"}', "env": {}, "cwd": "/", "timeout": 30, **more}
-    return HookJob(kind=Kind.HTTP, command=url, **facts)
+    return HookJob(kind=HookKind.HTTP, command=url, **facts)
 
 
 async def ask(policy: PolicyServer, **more: Any) -> HookExecutionResult:

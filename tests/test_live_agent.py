@@ -12,7 +12,7 @@ from wave_agent import Agent, Allow, Deny, PermissionRequest, SettingsError
 from wave_agent.agent.options import Options
 from wave_agent.models.base import ToolCall, Usage
 from wave_agent.settings.layers import merge_settings
-from wave_agent.settings.sources import Choice, gather_settings
+from wave_agent.settings.sources import SourceChoice, gather_settings
 from wave_agent.system.project import Project
 from wave_agent.testing import Reply, ScriptedModel, call
 from wave_agent.tools.changes import FileChanges
@@ -127,7 +127,7 @@ async def test_a_new_model_is_asked_from_the_next_prompt_on(project: Path):
 )
 def test_prices_that_cannot_be_read_are_told_with_their_place(prices: Any, message: str):
     overlay = {"models": {"m": {"prices": prices}}}
-    gathered = gather_settings(Path("/nowhere"), Project.at("/nowhere"), Choice(layers=(), overlays=(overlay,)))
+    gathered = gather_settings(Path("/nowhere"), Project.at("/nowhere"), SourceChoice(layers=(), overlays=(overlay,)))
     (issue,) = merge_settings(gathered.sources).issues
     assert message in str(issue)
     assert "models.m.prices" in str(issue)

@@ -15,7 +15,7 @@ from wave_agent.hooks.events import OnFailure
 from wave_agent.models.base import ModelRequest
 from wave_agent.permissions.decision import NOT_LOOSER, PermissionMode
 from wave_agent.settings.layers import Settings, merge_settings, read_managed
-from wave_agent.settings.sources import Choice, gather_settings
+from wave_agent.settings.sources import SourceChoice, gather_settings
 from wave_agent.system.project import Project as Place
 from wave_agent.testing import Reply, ScriptedModel, call
 from wave_agent.testing.model_server import RecordingModelServer
@@ -34,7 +34,7 @@ def managed(tmp_path: Path) -> Path:
 
 def gather(tmp_path: Path, managed: Path, added: Path | None = None, **choice: Any) -> Settings:
     (tmp_path / "project").mkdir(exist_ok=True)
-    chosen = Choice(managed_file=managed, added_managed=str(added) if added else None, **choice)
+    chosen = SourceChoice(managed_file=managed, added_managed=str(added) if added else None, **choice)
     return merge_settings(gather_settings(tmp_path / "home", Place.at(str(tmp_path / "project")), chosen).sources)
 
 

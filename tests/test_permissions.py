@@ -7,15 +7,15 @@ from msgspec.structs import replace
 
 from wave_agent.hooks.events import Decision, HookEvent
 from wave_agent.hooks.semantics import merge
-from wave_agent.hooks.verdicts import Allow, Ask, Block, Effect, EndTurn, Outcome, Reading, Verdict
+from wave_agent.hooks.verdicts import Approve, Ask, Block, Effect, EndTurn, Outcome, RankedVerdict, Verdict
 from wave_agent.permissions.decision import (
     NOBODY_TO_ASK,
-    Answer,
-    Call,
-    Kind,
+    JudgedCall,
     Permission,
     PermissionMode,
     Rules,
+    Ruling,
+    ToolKind,
     decide,
     suggested_together,
     suggestions,
@@ -24,9 +24,9 @@ from wave_agent.permissions.decision import (
 from wave_agent.rules.rule import Places, parse_rule, uncovered
 
 PLACES = Places("/srv/project", "/home/me")
-TOOLS = {Kind.READS: "Read", Kind.EDITS: "Edit", Kind.ACTS: "Bash"}
+TOOLS = {ToolKind.READS: "Read", ToolKind.EDITS: "Edit", ToolKind.ACTS: "Bash"}
 SAYS: dict[str, Effect] = {
-    "allow": Allow("looks safe"),
+    "allow": Approve("looks safe"),
     "ask": Ask("are you sure?"),
     "deny": Block("not on my watch"),
     "stop": EndTurn("enough"),
@@ -36,17 +36,22 @@ RULE_SETS = tuple(chain.from_iterable(combinations(("deny", "ask", "allow"), siz
 
 UNASKED = {
     # mode: kinds inside the project, kinds outside of it
-    PermissionMode.DEFAULT: ({Kind.READS}, set()),
-    PermissionMode.ACCEPT_EDITS: ({Kind.READS, Kind.EDITS}, set()),
-    PermissionMode.PLAN: ({Kind.READS}, set()),
+    PermissionMode.DEFAULT: ({ToolKind.READS}, set()),
+    PermissionMode.ACCEPT_EDITS: ({ToolKind.READS, ToolKind.EDITS}, set()),
+    PermissionMode.PLAN: ({ToolKind.READS}, set()),
     PermissionMode.DONT_ASK: (set(), set()),
-    PermissionMode.BYPASS: ({Kind.READS, Kind.EDITS, Kind.ACTS}, {Kind.READS, Kind.EDITS, Kind.ACTS}),
+    PermissionMode.BYPASS: (
+        {ToolKind.READS, ToolKind.EDITS, ToolKind.ACTS},
+        {ToolKind.READS, ToolKind.EDITS, ToolKind.ACTS},
+    ),
 }
 
 
 def hooks_that_say(*words: str) -> Outcome:
     """What hooks mean together of which each says one of these."""
-    readings = [Reading(position=at, name=f"{word}er", verdict=Verdict((SAYS[word],))) for at, word in enumerate(words)]
+    readings = [
+        RankedVerdict(position=at, name=f"{word}er", verdict=Verdict((SAYS[word],))) for at, word in enumerate(words)
+    ]
     return merge(HookEvent.PRE_TOOL_USE, readings)
 
 
@@ -58,10 +63,10 @@ def rules_that(*words: str, tool: str) -> Rules:
 
 
 def call_of(
-    kind: Kind, *, inside: bool = True, protected: str | None = None, outside: str | None = None, own: bool = False
-) -> Call:
-    tool_input = {"command": "make"} if kind is Kind.ACTS else {"file_path": "/srv/project/a"}
-    return Call(
+    kind: ToolKind, *, inside: bool = True, protected: str | None = None, outside: str | None = None, own: bool = False
+) -> JudgedCall:
+    tool_input = {"command": "make"} if kind is ToolKind.ACTS else {"file_path": "/srv/project/a"}
+    return JudgedCall(
         tool=TOOLS[kind],
         tool_input=tool_input,
         kind=kind,
@@ -76,26 +81,26 @@ def call_of(
 @pytest.mark.parametrize("hooks", HOOK_ANSWERS, ids=lambda words: "+".join(words) or "silence")
 def test_every_combination_is_answered_in_the_documented_order(hooks: tuple[str, ...], mode: PermissionMode) -> None:
     for rules, kind, inside, protected, own in product(
-        RULE_SETS, Kind, (True, False), (None, "/srv/project/.git/config"), (False, True)
+        RULE_SETS, ToolKind, (True, False), (None, "/srv/project/.git/config"), (False, True)
     ):
-        limited = mode == "plan" and kind is not Kind.READS and not own
+        limited = mode == "plan" and kind is not ToolKind.READS and not own
         denied = "deny" in rules or bool({"deny", "stop"} & {*hooks}) or limited
         questioned = protected is not None or "ask" in rules or "ask" in hooks
         granted = own or "allow" in hooks or "allow" in rules or kind in UNASKED[mode][0 if inside else 1]
         if denied:
-            expected = Answer.DENY
+            expected = Ruling.DENY
         elif granted and not questioned:
-            expected = Answer.ALLOW
+            expected = Ruling.ALLOW
         else:
-            expected = Answer.DENY if mode == "dontAsk" else Answer.ASK
+            expected = Ruling.DENY if mode == "dontAsk" else Ruling.ASK
 
         call = call_of(kind, inside=inside, protected=protected, own=own)
         given = decide(call, mode, rules_that(*rules, tool=call.tool), hooks_that_say(*hooks), PLACES)
 
         assert given.answer is expected, (rules, kind, inside, protected, own)
         assert given.by
-        assert (given.answer is not Answer.DENY) or given.for_model.startswith("Not run: ")
-        assert (given.answer is not Answer.ASK) or (given.for_user and given.why)
+        assert (given.answer is not Ruling.DENY) or given.for_model.startswith("Not run: ")
+        assert (given.answer is not Ruling.ASK) or (given.for_user and given.why)
 
 
 @pytest.mark.parametrize("mode", PermissionMode)
@@ -112,10 +117,10 @@ def test_a_deny_rule_of_many_is_found_and_named() -> None:
         ask=(parse_rule("Bash"),),
         allow=(parse_rule("Bash(rm:*)"),),
     )
-    call = Call(tool="Bash", tool_input={"command": "ls && rm -rf x"})
+    call = JudgedCall(tool="Bash", tool_input={"command": "ls && rm -rf x"})
     given = decide(call, PermissionMode.BYPASS, rules, hooks_that_say("allow"), PLACES)
     assert given == Permission(
-        answer=Answer.DENY,
+        answer=Ruling.DENY,
         by="rule Bash(rm:*)",
         for_model="Not run: denied by the permission rule Bash(rm:*). Do without it, or tell the user.",
     )
@@ -124,24 +129,28 @@ def test_a_deny_rule_of_many_is_found_and_named() -> None:
 def test_an_allow_rule_permits_one_command_where_a_deny_rule_looks_at_all_of_the_line() -> None:
     allow = Rules(allow=(parse_rule("Bash(npm test:*)"),))
     deny = Rules(deny=(parse_rule("Bash(rm:*)"),))
-    line = Call(tool="Bash", tool_input={"command": "npm test && rm -rf /"})
-    assert decide(line, PermissionMode.DEFAULT, allow, hooks_that_say(), PLACES).answer is Answer.ASK
-    assert decide(line, PermissionMode.BYPASS, deny, hooks_that_say(), PLACES).answer is Answer.DENY
+    line = JudgedCall(tool="Bash", tool_input={"command": "npm test && rm -rf /"})
+    assert decide(line, PermissionMode.DEFAULT, allow, hooks_that_say(), PLACES).answer is Ruling.ASK
+    assert decide(line, PermissionMode.BYPASS, deny, hooks_that_say(), PLACES).answer is Ruling.DENY
 
 
 def test_an_allow_rule_is_named_as_what_decided() -> None:
     rules = Rules(allow=(parse_rule("Edit"), parse_rule("Bash(make:*)")))
-    given = decide(call_of(Kind.ACTS), PermissionMode.DONT_ASK, rules, hooks_that_say(), PLACES)
-    assert given == Permission(answer=Answer.ALLOW, by="rule Bash(make:*)")
+    given = decide(call_of(ToolKind.ACTS), PermissionMode.DONT_ASK, rules, hooks_that_say(), PLACES)
+    assert given == Permission(answer=Ruling.ALLOW, by="rule Bash(make:*)")
 
 
 def test_a_rule_that_speaks_of_another_call_changes_nothing() -> None:
     other = (parse_rule("Bash(rm:*)"),)
     given = decide(
-        call_of(Kind.ACTS), PermissionMode.DEFAULT, Rules(deny=other, ask=other, allow=other), hooks_that_say(), PLACES
+        call_of(ToolKind.ACTS),
+        PermissionMode.DEFAULT,
+        Rules(deny=other, ask=other, allow=other),
+        hooks_that_say(),
+        PLACES,
     )
     assert given == Permission(
-        answer=Answer.ASK,
+        answer=Ruling.ASK,
         by="mode default",
         for_user="Bash needs your consent",
         why="no permission rule allows `make`, so Bash needs confirmation in the permission mode default",
@@ -162,16 +171,16 @@ def test_what_no_rule_allows_is_named() -> None:
 
 
 def test_what_a_mode_lets_through_is_allowed_by_that_mode() -> None:
-    given = decide(call_of(Kind.EDITS), PermissionMode.ACCEPT_EDITS, Rules(), hooks_that_say(), PLACES)
-    assert given == Permission(answer=Answer.ALLOW, by="mode acceptEdits")
+    given = decide(call_of(ToolKind.EDITS), PermissionMode.ACCEPT_EDITS, Rules(), hooks_that_say(), PLACES)
+    assert given == Permission(answer=Ruling.ALLOW, by="mode acceptEdits")
 
 
 def test_a_question_about_something_outside_the_project_says_so() -> None:
     for outside, named in (("/etc/hosts", "/etc/hosts"), (None, "a path of this call")):
-        call = call_of(Kind.READS, inside=False, outside=outside)
+        call = call_of(ToolKind.READS, inside=False, outside=outside)
         given = decide(call, PermissionMode.DEFAULT, Rules(), hooks_that_say(), PLACES)
         assert given == Permission(
-            answer=Answer.ASK,
+            answer=Ruling.ASK,
             by="mode default",
             for_user="Read outside the project needs your consent",
             why=f"{named} is outside the project, so Read needs confirmation",
@@ -179,9 +188,9 @@ def test_a_question_about_something_outside_the_project_says_so() -> None:
 
 
 def test_plan_mode_tells_the_model_why_it_cannot_act() -> None:
-    given = decide(call_of(Kind.ACTS), PermissionMode.PLAN, Rules(), hooks_that_say("allow"), PLACES)
+    given = decide(call_of(ToolKind.ACTS), PermissionMode.PLAN, Rules(), hooks_that_say("allow"), PLACES)
     assert given == Permission(
-        answer=Answer.DENY,
+        answer=Ruling.DENY,
         by="mode plan",
         for_model="Not run: plan mode only lets you read, and Bash does more. Put it into the plan.",
     )
@@ -194,32 +203,32 @@ def test_a_hooks_deny_gives_the_model_every_reason_in_configuration_order() -> N
     verdicts = [("second", "b", 2), ("first", "a", 1), ("again", "c", 3)]
     outcome = merge(
         HookEvent.PRE_TOOL_USE,
-        [Reading(position=at, name=name, verdict=Verdict((Block(reason),))) for name, reason, at in verdicts],
+        [RankedVerdict(position=at, name=name, verdict=Verdict((Block(reason),))) for name, reason, at in verdicts],
     )
-    given = decide(call_of(Kind.READS), PermissionMode.BYPASS, Rules(), outcome, PLACES)
-    assert given == Permission(answer=Answer.DENY, by="hook first, second, again", for_model="Not run: a\nb\nc")
+    given = decide(call_of(ToolKind.READS), PermissionMode.BYPASS, Rules(), outcome, PLACES)
+    assert given == Permission(answer=Ruling.DENY, by="hook first, second, again", for_model="Not run: a\nb\nc")
 
 
 def test_a_stop_denies_and_keeps_its_reason_from_the_model() -> None:
-    given = decide(call_of(Kind.READS), PermissionMode.BYPASS, Rules(), hooks_that_say("stop", "deny"), PLACES)
-    assert given == Permission(answer=Answer.DENY, by="hook stoper", for_model="Not run: a hook ended the turn.")
+    given = decide(call_of(ToolKind.READS), PermissionMode.BYPASS, Rules(), hooks_that_say("stop", "deny"), PLACES)
+    assert given == Permission(answer=Ruling.DENY, by="hook stoper", for_model="Not run: a hook ended the turn.")
 
 
 def test_a_hooks_allow_answers_the_question_and_its_reason_is_for_the_user() -> None:
-    given = decide(call_of(Kind.ACTS), PermissionMode.DEFAULT, Rules(), hooks_that_say("allow"), PLACES)
-    assert given == Permission(answer=Answer.ALLOW, by="hook allower", for_user="looks safe")
+    given = decide(call_of(ToolKind.ACTS), PermissionMode.DEFAULT, Rules(), hooks_that_say("allow"), PLACES)
+    assert given == Permission(answer=Ruling.ALLOW, by="hook allower", for_user="looks safe")
 
 
 def test_every_reason_to_ask_is_given_and_of_a_hook_only_its_name_to_the_model() -> None:
     given = decide(
-        call_of(Kind.EDITS, protected="/srv/project/.git/config"),
+        call_of(ToolKind.EDITS, protected="/srv/project/.git/config"),
         PermissionMode.BYPASS,
         rules_that("ask", tool="Edit"),
         hooks_that_say("ask", "allow"),
         PLACES,
     )
     assert given == Permission(
-        answer=Answer.ASK,
+        answer=Ruling.ASK,
         by="protected path /srv/project/.git/config; rule Edit; hook asker",
         for_user="/srv/project/.git/config is a protected path\nthe rule Edit asks\nare you sure?",
         needs_person=True,
@@ -229,7 +238,7 @@ def test_every_reason_to_ask_is_given_and_of_a_hook_only_its_name_to_the_model()
 
 
 def test_of_a_path_that_git_may_change_the_way_on_is_told() -> None:
-    call = call_of(Kind.ACTS, protected="/srv/project/.wave/settings.json")
+    call = call_of(ToolKind.ACTS, protected="/srv/project/.wave/settings.json")
     given = decide(replace(call, by_git=True), PermissionMode.BYPASS, Rules(), hooks_that_say(), PLACES)
     assert given.why.endswith("(where it can, name the paths that you mean: `git restore src`)")
     assert "which this git command may change" in given.for_user
@@ -249,14 +258,14 @@ def test_only_a_protected_path_and_an_ask_rule_put_a_question_that_no_hook_may_a
     protected: str | None, rule: bool, hooks: tuple[str, ...], needs_person: bool
 ) -> None:
     rules = rules_that("ask", tool="Edit") if rule else Rules()
-    call = call_of(Kind.EDITS, protected=protected)
+    call = call_of(ToolKind.EDITS, protected=protected)
     given = decide(call, PermissionMode.DEFAULT, rules, hooks_that_say(*hooks), PLACES)
-    assert (given.answer, given.needs_person) == (Answer.ASK, needs_person)
+    assert (given.answer, given.needs_person) == (Ruling.ASK, needs_person)
 
 
 def test_a_question_in_dont_ask_is_a_deny_whose_reason_stays_with_the_user() -> None:
-    given = decide(call_of(Kind.READS), PermissionMode.DONT_ASK, Rules(), hooks_that_say("ask"), PLACES)
-    assert given.answer is Answer.DENY
+    given = decide(call_of(ToolKind.READS), PermissionMode.DONT_ASK, Rules(), hooks_that_say("ask"), PLACES)
+    assert given.answer is Ruling.DENY
     assert given.by == "hook asker"
     assert given.for_model == (
         f"Not run: this call needs confirmation because of hook asker, and {NOBODY_TO_ASK} (permission mode dontAsk). "
@@ -266,9 +275,9 @@ def test_a_question_in_dont_ask_is_a_deny_whose_reason_stays_with_the_user() -> 
 
 
 def test_a_question_that_nobody_can_answer_is_a_deny() -> None:
-    question = Permission(answer=Answer.ASK, by="hook asker", for_user="are you sure?", why="hook asker asks")
+    question = Permission(answer=Ruling.ASK, by="hook asker", for_user="are you sure?", why="hook asker asks")
     assert unanswered(question) == Permission(
-        answer=Answer.DENY,
+        answer=Ruling.DENY,
         by="hook asker",
         for_model="Not run: hook asker asks, and nobody can confirm it in this run. Do without it, or tell the user.",
         for_user="are you sure?",
@@ -276,7 +285,7 @@ def test_a_question_that_nobody_can_answer_is_a_deny() -> None:
 
 
 def test_what_no_rule_allows_in_dont_ask_says_so() -> None:
-    given = decide(call_of(Kind.ACTS), PermissionMode.DONT_ASK, Rules(), hooks_that_say(), PLACES)
+    given = decide(call_of(ToolKind.ACTS), PermissionMode.DONT_ASK, Rules(), hooks_that_say(), PLACES)
     assert given.for_model == (
         f"Not run: no permission rule allows Bash here, and {NOBODY_TO_ASK} (permission mode dontAsk). "
         "Do without it, or tell the user."
@@ -284,22 +293,22 @@ def test_what_no_rule_allows_in_dont_ask_says_so() -> None:
 
 
 def test_an_allow_that_was_for_another_input_counts_for_nothing() -> None:
-    reading = Reading(position=0, name="early", verdict=Verdict((Allow("fine"),)), allow_counts=False)
+    reading = RankedVerdict(position=0, name="early", verdict=Verdict((Approve("fine"),)), allow_counts=False)
     outcome = merge(HookEvent.PRE_TOOL_USE, [reading])
     assert outcome.decision is Decision.NONE
-    assert decide(call_of(Kind.ACTS), PermissionMode.DEFAULT, Rules(), outcome, PLACES).answer is Answer.ASK
+    assert decide(call_of(ToolKind.ACTS), PermissionMode.DEFAULT, Rules(), outcome, PLACES).answer is Ruling.ASK
 
 
 def test_another_name_of_a_file_dodges_no_rule() -> None:
     rules = Rules(deny=(parse_rule("Read(.env)"),))
-    linked = replace(call_of(Kind.READS), other_inputs=({"file_path": "/srv/project/.env"},))
+    linked = replace(call_of(ToolKind.READS), other_inputs=({"file_path": "/srv/project/.env"},))
     assert decide(linked, PermissionMode.BYPASS, rules, hooks_that_say(), PLACES).by == "rule Read(.env)"
 
 
 def test_where_other_names_could_not_be_compared_a_person_is_asked() -> None:
-    unsure = replace(call_of(Kind.READS), unsure="/srv/project/a")
+    unsure = replace(call_of(ToolKind.READS), unsure="/srv/project/a")
     asked = decide(unsure, PermissionMode.BYPASS, Rules(), hooks_that_say("allow"), PLACES)
-    assert (asked.answer, asked.by, asked.needs_person) == (Answer.ASK, "hard links", True)
+    assert (asked.answer, asked.by, asked.needs_person) == (Ruling.ASK, "hard links", True)
     assert "/srv/project/a has other names" in asked.for_user
 
 
@@ -319,7 +328,7 @@ def test_where_other_names_could_not_be_compared_a_person_is_asked() -> None:
     ],
 )
 def test_only_rules_that_answer_the_question_are_offered(command: str, alone: list[str], together: list[str]) -> None:
-    call = Call(tool="Bash", tool_input={"command": command})
+    call = JudgedCall(tool="Bash", tool_input={"command": command})
 
     offered = suggestions(call, PLACES)
 
@@ -327,7 +336,7 @@ def test_only_rules_that_answer_the_question_are_offered(command: str, alone: li
     assert suggested_together(call, PLACES) == tuple(f"Bash({pattern})" for pattern in together)
     for rules in ([rule] for rule in offered):  # and each does what it promises
         given = decide(call, PermissionMode.DEFAULT, rules_of(*rules), hooks_that_say(), PLACES)
-        assert given.answer is Answer.ALLOW
+        assert given.answer is Ruling.ALLOW
 
 
 def rules_of(*texts: str) -> Rules:
@@ -335,6 +344,6 @@ def rules_of(*texts: str) -> Rules:
 
 
 def test_a_tool_that_no_rule_can_name_is_offered_none() -> None:
-    assert suggestions(Call(tool="Write", tool_input={"file_path": "/x"}), PLACES) == ("Write",)
-    assert suggestions(Call(tool="my tool", tool_input={}), PLACES) == ()
-    assert suggested_together(Call(tool="run", tool_input={"command": "a; b"}), PLACES) == ()
+    assert suggestions(JudgedCall(tool="Write", tool_input={"file_path": "/x"}), PLACES) == ("Write",)
+    assert suggestions(JudgedCall(tool="my tool", tool_input={}), PLACES) == ()
+    assert suggested_together(JudgedCall(tool="run", tool_input={"command": "a; b"}), PLACES) == ()

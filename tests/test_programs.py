@@ -10,7 +10,15 @@ import pytest
 from wave_agent.hooks.config import SettingsSource, parse_settings
 from wave_agent.hooks.definitions import Layer
 from wave_agent.hooks.pinned import is_pinned, search_path
-from wave_agent.settings.trust import Candidate, ProjectTrust, Record, TrustStore, candidates, file_digest, record_of
+from wave_agent.settings.trust import (
+    ProjectTrust,
+    Record,
+    TrustCandidate,
+    TrustStore,
+    candidates,
+    file_digest,
+    record_of,
+)
 
 
 class Workshop:
@@ -51,7 +59,7 @@ class Workshop:
         text = json.dumps({"hooks": {"PreToolUse": [{"matcher": "Bash", "hooks": [hook]}]}})
         return [parse_settings(text, Layer.PROJECT, str(self.project / ".wave/settings.json"))]
 
-    def look(self, path: str | None = None) -> Candidate:
+    def look(self, path: str | None = None) -> TrustCandidate:
         (found,) = candidates(self.sources, str(self.project), file_digest, path=path or self.path)
         return found
 

@@ -9,15 +9,15 @@ import pytest
 from wave_agent import Agent
 from wave_agent.agent.instructions import NAMES
 from wave_agent.agent.surroundings import Surroundings
-from wave_agent.agent.system_prompt import Session, mode_in, mode_words, session_words, system_prompt
+from wave_agent.agent.system_prompt import PromptFacts, mode_in, mode_words, session_words, system_prompt
 from wave_agent.permissions.decision import PermissionMode
 from wave_agent.testing import ScriptedModel
 
-SESSION = Session(project_dir="/srv/shop", shell="/usr/bin/bash")
+SESSION = PromptFacts(project_dir="/srv/shop", shell="/usr/bin/bash")
 NOWHERE = Surroundings()
 
 
-def prompt(session: Session = SESSION, around: Surroundings = NOWHERE) -> str:
+def prompt(session: PromptFacts = SESSION, around: Surroundings = NOWHERE) -> str:
     return system_prompt(session, PermissionMode.DEFAULT, around, today=lambda: date(2031, 2, 3))
 
 
@@ -44,7 +44,7 @@ def test_what_is_not_known_is_left_out() -> None:
 
 
 def test_another_working_directory_is_named() -> None:
-    session = Session(project_dir="/srv/shop", working_dir="/srv/shop/api", shell="/bin/sh")
+    session = PromptFacts(project_dir="/srv/shop", working_dir="/srv/shop/api", shell="/bin/sh")
     assert "Working directory: /srv/shop/api\nSystem: Linux, shell sh" in prompt(session)
 
 
@@ -58,7 +58,7 @@ def test_no_mark_of_hooks_is_shown_that_a_model_could_imitate() -> None:
 def test_every_mode_is_explained_and_a_change_can_be_read_again(
     mode: PermissionMode, interactive: bool | None, asks: bool
 ) -> None:
-    session = Session(project_dir="/work", shell="sh", interactive=interactive, asks=asks)
+    session = PromptFacts(project_dir="/work", shell="sh", interactive=interactive, asks=asks)
     told = session_words(session, mode)
     assert f"Permission mode: {mode}. " in told
     assert ("not interactive" in told, "is interactive" in told) == (interactive is False, interactive is True)
@@ -75,7 +75,7 @@ def test_only_a_change_of_mode_is_read_as_one() -> None:
 
 def test_a_plan_is_for_whoever_can_accept_it() -> None:
     def then(interactive: bool | None) -> str:
-        session = Session(project_dir="/work", shell="sh", interactive=interactive)
+        session = PromptFacts(project_dir="/work", shell="sh", interactive=interactive)
         return mode_words(session, PermissionMode.PLAN).rpartition("check it.")[2].strip()
 
     assert then(True) == "The user may accept it; you then carry it out."

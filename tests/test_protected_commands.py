@@ -13,7 +13,7 @@ from wave_agent.hooks.config import load_hooks, parse_settings
 from wave_agent.hooks.definitions import Layer
 from wave_agent.permissions.protected_paths import ProtectedPaths, protected_paths
 from wave_agent.shell.reader import read_writes
-from wave_agent.shell.values import Reach, Write
+from wave_agent.shell.values import Reach, WriteTarget
 from wave_agent.shell.writes import targets
 from wave_agent.testing import Reply, ScriptedModel, call
 
@@ -704,7 +704,7 @@ def test_a_pattern_finds_a_protected_file_through_a_link(project: Path) -> None:
 @pytest.mark.parametrize("pattern", ["\0", "/\0*", "[", "/[", "/a[z-a]", "**", "/**/x", "/[!]", "/[]*", "/[[]*", ""])
 def test_odd_patterns_are_looked_at_without_an_exception(project: Path, pattern: str) -> None:
     for reach in Reach:
-        found = guards(project).touched(Write(pattern, reach, ("x",)))
+        found = guards(project).touched(WriteTarget(pattern, reach, ("x",)))
         assert found is None or found
 
 

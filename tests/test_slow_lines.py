@@ -15,7 +15,7 @@ from tests.hostile_lines import hostile_line
 from wave_agent.agent.tool_calls import subject_of
 from wave_agent.hooks.events import HookEvent
 from wave_agent.hooks.verdicts import Outcome
-from wave_agent.permissions.decision import Answer, Permission, PermissionMode, Rules, decide
+from wave_agent.permissions.decision import Permission, PermissionMode, Rules, Ruling, decide
 from wave_agent.permissions.protected_paths import protected_paths
 from wave_agent.rules.path_patterns import path_glob
 from wave_agent.rules.rule import Places, parse_rule
@@ -23,7 +23,7 @@ from wave_agent.shell.doubt import InOrder, git_words
 from wave_agent.shell.effort import MOST, TooMuchError, limited, spend
 from wave_agent.shell.grammar import can_parse, parse
 from wave_agent.shell.reader import forget, read_line, read_placed
-from wave_agent.shell.values import Reach, Write
+from wave_agent.shell.values import Reach, WriteTarget
 from wave_agent.tools.base import ToolContext
 from wave_agent.tools.bash import Bash
 from wave_agent.tools.shells import Shells
@@ -133,10 +133,10 @@ def test_a_line_that_is_too_much_work_is_denied_by_every_rule_and_asks_about_pro
     assert read.anything
     assert not read.understood
     assert not read.plain
-    assert read_placed(line, {}, "/srv").writes == (Write("/", Reach.TREE),)
-    assert judge.judge(line).answer is Answer.DENY
-    assert judge.judge(line, ("Bash(never heard of:*)",)).answer is Answer.DENY
-    assert judge.judge(line, ()).answer is Answer.ASK
+    assert read_placed(line, {}, "/srv").writes == (WriteTarget("/", Reach.TREE),)
+    assert judge.judge(line).answer is Ruling.DENY
+    assert judge.judge(line, ("Bash(never heard of:*)",)).answer is Ruling.DENY
+    assert judge.judge(line, ()).answer is Ruling.ASK
 
 
 def test_work_without_a_budget_is_not_counted() -> None:
@@ -247,5 +247,5 @@ def test_a_pattern_that_would_have_to_be_compared_with_too_many_files_asks(tmp_p
         for second in range(1000):
             os.mkdir(tmp_path / f"d{first}" / str(second))
     pattern = f"{tmp_path}/d*/*/x"
-    assert protected.touched(Write(pattern)) == pattern
-    assert protected.touched(Write(f"{tmp_path}/d1/*/x")) is None
+    assert protected.touched(WriteTarget(pattern)) == pattern
+    assert protected.touched(WriteTarget(f"{tmp_path}/d1/*/x")) is None

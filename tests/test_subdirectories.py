@@ -15,7 +15,7 @@ from wave_agent.hooks.config import parse_settings
 from wave_agent.hooks.definitions import Layer
 from wave_agent.permissions.decision import PermissionMode
 from wave_agent.settings.layers import Settings, merge_settings
-from wave_agent.settings.sources import Choice, Gathered, gather_settings, locate, project_settings
+from wave_agent.settings.sources import Gathered, SourceChoice, gather_settings, locate, project_settings
 from wave_agent.settings.trust import TrustStore, candidates, file_digest, record_of
 
 
@@ -33,10 +33,10 @@ class Tree:
         (directory / name).write_text(json.dumps(content))
 
     def locate(self, start: Path | None = None, **choice: Any) -> str:
-        return locate(str(start or self.start), self.home, Choice(claude_home=self.claude, **choice)).directory
+        return locate(str(start or self.start), self.home, SourceChoice(claude_home=self.claude, **choice)).directory
 
     def gather(self, start: Path | None = None, **choice: Any) -> Gathered:
-        chosen = Choice(claude_home=self.claude, **choice)
+        chosen = SourceChoice(claude_home=self.claude, **choice)
         return gather_settings(self.home, locate(str(start or self.start), self.home, chosen), chosen)
 
     def merged(self, **choice: Any) -> Settings:
@@ -86,7 +86,7 @@ def test_a_project_can_say_so_itself_once_it_is_trusted(tree: Tree) -> None:
     tree.write(tree.start, {"compat": {"claude": True}})
     assert tree.locate() == str(tree.start)
     assert tree.locate(trust=True) == str(tree.root)
-    place = locate(str(tree.start), tree.home, Choice(trust=True))
+    place = locate(str(tree.start), tree.home, SourceChoice(trust=True))
     sources = project_settings(tree.home, place)
     record = record_of(sources, place.directory, candidates(sources, place.directory, file_digest))
     TrustStore(tree.home).trust(place.directory, record, place.inner)

@@ -11,7 +11,7 @@ import pytest
 from wave_agent import Agent, NoticeBlock, SettingsError, UntrustedHooksError
 from wave_agent.rules.rule import parse_rule
 from wave_agent.settings.layers import merge_settings
-from wave_agent.settings.sources import Choice, Gathered, gather_settings, project_settings
+from wave_agent.settings.sources import Gathered, SourceChoice, gather_settings, project_settings
 from wave_agent.settings.trust import Record, TrustStore, candidates, file_digest, record_of
 from wave_agent.system.project import Project, branch_of
 from wave_agent.testing import Reply, ScriptedModel, call
@@ -37,7 +37,7 @@ class Checkout:
         (self.project / ".wave" / name).write_text(json.dumps(content))
 
     def gather(self, **choice: Any) -> Gathered:
-        return gather_settings(self.home, Project.at(str(self.project)), Choice(**choice))
+        return gather_settings(self.home, Project.at(str(self.project)), SourceChoice(**choice))
 
     def trust(self) -> None:
         sources = project_settings(self.home, Project.at(str(self.project)))

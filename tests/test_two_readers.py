@@ -9,7 +9,7 @@ from wave_agent.rules.rule import Places, parse_rule
 from wave_agent.shell.doubt import could_run, forms, may_make
 from wave_agent.shell.grammar import LONGEST
 from wave_agent.shell.reader import read_line, read_writes
-from wave_agent.shell.simple import Reading
+from wave_agent.shell.simple import SimpleReading
 from wave_agent.shell.sources import reports
 
 PLACES = Places("/srv/project", "/home/me")
@@ -139,11 +139,11 @@ def test_a_line_that_is_too_long_for_the_grammar_is_read_by_the_simple_reader(li
 
 def test_a_line_of_128_kb_is_given_up_after_a_bounded_number_of_words() -> None:
     for unit in ("$x ", "'a' ", "`", "(", "a=b ", "<(", "$'a'", "${x:-", "$((", '"$x" ', "\\a "):
-        reading = Reading(unit * (131_072 // len(unit)))
+        reading = SimpleReading(unit * (131_072 // len(unit)))
         assert not reading.exact
         assert reading.parts <= 6001
         assert len(reading.commands) <= 801
-    many = Reading("a;" * 65_000)
+    many = SimpleReading("a;" * 65_000)
     assert (many.exact, len(many.commands)) == (False, 801)
 
 
@@ -193,7 +193,7 @@ UNSURE = [
 
 @pytest.mark.parametrize("line", UNSURE[:-4])
 def test_the_simple_reader_knows_where_it_is_not_sure(line: str) -> None:
-    assert not Reading(line).exact
+    assert not SimpleReading(line).exact
 
 
 SURE = {
@@ -227,7 +227,7 @@ SURE = {
 
 @pytest.mark.parametrize("line", SURE)
 def test_the_simple_reader_finds_every_command(line: str) -> None:
-    reading = Reading(line)
+    reading = SimpleReading(line)
     assert (reading.signature(), reading.exact) == (SURE[line], True)
 
 

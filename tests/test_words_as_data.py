@@ -6,7 +6,7 @@ import pytest
 
 from tests.attacks.attack_classes import load_classes
 from tests.test_slow_lines import Judge
-from wave_agent.permissions.decision import Answer
+from wave_agent.permissions.decision import Ruling
 from wave_agent.rules.rule import Places, parse_rule
 from wave_agent.shell.pieces import pieces
 from wave_agent.shell.reader import read_line, read_placed, read_writes
@@ -113,12 +113,12 @@ def test_what_only_has_the_words_is_let_pass(line: str) -> None:
 
 @pytest.mark.parametrize("line", WRITES)
 def test_a_guard_is_seen_wherever_its_name_comes_from(line: str, judge: Judge) -> None:
-    assert judge.judge(line, ()).answer is Answer.ASK
+    assert judge.judge(line, ()).answer is Ruling.ASK
 
 
 @pytest.mark.parametrize("line", HARMLESS)
 def test_what_writes_elsewhere_is_let_pass(line: str, judge: Judge) -> None:
-    assert judge.judge(line, ()).answer is Answer.ALLOW
+    assert judge.judge(line, ()).answer is Ruling.ALLOW
 
 
 def test_a_function_of_a_long_line_may_read_what_it_runs() -> None:

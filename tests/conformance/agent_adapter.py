@@ -25,7 +25,7 @@ from wave_agent.hooks.events import EVENTS, ContextPlace, Decision, Flow, HookEv
 from wave_agent.messages import ErrorBlock, NoticeBlock
 from wave_agent.models.base import ModelRequest
 from wave_agent.models.scripted import Reply, ScriptedModel, call
-from wave_agent.permissions.decision import Allow, Deny, Kind, PermissionMode, PermissionRequest, Rules
+from wave_agent.permissions.decision import Allow, Deny, PermissionMode, PermissionRequest, Rules, ToolKind
 from wave_agent.rules.rule import parse_rule
 from wave_agent.settings.layers import Settings
 from wave_agent.settings.snapshot import Snapshot
@@ -90,7 +90,7 @@ async def observe(request: dict[str, Any]) -> dict[str, Any]:
         return {"refused": True, "issues": [str(error)]}
     payload, event = request["payload"], request["event"]
     name = payload.get("tool_name", "Bash")
-    kind = type(name, (RecordingTool,), {"name": name, "kind": KINDS.get(name, Kind.ACTS)})
+    kind = type(name, (RecordingTool,), {"name": name, "kind": KINDS.get(name, ToolKind.ACTS)})
     tool = kind(payload.get("tool_response", {}), options.get("nullable", []), options.get("required", []))
     tool.error = payload.get("error") if event == "PostToolUseFailure" else None
     questions: list[PermissionRequest] = []

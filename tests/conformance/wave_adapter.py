@@ -20,12 +20,12 @@ from wave_agent.hooks.event_run import ToolFacts
 from wave_agent.hooks.events import Decision, Flow, HookEvent
 from wave_agent.hooks.manager import HookManager, SessionFacts
 from wave_agent.hooks.verdicts import Blocks, Outcome
-from wave_agent.permissions.decision import Call, Kind, PermissionMode, Rules, decide
+from wave_agent.permissions.decision import JudgedCall, PermissionMode, Rules, ToolKind, decide
 from wave_agent.rules.rule import Places, parse_rule
 from wave_agent.settings.layers import Settings, merge_settings
 
-KINDS = {"Read": Kind.READS, "Glob": Kind.READS, "Grep": Kind.READS, "TodoWrite": Kind.READS}
-KINDS |= {"Write": Kind.EDITS, "Edit": Kind.EDITS}
+KINDS = {"Read": ToolKind.READS, "Glob": ToolKind.READS, "Grep": ToolKind.READS, "TodoWrite": ToolKind.READS}
+KINDS |= {"Write": ToolKind.EDITS, "Edit": ToolKind.EDITS}
 FLOWS = {Flow.END_TURN: "stop", Flow.CONFIRM: "ask", Flow.PROCEED: "proceed", Flow.JUDGE: "proceed"}
 
 
@@ -121,7 +121,7 @@ def permission(request: dict[str, Any], outcome: Outcome, project: str) -> str |
         return None
     tool = request["payload"]["tool_name"]
     parsed = {key: tuple(map(parse_rule, rules.get(key, []))) for key in ("deny", "ask", "allow")}
-    call = Call(tool=tool, tool_input=outcome.tool_input or {}, kind=KINDS.get(tool, Kind.ACTS))
+    call = JudgedCall(tool=tool, tool_input=outcome.tool_input or {}, kind=KINDS.get(tool, ToolKind.ACTS))
     return decide(
         call, PermissionMode(rules.get("mode", "default")), Rules(**parsed), outcome, Places(project, project)
     ).answer

@@ -28,12 +28,12 @@ from wave_agent.hooks.events import Decision, HookEvent, OnFailure
 from wave_agent.hooks.execution import HookExecutionResult
 from wave_agent.hooks.matcher import MatcherError, parse_matcher
 from wave_agent.hooks.semantics import merge, read
-from wave_agent.hooks.verdicts import Failure, Reading, Verdict
+from wave_agent.hooks.verdicts import Failure, RankedVerdict, Verdict
 from wave_agent.http.sse import EventReader
 from wave_agent.messages import Message, MessageManager, TextBlock, ToolBlock
 from wave_agent.models.chat_stream import AnswerReader
 from wave_agent.models.repair import calls_in_text, repair_arguments
-from wave_agent.permissions.decision import Answer, Kind, PermissionMode, Rules, decide
+from wave_agent.permissions.decision import PermissionMode, Rules, Ruling, ToolKind, decide
 from wave_agent.permissions.protected_paths import protected_paths
 from wave_agent.rules.rule import PATH_FIELDS, Places, Purpose, RuleError, parse_rule
 from wave_agent.sessions.masking import masked, patterns
@@ -116,8 +116,8 @@ def _check_reader(given: tuple[HookEvent, HookExecutionResult, OnFailure]) -> No
         assert outcome.decision >= Decision.BLOCK
 
 
-def _reading(position: int, verdict: Verdict) -> Reading:
-    return Reading(position=position, name=f"hook {position}", verdict=verdict)
+def _reading(position: int, verdict: Verdict) -> RankedVerdict:
+    return RankedVerdict(position=position, name=f"hook {position}", verdict=verdict)
 
 
 # ------------------------------------------------------------------------------------------------------------ settings
@@ -408,7 +408,7 @@ def _check_tool(value: tuple[str, Any]) -> None:
     no_hooks = merge(HookEvent.PRE_TOOL_USE, [])
     permission = decide(judged, PermissionMode.BYPASS, ground.rules, no_hooks, ground.places)
     assert permission.by
-    if permission.answer is not Answer.ALLOW or (tool.kind is not Kind.READS and not judged.inside):
+    if permission.answer is not Ruling.ALLOW or (tool.kind is not ToolKind.READS and not judged.inside):
         return None
     if name in ("Glob", "Grep"):  # these start a program
         with suppress(FileRefusedError):

@@ -8,7 +8,7 @@ import pytest
 from wave_agent.hooks.events import Decision, Flow, HookEvent
 from wave_agent.hooks.execution import HookExecutionResult
 from wave_agent.hooks.semantics import merge, read
-from wave_agent.hooks.verdicts import Allow, Block, EndTurn, Reading, Rewrite, TellRefused, TellUser, Verdict
+from wave_agent.hooks.verdicts import Approve, Block, EndTurn, RankedVerdict, Rewrite, TellRefused, TellUser, Verdict
 
 REQUEST, PRE, POST = HookEvent.PERMISSION_REQUEST, HookEvent.PRE_TOOL_USE, HookEvent.POST_TOOL_USE
 
@@ -21,10 +21,10 @@ def answered(decision: Any, code: int = 0, **others: Any) -> Verdict:
 @pytest.mark.parametrize(
     ("decision", "effects"),
     [
-        ({"behavior": "allow"}, (Allow(),)),
-        ({"behavior": "allow", "updatedInput": {"command": "ls"}}, (Rewrite({"command": "ls"}), Allow())),
-        ({"behavior": "allow", "updatedInput": None, "message": None, "interrupt": None}, (Allow(),)),
-        ({"behavior": "allow", "interrupt": False}, (Allow(),)),
+        ({"behavior": "allow"}, (Approve(),)),
+        ({"behavior": "allow", "updatedInput": {"command": "ls"}}, (Rewrite({"command": "ls"}), Approve())),
+        ({"behavior": "allow", "updatedInput": None, "message": None, "interrupt": None}, (Approve(),)),
+        ({"behavior": "allow", "interrupt": False}, (Approve(),)),
         ({"behavior": "deny"}, (Block("Blocked by hook guard"),)),
         ({"behavior": "deny", "message": " no "}, (TellRefused("no"), Block("no"))),
         ({"behavior": "deny", "message": " "}, (Block("Blocked by hook guard"),)),
@@ -48,7 +48,7 @@ def test_the_reason_of_a_refusal_is_the_users_and_its_message_the_models():
     [
         ({}, "behavior is missing"),
         ({"behavior": ""}, "behavior is missing"),
-        ({"behavior": "Allow"}, '"Allow" cannot be read (did you mean "allow"?)'),
+        ({"behavior": "Approve"}, '"Allow" cannot be read (did you mean "allow"?)'),
         ({"behavior": "ask"}, "known are allow, deny"),
         ({"behavior": 1}, "behavior must be a string"),
         ({"behavior": "allow", "updatedInput": "ls"}, "updatedInput must be an object"),
@@ -64,8 +64,8 @@ def test_an_answer_that_cannot_be_read_leaves_the_question_to_the_user(decision:
     merged = merge(
         REQUEST,
         [
-            Reading(position=0, name="other", verdict=Verdict((Allow(),))),
-            Reading(position=1, name="guard", verdict=verdict),
+            RankedVerdict(position=0, name="other", verdict=Verdict((Approve(),))),
+            RankedVerdict(position=1, name="guard", verdict=verdict),
         ],
     )
     assert (merged.decision, merged.flow) == (Decision.ASK, Flow.CONFIRM)

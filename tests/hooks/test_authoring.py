@@ -27,7 +27,7 @@ from wave_agent.hooks.execution import HookExecutionResult
 from wave_agent.hooks.semantics import read
 from wave_agent.hooks.verdicts import (
     AddContext,
-    Allow,
+    Approve,
     Ask,
     Block,
     EndTurn,
@@ -110,8 +110,8 @@ def meaning(answer: dict[str, Any], event: HookEvent) -> tuple[object, ...]:
         (deny("no"), HookEvent.POST_TOOL_USE, Block("no")),
         (deny("no"), HookEvent.STOP, Block("no")),
         (ask("sure?"), HookEvent.PRE_TOOL_USE, Ask("sure?")),
-        (allow("fine"), HookEvent.PRE_TOOL_USE, Allow("fine")),
-        (allow(), HookEvent.PRE_TOOL_USE, Allow("")),
+        (allow("fine"), HookEvent.PRE_TOOL_USE, Approve("fine")),
+        (allow(), HookEvent.PRE_TOOL_USE, Approve("")),
         *((stop("enough"), event, EndTurn("enough")) for event in HookEvent),
         *(
             (context("note"), row.event, AddContext("note"))
@@ -144,7 +144,7 @@ def test_answers_are_combined_with_a_bar() -> None:
 )
 def test_of_two_decisions_that_are_combined_the_stricter_holds(combined: dict[str, Any], strictest: object) -> None:
     effects = meaning(combined, HookEvent.PRE_TOOL_USE)
-    assert [effect for effect in effects if isinstance(effect, Block | Ask | Allow)] == [strictest]
+    assert [effect for effect in effects if isinstance(effect, Block | Ask | Approve)] == [strictest]
 
 
 def test_rewrites_that_are_combined_all_count() -> None:
@@ -198,8 +198,8 @@ def test_they_are_empty_where_they_mean_nothing() -> None:
 @pytest.mark.parametrize(
     ("answer", "effects"),
     [
-        (grant(), (Allow(),)),
-        (grant(command="ls"), (Rewrite({"command": "ls"}), Allow())),
+        (grant(), (Approve(),)),
+        (grant(command="ls"), (Rewrite({"command": "ls"}), Approve())),
         (refuse("no"), (TellRefused("no"), Block("no"))),
         (refuse("no", interrupt=True), (TellRefused("no"), EndTurn("no"), Block("no"))),
     ],

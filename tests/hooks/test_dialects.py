@@ -13,7 +13,7 @@ from wave_agent.hooks.config import HookConfig, hooks_in_code, load_hooks, parse
 from wave_agent.hooks.definitions import Layer
 from wave_agent.hooks.dialects import ALL, DIALECTS, Aside, Dialect, DialectRow, has_failed, heard_by, patch_of, told
 from wave_agent.hooks.events import EVENTS, HookEvent
-from wave_agent.hooks.execution import HookExecutionResult, Kind
+from wave_agent.hooks.execution import HookExecutionResult, HookKind
 from wave_agent.hooks.manager import HookManager, SessionFacts
 from wave_agent.hooks.runners.command import ProcessRunner
 from wave_agent.hooks.semantics import read, replaced
@@ -228,8 +228,8 @@ def test_a_file_of_another_agent_cannot_say_that_its_hooks_are_ours() -> None:
     source = replace(parse_settings(text, Layer.PROJECT, "theirs.json"), dialect=Dialect.CLAUDE)
     found = load_hooks([source])
     assert [(hook.dialect, hook.kind, hook.name) for hook in found.hooks] == [
-        (Dialect.CLAUDE, Kind.COMMAND, "x"),
-        (Dialect.CLAUDE, Kind.ABSENT, "agent hook"),
+        (Dialect.CLAUDE, HookKind.COMMAND, "x"),
+        (Dialect.CLAUDE, HookKind.ABSENT, "agent hook"),
     ]
     assert [(issue.broken, issue.fatal) for issue in found.issues] == [(False, False)]
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from wave_agent.hooks.matcher import EVERYTHING, KNOWN_TOOLS, Form, MatcherError, parse_matcher
+from wave_agent.hooks.matcher import EVERYTHING, KNOWN_TOOLS, MatcherError, MatcherForm, parse_matcher
 
 EXPRESSION_CHARACTERS = ".^$()[]{}+\\"
 NEARLY_MATCHERS = st.text(alphabet=st.sampled_from("aBz_09-*?|, " + EXPRESSION_CHARACTERS), max_size=12)
@@ -74,16 +74,16 @@ def test_a_matcher_matches_exactly_these(text: str, matching: list[str], others:
 @pytest.mark.parametrize(
     ("text", "forms"),
     [
-        ("Bash", [Form.NAME]),
-        ("Bash*", [Form.GLOB]),
-        ("Bash.*", [Form.EXPRESSION]),
-        ("Bash|Ed?t, ^mcp", [Form.NAME, Form.GLOB, Form.EXPRESSION]),
-        *((f"a{character}", [Form.EXPRESSION]) for character in ".^$+"),
-        ("a*b?", [Form.GLOB]),
+        ("Bash", [MatcherForm.NAME]),
+        ("Bash*", [MatcherForm.GLOB]),
+        ("Bash.*", [MatcherForm.EXPRESSION]),
+        ("Bash|Ed?t, ^mcp", [MatcherForm.NAME, MatcherForm.GLOB, MatcherForm.EXPRESSION]),
+        *((f"a{character}", [MatcherForm.EXPRESSION]) for character in ".^$+"),
+        ("a*b?", [MatcherForm.GLOB]),
         ("*.x", None),
     ],
 )
-def test_each_alternative_is_read_for_itself(text: str, forms: list[Form] | None) -> None:
+def test_each_alternative_is_read_for_itself(text: str, forms: list[MatcherForm] | None) -> None:
     if forms is None:
         with pytest.raises(MatcherError):
             parse_matcher(text)
@@ -216,7 +216,7 @@ def test_no_text_with_a_broken_expression_becomes_a_matcher(text: str) -> None:
         return
     with suppress(MatcherError):  # sound, but with characters that no tool's name has
         matcher = parse_matcher(text)
-        assert [alternative.form for alternative in matcher.alternatives] == [Form.EXPRESSION]
+        assert [alternative.form for alternative in matcher.alternatives] == [MatcherForm.EXPRESSION]
 
 
 def test_what_is_longer_than_a_name_is_not_compared_and_the_hooks_run():

@@ -26,7 +26,7 @@ from wave_agent.hooks.semantics import (
 )
 from wave_agent.hooks.verdicts import (
     AddContext,
-    Allow,
+    Approve,
     Ask,
     Block,
     Blocks,
@@ -34,7 +34,7 @@ from wave_agent.hooks.verdicts import (
     Failure,
     FailureKind,
     Outcome,
-    Reading,
+    RankedVerdict,
     ReplaceOutput,
     Rewrite,
     Role,
@@ -44,7 +44,7 @@ from wave_agent.hooks.verdicts import (
     Verdict,
     Withhold,
 )
-from wave_agent.permissions.decision import Answer, Call, PermissionMode, Rules, decide
+from wave_agent.permissions.decision import JudgedCall, PermissionMode, Rules, Ruling, decide
 from wave_agent.rules.rule import Places, parse_rule
 
 PRE = HookEvent.PRE_TOOL_USE
@@ -97,12 +97,12 @@ def test_every_event_has_a_row_and_every_decision_a_flow(event: HookEvent):
 def test_every_outcome_of_every_event_says_what_the_agent_does(event: HookEvent, decision: Decision):
     effects: dict[Decision, Any] = {
         Decision.NONE: TellUser("x"),
-        Decision.ALLOW: Allow("x"),
+        Decision.ALLOW: Approve("x"),
         Decision.ASK: Ask("x"),
         Decision.BLOCK: Block("x"),
         Decision.STOP: EndTurn("x"),
     }
-    outcome = merge(event, [Reading(position=0, name="guard", verdict=Verdict((effects[decision],)))])
+    outcome = merge(event, [RankedVerdict(position=0, name="guard", verdict=Verdict((effects[decision],)))])
     assert outcome.decision is decision
     assert outcome.flow is EVENTS[event].flow[decision]
     # Whatever is said reaches somebody, unless a decision has no meaning at all on the event.
@@ -458,7 +458,7 @@ def test_an_allow_does_not_hold_without_the_input_that_came_with_it(output: str)
     assert verdict(PRE, ran(2, output, "no")).decision is Decision.BLOCK
     stopped = verdict(PRE, ran(0, '{"continue": false, ' + output[1:]))
     assert stopped.decision is Decision.STOP
-    assert not any(isinstance(effect, Allow) for effect in stopped.effects)
+    assert not any(isinstance(effect, Approve) for effect in stopped.effects)
 
 
 @pytest.mark.parametrize(
@@ -491,7 +491,7 @@ def test_every_field_reaches_its_effect():
     }  # fmt: skip
     found = verdict(PRE, printed(output))
     assert found.effects == (
-        TellUser("careful"), AddContext("top"), AddContext("inner"), Rewrite({"command": "ls"}), Allow("safe"),
+        TellUser("careful"), AddContext("top"), AddContext("inner"), Rewrite({"command": "ls"}), Approve("safe"),
     )  # fmt: skip
     assert found.hide_stdout
     assert verdict(POST, printed(specific(updatedToolOutput=""))).effects == (ReplaceOutput(""),)
@@ -525,8 +525,8 @@ def test_lone_surrogates_cost_no_deny():
         ((), PRE, "none"),
         ((TellUser("x"), Rewrite({})), PRE, "none"),
         ((AddContext("x"),), PRE, "context"),
-        ((AddContext("x"), Allow()), PRE, "allow"),
-        ((Ask("x"), Allow()), PRE, "ask"),
+        ((AddContext("x"), Approve()), PRE, "allow"),
+        ((Ask("x"), Approve()), PRE, "ask"),
         ((Block("x"),), PRE, "deny"),
         ((Block("x"),), STOP, "block"),
         ((Block("x"), EndTurn("y")), STOP, "stop"),
@@ -540,12 +540,12 @@ def test_the_journal_has_one_word_for_each_verdict(effects: tuple[Any, ...], eve
 # ------------------------------------------------------------------------------------------------------------- merging
 
 
-def reading(position: int, *effects: Any, **more: Any) -> Reading:
-    return Reading(position=position, name=f"hook{position}", verdict=Verdict(effects), **more)
+def reading(position: int, *effects: Any, **more: Any) -> RankedVerdict:
+    return RankedVerdict(position=position, name=f"hook{position}", verdict=Verdict(effects), **more)
 
 
 def test_all_denying_reasons_are_given_in_configuration_order():
-    readings = [reading(2, Block("c")), reading(0, Block("a")), reading(1, Allow("b"))]
+    readings = [reading(2, Block("c")), reading(0, Block("a")), reading(1, Approve("b"))]
     outcome = merge(PRE, readings)
     assert outcome.reason == "a\nc"
     assert outcome.for_model() == ("a\nc",)
@@ -571,7 +571,7 @@ def test_a_blocked_prompt_takes_all_context_with_it_and_its_reason_stays_with_th
 
 
 def test_an_allow_for_another_input_does_not_count():
-    outcome = merge(PRE, [reading(0, Allow("ok"), allow_counts=False)])
+    outcome = merge(PRE, [reading(0, Approve("ok"), allow_counts=False)])
     assert outcome.decision is Decision.NONE
     assert outcome.for_user() == ()
 
@@ -702,13 +702,13 @@ def test_what_cannot_replace_a_result_withholds_it(output: str):
     found = verdict(POST, ran(0, output))
     assert any(isinstance(effect, TellUser) and "updatedToolOutput" in effect.text for effect in found.effects)
     assert withholds(EVENTS[POST], found)
-    outcome = merge(POST, [Reading(position=0, name="guard", verdict=found)])
+    outcome = merge(POST, [RankedVerdict(position=0, name="guard", verdict=found)])
     assert outcome.withheld
     assert outcome.flow is Flow.PROCEED
     failed = verdict(POST, ran(0, output[:-1] + ', "decision": "Block"}'))
-    assert merge(POST, [Reading(position=0, name="guard", verdict=failed)]).withheld
+    assert merge(POST, [RankedVerdict(position=0, name="guard", verdict=failed)]).withheld
     # Where it means nothing, it changes nothing.
-    assert not merge(PRE, [Reading(position=0, name="guard", verdict=verdict(PRE, ran(0, output)))]).withheld
+    assert not merge(PRE, [RankedVerdict(position=0, name="guard", verdict=verdict(PRE, ran(0, output)))]).withheld
 
 
 @pytest.mark.parametrize(
@@ -738,12 +738,12 @@ def test_what_cannot_replace_a_result_withholds_it(output: str):
 def test_a_redaction_that_is_dropped_withholds_the_result_and_is_told(event: HookEvent, output: str, code: int):
     for policy in OnFailure:
         found = verdict(event, ran(code, output), policy)
-        outcome = merge(event, [Reading(position=0, name="guard", verdict=found)])
+        outcome = merge(event, [RankedVerdict(position=0, name="guard", verdict=found)])
         assert outcome.withheld
         assert "safe" not in str(outcome.replacement)
         assert any(word in note.text for word in ("ToolOutput", "withheld") for note in outcome.for_user())
         assert outcome.blocked is (code == 2 or "block" in output or (code == 1 and policy is OnFailure.BLOCK))
-    assert not merge(STOP, [Reading(position=0, name="guard", verdict=verdict(STOP, ran(code, output)))]).withheld
+    assert not merge(STOP, [RankedVerdict(position=0, name="guard", verdict=verdict(STOP, ran(code, output)))]).withheld
 
 
 @pytest.mark.parametrize("more", [{"updatedMCPToolOutput": "safe"}, {"updatedToolOutput": None}])
@@ -759,7 +759,7 @@ def test_an_exit_2_by_accident_withholds_the_result_where_failing_blocks(event: 
     broken = ran(2, stdout, "python3: can't open file '/x/redact.py': [Errno 2] No such file or directory")
 
     def outcome(result: HookExecutionResult, policy: OnFailure, on: HookEvent = event) -> Outcome:
-        return merge(on, [Reading(position=0, name="guard", verdict=verdict(on, result, policy))])
+        return merge(on, [RankedVerdict(position=0, name="guard", verdict=verdict(on, result, policy))])
 
     found = outcome(broken, OnFailure.BLOCK)
     assert (found.withheld, found.flow, found.reason) == (True, Flow.FEEDBACK, broken.stderr)
@@ -938,10 +938,10 @@ def test_decision_allow_before_a_tool_is_no_opinion_and_names_what_would_be_one(
     [told] = verdict(PRE, printed({"decision": "allow"})).effects
     assert isinstance(told, TellUser)
     assert "hookSpecificOutput.permissionDecision" in told.text
-    assert verdict(PRE, printed({"decision": "approve"})).effects == (Allow(),)
+    assert verdict(PRE, printed({"decision": "approve"})).effects == (Approve(),)
     assert verdict(PRE, printed({"decision": "ask", "reason": "r"})).effects == (Ask("r"),)
     quiet = {"decision": "allow", **specific(permissionDecision="allow")}
-    assert verdict(PRE, printed(quiet)).effects == (Allow(),)
+    assert verdict(PRE, printed(quiet)).effects == (Approve(),)
     for event in (PROMPT, POST, STOP):
         assert verdict(event, printed({"decision": "allow"})).effects == ()
 
@@ -1053,7 +1053,7 @@ def test_an_invalid_output_never_loosens(event: HookEvent, output: dict[str, Any
     inner = inner if isinstance(inner, dict) else {}
     right = inner.get("hookEventName") in (None, event)
     for effect in found.effects:
-        if isinstance(effect, Allow):
+        if isinstance(effect, Approve):
             assert states_allow(event, output)
         if isinstance(effect, Rewrite):
             assert event is PRE
@@ -1089,8 +1089,8 @@ def test_an_output_can_always_tighten(event: HookEvent, output: dict[str, Any], 
 
 effects = st.lists(
     st.sampled_from([
-        Block("b1"), Block("b2"), Ask("a"), Allow("y"), EndTurn("e"), AddContext("c1"), AddContext("c2"), TellUser("t"),
-        ReplaceOutput("r1"), ReplaceOutput("r2"), Withhold("w"), Failure(FailureKind.EXIT, "f", blocks=True),
+        Block("b1"), Block("b2"), Ask("a"), Approve("y"), EndTurn("e"), AddContext("c1"), AddContext("c2"),
+        TellUser("t"), ReplaceOutput("r1"), ReplaceOutput("r2"), Withhold("w"), Failure(FailureKind.EXIT, "f", blocks=True),
         Failure(FailureKind.TIMEOUT, "h", blocks=True),
         Failure(FailureKind.JSON, "g", blocks=False),
     ]),
@@ -1156,7 +1156,7 @@ def test_a_deny_is_never_lost_whatever_three_hooks_say_or_break(event: HookEvent
     denying = {index for index, (run, policy) in enumerate(cases) if denies(event, run, policy)}
     assert denying
     for trio in combinations_with_replacement(range(len(cases)), 3):
-        readings = [Reading(position=at, name=f"p{at}", verdict=verdicts[index]) for at, index in enumerate(trio)]
+        readings = [RankedVerdict(position=at, name=f"p{at}", verdict=verdicts[index]) for at, index in enumerate(trio)]
         outcome = merge(event, readings)
         assert outcome.blocked == bool(denying & set(trio)), [cases[index] for index in trio]
         if outcome.blocked:
@@ -1172,19 +1172,21 @@ def test_a_deny_is_never_lost_to_a_permission_rule_a_mode_or_the_order_of_hooks(
         Rules(deny=(rule,)),
         Rules(allow=(rule,), ask=(rule,)),
     ]
-    call = Call(tool="Bash", tool_input={"command": "ls"})
+    call = JudgedCall(tool="Bash", tool_input={"command": "ls"})
     places = Places("/project", "/home/me")
     samples = [(run, policy) for run, policy in product(RUNS[::2], OnFailure)]
     for pair in combinations_with_replacement(samples, 2):
         for order in permutations(pair):
             found = [read(PRE, run, name="h", on_failure=policy) for run, policy in order]
-            outcome = merge(PRE, [Reading(position=at, name=f"p{at}", verdict=one) for at, one in enumerate(found)])
+            outcome = merge(
+                PRE, [RankedVerdict(position=at, name=f"p{at}", verdict=one) for at, one in enumerate(found)]
+            )
             for rules, mode in product(rulings, PermissionMode):
                 answer = decide(call, mode, rules, outcome, places).answer
                 if rules.deny or any(denies(PRE, run, policy) for run, policy in pair):
-                    assert answer is Answer.DENY
+                    assert answer is Ruling.DENY
                 if outcome.decision is Decision.ASK:
-                    assert answer in (Answer.ASK, Answer.DENY)
+                    assert answer in (Ruling.ASK, Ruling.DENY)
 
 
 @pytest.mark.parametrize("on_failure", OnFailure)

@@ -17,7 +17,7 @@ from tests.checkouts import Checkout
 from tests.spec.world import is_gone
 from tests.waiting import number_in, until
 from wave_agent import Agent, UntrustedHooksError
-from wave_agent.hooks.execution import HookExecutionResult, HookJob, Kind
+from wave_agent.hooks.execution import HookExecutionResult, HookJob, HookKind
 from wave_agent.hooks.runners.worker_pool import Limits, WorkerPool
 from wave_agent.hooks.runners.worker_program import pack
 from wave_agent.system.orphans import Leftovers
@@ -45,7 +45,7 @@ class Workshop:
     def job(self, function: str = "check", *, timeout: float = 30, **facts: Any) -> HookJob:
         extra = facts.pop("env", {})
         return HookJob(
-            kind=Kind.PYTHON,
+            kind=HookKind.PYTHON,
             command=function if ":" in function else f"guard.py:{function}",
             stdin=json.dumps({"hook_event_name": "PreToolUse", **facts}).encode(),
             env={**os.environ, **extra},

@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from wave_agent.lint.check import Report, check
+from wave_agent.lint.check import LintReport, check
 
 
 class Workbench:
@@ -28,7 +28,7 @@ class Workbench:
         entry = command if isinstance(command, dict) else {"command": command, **more}
         return self.settings({event: [{"hooks": [entry]}]}, name)
 
-    def check(self, *paths: str) -> Report:
+    def check(self, *paths: str) -> LintReport:
         return check(str(self.project), self.home, [str(self.project / path) for path in paths], which=self.which)
 
     def which(self, program: str) -> str | None:

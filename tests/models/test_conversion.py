@@ -26,7 +26,7 @@ from wave_agent.models.conversion import (
     IMAGE_LEFT_OUT,
     NO_RESULT,
     Converter,
-    Replay,
+    ReasoningReplay,
     convert_messages_for_api,
     has_images,
 )
@@ -391,19 +391,19 @@ THINKING = [
 @pytest.mark.parametrize(
     ("replay", "sent"),
     [
-        (Replay.TURN, [None, "plan", None, None]),
-        (Replay.ALWAYS, ["old", "plan", "", ""]),
-        (Replay.NEVER, [None, None, None, None]),
+        (ReasoningReplay.TURN, [None, "plan", None, None]),
+        (ReasoningReplay.ALWAYS, ["old", "plan", "", ""]),
+        (ReasoningReplay.NEVER, [None, None, None, None]),
     ],
 )
-def test_reasoning_is_sent_back_as_far_as_the_server_wants_it(replay: Replay, sent: list[str | None]) -> None:
+def test_reasoning_is_sent_back_as_far_as_the_server_wants_it(replay: ReasoningReplay, sent: list[str | None]) -> None:
     converted = Converter().convert(THINKING, replay=replay)
     assert [one.get("reasoning_content") for one in converted if one["role"] == "assistant"] == sent
     assert not any("reasoning_content" in one for one in converted if one["role"] != "assistant")
 
 
 def test_where_no_reasoning_came_none_is_sent() -> None:
-    converted = Converter().convert([Message("assistant", (TextBlock("x", "model"),))], replay=Replay.ALWAYS)
+    converted = Converter().convert([Message("assistant", (TextBlock("x", "model"),))], replay=ReasoningReplay.ALWAYS)
     assert converted == [{"role": "assistant", "content": "x"}]
 
 

@@ -13,9 +13,9 @@ from wave_agent.replay.comparison import (
     FAILED,
     REWRITTEN,
     UNCHANGED,
+    BacktestReport,
     Judgement,
     MergeError,
-    Report,
     kind_of,
     merge_reports,
     recorded,
@@ -93,7 +93,7 @@ def test_the_difference_is_named_in_the_order_in_which_it_matters(
 
 def test_parts_of_different_wholes_do_not_add_up() -> None:
     with pytest.raises(MergeError, match="do not make a whole: 1/2, 2/3"):
-        merge_reports([Report(shards=("1/2",)), Report(shards=("2/3",))])
+        merge_reports([BacktestReport(shards=("1/2",)), BacktestReport(shards=("2/3",))])
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from wave_agent.agent.agent import Agent
 from wave_agent.messages import ToolBlock
 from wave_agent.models.base import ModelRequest
 from wave_agent.models.scripted import Reply, ScriptedModel, call
-from wave_agent.permissions.decision import Kind, ModeName
+from wave_agent.permissions.decision import ModeName, ToolKind
 from wave_agent.tools.base import ToolInputError
 
 
@@ -163,8 +163,8 @@ def test_another_name_and_a_promise_can_be_given() -> None:
         """Look it up."""
         return word
 
-    assert (look_it_up.name, look_it_up.kind) == ("Look", Kind.READS)
-    assert (add.kind, shout.kind) == (Kind.ACTS, Kind.ACTS)
+    assert (look_it_up.name, look_it_up.kind) == ("Look", ToolKind.READS)
+    assert (add.kind, shout.kind) == (ToolKind.ACTS, ToolKind.ACTS)
 
 
 def test_each_tool_is_itself() -> None:

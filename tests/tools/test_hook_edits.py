@@ -8,7 +8,7 @@ import pytest
 from wave_agent.tools import hook_edits
 from wave_agent.tools.changes import FileChanges
 from wave_agent.tools.files import SIZE_LIMIT, FileRefusedError
-from wave_agent.tools.hook_edits import HookEdit, Watched, describe, look, settle
+from wave_agent.tools.hook_edits import HookEdit, WatchedFile, describe, look, settle
 
 
 class Disk:
@@ -41,7 +41,7 @@ class Disk:
             return False
         return True
 
-    def edits(self, before: dict[str, Watched]) -> str:
+    def edits(self, before: dict[str, WatchedFile]) -> str:
         return describe(settle(self.changes, before, seen=True), ["format"])
 
 
@@ -76,7 +76,7 @@ def test_an_old_file_is_read_again_only_if_it_has_changed(disk: Disk) -> None:
     assert fresh.signature is None
     facts = os.stat(known)
     signature = (facts.st_dev, facts.st_ino, facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns)
-    seen = {str(known): Watched(b"one\n", signature)}
+    seen = {str(known): WatchedFile(b"one\n", signature)}
     assert look(disk.changes, seen) == seen
     assert settle(disk.changes, seen, seen=True) == ()
     known.write_bytes(b"two two\n")

@@ -7,23 +7,23 @@ import sys
 import pytest
 
 from tests.tools.session import Session
-from wave_agent.permissions.decision import Kind
+from wave_agent.permissions.decision import ToolKind
 from wave_agent.tools.base import Tool, ToolInputError
 from wave_agent.tools.registry import builtin_tools, find_tool
 
 INPUTS = {
-    "Bash": (Kind.ACTS, ["command", "timeout", "description", "run_in_background"]),
-    "BashOutput": (Kind.READS, ["bash_id", "wait_ms"]),
-    "KillShell": (Kind.ACTS, ["shell_id"]),
-    "Read": (Kind.READS, ["file_path", "offset", "limit"]),
-    "Write": (Kind.EDITS, ["file_path", "content"]),
-    "Edit": (Kind.EDITS, ["file_path", "old_string", "new_string", "replace_all"]),
-    "Glob": (Kind.READS, ["pattern", "path"]),
+    "Bash": (ToolKind.ACTS, ["command", "timeout", "description", "run_in_background"]),
+    "BashOutput": (ToolKind.READS, ["bash_id", "wait_ms"]),
+    "KillShell": (ToolKind.ACTS, ["shell_id"]),
+    "Read": (ToolKind.READS, ["file_path", "offset", "limit"]),
+    "Write": (ToolKind.EDITS, ["file_path", "content"]),
+    "Edit": (ToolKind.EDITS, ["file_path", "old_string", "new_string", "replace_all"]),
+    "Glob": (ToolKind.READS, ["pattern", "path"]),
     "Grep": (
-        Kind.READS,
+        ToolKind.READS,
         ["pattern", "path", "glob", "output_mode", "-i", "-n", "-A", "-B", "-C", "head_limit", "multiline"],
     ),
-    "TodoWrite": (Kind.READS, ["todos"]),
+    "TodoWrite": (ToolKind.READS, ["todos"]),
 }
 
 

@@ -19,7 +19,7 @@ import wave_agent
 from tests.tools.trees import RG, needs_rg, write
 from tests.waiting import until
 from wave_agent.system.real_files import look
-from wave_agent.tools.search.gitignore import Glob
+from wave_agent.tools.search.gitignore import GlobPattern
 from wave_agent.tools.search.matches import compile_pattern
 from wave_agent.tools.search.program import search
 
@@ -145,12 +145,12 @@ def files_of_git(directory: str) -> list[str]:
 @example("{" * 100 + "a" + "}" * 50, "a")
 @given(st.text(st.sampled_from("ab*?[]!^{},/\\.-"), max_size=12), st.text(st.sampled_from("ab/."), max_size=8))
 def test_any_text_is_a_glob_pattern(pattern: str, path: str) -> None:
-    Glob(pattern).matches(path)
+    GlobPattern(pattern).matches(path)
 
 
 @given(st.text(st.sampled_from("ab/.*"), min_size=1, max_size=8))
 def test_an_escaped_pattern_matches_itself_alone(path: str) -> None:
-    pattern = Glob("/" + path.replace("*", r"\*"))
+    pattern = GlobPattern("/" + path.replace("*", r"\*"))
     assert pattern.matches(path)
     assert not pattern.matches(path + "x")
 

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from wave_agent.tools.terminal import ROW, Lines
+from wave_agent.tools.terminal import ROW, TerminalLines
 
 
 def shown(*pieces: str) -> str:
-    lines = Lines()
+    lines = TerminalLines()
     return "".join([*map(lines.feed, pieces), lines.finish()])
 
 
@@ -50,14 +50,14 @@ def test_what_is_seen(printed: str, seen: str) -> None:
 
 
 def test_the_line_that_is_not_complete_can_be_seen() -> None:
-    lines = Lines()
+    lines = TerminalLines()
     assert (lines.feed("done\n10%"), lines.pending) == ("done\n", "10%")
     assert (lines.feed("\r50% "), lines.pending) == ("", "50%")
     assert (lines.feed("\n"), lines.pending) == ("50%\n", "")
 
 
 def test_a_bar_that_never_ends_its_line_takes_little_memory() -> None:
-    lines = Lines()
+    lines = TerminalLines()
     for number in range(100_000):
         assert lines.feed(f"\r{number} of 100000") == ""
     assert len(lines.pending) < 20
@@ -65,7 +65,7 @@ def test_a_bar_that_never_ends_its_line_takes_little_memory() -> None:
 
 
 def test_a_line_without_end_is_handed_on_row_by_row() -> None:
-    lines = Lines()
+    lines = TerminalLines()
     assert len(lines.feed("x" * (10 * ROW))) == 9 * ROW
     assert lines.feed("\ry" * 3) == ""
     assert lines.finish() == "y" + "x" * (ROW - 1)

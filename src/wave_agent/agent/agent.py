@@ -30,7 +30,7 @@ from wave_agent.agent.options import (
 )
 from wave_agent.agent.outgoing import tokens_of
 from wave_agent.agent.result import Callbacks, Context, Result
-from wave_agent.agent.turn import Status, Turn
+from wave_agent.agent.turn import Turn, TurnStatus
 from wave_agent.agent.wiring import (
     Ground,
     make_briefing,
@@ -537,9 +537,9 @@ class Agent:
 
     # ---------------------------------------------------------------------------------------------------------- inside
 
-    async def _run(self, turn: Turn, text: str) -> Status:
+    async def _run(self, turn: Turn, text: str) -> TurnStatus:
         """The turn, and its records where a power cut cannot reach them; or else an error that says why not."""
-        status = Status.ERROR
+        status = TurnStatus.ERROR
         self._log.begin_turn()
         try:
             status = await self._work(turn, text)
@@ -554,9 +554,9 @@ class Agent:
             return status
         turn.error = self._log.told = str(self._log.failure)
         self._messages.add_error_block(turn.error)
-        return Status.ERROR
+        return TurnStatus.ERROR
 
-    async def _work(self, turn: Turn, text: str) -> Status:
+    async def _work(self, turn: Turn, text: str) -> TurnStatus:
         source = self._source
         if not self._begun:
             self._begun = True
@@ -579,7 +579,7 @@ class Agent:
             await self._tell_changed_settings()
         if work.cancelled():
             self._messages.add_notice_block("Interrupted.", "info")
-            return Status.INTERRUPTED
+            return TurnStatus.INTERRUPTED
         return work.result()
 
     def _end_leftovers(self) -> None:

@@ -3,7 +3,7 @@
 import shutil
 from collections.abc import Callable, Mapping
 
-from wave_agent.hooks.execution import HookRunner, Kind, Runners
+from wave_agent.hooks.execution import HookKind, HookRunner, Runners
 from wave_agent.hooks.pinned import search_path
 from wave_agent.hooks.runners.command import ProcessRunner
 from wave_agent.settings.layers import Settings
@@ -12,13 +12,15 @@ from wave_agent.system.processes import Ledger, no_ledger
 
 def hook_runner_for(settings: Settings, environment: Mapping[str, str], ledger: Ledger = no_ledger) -> HookRunner:
     """What runs the hooks in these settings; of each kind only if there is such a hook."""
-    makers: Mapping[Kind, Callable[[], HookRunner]] = {
-        Kind.COMMAND: lambda: ProcessRunner(shell=shutil.which("bash", path=search_path(environment)), ledger=ledger),
-        Kind.PYTHON: lambda: _workers(ledger),
-        Kind.HTTP: lambda: _http(settings, environment),
+    makers: Mapping[HookKind, Callable[[], HookRunner]] = {
+        HookKind.COMMAND: lambda: ProcessRunner(
+            shell=shutil.which("bash", path=search_path(environment)), ledger=ledger
+        ),
+        HookKind.PYTHON: lambda: _workers(ledger),
+        HookKind.HTTP: lambda: _http(settings, environment),
     }
     # A command is also what reads the variables that hooks export.
-    wanted = {Kind.COMMAND, *(hook.kind for hook in settings.hooks.hooks)}
+    wanted = {HookKind.COMMAND, *(hook.kind for hook in settings.hooks.hooks)}
     return Runners({kind: make() for kind, make in makers.items() if kind in wanted})
 
 

@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from wave_agent.agent.tool_calls import Asked
+from wave_agent.agent.tool_calls import RequestedCall
 from wave_agent.formats.readable import readable_text, why_unreadable
 from wave_agent.messages import Block, MessageManager, ReasoningBlock, TextBlock, ToolBlock
 from wave_agent.models.base import CutShort, Reasoning, Text, ToolCall, ToolSpec
@@ -48,7 +48,7 @@ _MARKS = ("<", "{", "```", "[TOOL_CALLS]", "Action:", ">>>")
 """One of these is in every call that is written as text."""
 
 
-class Answer:
+class ModelAnswer:
     """What has come of an answer so far."""
 
     def __init__(self, limits: AnswerLimits | None = None) -> None:
@@ -57,7 +57,7 @@ class Answer:
         self.texts: list[str] = []
         self.thoughts: list[Reasoning] = []
         self.calls: list[ToolCall] = []
-        self.asked: list[Asked] = []
+        self.asked: list[RequestedCall] = []
         """The calls, read; see `read_calls`."""
         self.cut: CutShort | None = None
 
@@ -175,29 +175,31 @@ def _refuse(constant: str) -> float:
     raise ValueError(f"{constant} is not JSON")
 
 
-def _asked(call: ToolCall, given_id: str, *, repair: bool) -> Asked:
+def _asked(call: ToolCall, given_id: str, *, repair: bool) -> RequestedCall:
     """`repair`: the arguments are all there, if perhaps not quite JSON."""
     if call.name != (name := _name(call.name)):
-        return Asked(call.id, name, None, _NO_NAME)
+        return RequestedCall(call.id, name, None, _NO_NAME)
     if wrong := why_unreadable(given_id):
-        return Asked(call.id, call.name, None, f"Not run: of the id of this call, {wrong}. Make the call again.")
+        return RequestedCall(
+            call.id, call.name, None, f"Not run: of the id of this call, {wrong}. Make the call again."
+        )
     return _read(call, repair=repair)
 
 
-def _read(call: ToolCall, *, repair: bool) -> Asked:
+def _read(call: ToolCall, *, repair: bool) -> RequestedCall:
     try:
         parameters: object = json.loads(call.arguments or ("{}" if repair else ""), parse_constant=_refuse)
     except (ValueError, RecursionError) as error:
         if not repair:
-            return Asked(call.id, call.name, None, CUT_CALL)
+            return RequestedCall(call.id, call.name, None, CUT_CALL)
         from wave_agent.models.repair import repair_arguments  # lazy: most arguments are JSON
 
         parameters = repair_arguments(call.arguments)
         if parameters is None:
-            return Asked(call.id, call.name, None, f"The arguments of {call.name} are not valid JSON: {error}")
+            return RequestedCall(call.id, call.name, None, f"The arguments of {call.name} are not valid JSON: {error}")
     if not isinstance(parameters, Mapping):
-        return Asked(call.id, call.name, None, f"The arguments of {call.name} must be a JSON object.")
+        return RequestedCall(call.id, call.name, None, f"The arguments of {call.name} must be a JSON object.")
     found = cast(Mapping[str, Any], parameters)
     if wrong := why_unreadable(found):  # a guard that cannot read it must not have to judge it
-        return Asked(call.id, call.name, None, f"Not run: in the arguments of {call.name}, {wrong}. {_WITHOUT}")
-    return Asked(call.id, call.name, found)
+        return RequestedCall(call.id, call.name, None, f"Not run: in the arguments of {call.name}, {wrong}. {_WITHOUT}")
+    return RequestedCall(call.id, call.name, found)

@@ -23,13 +23,13 @@ from wave_agent.permissions.protected_paths import ProtectedPaths, protected_pat
 from wave_agent.permissions.sandbox import SETTINGS_DIRECTORIES, Sandbox
 from wave_agent.sessions.transcript import transcript_file
 from wave_agent.settings.inheritance import Inheritance, inherited, restricted, steering, this_process
-from wave_agent.settings.layers import MANAGED_FILE, OF_THE_PROJECT, Place, Settings, project_places
+from wave_agent.settings.layers import MANAGED_FILE, OF_THE_PROJECT, LayerFile, Settings, project_places
 from wave_agent.settings.other_agents import claude_home
 from wave_agent.settings.snapshot import Snapshot
 from wave_agent.settings.sources import (
-    Choice,
     Gathered,
     Overlay,
+    SourceChoice,
     Trust,
     gather_settings,
     locate,
@@ -88,11 +88,11 @@ def find_places(workdir: str | os.PathLike[str] | None, environment: Mapping[str
 
 
 def locate_project(
-    workdir: str | os.PathLike[str] | None, environment: Mapping[str, str], choice: Choice | None = None
+    workdir: str | os.PathLike[str] | None, environment: Mapping[str, str], choice: SourceChoice | None = None
 ) -> tuple[Project, Path]:
     """The project around a directory (default: the current one), and the directory of the agent's own state."""
     start, home = _start_of(workdir), _home_of(environment)
-    return locate(start, home, choice or Choice(claude_home=claude_home(environment))), home
+    return locate(start, home, choice or SourceChoice(claude_home=claude_home(environment))), home
 
 
 def locate_for(options: Options, environment: Mapping[str, str]) -> tuple[Project, Path]:
@@ -236,7 +236,7 @@ _SOURCES: Mapping[str, str] = {
 
 
 def _known_as(home: Path, project: Project) -> Mapping[str, str]:
-    places = [Place(Layer.MANAGED, MANAGED_FILE), Place(Layer.USER, home / "settings.json")]
+    places = [LayerFile(Layer.MANAGED, MANAGED_FILE), LayerFile(Layer.USER, home / "settings.json")]
     return {str(place.file): _SOURCES[place.layer] for place in (*places, *project_places(home, project))}
 
 
@@ -249,9 +249,9 @@ def _inherited_record(above: Inheritance, project: Project, home: Path) -> Recor
     return above.record.laid_over(stored.only(stored.directories - set(above.inner)))
 
 
-def _chosen(options: Options, environment: Mapping[str, str]) -> Choice:
+def _chosen(options: Options, environment: Mapping[str, str]) -> SourceChoice:
     """What the caller says about the settings to use."""
-    return Choice(
+    return SourceChoice(
         layers=options.setting_sources,
         overlays=[os.path.abspath(one) if not isinstance(one, Mapping) else one for one in options.overlays],
         hooks=options.hooks,
@@ -268,7 +268,7 @@ def _chosen(options: Options, environment: Mapping[str, str]) -> Choice:
 
 def _choice(
     options: Options, environment: Mapping[str, str], above: Inheritance | None, start: str
-) -> tuple[Choice, list[str]]:
+) -> tuple[SourceChoice, list[str]]:
     """Which settings to use. Below another agent, what the caller says can only tighten."""
     choice = _chosen(options, environment)
     if above is None:
@@ -295,7 +295,7 @@ def _choice(
     ), [told] if refused else []
 
 
-def _handed_down(base: Foundation, choice: Choice, gathered: Gathered, *, sandbox: bool) -> Inheritance:
+def _handed_down(base: Foundation, choice: SourceChoice, gathered: Gathered, *, sandbox: bool) -> Inheritance:
     """`sandbox`: this agent runs in one itself."""
     settings, project = base.settings, base.project
     innermost = os.path.normpath(

@@ -10,7 +10,7 @@ from wave_agent.errors import ModelError
 from wave_agent.http.refusals import is_too_long, refuses_images, shorter
 from wave_agent.messages import EachOnce, Message, ReasoningBlock, ToolBlock
 from wave_agent.models.base import ModelRequest, ToolSpec
-from wave_agent.models.conversion import Converter, Replay, folded, has_images
+from wave_agent.models.conversion import Converter, ReasoningReplay, folded, has_images
 from wave_agent.models.windows import estimate_tokens
 
 _ALTERNATE = re.compile(r"roles? must alternate|alternate user/assistant", re.IGNORECASE)
@@ -55,7 +55,7 @@ class Images(Struct, frozen=True):
 NO_IMAGES = Images()
 
 
-class Form:
+class RequestForm:
     """How the server of this model wants its requests. What it refuses is left out for the rest of the session."""
 
     def __init__(
@@ -77,7 +77,7 @@ class Form:
         self.images = images
         self.sent_images = False
         """The last request had some."""
-        self.replay = Replay.TURN
+        self.replay = ReasoningReplay.TURN
 
     @property
     def overhead(self) -> int:
@@ -95,7 +95,11 @@ class Form:
             return True
         if error.status not in {400, 422} or not _REASONING.search(text):
             return False
-        wanted = Replay.ALWAYS if self.replay is Replay.TURN and _DEMANDED.search(text) else Replay.NEVER
+        wanted = (
+            ReasoningReplay.ALWAYS
+            if self.replay is ReasoningReplay.TURN and _DEMANDED.search(text)
+            else ReasoningReplay.NEVER
+        )
         changed = wanted is not self.replay
         self.replay = wanted
         return changed
@@ -106,7 +110,7 @@ class Draft:
 
     def __init__(
         self,
-        form: Form,
+        form: RequestForm,
         messages: Callable[[], Sequence[Message]],
         *,
         question: str = "",
@@ -179,6 +183,8 @@ class Draft:
     def _size(self, messages: Sequence[Message]) -> int:
         sizes = self._sizes(messages)
         start = max((at for at, (_, _, begins) in enumerate(sizes) if begins), default=0)
-        since = {Replay.TURN: start, Replay.ALWAYS: 0, Replay.NEVER: len(sizes)}[self.form.replay]
+        since = {ReasoningReplay.TURN: start, ReasoningReplay.ALWAYS: 0, ReasoningReplay.NEVER: len(sizes)}[
+            self.form.replay
+        ]
         thoughts = sum(reasoning for _, reasoning, _ in sizes[since:])
         return self.form.overhead + estimate_tokens(self._question) + sum(size for size, _, _ in sizes) + thoughts

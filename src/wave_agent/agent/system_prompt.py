@@ -27,7 +27,7 @@ your work, but it is not the user speaking. Never write such marks yourself.
 - Point to code as file:line. Answer briefly: what you did and what the user has to know, not every step."""
 
 
-class Session(Struct, frozen=True, kw_only=True):
+class PromptFacts(Struct, frozen=True, kw_only=True):
     """What is the same from the start of a session to its end."""
 
     project_dir: str
@@ -43,7 +43,7 @@ class Session(Struct, frozen=True, kw_only=True):
 
 
 def system_prompt(
-    session: Session,
+    session: PromptFacts,
     mode: PermissionMode,
     surroundings: Surroundings,
     *,
@@ -53,7 +53,7 @@ def system_prompt(
     return "\n\n".join([_INSTRUCTIONS, _facts(session, surroundings, today()), session_words(session, mode)])
 
 
-def _facts(session: Session, around: Surroundings, today: date) -> str:
+def _facts(session: PromptFacts, around: Surroundings, today: date) -> str:
     counted = {None: "", 0: ", no changes", 1: ", 1 changed file"}
     changed = counted.get(around.changed, f", {around.changed} changed files")
     facts = {
@@ -98,7 +98,7 @@ _THEN: Mapping[bool | None, str] = {
 }
 
 
-def session_words(session: Session, mode: PermissionMode) -> str:
+def session_words(session: PromptFacts, mode: PermissionMode) -> str:
     """Whether anybody answers, and what may run."""
     rules = f"Rules that allow more: {_listed(session.allowed)}." if session.allowed else ""
     return "\n".join(filter(None, (_PRESENCE[session.interactive], mode_words(session, mode), rules)))
@@ -114,7 +114,7 @@ def _listed(rules: Sequence[str]) -> str:
     return ", ".join(shown)
 
 
-def mode_words(session: Session, mode: PermissionMode, *, changed: bool = False) -> str:
+def mode_words(session: PromptFacts, mode: PermissionMode, *, changed: bool = False) -> str:
     """What the mode means for the model. `changed`: it was another one before."""
     meaning = _MODES[mode].format(rest=_REST[session.asks], then=_THEN[session.interactive]).rstrip()
     return f"{_CHANGED if changed else 'Permission mode: '}{mode}. {meaning}"

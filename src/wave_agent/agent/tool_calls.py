@@ -27,15 +27,15 @@ from wave_agent.messages import DENIED, NOT_RUN, STOPPED, MessageManager, Origin
 from wave_agent.permissions.decision import (
     INSTEAD,
     Allow,
-    Answer,
     Approver,
-    Call,
     Deny,
-    Kind,
+    JudgedCall,
     Permission,
     PermissionMode,
     PermissionRequest,
     Rules,
+    Ruling,
+    ToolKind,
     decide,
     suggested_together,
     suggestions,
@@ -53,7 +53,7 @@ from wave_agent.tools.output import fitted
 from wave_agent.tools.registry import find_tool
 
 if TYPE_CHECKING:
-    from wave_agent.tools.hook_edits import Watched
+    from wave_agent.tools.hook_edits import WatchedFile
 
 INTERRUPTED = "Interrupted by the user before it was done."
 _SEARCHES = ("grep",)
@@ -61,7 +61,7 @@ _SEARCHES = ("grep",)
 NOT_BEGUN = f"{NOT_RUN}the turn was interrupted before this call began."
 
 
-class Asked(Struct, frozen=True):
+class RequestedCall(Struct, frozen=True):
     """A call as the model made it."""
 
     id: str
@@ -156,7 +156,7 @@ class CallRunner:
         self._sync = sync
         self._border = border
         self._changes = changes or FileChanges()
-        self._watched: Mapping[str, Watched] = {}
+        self._watched: Mapping[str, WatchedFile] = {}
         self._now = now
         self._begun: set[str] = set()
         """Calls whose tool was started."""
@@ -170,22 +170,22 @@ class CallRunner:
     def rules(self) -> Rules:
         return self._rules
 
-    def reads_only(self, call: Asked) -> bool:
+    def reads_only(self, call: RequestedCall) -> bool:
         """It may run beside others that only read."""
         tool = self._tools.get(call.name)
-        return tool is not None and tool.kind is Kind.READS and call.parameters is not None
+        return tool is not None and tool.kind is ToolKind.READS and call.parameters is not None
 
-    def polls(self, call: Asked) -> bool:
+    def polls(self, call: RequestedCall) -> bool:
         """It only looks how something else gets on."""
         tool = self._tools.get(call.name)
         return tool is not None and tool.polls
 
-    def refuse(self, call: Asked, problem: str) -> CallEnd:
+    def refuse(self, call: RequestedCall, problem: str) -> CallEnd:
         """Answers a call that is not even looked at: no hook hears of it."""
         self._emit(ToolStarted(id=call.id, name=call.name, parameters=call.parameters or {}))
         return self._refuse(call, problem)
 
-    def skip(self, call: Asked) -> None:
+    def skip(self, call: RequestedCall) -> None:
         """A call of a batch that a hook has ended."""
         self._finish(call, ToolResult(content=STOPPED, success=False), error=STOPPED)
 
@@ -193,7 +193,7 @@ class CallRunner:
         """The result of a call that an interrupt has left without one."""
         return INTERRUPTED if call_id in self._begun else NOT_BEGUN
 
-    async def run(self, call: Asked) -> CallEnd:
+    async def run(self, call: RequestedCall) -> CallEnd:
         self._emit(ToolStarted(id=call.id, name=call.name, parameters=call.parameters or {}))
         try:
             tool = find_tool(call.name, self._tools.values())
@@ -211,7 +211,7 @@ class CallRunner:
         return CallEnd((*later, *end.later), end.ends_turn)
 
     async def _judge(
-        self, call: Asked, tool: Tool, parameters: Mapping[str, Any]
+        self, call: RequestedCall, tool: Tool, parameters: Mapping[str, Any]
     ) -> tuple[_Permitted | CallEnd, tuple[Operation, ...]]:
         """What may run, or an end if nothing may; and what has to wait for the end of the batch."""
         changed, later = _Changed(parameters, Answered.NOBODY), ()
@@ -229,21 +229,21 @@ class CallRunner:
             # No input runs unseen: guards and rules judge what whoever was asked has put in its place.
             changed = permitted
 
-    def _unjudged(self, call: Asked, error: Exception) -> CallEnd:
+    def _unjudged(self, call: RequestedCall, error: Exception) -> CallEnd:
         """An error while a call is judged is a deny: nobody knows what a guard or a rule would have said."""
         why = unjudged(error)
         if not isinstance(error, OSError):  # a bug, which somebody should hear of; the rest is the path's fault
             self._messages.add_error_block(strip_controls(f"{call.name} was not run: {why}"))
         return self._deny(call, f"{why}. {INSTEAD}", ())
 
-    def _refuse(self, call: Asked, problem: str) -> CallEnd:
+    def _refuse(self, call: RequestedCall, problem: str) -> CallEnd:
         self._finish(call, ToolResult(content=problem, success=False), error=problem)
         return CallEnd()
 
     # ------------------------------------------------------------------------------------------------------ permission
 
     async def _permit(
-        self, call: Asked, tool: Tool, judged: Outcome, answered: Answered, before: Mapping[str, Seen]
+        self, call: RequestedCall, tool: Tool, judged: Outcome, answered: Answered, before: Mapping[str, Seen]
     ) -> _Permitted | _Changed | CallEnd:
         """Validates, judges and asks. An end if the tool must not run; the call then has its result.
 
@@ -259,7 +259,7 @@ class CallRunner:
             wrong = ToolResult(content=_blame(str(error), judged), success=False, ran=False)
             return await self._failed(call, self._facts(call, tool_input), wrong, error=str(error))
         notes = self._rewritten(call, tool, judged)
-        written = tool.paths(tool_input) if tool.kind is Kind.EDITS else ()
+        written = tool.paths(tool_input) if tool.kind is ToolKind.EDITS else ()
         if beyond := next((why for path in written if (why := self._border(path)) is not None), None):
             return self._deny(call, beyond, notes)
         seen = seen_by(tool, tool_input)
@@ -272,13 +272,13 @@ class CallRunner:
         if notes:
             subject = replace(subject, outside=None)  # a hook may have put it in, and its values are not for the model
         permission = decide(subject, self.mode, self._rules, judged, self._places)
-        if permission.answer is Answer.DENY:
+        if permission.answer is Ruling.DENY:
             if permission.for_user:
                 self._messages.add_notice_block(f"{tool.name} was not run: {permission.for_user}")
             return self._deny(call, permission.for_model, notes)
         needed = Answered.PERSON if permission.needs_person else Answered.HOOK
         permitted = _Permitted(tool_input, arguments, seen, notes)
-        if permission.answer is Answer.ALLOW or answered >= needed:
+        if permission.answer is Ruling.ALLOW or answered >= needed:
             return permitted
         if answered is Answered.NOBODY:
             hooks = await self._ask_hooks(call, tool, subject)
@@ -292,7 +292,7 @@ class CallRunner:
             permission = replace(permission, for_user="\n".join(told))
         return await self._ask_person(call, subject, permission, permitted)
 
-    async def _with_other_names(self, tool: Tool, subject: Call, seen: Mapping[str, Seen]) -> Call:
+    async def _with_other_names(self, tool: Tool, subject: JudgedCall, seen: Mapping[str, Seen]) -> JudgedCall:
         """The call with other names of the file that it is about, as far as patterns of rules could match them."""
         name = tool.name.casefold()
         rules = [rule for rule in (*self._rules.deny, *self._rules.ask) if rule.pattern is not None]
@@ -320,7 +320,7 @@ class CallRunner:
         if not runs:
             return None
         from wave_agent.permissions.git.effects import (  # lazy: a session may never use git
-            Question,
+            GitLine,
             changed_by_git,
             find_git,
             meddles,
@@ -328,7 +328,7 @@ class CallRunner:
 
         return await asyncio.to_thread(
             changed_by_git,
-            Question(
+            GitLine(
                 runs=runs,
                 assigned=tuple(assigned),
                 meddles=meddles(tool.written_paths(tool_input, self._context)),
@@ -341,18 +341,18 @@ class CallRunner:
         )
 
     async def _ask_person(
-        self, call: Asked, subject: Call, question: Permission, permitted: _Permitted
+        self, call: RequestedCall, subject: JudgedCall, question: Permission, permitted: _Permitted
     ) -> _Permitted | _Changed | CallEnd:
         answer = await self._ask(call, subject, question)
         if isinstance(answer, Deny):
             return self._deny(call, answer.message or f"permission was denied. {INSTEAD}", permitted.notes)
         return permitted if answer.updated_input is None else _Changed(answer.updated_input, Answered.PERSON)
 
-    def _deny(self, call: Asked, why: str, notes: Sequence[TextBlock]) -> CallEnd:
+    def _deny(self, call: RequestedCall, why: str, notes: Sequence[TextBlock]) -> CallEnd:
         told = why if why.startswith(NOT_RUN) else NOT_RUN + why
         return CallEnd(self._conclude(call, ToolResult(content=told, success=False), notes, error=DENIED))
 
-    def _rewritten(self, call: Asked, tool: Tool, judged: Outcome) -> tuple[TextBlock, ...]:
+    def _rewritten(self, call: RequestedCall, tool: Tool, judged: Outcome) -> tuple[TextBlock, ...]:
         """Which hook changed which fields of the input, never to what: it may be a secret."""
         before = tool.normalise(call.parameters or {}, self._places.project)
         after = judged.tool_input or {}
@@ -367,7 +367,7 @@ class CallRunner:
             for hook, changed in fields.items()
         )
 
-    async def _ask_hooks(self, call: Asked, tool: Tool, subject: Call) -> Outcome:
+    async def _ask_hooks(self, call: RequestedCall, tool: Tool, subject: JudgedCall) -> Outcome:
         facts = self._facts(call, subject.tool_input)
         return await self._hooks.run(
             HookEvent.PERMISSION_REQUEST,
@@ -377,7 +377,7 @@ class CallRunner:
             dialects=heard_by(HookEvent.PERMISSION_REQUEST, attended=self._approver is not None),
         )
 
-    async def _before(self, call: Asked, tool: Tool, tool_input: Mapping[str, Any]) -> Outcome:
+    async def _before(self, call: RequestedCall, tool: Tool, tool_input: Mapping[str, Any]) -> Outcome:
         return await self._hooks.run(
             HookEvent.PRE_TOOL_USE,
             self._facts(call, tool_input),
@@ -385,7 +385,7 @@ class CallRunner:
             tool=self._tool_facts(tool),
         )
 
-    async def _ask(self, call: Asked, subject: Call, question: Permission) -> Allow | Deny:
+    async def _ask(self, call: RequestedCall, subject: JudgedCall, question: Permission) -> Allow | Deny:
         self._emit(
             PermissionRequested(
                 id=call.id, tool_name=subject.tool, tool_input=subject.tool_input, reason=question.for_user
@@ -423,7 +423,7 @@ class CallRunner:
 
     # ------------------------------------------------------------------------------------------------- running the tool
 
-    async def _use(self, call: Asked, tool: Tool, permitted: _Permitted) -> CallEnd:
+    async def _use(self, call: RequestedCall, tool: Tool, permitted: _Permitted) -> CallEnd:
         facts = self._facts(call, permitted.tool_input)
         started, clock = stamp(self._now()), monotonic()
         result = _readable(await self._execute(call, tool, permitted, facts))
@@ -432,7 +432,9 @@ class CallRunner:
             return await self._failed(call, facts, result, permitted.notes, ran=ran)
         return await self._after(call, facts, result, ran, permitted.notes)
 
-    async def _execute(self, call: Asked, tool: Tool, permitted: _Permitted, facts: dict[str, Any]) -> ToolResult:
+    async def _execute(
+        self, call: RequestedCall, tool: Tool, permitted: _Permitted, facts: dict[str, Any]
+    ) -> ToolResult:
         """What came of it, also where the tool could not do its work."""
 
         def stream(text: str) -> None:
@@ -443,7 +445,7 @@ class CallRunner:
         hidden = any(self._hooks.watches(event, tool.name) for event in after)
         context = replace(self._context, judged=permitted.seen, unread=self._unread(tool, permitted.tool_input))
         context = replace(context, hold=True) if hidden else replace(context, emit=stream)
-        if tool.kind is not Kind.READS:
+        if tool.kind is not ToolKind.READS:
             self._sync()
         try:
             await asyncio.sleep(0)  # an interrupt that a callback asked for comes through before anything is done
@@ -479,7 +481,7 @@ class CallRunner:
 
     async def _failed(
         self,
-        call: Asked,
+        call: RequestedCall,
         facts: dict[str, Any],
         result: ToolResult,
         notes: Sequence[TextBlock] = (),
@@ -494,7 +496,7 @@ class CallRunner:
         return self._ended(call, [heard], notes, error=why)
 
     async def _after(
-        self, call: Asked, facts: dict[str, Any], result: ToolResult, ran: Ran, notes: Sequence[TextBlock]
+        self, call: RequestedCall, facts: dict[str, Any], result: ToolResult, ran: Ran, notes: Sequence[TextBlock]
     ) -> CallEnd:
         """The tool has run. In which event hooks hear of one that failed, their dialect says; those that hear of it
         second see what the first have left of the result."""
@@ -523,7 +525,7 @@ class CallRunner:
 
     def _ended(
         self,
-        call: Asked,
+        call: RequestedCall,
         heard: Sequence[_Heard],
         notes: Sequence[TextBlock],
         *,
@@ -582,7 +584,7 @@ class CallRunner:
 
     # --------------------------------------------------------------------------------------------------------- helpers
 
-    def _apply(self, outcome: Outcome, call: Asked) -> tuple[Operation, ...]:
+    def _apply(self, outcome: Outcome, call: RequestedCall) -> tuple[Operation, ...]:
         """Does now what can be done now; returns what must wait for the end of the batch."""
         operations = consequences(outcome, tool_id=call.id)
         perform([operation for operation in operations if operation.when is When.NOW], self._messages)
@@ -590,7 +592,7 @@ class CallRunner:
 
     def _finish(
         self,
-        call: Asked,
+        call: RequestedCall,
         result: ToolResult,
         *,
         error: str | None = None,
@@ -609,7 +611,7 @@ class CallRunner:
 
     def _conclude(
         self,
-        call: Asked,
+        call: RequestedCall,
         result: ToolResult,
         notes: Sequence[TextBlock],
         *,
@@ -629,7 +631,7 @@ class CallRunner:
         self._finish(call, result, error=error, origin=origin, ran=ran)
         return (TellModel(tuple(notes), When.AFTER_RESULTS),) if notes else ()
 
-    def _facts(self, call: Asked, tool_input: Mapping[str, Any]) -> dict[str, Any]:
+    def _facts(self, call: RequestedCall, tool_input: Mapping[str, Any]) -> dict[str, Any]:
         return {"tool_name": call.name, "tool_input": tool_input, "tool_use_id": call.id}
 
     def _tool_facts(self, tool: Tool) -> ToolFacts:
@@ -684,14 +686,14 @@ def subject_of(
     protected: ProtectedPaths,
     *,
     seen: Mapping[str, Seen] | None = None,
-) -> Call:
+) -> JudgedCall:
     """What permission is judged by. `directories` are those that count as inside, real paths. `seen` is what the paths
     lead to, if somebody has looked already."""
     seen = seen_by(tool, tool_input) if seen is None else seen
     outside = [one.real for one in seen.values() if not any(is_below(one.real, base) for base in directories)]
     guards = map(protected.touched, tool.written_paths(tool_input, context))
     resolved = {field: seen[path].real for field in tool.path_fields if (path := str(tool_input.get(field))) in seen}
-    return Call(
+    return JudgedCall(
         tool=tool.name,
         tool_input=tool_input,
         kind=tool.kind,

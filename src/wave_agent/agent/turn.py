@@ -11,10 +11,10 @@ from msgspec.structs import replace
 from wave_agent.agent.briefing import Briefing
 from wave_agent.agent.compaction import FULL, Compaction, Compactor
 from wave_agent.agent.consequences import Operation, TellModel, consequences, context_blocks, perform
-from wave_agent.agent.model_answer import EMPTY, GO_ON, Answer, joined
+from wave_agent.agent.model_answer import EMPTY, GO_ON, ModelAnswer, joined
 from wave_agent.agent.outgoing import Draft
 from wave_agent.agent.repeated_calls import GIVEN_UP, HINTED, NOT_RUN, Repeats, hint, refusal
-from wave_agent.agent.tool_calls import Asked, CallEnd, CallRunner
+from wave_agent.agent.tool_calls import CallEnd, CallRunner, RequestedCall
 from wave_agent.errors import ModelError
 from wave_agent.events import Event, Notice, ReasoningDelta, TextDelta
 from wave_agent.hooks.events import Flow, HookEvent
@@ -33,7 +33,7 @@ _SHORTENED = (
 )
 
 
-class Status(StrEnum):
+class TurnStatus(StrEnum):
     """How a turn ended."""
 
     COMPLETED = "completed"
@@ -99,22 +99,22 @@ class Turn:
         self._not_run: set[str] = set()
         """Calls that were not run because they repeat themselves."""
 
-    async def run(self, prompt: str, *, session_source: str | None = None) -> Status:
+    async def run(self, prompt: str, *, session_source: str | None = None) -> TurnStatus:
         """`session_source` is given with the first prompt of a session: how the session began."""
         if session_source is not None:
             begun = await self._fire(HookEvent.SESSION_START, source=session_source, model=self._parts.model_name)
             self.session_begun = True
             if begun.flow is Flow.END_TURN:
-                return Status.STOPPED
+                return TurnStatus.STOPPED
         self._parts.messages.add_prompt(prompt)
         self._parts.hooks.begin_prompt()
         judged = await self._hooks(HookEvent.USER_PROMPT_SUBMIT, prompt=prompt)
         if judged.prompt_erased:
             self._apply(judged)
-            return Status.STOPPED if judged.flow is Flow.END_TURN else Status.BLOCKED
+            return TurnStatus.STOPPED if judged.flow is Flow.END_TURN else TurnStatus.BLOCKED
         self._parts.messages.accept_prompt()
         perform(consequences(judged, waiting=self._waiting_context()), self._parts.messages)
-        return Status.STOPPED if judged.flow is Flow.END_TURN else await self._work()
+        return TurnStatus.STOPPED if judged.flow is Flow.END_TURN else await self._work()
 
     def _waiting_context(self) -> tuple[TextBlock, ...]:
         """What hooks have said since that nobody waited for."""
@@ -122,7 +122,7 @@ class Turn:
             block for one in self._parts.hooks.take_deferred() for block in context_blocks(one.event, [one.said])
         )
 
-    async def _work(self) -> Status:
+    async def _work(self) -> TurnStatus:
         limit = self._parts.max_turns
         await self._parts.briefing.settle(self._parts.calls.mode)
         while limit is None or self.requests < limit:
@@ -134,18 +134,18 @@ class Turn:
                 return ended
         requests = "1 request" if limit == 1 else f"{limit} requests"
         self._parts.messages.add_notice_block(f"Stopped after {requests} to the model, the most that are allowed.")
-        return Status.MAX_TURNS
+        return TurnStatus.MAX_TURNS
 
-    async def _step(self) -> Status | None:
+    async def _step(self) -> TurnStatus | None:
         """One request, and what follows from its answer. None: there is more to do."""
         self._tell_news()
         if await self._make_room():
-            return Status.STOPPED
+            return TurnStatus.STOPPED
         answer = await self._ask_model()
         if self._goes_on_after(answer):
             return None
         if answer.asked:
-            return Status.STOPPED if await self._run_batch(answer.asked) else None
+            return TurnStatus.STOPPED if await self._run_batch(answer.asked) else None
         return await self._try_to_stop()
 
     def _tell_news(self) -> None:
@@ -157,7 +157,7 @@ class Turn:
             parts.messages.tell_model(*reports)
         parts.briefing.tell_mode(parts.calls.mode, parts.messages)
 
-    async def _recover(self, error: ModelError) -> Status | None:
+    async def _recover(self, error: ModelError) -> TurnStatus | None:
         """None: the same is asked again, in a way that the server may take."""
         if self._parts.draft.form.adapts_to(error):
             self.requests -= 1
@@ -167,11 +167,11 @@ class Turn:
             self.requests -= 1  # the request that was too long is made again
             return None
         if room.ends_turn:
-            return Status.STOPPED
+            return TurnStatus.STOPPED
         self.error = str(error)
         self._parts.messages.add_error_block(self.error)
         await self._fire(HookEvent.STOP_FAILURE, error=error.kind, error_details=self.error)
-        return Status.ERROR
+        return TurnStatus.ERROR
 
     # ------------------------------------------------------------------------------------------------------------ room
 
@@ -222,12 +222,12 @@ class Turn:
 
     # ----------------------------------------------------------------------------------------------------------- model
 
-    async def _ask_model(self) -> Answer:
+    async def _ask_model(self) -> ModelAnswer:
         """One request. What has arrived is kept, also when the stream breaks or the turn is interrupted."""
         parts = self._parts
         request = await parts.draft.request()
         self.requests += 1
-        answer = Answer(parts.limits)
+        answer = ModelAnswer(parts.limits)
         try:
             async for delta in parts.model.stream(request):
                 match delta:
@@ -259,13 +259,13 @@ class Turn:
         self._keep(answer)
         return answer
 
-    def _keep(self, answer: Answer) -> None:
+    def _keep(self, answer: ModelAnswer) -> None:
         if blocks := answer.blocks():
             self._parts.messages.add_assistant_message(*blocks)
         if text := answer.text:
             self.text = joined(self._unfinished, text) if self._unfinished else text
 
-    def _goes_on_after(self, answer: Answer) -> bool:
+    def _goes_on_after(self, answer: ModelAnswer) -> bool:
         """The answer is no end yet: the model was told what is wrong with it, or to go on. Raises `ModelError`."""
         messages = self._parts.messages
         if notice := answer.notice():
@@ -290,7 +290,7 @@ class Turn:
 
     # ----------------------------------------------------------------------------------------------------------- tools
 
-    async def _run_batch(self, calls: Sequence[Asked]) -> bool:
+    async def _run_batch(self, calls: Sequence[RequestedCall]) -> bool:
         """All calls of one answer: those that only read side by side, the others one by one. True: the turn ends."""
         runner = self._parts.calls
         self._blocks = replace(self._blocks, in_a_row=0)
@@ -309,7 +309,7 @@ class Turn:
         self._note_repeats(calls)
         return False
 
-    async def _run(self, call: Asked) -> CallEnd:
+    async def _run(self, call: RequestedCall) -> CallEnd:
         runner = self._parts.calls
         if call.parameters is None:
             return runner.refuse(call, call.problem)
@@ -319,7 +319,7 @@ class Turn:
         self._not_run.add(call.id)
         return runner.refuse(call, refusal(times))
 
-    def _note_repeats(self, calls: Sequence[Asked]) -> None:
+    def _note_repeats(self, calls: Sequence[RequestedCall]) -> None:
         """Tells the model when it goes round in circles. Raises `ModelError` when that does not help."""
         messages = self._parts.messages
         for call in calls:
@@ -337,7 +337,7 @@ class Turn:
 
     # ------------------------------------------------------------------------------------------------------------ stop
 
-    async def _try_to_stop(self) -> Status | None:
+    async def _try_to_stop(self) -> TurnStatus | None:
         """None: hooks keep the agent working."""
         before = self._blocks
         outcome = await self._fire(
@@ -358,8 +358,8 @@ class Turn:
             return None
         if outcome.limit_reached:
             self.error = outcome.error or None
-            return Status.STOP_LIMIT
-        return Status.STOPPED if outcome.flow is Flow.END_TURN else Status.COMPLETED
+            return TurnStatus.STOP_LIMIT
+        return TurnStatus.STOPPED if outcome.flow is Flow.END_TURN else TurnStatus.COMPLETED
 
     # ----------------------------------------------------------------------------------------------------------- hooks
 

@@ -12,9 +12,9 @@ from wave_agent.agent.briefing import Briefing
 from wave_agent.agent.compaction import Compactor
 from wave_agent.agent.instructions import instructions
 from wave_agent.agent.options import Foundation, Options, WindowFinder
-from wave_agent.agent.outgoing import Draft, Form, Images
+from wave_agent.agent.outgoing import Draft, Images, RequestForm
 from wave_agent.agent.surroundings import Surroundings, look_around
-from wave_agent.agent.system_prompt import Session, mode_words, system_prompt
+from wave_agent.agent.system_prompt import PromptFacts, mode_words, system_prompt
 from wave_agent.agent.tool_calls import CallRunner
 from wave_agent.agent.turn import Parts
 from wave_agent.errors import ModelError
@@ -27,7 +27,7 @@ from wave_agent.hooks.verdicts import Said
 from wave_agent.messages import MessageManager
 from wave_agent.models.base import Model, ToolSpec
 from wave_agent.models.limits import limits_in
-from wave_agent.permissions.decision import Approver, Kind, PermissionMode
+from wave_agent.permissions.decision import Approver, PermissionMode, ToolKind
 from wave_agent.permissions.hard_links import why_unread
 from wave_agent.permissions.sandbox import Sandbox
 from wave_agent.rules.rule import Places
@@ -119,7 +119,7 @@ def make_briefing(
     """A system prompt of the caller's own takes the place of ours. Plan mode and the sandbox are told in any case.
     `tell` hears of instructions that are left out."""
     start = foundation.place.start
-    session = Session(
+    session = PromptFacts(
         project_dir=foundation.project,
         working_dir="" if start == foundation.project else f"{start} (commands and relative paths start here)",
         shell=default_shell(),
@@ -220,7 +220,7 @@ def make_parts(
             model=ground.model,
             draft=draft,
             window=window,
-            edits=[tool.name for tool in tools if tool.kind is Kind.EDITS],
+            edits=[tool.name for tool in tools if tool.kind is ToolKind.EDITS],
             standing=lambda: [line for tool in tools for line in tool.standing()],
             permission_mode=lambda: calls.mode.value,
         ),
@@ -250,7 +250,7 @@ def _draft(
         told = f"The server refused a request with images, so they are left out from now on. {error}"
         ground.messages.add_notice_block(told)
 
-    form = Form(
+    form = RequestForm(
         model=model,
         system=system,
         tools=tools,

@@ -19,7 +19,7 @@ from wave_agent.lint.check import check
 from wave_agent.models.base import Model, ModelRequest, Text, ToolCall, ToolSpec
 from wave_agent.models.probe import Probe, advice
 from wave_agent.settings.layers import Settings
-from wave_agent.settings.sources import Choice, gather_settings, merge_gathered
+from wave_agent.settings.sources import SourceChoice, gather_settings, merge_gathered
 from wave_agent.system.credentials import without_userinfo
 from wave_agent.system.private_files import make_private
 from wave_agent.system.project import Project
@@ -38,7 +38,7 @@ _KEEPS_FROM_STARTING = frozenset({"W105", "W110", "W114", "W115", "W116"})
 """Findings of the linter after which a hook cannot run at all."""
 
 
-class Finding(NamedTuple):
+class CheckResult(NamedTuple):
     check: str
     status: str
     """`ok`, `warning`, `failed` or `skipped`."""
@@ -62,41 +62,41 @@ def doctor(cwd: str | None, model: str | None, base_url: str | None, as_json: bo
     return 1 if any(finding.status == "failed" for finding in findings) else 0
 
 
-def _show(finding: Finding) -> None:
+def _show(finding: CheckResult) -> None:
     mark = {"ok": "ok", "warning": "!!", "failed": "NO", "skipped": "--"}[finding.status]
     click.echo(f"{mark}  {finding.check:<12} {strip_controls(finding.detail)}")
 
 
-def _silent(_: Finding) -> None:
+def _silent(_: CheckResult) -> None:
     pass
 
 
 async def _examine(
-    cwd: str | None, model: str | None, base_url: str | None, tell: Callable[[Finding], None]
-) -> list[Finding]:
-    findings: list[Finding] = []
+    cwd: str | None, model: str | None, base_url: str | None, tell: Callable[[CheckResult], None]
+) -> list[CheckResult]:
+    findings: list[CheckResult] = []
     async for finding in _findings(cwd, model, base_url):
         findings.append(finding)
         tell(finding)
     return findings
 
 
-async def _findings(cwd: str | None, model: str | None, base_url: str | None) -> AsyncIterator[Finding]:
+async def _findings(cwd: str | None, model: str | None, base_url: str | None) -> AsyncIterator[CheckResult]:
     try:
-        choice = Choice(trust=True)
+        choice = SourceChoice(trust=True)
         place, home = locate_project(cwd, os.environ, choice)
         gathered = gather_settings(home, place, choice)
         settings = merge_gathered(gathered, place)
     except SettingsError as error:
-        yield Finding("settings", "failed", str(error))
+        yield CheckResult("settings", "failed", str(error))
         settings, home, place = Settings(), None, None
     else:
-        yield Finding("settings", "ok", f"{len(gathered.sources)} read, project {place.directory}")
+        yield CheckResult("settings", "ok", f"{len(gathered.sources)} read, project {place.directory}")
     if home is not None:
         yield await asyncio.to_thread(_home, home)
     for issue in settings.issues:
-        yield Finding("settings", "failed" if issue.broken else "warning", str(issue))
-    yield Finding("hooks", "ok", f"{len(settings.hooks.hooks)} defined")
+        yield CheckResult("settings", "failed" if issue.broken else "warning", str(issue))
+    yield CheckResult("hooks", "ok", f"{len(settings.hooks.hooks)} defined")
     if home is not None and place is not None:
         for finding in _hook_problems(home, place):
             yield finding
@@ -104,48 +104,50 @@ async def _findings(cwd: str | None, model: str | None, base_url: str | None) ->
         yield finding
 
 
-def _home(home: Path) -> Finding:
+def _home(home: Path) -> CheckResult:
     """Sessions and trust are kept there."""
     try:
         make_private(home)
         with tempfile.TemporaryFile(dir=home):
-            return Finding("home", "ok", f"{home} can be written")
+            return CheckResult("home", "ok", f"{home} can be written")
     except OSError as error:
         told = f"{home} cannot be written: {error.strerror}. Set WAVE_HOME to a directory that you can write to."
-        return Finding("home", "failed", told)
+        return CheckResult("home", "failed", told)
 
 
-def _hook_problems(home: Path, project: Project) -> Iterator[Finding]:
+def _hook_problems(home: Path, project: Project) -> Iterator[CheckResult]:
     """What keeps hooks from starting, as far as one can tell without running them. `wave hooks lint` finds more."""
     for one in check(project.directory, home, levels=project.levels).findings:
         if one.code in _KEEPS_FROM_STARTING:
-            yield Finding("hooks", "failed", f"{one.file}:{one.line}: {one.reason} ({one.code})")
+            yield CheckResult("hooks", "failed", f"{one.file}:{one.line}: {one.reason} ({one.code})")
     for hook, why in untrusted(home, project):
         place = f"{hook.source}:{hook.line}"
-        yield Finding("hooks", "warning", f"{place}: {hook.name} on {hook.event}: {why}. Review it: wave hooks trust")
+        yield CheckResult(
+            "hooks", "warning", f"{place}: {hook.name} on {hook.event}: {why}. Review it: wave hooks trust"
+        )
 
 
-async def _endpoint(model: str | None, base_url: str | None, settings: Settings) -> AsyncIterator[Finding]:
+async def _endpoint(model: str | None, base_url: str | None, settings: Settings) -> AsyncIterator[CheckResult]:
     url = base_url or os.environ.get("WAVE_BASE_URL") or os.environ.get("OPENAI_BASE_URL") or settings.base_url
     key = os.environ.get("WAVE_API_KEY") or os.environ.get("OPENAI_API_KEY")
     name = model or os.environ.get("WAVE_MODEL") or settings.model
     if url is None and key is None:
-        yield Finding("endpoint", "failed", f"none is set: set WAVE_BASE_URL and WAVE_MODEL. {advice()}")
+        yield CheckResult("endpoint", "failed", f"none is set: set WAVE_BASE_URL and WAVE_MODEL. {advice()}")
         return
     url = url or "https://api.openai.com/v1"
     shown = without_userinfo(url)
     try:
         status, listing = await Probe(key)("GET", f"{url.rstrip('/')}/models", None, 10)
         names = [str(row["id"]) for row in cast(list[dict[str, Any]], listing["data"])]
-        yield Finding("endpoint", "ok", f"{shown} answers {status}{_some(names)}")
+        yield CheckResult("endpoint", "ok", f"{shown} answers {status}{_some(names)}")
     except (OSError, ValueError, TypeError, KeyError, HTTPException) as error:
         why = error.reason if isinstance(error, URLError) else error
         if isinstance(why, ConnectionError | TimeoutError | gaierror):
-            yield Finding("endpoint", "warning", f"{shown} cannot be reached: {(why.strerror or str(why)).lower()}")
+            yield CheckResult("endpoint", "warning", f"{shown} cannot be reached: {(why.strerror or str(why)).lower()}")
         else:
-            yield Finding("endpoint", "warning", f"{shown} does not list its models: {error}")
+            yield CheckResult("endpoint", "warning", f"{shown} does not list its models: {error}")
     if not name:
-        yield Finding("model", "failed", "none is named: set WAVE_MODEL, or use --model")
+        yield CheckResult("model", "failed", "none is named: set WAVE_MODEL, or use --model")
         return
     client = model_for(base_url, None, settings, os.environ)
     try:
@@ -153,26 +155,28 @@ async def _endpoint(model: str | None, base_url: str | None, settings: Settings)
             yield await _answers(client, name)
             yield await _calls(client, name)
     except TimeoutError:
-        yield Finding("model", "failed", f"{name} did not answer within {PATIENCE:g} s")
+        yield CheckResult("model", "failed", f"{name} did not answer within {PATIENCE:g} s")
     except (ModelError, WaveError) as error:
-        yield Finding("model", "failed", str(error))
+        yield CheckResult("model", "failed", str(error))
     finally:
         await client.close()
 
 
-async def _answers(client: Model, name: str) -> Finding:
+async def _answers(client: Model, name: str) -> CheckResult:
     request = ModelRequest(model=name, messages=[{"role": "user", "content": "Answer with the single word: ready"}])
     text = "".join([delta.text async for delta in client.stream(request) if isinstance(delta, Text)])
-    return Finding("model", "ok", f"{name} says: {' '.join(text.split())[:60]}")
+    return CheckResult("model", "ok", f"{name} says: {' '.join(text.split())[:60]}")
 
 
-async def _calls(client: Model, name: str) -> Finding:
+async def _calls(client: Model, name: str) -> CheckResult:
     asked = [{"role": "user", "content": "Use the tool ping with the word hello. Do not answer in words."}]
     request = ModelRequest(model=name, messages=asked, tools=[PING])
     calls = [delta async for delta in client.stream(request) if isinstance(delta, ToolCall)]
     if not calls:
-        return Finding("tools", "warning", f"{name} made no tool call when asked to: the agent may not get far with it")
-    return Finding("tools", "ok", f"{name} calls tools")
+        return CheckResult(
+            "tools", "warning", f"{name} made no tool call when asked to: the agent may not get far with it"
+        )
+    return CheckResult("tools", "ok", f"{name} calls tools")
 
 
 def _some(names: list[str]) -> str:

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from wave_agent.agent.agent import Agent
 from wave_agent.agent.flags import Flags, options
 from wave_agent.agent.result import Result
-from wave_agent.agent.turn import Status
+from wave_agent.agent.turn import TurnStatus
 from wave_agent.cli.hook_reports import HookReports
 from wave_agent.errors import MissingPathError, WaveError
 from wave_agent.events import (
@@ -37,13 +37,13 @@ from wave_agent.system.processes import kill_children
 from wave_agent.text import strip_controls
 
 EXIT: Mapping[str, int] = {
-    Status.COMPLETED: 0,
-    Status.ERROR: 1,
-    Status.BLOCKED: 3,
-    Status.STOPPED: 3,
-    Status.STOP_LIMIT: 3,
-    Status.MAX_TURNS: 4,
-    Status.INTERRUPTED: 130,
+    TurnStatus.COMPLETED: 0,
+    TurnStatus.ERROR: 1,
+    TurnStatus.BLOCKED: 3,
+    TurnStatus.STOPPED: 3,
+    TurnStatus.STOP_LIMIT: 3,
+    TurnStatus.MAX_TURNS: 4,
+    TurnStatus.INTERRUPTED: 130,
 }
 TERMINATED = 143
 HUNG_UP = 129
@@ -70,11 +70,11 @@ def run_prompt(flags: Flags) -> int:
         if flags.output_format == "text" or isinstance(error, MissingPathError):
             raise
         screen.print(json.dumps(failed(str(error))))
-        status = EXIT[Status.ERROR]
+        status = EXIT[TurnStatus.ERROR]
     screen.close()
     if screen.unwritten:
         screen.tell(f"The answer cannot be written: {screen.unwritten}")
-        status = EXIT[Status.ERROR]
+        status = EXIT[TurnStatus.ERROR]
     return status
 
 
@@ -131,7 +131,7 @@ def failed(error: str) -> dict[str, Any]:
     """The result object when there was no session yet."""
     return {
         "type": "result",
-        "status": Status.ERROR.value,
+        "status": TurnStatus.ERROR.value,
         "session_id": None,
         "transcript_path": None,
         "result": None,
@@ -159,7 +159,7 @@ class Interruption:
         self._since = 0.0
         loop = asyncio.get_running_loop()
         for number, status in (
-            (signal.SIGINT, EXIT[Status.INTERRUPTED]),
+            (signal.SIGINT, EXIT[TurnStatus.INTERRUPTED]),
             (signal.SIGTERM, TERMINATED),
             (signal.SIGHUP, HUNG_UP),
         ):
@@ -173,7 +173,7 @@ class Interruption:
         left = self._since + TWICE - monotonic()
         if left <= 0 or status != self.status:
             _end_at_once(status)
-        elif status == EXIT[Status.INTERRUPTED]:
+        elif status == EXIT[TurnStatus.INTERRUPTED]:
             asyncio.get_running_loop().call_later(left, _end_at_once, status)
 
 

@@ -12,7 +12,7 @@ import click
 from msgspec.structs import replace
 
 from wave_agent.agent.options import find_places
-from wave_agent.sessions.hash_chain import Finding, Report, check
+from wave_agent.sessions.hash_chain import ChainFault, ChainReport, check
 from wave_agent.sessions.index import as_markdown, delete_session, find_session, latest_session, list_sessions
 from wave_agent.sessions.masking import mask, masked
 from wave_agent.sessions.transcript import load_session, read_lines
@@ -151,16 +151,16 @@ def _is_confirmed(question: str) -> bool:
         raise click.UsageError("Not interactive: rerun with --yes.") from None
 
 
-def _verified(path: Path, head: str | None) -> Report:
+def _verified(path: Path, head: str | None) -> ChainReport:
     lines = read_lines(path)
     report = check(lines, path.stem)
     if head is None or head in (report.head.chain, *report.chains):
         return report
-    gone = Finding(len(lines), "removed record", f"the chain never was at {head}: it was cut off, or written anew")
+    gone = ChainFault(len(lines), "removed record", f"the chain never was at {head}: it was cut off, or written anew")
     return replace(report, findings=(*report.findings, gone))
 
 
-def _report(path: Path, report: Report) -> dict[str, Any]:
+def _report(path: Path, report: ChainReport) -> dict[str, Any]:
     return {
         "session_id": path.stem,
         "transcript_path": str(path),

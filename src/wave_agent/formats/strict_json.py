@@ -189,13 +189,13 @@ class Document(Struct, frozen=True):
 
 def parse_document(text: str) -> Document:
     """Like `parse_object`, for any value, with places. Slower; for files that a person wrote."""
-    return _Scanner(text.removeprefix("\ufeff")).document()
+    return _JSONScanner(text.removeprefix("\ufeff")).document()
 
 
 _space = re.compile(r"[ \t\r\n]*")
 
 
-class _Scanner:
+class _JSONScanner:
     """Walks containers itself, to know where things are, and leaves scalars to the standard decoder."""
 
     def __init__(self, text: str) -> None:

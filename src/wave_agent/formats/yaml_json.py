@@ -19,11 +19,11 @@ class YAMLProblemError(ValueError):
         self.problem, self.line, self.column = problem, line, column
 
 
-class _Loader(yaml.SafeLoader):
+class _YAMLLoader(yaml.SafeLoader):
     """The safe loader, without dates: a text that looks like one stays a text."""
 
 
-_Loader.yaml_implicit_resolvers = {
+_YAMLLoader.yaml_implicit_resolvers = {
     first: [(tag, pattern) for tag, pattern in found if tag != "tag:yaml.org,2002:timestamp"]
     for first, found in yaml.SafeLoader.yaml_implicit_resolvers.items()
 }
@@ -32,7 +32,7 @@ _Loader.yaml_implicit_resolvers = {
 def parse_yaml(text: str) -> Document:
     """Raises `YAMLProblemError`."""
     try:
-        loader = _Loader(text)
+        loader = _YAMLLoader(text)
         node = loader.get_single_node()
         lines: dict[Path, int] = {}
         value = None if node is None else _value(loader, node, (), lines)
@@ -45,7 +45,7 @@ def parse_yaml(text: str) -> Document:
     return Document(value, lines)
 
 
-def _value(loader: _Loader, node: Node, path: Path, lines: dict[Path, int]) -> Any:
+def _value(loader: _YAMLLoader, node: Node, path: Path, lines: dict[Path, int]) -> Any:
     lines[path] = node.start_mark.line + 1
     if len(path) > MAX_DEPTH:
         raise _problem(node, f"nested deeper than {MAX_DEPTH}")
@@ -64,7 +64,7 @@ def _value(loader: _Loader, node: Node, path: Path, lines: dict[Path, int]) -> A
     return found
 
 
-def _mapping(loader: _Loader, node: MappingNode, path: Path, lines: dict[Path, int]) -> dict[str, Any]:
+def _mapping(loader: _YAMLLoader, node: MappingNode, path: Path, lines: dict[Path, int]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for key_node, value_node in cast(list[tuple[Node, Node]], node.value):
         key: Any = key_node.value if isinstance(key_node, ScalarNode) else None

@@ -17,9 +17,18 @@ from wave_agent.formats.strict_json import Document, Path, StrictJSONError, pars
 from wave_agent.hooks.definitions import LAYERS, HookDefinition, Issue, Layer, Mode, Phase
 from wave_agent.hooks.dialects import DIALECTS, Dialect
 from wave_agent.hooks.events import EVENTS, NEVER_HERE, EventRow, FailureBlock, HookEvent, HookEventName, OnFailure
-from wave_agent.hooks.execution import Kind
-from wave_agent.hooks.kinds import MAIN_KEYS, RUN_KEYS, BrokenError, Run, absent_type, choice, read_run, why_absent
-from wave_agent.hooks.matcher import EVERYTHING, KNOWN_TOOLS, Form, Matcher, MatcherError, parse_matcher
+from wave_agent.hooks.execution import HookKind
+from wave_agent.hooks.kinds import (
+    MAIN_KEYS,
+    RUN_KEYS,
+    BrokenError,
+    RunFields,
+    absent_type,
+    choice,
+    read_run,
+    why_absent,
+)
+from wave_agent.hooks.matcher import EVERYTHING, KNOWN_TOOLS, Matcher, MatcherError, MatcherForm, parse_matcher
 from wave_agent.rules.rule import Rule, RuleError, below, parse_rule
 from wave_agent.text import did_you_mean, nearest, strip_controls
 
@@ -88,7 +97,7 @@ def load_hooks(sources: Iterable[SettingsSource], *, strict: bool = False) -> Ho
     issues: list[Issue] = []
     groups, room = 0, MAX_HOOKS
     for source in in_configuration_order(sources):
-        loader = _Loader(source, strict=strict, groups_before=groups, room=room)
+        loader = _LayerLoader(source, strict=strict, groups_before=groups, room=room)
         hooks += loader.load()
         groups, room = loader.groups, loader.room
         issues += loader.issues
@@ -173,7 +182,7 @@ HOOK_KEYS = (
 _OF_A_PLUGIN = re.compile(r"\$\{CLAUDE_PLUGIN_(ROOT|DATA)\}")
 
 
-class _Loader:
+class _LayerLoader:
     """Reads one layer."""
 
     def __init__(self, source: SettingsSource, *, strict: bool, groups_before: int, room: int) -> None:
@@ -311,7 +320,7 @@ class _Loader:
             raise BrokenError(path, str(error)) from None
         for one in matcher.alternatives if row.has_tool else ():
             known = one.text.casefold() in (tool.casefold() for tool in KNOWN_TOOLS)
-            if one.form is Form.NAME and not known and (hint := did_you_mean(one.text, KNOWN_TOOLS)):
+            if one.form is MatcherForm.NAME and not known and (hint := did_you_mean(one.text, KNOWN_TOOLS)):
                 self.warn(path, f'no built-in tool is called "{one.text}"{hint}')
         return matcher
 
@@ -324,7 +333,7 @@ class _Loader:
         dialect = self.dialect(entry, path)
         columns = DIALECTS[dialect]
         run = self.rooted(read_run(entry, path, any_type=columns.takes_other_types))
-        if run.kind is Kind.ABSENT:
+        if run.kind is HookKind.ABSENT:
             told = f"{why_absent(run.command)}, so each run of this one fails"
             self.warn((*path, "type"), told)
         if run.header_env and not columns.names_its_services:
@@ -347,7 +356,7 @@ class _Loader:
             condition=self.condition(group, entry, path),
             timeout=self.timeout(group.row, entry, path),
             is_async=is_async,
-            on_failure=self.on_failure(group.row, stated, is_async=is_async, in_code=run.kind is Kind.FUNCTION),
+            on_failure=self.on_failure(group.row, stated, is_async=is_async, in_code=run.kind is HookKind.FUNCTION),
             mode=choice(entry, "mode", path, Mode) or Mode.ENFORCE,
             enabled=_flag(entry, "enabled", path, default=True),
             status_message=_text(entry, "statusMessage", path),
@@ -370,7 +379,7 @@ class _Loader:
             self.warn((*path, "once"), '"once" has no effect on a hook for another agent: it runs every time')
         return stated and honoured
 
-    def rooted(self, run: Run) -> Run:
+    def rooted(self, run: RunFields) -> RunFields:
         """What a plugin runs, with its directories put in. A path that means something to a shell is left to the shell,
         which has it as a variable."""
         found = {"ROOT": self.source.plugin_root, "DATA": self.source.plugin_data}
@@ -380,7 +389,7 @@ class _Loader:
         def put_in(text: str) -> str:
             return _OF_A_PLUGIN.sub(lambda name: found[name[1]] or name[0], text)
 
-        is_line = run.kind is Kind.COMMAND and run.args is None
+        is_line = run.kind is HookKind.COMMAND and run.args is None
         in_shell = is_line and any(shlex.quote(path) != path for path in found.values() if path)
         return replace(
             run,
@@ -508,10 +517,10 @@ def _text(entry: Mapping[str, Any], key: str, path: Path) -> str:
     return " ".join(strip_controls(value).split())
 
 
-def _default_name(run: Run) -> str:
-    if run.kind is Kind.ABSENT:
+def _default_name(run: RunFields) -> str:
+    if run.kind is HookKind.ABSENT:
         return f"{absent_type(run.command)} hook"
-    if run.kind is Kind.FUNCTION:
+    if run.kind is HookKind.FUNCTION:
         return str(getattr(run.function, "__name__", type(run.function).__name__))
     # With args the command is one program, blanks and all.
     return short_name(run.command if run.args is None else shlex.quote(run.command))

@@ -10,7 +10,7 @@ from msgspec import Struct
 from wave_agent.formats.strict_json import Path, show_path
 from wave_agent.hooks.dialects import DIALECTS, Dialect, DialectRow
 from wave_agent.hooks.events import EVENTS, HookEvent, OnFailure
-from wave_agent.hooks.execution import BodyFormat, Kind
+from wave_agent.hooks.execution import BodyFormat, HookKind
 from wave_agent.hooks.matcher import Matcher
 from wave_agent.rules.rule import Places, Rule
 from wave_agent.text import strip_controls
@@ -88,7 +88,7 @@ class HookDefinition(Struct, frozen=True, kw_only=True):
     sequential: bool
     phase: Phase | None
     name: str
-    kind: Kind = Kind.COMMAND
+    kind: HookKind = HookKind.COMMAND
     command: str = ""
     """What runs, as its kind has it: a command, `FILE:FUNCTION`, a URL. Empty for a function."""
     args: tuple[str, ...] | None = None
@@ -118,7 +118,7 @@ class HookDefinition(Struct, frozen=True, kw_only=True):
     @property
     def gets_arguments(self) -> bool:
         """A command that is one bare path is given the event's main values as arguments, if its dialect has that."""
-        may = self.columns.has_arguments and self.kind is Kind.COMMAND and self.args is None
+        may = self.columns.has_arguments and self.kind is HookKind.COMMAND and self.args is None
         return may and is_bare_path(self.command)
 
     @property
@@ -140,4 +140,4 @@ class HookDefinition(Struct, frozen=True, kw_only=True):
     @property
     def shown_command(self) -> str:
         """The command for people and the journal."""
-        return self.command if self.kind is not Kind.FUNCTION else f"python:{self.name}"
+        return self.command if self.kind is not HookKind.FUNCTION else f"python:{self.name}"

@@ -30,7 +30,7 @@ from wave_agent.hooks.semantics import (
     rewrite,
 )
 from wave_agent.hooks.semantics import same_json as _same
-from wave_agent.hooks.verdicts import Block, Outcome, Reading, Role, Verdict
+from wave_agent.hooks.verdicts import Block, Outcome, RankedVerdict, Role, Verdict
 from wave_agent.system.waiting import together_or_none
 
 ToolInput = dict[str, Any]
@@ -143,8 +143,8 @@ def role_of(hook: HookDefinition) -> Role:
     return Role.SHADOW if hook.mode is Mode.SHADOW else Role.ASYNC if hook.is_async else Role.ENFORCE
 
 
-def reading_of(hook: HookDefinition, verdict: Verdict, look: int, *, allow_counts: bool = True) -> Reading:
-    return Reading(
+def reading_of(hook: HookDefinition, verdict: Verdict, look: int, *, allow_counts: bool = True) -> RankedVerdict:
+    return RankedVerdict(
         position=hook.position,
         name=hook.name,
         verdict=verdict,
@@ -155,7 +155,7 @@ def reading_of(hook: HookDefinition, verdict: Verdict, look: int, *, allow_count
     )
 
 
-class Occasion:
+class EventRun:
     """One happening of one event."""
 
     def __init__(
@@ -178,7 +178,7 @@ class Occasion:
         self.done: list[Done] = []
         self.started: set[int] = set()
         self.original: ToolInput = {}
-        self.unconverged: list[Reading] = []
+        self.unconverged: list[RankedVerdict] = []
 
     async def run(self, hooks: Sequence[HookDefinition], payload: Mapping[str, Any]) -> Outcome:
         first = [hook for hook in hooks if hook.phase is Phase.REWRITE]
@@ -214,7 +214,7 @@ class Occasion:
         if not _same(self.compose(stage.tool_input, repeated), stage.tool_input):
             names = ", ".join(done.hook.name for done in repeated if self.changes(done))
             verdict = Verdict((Block(NOT_CONVERGING.format(names=names)),))
-            self.unconverged = [Reading(position=repeated[-1].hook.position, name=names, verdict=verdict, look=3)]
+            self.unconverged = [RankedVerdict(position=repeated[-1].hook.position, name=names, verdict=verdict, look=3)]
 
     def looks_again(self, hook: HookDefinition, seen: Done | None, final: ToolInput) -> bool:
         if seen is None:  # its matcher or condition kept it out of the first round

@@ -11,7 +11,7 @@ from typing import Protocol
 from msgspec import Struct
 
 
-class Kind(StrEnum):
+class HookKind(StrEnum):
     """What a hook is, and so who runs it."""
 
     COMMAND = "command"
@@ -33,7 +33,7 @@ class BodyFormat(StrEnum):
 class HookJob(Struct, frozen=True, kw_only=True):
     """One hook to run."""
 
-    kind: Kind = Kind.COMMAND
+    kind: HookKind = HookKind.COMMAND
     command: str
     """A shell command line or, with `args`, the program itself; `FILE:FUNCTION`; a URL. As the kind has it."""
     args: tuple[str, ...] | None = None
@@ -116,7 +116,7 @@ async def close_runner(runner: HookRunner) -> None:
 class Runners:
     """A runner for each kind of hook."""
 
-    def __init__(self, by_kind: Mapping[Kind, HookRunner]) -> None:
+    def __init__(self, by_kind: Mapping[HookKind, HookRunner]) -> None:
         self._by_kind = by_kind
 
     async def run(self, job: HookJob) -> HookExecutionResult:

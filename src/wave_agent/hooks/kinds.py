@@ -8,7 +8,7 @@ from typing import Any, TypeVar, cast
 from msgspec import Struct
 
 from wave_agent.formats.strict_json import Path, type_name
-from wave_agent.hooks.execution import BodyFormat, Kind
+from wave_agent.hooks.execution import BodyFormat, HookKind
 from wave_agent.text import did_you_mean
 
 MAIN_KEYS = ("command", "function", "target", "url")
@@ -16,7 +16,7 @@ MAIN_KEYS = ("command", "function", "target", "url")
 RUN_KEYS = ("type", *MAIN_KEYS, "args", "shell", "headers", "allowedEnvVars", "format")
 SHELLS = ("bash", "sh")
 """What `shell` can say: a line for either runs in Bash."""
-TYPES = tuple(kind.value for kind in Kind if kind not in (Kind.FUNCTION, Kind.ABSENT))
+TYPES = tuple(kind.value for kind in HookKind if kind not in (HookKind.FUNCTION, HookKind.ABSENT))
 
 
 class BrokenError(Exception):
@@ -27,10 +27,10 @@ class BrokenError(Exception):
         self.path, self.message = path, message
 
 
-class Run(Struct, frozen=True, kw_only=True):
+class RunFields(Struct, frozen=True, kw_only=True):
     """The fields of `HookDefinition` that say what is run."""
 
-    kind: Kind
+    kind: HookKind
     command: str = ""
     args: tuple[str, ...] | None = None
     function: Callable[..., Any] | None = None
@@ -39,7 +39,7 @@ class Run(Struct, frozen=True, kw_only=True):
     body_format: BodyFormat = BodyFormat.PLAIN
 
 
-def read_run(entry: Mapping[str, Any], path: Path, *, any_type: bool = False) -> Run:
+def read_run(entry: Mapping[str, Any], path: Path, *, any_type: bool = False) -> RunFields:
     """`any_type`: an entry of another type is one that cannot be run, and no mistake. Raises `BrokenError`."""
     stated: object = entry.get("type")
     if any_type and isinstance(stated, str) and stated not in TYPES:
@@ -50,27 +50,27 @@ def read_run(entry: Mapping[str, Any], path: Path, *, any_type: bool = False) ->
         if entry.get(row.main) is not None:
             raise BrokenError(path, f"has a {stray} and a {row.main}; one hook is one of the two")
         raise BrokenError((*path, stray), f'"{stray}" does not belong to a hook of type {kind}{_whose(stray)}')
-    if kind is not Kind.COMMAND and entry.get("args") is not None:
+    if kind is not HookKind.COMMAND and entry.get("args") is not None:
         raise BrokenError((*path, "args"), f"a {row.noun} takes no args")
     return row.read(entry, path)
 
 
-def _kind(entry: Mapping[str, Any], path: Path) -> Kind:
+def _kind(entry: Mapping[str, Any], path: Path) -> HookKind:
     kind = entry.get("type")
-    if kind in (None, Kind.COMMAND.value) and entry.get("function") is not None:
-        return Kind.FUNCTION
+    if kind in (None, HookKind.COMMAND.value) and entry.get("function") is not None:
+        return HookKind.FUNCTION
     if kind is None:
-        return Kind.COMMAND
+        return HookKind.COMMAND
     if kind not in TYPES:
         hint = did_you_mean(kind, TYPES) if isinstance(kind, str) else ""
         raise BrokenError((*path, "type"), f"{kind!r} is not a type of hook{hint}; known are {', '.join(TYPES)}")
-    return Kind(kind)
+    return HookKind(kind)
 
 
-def _absent(stated: str, entry: Mapping[str, Any]) -> Run:
+def _absent(stated: str, entry: Mapping[str, Any]) -> RunFields:
     """What it would do is shown to whoever looks at the hook."""
     wanted: object = entry.get("prompt")
-    return Run(kind=Kind.ABSENT, command=f"{stated}: {wanted}" if isinstance(wanted, str) else stated)
+    return RunFields(kind=HookKind.ABSENT, command=f"{stated}: {wanted}" if isinstance(wanted, str) else stated)
 
 
 def absent_type(command: str) -> str:
@@ -87,7 +87,7 @@ def _whose(key: str) -> str:
     return next(f'; did you mean "type": "{kind}"?' for kind, row in _ROWS.items() if row.main == key)
 
 
-def _command(entry: Mapping[str, Any], path: Path) -> Run:
+def _command(entry: Mapping[str, Any], path: Path) -> RunFields:
     args = entry.get("args")
     if args is not None and not _is_texts(args):
         raise BrokenError((*path, "args"), "must be a list of strings")
@@ -95,21 +95,21 @@ def _command(entry: Mapping[str, Any], path: Path) -> Run:
     shell = entry.get("shell")
     if kept is None and shell is not None and shell not in SHELLS:
         raise BrokenError((*path, "shell"), f"{shell!r} is not available: commands run in Bash")
-    return Run(kind=Kind.COMMAND, command=_filled(entry, "command", path), args=kept)
+    return RunFields(kind=HookKind.COMMAND, command=_filled(entry, "command", path), args=kept)
 
 
-def _function(entry: Mapping[str, Any], path: Path) -> Run:
+def _function(entry: Mapping[str, Any], path: Path) -> RunFields:
     if not callable(entry["function"]):
         raise BrokenError((*path, "function"), "must be a Python function")
-    return Run(kind=Kind.FUNCTION, function=entry["function"])
+    return RunFields(kind=HookKind.FUNCTION, function=entry["function"])
 
 
-def _python(entry: Mapping[str, Any], path: Path) -> Run:
+def _python(entry: Mapping[str, Any], path: Path) -> RunFields:
     target = _filled(entry, "target", path)
     file, _, name = target.rpartition(":")
     if not file or "\0" in file or not all(part.isidentifier() for part in name.split(".")):
         raise BrokenError((*path, "target"), f'"{target}" must name a file and a function in it: guard.py:check')
-    return Run(kind=Kind.PYTHON, command=target)
+    return RunFields(kind=HookKind.PYTHON, command=target)
 
 
 HEADER_VARIABLE = re.compile(r"\$(?:(\$)|\{([A-Za-z_]\w*)\}|([A-Za-z_]\w*))", re.ASCII)
@@ -126,7 +126,7 @@ _HEADER_VALUE = re.compile(r"[\t\x20-\x7e]*")
 _OURS = ("host", "content-length", "transfer-encoding", "connection", "content-type")
 
 
-def _http(entry: Mapping[str, Any], path: Path) -> Run:
+def _http(entry: Mapping[str, Any], path: Path) -> RunFields:
     url = _filled(entry, "url", path)
     if problem := _url_problem(url):
         raise BrokenError((*path, "url"), problem)
@@ -137,8 +137,8 @@ def _http(entry: Mapping[str, Any], path: Path) -> Run:
     variables = entry.get("allowedEnvVars")
     if variables is not None and not _is_texts(variables):
         raise BrokenError((*path, "allowedEnvVars"), "must be a list of strings")
-    return Run(
-        kind=Kind.HTTP,
+    return RunFields(
+        kind=HookKind.HTTP,
         command=url,
         headers=tuple(_header(str(name), value, (*path, "headers", str(name))) for name, value in given.items()),
         header_env=tuple(cast(list[str], variables or [])),
@@ -193,17 +193,17 @@ def _header(name: str, value: object, path: Path) -> tuple[str, str]:
     return name, value
 
 
-class _Row(Struct, frozen=True):
+class _KindRow(Struct, frozen=True):
     main: str
     noun: str
-    read: Callable[[Mapping[str, Any], Path], Run]
+    read: Callable[[Mapping[str, Any], Path], RunFields]
 
 
-_ROWS: Mapping[Kind, _Row] = {
-    Kind.COMMAND: _Row("command", "command", _command),
-    Kind.FUNCTION: _Row("function", "function", _function),
-    Kind.PYTHON: _Row("target", "target", _python),
-    Kind.HTTP: _Row("url", "url", _http),
+_ROWS: Mapping[HookKind, _KindRow] = {
+    HookKind.COMMAND: _KindRow("command", "command", _command),
+    HookKind.FUNCTION: _KindRow("function", "function", _function),
+    HookKind.PYTHON: _KindRow("target", "target", _python),
+    HookKind.HTTP: _KindRow("url", "url", _http),
 }
 
 Word = TypeVar("Word", bound=StrEnum)

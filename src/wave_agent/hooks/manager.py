@@ -20,9 +20,9 @@ from wave_agent.events import Event, HookFinished, HookRun, HookStarted, Notice
 from wave_agent.formats.readable import readable, readable_text
 from wave_agent.hooks.definitions import HookDefinition, with_project
 from wave_agent.hooks.dialects import ALL, Aside, Dialect
-from wave_agent.hooks.event_run import Occasion, Stage, ToolFacts, reading_of, role_of
+from wave_agent.hooks.event_run import EventRun, Stage, ToolFacts, reading_of, role_of
 from wave_agent.hooks.events import EVENTS, EventRow, HookEvent
-from wave_agent.hooks.execution import HookExecutionResult, HookJob, HookRunner, Kind, close_runner
+from wave_agent.hooks.execution import HookExecutionResult, HookJob, HookKind, HookRunner, close_runner
 from wave_agent.hooks.kinds import why_absent
 from wave_agent.hooks.pinned import is_pinned, search_path
 from wave_agent.hooks.runners.function import call_function
@@ -30,7 +30,7 @@ from wave_agent.hooks.semantics import lets_through, limited, merge, read, withh
 from wave_agent.hooks.variables import FILE_VARIABLE, ExportFile, SessionVariables, exported
 from wave_agent.hooks.verdicts import (
     AddContext,
-    Allow,
+    Approve,
     Ask,
     Block,
     Blocks,
@@ -194,7 +194,7 @@ class HookManager:
         self._occasions += 1
         counted: int = facts.get(row.block_counter or "", 0)
         before = blocks or Blocks(total=counted, in_a_row=counted)
-        occasion = Occasion(
+        occasion = EventRun(
             self,
             row,
             tool or ToolFacts(),
@@ -235,7 +235,7 @@ class HookManager:
         )
 
     async def _run_all(
-        self, occasion: Occasion, hooks: Sequence[HookDefinition], payload: Mapping[str, Any]
+        self, occasion: EventRun, hooks: Sequence[HookDefinition], payload: Mapping[str, Any]
     ) -> Outcome:
         takes_variables = occasion.row.has_variables and self._variables is not None
         if not (hooks and takes_variables and self._outputs is not None):
@@ -314,7 +314,7 @@ class HookManager:
 
         self._behind(finish())
 
-    async def _unheard(self, occasion: Occasion, hooks: Sequence[HookDefinition], payload: Mapping[str, Any]) -> None:
+    async def _unheard(self, occasion: EventRun, hooks: Sequence[HookDefinition], payload: Mapping[str, Any]) -> None:
         self._heard_late(await self._run_all(occasion, hooks, payload), occasion.number)
 
     def _behind(self, work: Coroutine[Any, Any, None]) -> None:
@@ -349,7 +349,7 @@ class HookManager:
                 result = HookExecutionResult(error=refused, is_refused=True)
             elif stage.seconds(hook.timeout) == 0:  # those before it have used up the time of all
                 result = HookExecutionResult(timed_out=True)
-            elif hook.kind is Kind.ABSENT:  # no runner may take it for a command
+            elif hook.kind is HookKind.ABSENT:  # no runner may take it for a command
                 result = HookExecutionResult(error=why_absent(hook.command))
             elif hook.function is not None:
                 unwaited = hook.is_async or stage.occasion in self._unwaited
@@ -440,7 +440,7 @@ class HookManager:
             command=hook.shown_command,
             layer=hook.layer.value,
             tool_use_id=payload.get("tool_use_id"),
-            exit_code=result.exit_code if hook.kind is Kind.COMMAND else None,
+            exit_code=result.exit_code if hook.kind is HookKind.COMMAND else None,
             outcome=verdict.word(row),
             failure=verdict.failure_kind.value if verdict.failure_kind else None,
             mode=hook.mode.value,
@@ -515,7 +515,7 @@ def _telling(outcome: Outcome, problem: str) -> Outcome:
 
 def _text_of(effect: Effect) -> str:
     """The text of an effect that a reader will see whole, if it has one."""
-    if isinstance(effect, Block | Ask | Allow | EndTurn):
+    if isinstance(effect, Block | Ask | Approve | EndTurn):
         return effect.reason
     if isinstance(effect, AddContext | TellUser):
         return effect.text
@@ -524,7 +524,7 @@ def _text_of(effect: Effect) -> str:
 
 def _reason(verdict: Verdict) -> str:
     """For the journal: why the run came out as it did."""
-    said = [effect for effect in verdict.effects if isinstance(effect, Block | Ask | Allow | EndTurn | Failure)]
+    said = [effect for effect in verdict.effects if isinstance(effect, Block | Ask | Approve | EndTurn | Failure)]
     return "\n".join(text for effect in said if (text := _text_of(effect)))
 
 

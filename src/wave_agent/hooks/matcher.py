@@ -26,7 +26,7 @@ class MatcherError(ValueError):
     """Why a matcher cannot be used, and what to write instead."""
 
 
-class Form(StrEnum):
+class MatcherForm(StrEnum):
     """How one alternative of a matcher was read."""
 
     ALL = "everything"
@@ -37,7 +37,7 @@ class Form(StrEnum):
 
 class Alternative(Struct, frozen=True):
     text: str
-    form: Form
+    form: MatcherForm
     test: Callable[[str], bool]
 
 
@@ -54,12 +54,12 @@ class Matcher(Struct, frozen=True):
     def explain(self) -> str:
         """How the matcher was read: `name "Bash" or glob "mcp__*"`."""
         return " or ".join(
-            str(alternative.form) if alternative.form is Form.ALL else f'{alternative.form} "{alternative.text}"'
+            str(alternative.form) if alternative.form is MatcherForm.ALL else f'{alternative.form} "{alternative.text}"'
             for alternative in self.alternatives
         )
 
 
-EVERYTHING = Matcher("", (Alternative("", Form.ALL, lambda _: True),))
+EVERYTHING = Matcher("", (Alternative("", MatcherForm.ALL, lambda _: True),))
 
 
 def parse_matcher(text: str) -> Matcher:
@@ -99,15 +99,15 @@ def _split(text: str) -> list[str]:
 def _alternative(text: str) -> Alternative:
     if _PLAIN.fullmatch(text):
         wanted = text.casefold()
-        return Alternative(text, Form.NAME, lambda target: target.casefold() == wanted)
+        return Alternative(text, MatcherForm.NAME, lambda target: target.casefold() == wanted)
     if tool := _TOOL_WITH_ARGUMENT.match(text):
         raise MatcherError(f'a matcher names tools only: write "{tool[1]}" and put "if": "{text}" on the hook')
     if not _EXPRESSION.isdisjoint(text):
-        return Alternative(text, Form.EXPRESSION, _expression(text))
+        return Alternative(text, MatcherForm.EXPRESSION, _expression(text))
     if _GLOB.fullmatch(text):
         pieces = [re.escape(piece).replace(r"\?", ".") for piece in text.split("*")]
         pattern = re.compile(matching_glob(pieces), re.IGNORECASE | re.DOTALL)
-        return Alternative(text, Form.GLOB, lambda target: pattern.fullmatch(target) is not None)
+        return Alternative(text, MatcherForm.GLOB, lambda target: pattern.fullmatch(target) is not None)
     raise MatcherError(f'"{text}" is neither a tool name, a pattern with * or ?, nor a regular expression')
 
 

@@ -13,7 +13,7 @@ from functools import lru_cache
 from itertools import islice, pairwise, product
 
 from wave_agent.hooks.definitions import HookDefinition
-from wave_agent.hooks.execution import Kind
+from wave_agent.hooks.execution import HookKind
 
 _PROJECT = re.compile(r"\$(?:\{(?:(?:WAVE|CLAUDE)_PROJECT_DIR|PWD)[^}]*\}|(?:(?:WAVE|CLAUDE)_PROJECT_DIR|PWD)\b)|^~\+")
 _NAMED_PROJECT = re.compile(r"\$(?:\{(?:WAVE|CLAUDE)_PROJECT_DIR[^}]*\}|(?:WAVE|CLAUDE)_PROJECT_DIR\b)")
@@ -87,7 +87,7 @@ def runs_alike(hook: HookDefinition, project: str, directory: str, path: str) ->
     Not if it, or a script that it names, names a file by a path that leads elsewhere from there, or a program that may
     take code or settings from where it runs. In doubt not: by a change of directory no guard may be lost or replaced.
     """
-    if hook.kind is not Kind.COMMAND:
+    if hook.kind is not HookKind.COMMAND:
         return False
     here, there = (
         set(named_files(_placed(hook.command, project), hook.args, place, plugin_root=hook.plugin_root))
@@ -153,12 +153,12 @@ def _no_files(*_: object) -> tuple[str, ...]:
     return ()
 
 
-_FILES: Mapping[Kind, Callable[[HookDefinition, str], tuple[str, ...]]] = {
-    Kind.COMMAND: lambda hook, project: named_files(hook.command, hook.args, project, plugin_root=hook.plugin_root),
-    Kind.PYTHON: lambda hook, project: (target_file(hook.command, project),),
-    Kind.HTTP: _no_files,
-    Kind.FUNCTION: _no_files,
-    Kind.ABSENT: _no_files,
+_FILES: Mapping[HookKind, Callable[[HookDefinition, str], tuple[str, ...]]] = {
+    HookKind.COMMAND: lambda hook, project: named_files(hook.command, hook.args, project, plugin_root=hook.plugin_root),
+    HookKind.PYTHON: lambda hook, project: (target_file(hook.command, project),),
+    HookKind.HTTP: _no_files,
+    HookKind.FUNCTION: _no_files,
+    HookKind.ABSENT: _no_files,
 }
 
 

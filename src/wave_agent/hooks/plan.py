@@ -17,7 +17,7 @@ class LeftOut(Struct, frozen=True):
     why: str
 
 
-class Plan(Struct, frozen=True, kw_only=True):
+class EventPlan(Struct, frozen=True, kw_only=True):
     """The hooks of one event, for one payload."""
 
     first: tuple[HookDefinition, ...] = ()
@@ -36,14 +36,14 @@ class Plan(Struct, frozen=True, kw_only=True):
         return (*self.first, *(hook for strand in self.strands for hook in strand), *self.background)
 
 
-def plan(hooks: Iterable[HookDefinition], event: HookEvent, payload: Mapping[str, Any], places: Places) -> Plan:
+def plan(hooks: Iterable[HookDefinition], event: HookEvent, payload: Mapping[str, Any], places: Places) -> EventPlan:
     """The first round on this payload. A rewrite may bring in, or keep out, hooks whose `if` looks at the input."""
     here = [hook for hook in hooks if hook.event is event]
     reasons = {hook.position: hook.why_not(payload, places) for hook in here}
     runs = [hook for hook in here if reasons[hook.position] is None]
     rest = [hook for hook in runs if hook.phase is not Phase.REWRITE]
     waited = [hook for hook in rest if not hook.is_async]
-    return Plan(
+    return EventPlan(
         first=tuple(hook for hook in runs if hook.phase is Phase.REWRITE),
         strands=tuple(tuple(strand) for _, strand in groupby(waited, key=strand_key)),
         background=tuple(hook for hook in rest if hook.is_async),

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from wave_agent.hooks.definitions import HookDefinition
-from wave_agent.hooks.execution import Kind
+from wave_agent.hooks.execution import HookKind
 from wave_agent.hooks.named_files import hook_files
 from wave_agent.system.real_files import is_below
 
@@ -49,15 +49,15 @@ class Programs(Struct, frozen=True):
 
 def programs_of(hook: HookDefinition, project: str, root: str, path: str, digest: Digest) -> Programs:
     """`root` is the project or the repository around it, `path` where hooks find programs."""
-    if hook.kind not in (Kind.COMMAND, Kind.PYTHON):
+    if hook.kind not in (HookKind.COMMAND, HookKind.PYTHON):
         return Programs()
     from wave_agent.hooks.python_modules import python_of, text_of  # lazy: the same
     from wave_agent.hooks.runners.without_shell import BUILTINS  # lazy: most projects have no hooks
 
-    look = _Look(project, root, path, digest)
+    look = _ProgramSearch(project, root, path, digest)
     scripts = [file for file in hook_files(hook, project) if file.startswith(f"{root}/")]
     texts = {file: _COMMENT.sub("", text_of(file)) for file in scripts}
-    line = " ".join((hook.command, *(hook.args or ()))) if hook.kind is Kind.COMMAND else ""
+    line = " ".join((hook.command, *(hook.args or ()))) if hook.kind is HookKind.COMMAND else ""
     look.programs({word for text in (line, *texts.values()) for word in _WORD.findall(text)} - BUILTINS)
     for place in python_of(hook, project).places:
         if is_below(place.directory, root):
@@ -72,7 +72,7 @@ def describe_move(name: str, now: str, before: Sequence[str]) -> str:
     return f"{name} {where} (trusted: {was})"
 
 
-class _Look:
+class _ProgramSearch:
     def __init__(self, project: str, root: str, path: str, digest: Digest) -> None:
         self._project, self._root, self._digest = project, root, digest
         self._directories = [one for one in path.split(os.pathsep) if one.startswith("/")]

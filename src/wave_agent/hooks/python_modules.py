@@ -15,7 +15,7 @@ from enum import StrEnum
 from msgspec import Struct
 
 from wave_agent.hooks.definitions import HookDefinition
-from wave_agent.hooks.execution import Kind
+from wave_agent.hooks.execution import HookKind
 from wave_agent.hooks.named_files import hook_files, working_directories
 
 _LOADED_BEFORE = frozenset([
@@ -52,7 +52,7 @@ _LARGEST = 1 << 18
 _MOST_MODULES = 100
 
 
-class Start(StrEnum):
+class PythonStart(StrEnum):
     CODE = "-c"
     MODULE = "-m"
     STDIN = "-"
@@ -63,7 +63,7 @@ class PythonRun(Struct, frozen=True):
     """One start of Python, as a text has it."""
 
     program: str
-    start: Start
+    start: PythonStart
     module: str = ""
     isolated: bool = False
     """It takes nothing from the working directory, or from next to its script."""
@@ -90,11 +90,11 @@ def python_runs(text: str) -> Iterator[PythonRun]:
         options += code["more"] if code else ""
         yield PythonRun(
             program=(above[0] if above else "") + found["name"],
-            start=Start(f"-{code['kind']}")
+            start=PythonStart(f"-{code['kind']}")
             if code
-            else Start.STDIN
+            else PythonStart.STDIN
             if _STDIN.match(text, found.end())
-            else Start.SCRIPT,
+            else PythonStart.SCRIPT,
             module=code["module"].partition(".")[0] if code and code["kind"] == "m" else "",
             isolated=bool(set("IP") & set(options)),
             ignores="E" in options,
@@ -134,9 +134,9 @@ _ONE_COMMAND = re.compile(r"""(?:[^'"`;&|\n$]|'[^']*'|"(?:[^"\\`$]|\\.)*"|\d?>[>
 
 def python_of(hook: HookDefinition, project: str) -> HookPython:
     """What this hook runs of Python. Reads its scripts, wherever they are."""
-    if hook.kind is Kind.PYTHON:
+    if hook.kind is HookKind.PYTHON:
         return HookPython(places=tuple(_script_places(hook_files(hook, project))))
-    if hook.kind is not Kind.COMMAND:
+    if hook.kind is not HookKind.COMMAND:
         return HookPython()
     line = " ".join((hook.command, *(hook.args or ())))
     scripts = {file: text_of(file) for file in hook_files(hook, project)}
@@ -165,7 +165,7 @@ def python_of(hook: HookDefinition, project: str) -> HookPython:
 
 
 def _inline(text: str) -> tuple[PythonRun, ...]:
-    return tuple(run for run in python_runs(text) if run.start is not Start.SCRIPT and not run.isolated)
+    return tuple(run for run in python_runs(text) if run.start is not PythonStart.SCRIPT and not run.isolated)
 
 
 def _does_nothing_else(hook: HookDefinition, line: str, scripts: Iterable[str]) -> bool:

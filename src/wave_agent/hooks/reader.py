@@ -141,7 +141,7 @@ def unknown_keys(output: Mapping[str, Any]) -> str:
 
 def read_output(row: EventRow, output: Mapping[str, Any]) -> HookOutput:
     """Never raises, whatever the object holds."""
-    reading = _Reading(row, output)
+    reading = _OutputReading(row, output)
     for place, fields in ((Home.TOP, output), (Home.SPECIFIC, reading.specific)):
         for key, value in fields.items():
             if isinstance(value, Twice):
@@ -170,7 +170,7 @@ _REASONS: Mapping[str, tuple[str, ...]] = {
 """Where the reason of a decision stands, where it is not the usual one."""
 
 
-class _Reading:
+class _OutputReading:
     """One pass over one output."""
 
     __slots__ = (

@@ -37,7 +37,7 @@ from wave_agent.hooks.verdicts import (
     DECISION_OF,
     MAKE,
     AddContext,
-    Allow,
+    Approve,
     Ask,
     Block,
     Blocks,
@@ -46,7 +46,7 @@ from wave_agent.hooks.verdicts import (
     Failure,
     FailureKind,
     Outcome,
-    Reading,
+    RankedVerdict,
     ReplaceOutput,
     Rewrite,
     Role,
@@ -83,7 +83,7 @@ class ExitClass(StrEnum):
     OTHER = "another exit code"
 
 
-class _Run(Struct, frozen=True):
+class _FinishedRun(Struct, frozen=True):
     """One finished run on its way to a verdict."""
 
     row: EventRow
@@ -196,17 +196,17 @@ def _lines(*texts: str) -> str:
     return "\n".join(filter(None, texts))
 
 
-def _nothing(_: _Run) -> tuple[Effect, ...]:
+def _nothing(_: _FinishedRun) -> tuple[Effect, ...]:
     """No opinion: silence is not approval."""
     return ()
 
 
-def _exit_blocks(run: _Run) -> tuple[Effect, ...]:
+def _exit_blocks(run: _FinishedRun) -> tuple[Effect, ...]:
     """**Block**, with the JSON's `reason`, else stderr, else `Blocked by hook NAME` and the end of stdout."""
     return (*run.fields, *run.blocked)
 
 
-def _exit_failed(run: _Run) -> tuple[Effect, ...]:
+def _exit_failed(run: _FinishedRun) -> tuple[Effect, ...]:
     """Failure: stderr, or `Hook execution failed`, goes to the user; the action goes on."""
     result = run.result
     message = result.stderr or EXECUTION_FAILED
@@ -218,17 +218,17 @@ def _exit_failed(run: _Run) -> tuple[Effect, ...]:
     return run.failed(FailureKind.EXIT, message, result.exit_code)
 
 
-def _text(run: _Run) -> tuple[Effect, ...]:
+def _text(run: _FinishedRun) -> tuple[Effect, ...]:
     """Context, where the event takes plain text as context; else ignored."""
     return (AddContext(run.text),) if run.row.text_is_context else ()
 
 
-def _foreign(run: _Run) -> tuple[Effect, ...]:
+def _foreign(run: _FinishedRun) -> tuple[Effect, ...]:
     """Context, where plain text is context; else the user is told, with the nearest known key."""
     return _text(run) or (TellUser(f"hook {run.name}: {run.problem}"),)
 
 
-def _decides(run: _Run) -> tuple[Effect, ...]:
+def _decides(run: _FinishedRun) -> tuple[Effect, ...]:
     """The JSON rules."""
     blocks = [said for said in run.output.stated if said.decision is Decision.BLOCK]
     if run.row.block_needs_reason and not all(said.reason for said in blocks):
@@ -237,7 +237,7 @@ def _decides(run: _Run) -> tuple[Effect, ...]:
     return (*run.fields, *run.stated)
 
 
-def _contradiction(run: _Run) -> tuple[Effect, ...]:
+def _contradiction(run: _FinishedRun) -> tuple[Effect, ...]:
     """The JSON rules. An `allow` is reported as contradictory; with `continue: false`, exit 2 also blocks."""
     if run.output.strictest is Decision.ALLOW:
         problem = f"hook {run.name} printed allow and exited with 2; its JSON counts, but one of the two is a mistake"
@@ -250,7 +250,7 @@ def _contradiction(run: _Run) -> tuple[Effect, ...]:
     return _decides(run)
 
 
-def _exit_two_rules(run: _Run) -> tuple[Effect, ...]:
+def _exit_two_rules(run: _FinishedRun) -> tuple[Effect, ...]:
     """**Block**, with stderr as the reason unless the JSON blocks too and says why. An `allow` is reported."""
     said = run.output.strictest
     if said >= Decision.BLOCK:
@@ -262,7 +262,7 @@ def _exit_two_rules(run: _Run) -> tuple[Effect, ...]:
     return (*run.told, *run.withheld, TellUser(problem), Block(reason))
 
 
-def _unreadable(run: _Run) -> tuple[Effect, ...]:
+def _unreadable(run: _FinishedRun) -> tuple[Effect, ...]:
     """The hook meant to decide: an ask before a tool, elsewhere a failure."""
     first, *more = run.output.unreadable
     problem = f"hook {run.name}: {first}"
@@ -273,50 +273,50 @@ def _unreadable(run: _Run) -> tuple[Effect, ...]:
     return (*run.notes(more), *run.failed(FailureKind.JSON, problem))
 
 
-def _unreadable_blocks(run: _Run) -> tuple[Effect, ...]:
+def _unreadable_blocks(run: _FinishedRun) -> tuple[Effect, ...]:
     """**Block**, along with any other restriction in the JSON."""
     return (*run.fields, *run.notes(run.output.unreadable), *run.restrictions, run.block)
 
 
-def _silent_failed(run: _Run) -> tuple[Effect, ...]:
+def _silent_failed(run: _FinishedRun) -> tuple[Effect, ...]:
     """Its fields count; under `onFailure: block` a failure."""
     return _exit_failed(run) if run.must_not_fail else run.fields
 
 
-def _malformed(run: _Run) -> tuple[Effect, ...]:
+def _malformed(run: _FinishedRun) -> tuple[Effect, ...]:
     """The user is told; under `onFailure: block` a failure."""
     if run.must_not_fail:
         return run.failed(FailureKind.JSON, run.problem)
     return (TellUser(run.problem),)
 
 
-def _malformed_blocks(run: _Run) -> tuple[Effect, ...]:
+def _malformed_blocks(run: _FinishedRun) -> tuple[Effect, ...]:
     """The user is told; **block**."""
     return (TellUser(run.problem), *run.blocked)
 
 
-def _malformed_failed(run: _Run) -> tuple[Effect, ...]:
+def _malformed_failed(run: _FinishedRun) -> tuple[Effect, ...]:
     """The user is told; failure."""
     return (TellUser(run.problem), *_exit_failed(run))
 
 
-def _fields(run: _Run) -> tuple[Effect, ...]:
+def _fields(run: _FinishedRun) -> tuple[Effect, ...]:
     """Its fields count."""
     return run.fields
 
 
-def _chatter(run: _Run) -> tuple[Effect, ...]:
+def _chatter(run: _FinishedRun) -> tuple[Effect, ...]:
     """What the JSON restricts is honoured, the rest of it is dropped and reported."""
     rule = _unreadable if run.output.unreadable else _decides
     return (TellUser(run.problem), *rule(run))
 
 
-def _chatter_blocks(run: _Run) -> tuple[Effect, ...]:
+def _chatter_blocks(run: _FinishedRun) -> tuple[Effect, ...]:
     """**Block**, along with any other restriction in the JSON; the rest of it is dropped and reported."""
     return (TellUser(run.problem), *run.withheld, *run.restrictions, run.block)
 
 
-def _chatter_failed(run: _Run) -> tuple[Effect, ...]:
+def _chatter_failed(run: _FinishedRun) -> tuple[Effect, ...]:
     """What the JSON restricts is honoured; under `onFailure: block`, or if it restricts nothing, a failure."""
     asks = bool(run.output.stated or run.output.unreadable)
     if run.output.strictest >= Decision.BLOCK or (asks and not run.must_not_fail):
@@ -324,14 +324,14 @@ def _chatter_failed(run: _Run) -> tuple[Effect, ...]:
     return (TellUser(run.problem), *_exit_failed(run))
 
 
-_DEFAULT_REASON: Mapping[Decision, Callable[[_Run], str]] = {
+_DEFAULT_REASON: Mapping[Decision, Callable[[_FinishedRun], str]] = {
     Decision.STOP: lambda run: f"Stopped by hook {run.name}",
     Decision.BLOCK: lambda run: f"Blocked by hook {run.name}",
     Decision.ASK: lambda run: f"Hook {run.name} asks for confirmation",
     Decision.ALLOW: lambda _: "",
 }
 
-Rule = Callable[[_Run], tuple[Effect, ...]]
+Rule = Callable[[_FinishedRun], tuple[Effect, ...]]
 
 RULES: Mapping[tuple[Stdout, ExitClass], Rule] = {
     (Stdout.EMPTY, ExitClass.ZERO): _nothing,
@@ -390,7 +390,7 @@ def read(
     kind, output, problem = _classify(row, name, result)
     # A broken attempt at JSON is never quoted: a hook that redacts may have put into it what has to be taken out.
     printed = _tail(_end(text, result.stdout_end)) if kind in (Stdout.TEXT, Stdout.CHATTER) else ""
-    run = _Run(row, name, on_failure, result, text, output, problem, printed)
+    run = _FinishedRun(row, name, on_failure, result, text, output, problem, printed)
     rule = rule_of(dialect, (kind, _EXIT_CLASSES.get(result.exit_code, ExitClass.OTHER)))
     effects = _heard_in_part(rule(run), run) if result.has_cut_arguments else rule(run)
     return Verdict(effects, kind is Stdout.MALFORMED, output.suppress_output)
@@ -399,7 +399,7 @@ def read(
 _RESTRICTS = Block | Ask | EndTurn | Failure
 
 
-def _heard_in_part(effects: tuple[Effect, ...], run: "_Run") -> tuple[Effect, ...]:
+def _heard_in_part(effects: tuple[Effect, ...], run: "_FinishedRun") -> tuple[Effect, ...]:
     """A hook that was given an argument in part, left its stdin unread and saw nothing to object to has not judged."""
     if run.result.stdin_left and not any(isinstance(one, _RESTRICTS) for one in effects):
         why = f"Hook {run.name} judged by an argument that was cut at 100 KiB, and did not read its stdin"
@@ -523,7 +523,7 @@ def _ending_object(text: str) -> tuple[dict[str, Any], int]:
 
 
 _COUNTS: Mapping[Role, tuple[type, ...]] = {
-    Role.ENFORCE: (Block, Ask, Allow, EndTurn, ReplaceOutput, Withhold, AddContext, TellRefused, TellUser, Failure),
+    Role.ENFORCE: (Block, Ask, Approve, EndTurn, ReplaceOutput, Withhold, AddContext, TellRefused, TellUser, Failure),
     Role.SHADOW: (),
     Role.ASYNC: (AddContext, TellUser),
 }
@@ -534,7 +534,7 @@ WITHHELD = "[{what} Its result is withheld: {why}]"
 IN_DIFFERENT_WAYS = "hooks {names} replaced it in different ways. Put them into one sequential group."
 
 
-def merge(event: HookEvent, readings: Iterable[Reading], *, spent: Collection[int] = ()) -> Outcome:
+def merge(event: HookEvent, readings: Iterable[RankedVerdict], *, spent: Collection[int] = ()) -> Outcome:
     """The outcome of one event. Independent of the order of `readings`; configuration order is in them.
 
     `spent`: the positions of broken hooks that have had their block, where they have one.
@@ -587,7 +587,7 @@ class _Tally:
         self.failed_open = 0
         self.wanted_block = False
 
-    def count(self, reading: Reading, effect: Effect) -> None:
+    def count(self, reading: RankedVerdict, effect: Effect) -> None:
         counts = isinstance(effect, _COUNTS[reading.role])
         if isinstance(effect, Failure):
             self.notes[ToUser(reading.name, effect.message, "error")] = None
@@ -603,13 +603,13 @@ class _Tally:
             self.contexts[Said(reading.name, effect.text)] = None
         elif isinstance(effect, TellRefused):
             self.refusals[Said(reading.name, effect.text)] = None
-        elif isinstance(effect, (EndTurn, Block, Ask, Allow)) and (
-            reading.allow_counts or not isinstance(effect, Allow)
+        elif isinstance(effect, (EndTurn, Block, Ask, Approve)) and (
+            reading.allow_counts or not isinstance(effect, Approve)
         ):
             self.wanted_block = self.wanted_block or isinstance(effect, Block)
             self.reasons.setdefault(DECISION_OF[type(effect)], {})[Said(reading.name, effect.reason)] = None
 
-    def failure(self, reading: Reading, failure: Failure) -> None:
+    def failure(self, reading: RankedVerdict, failure: Failure) -> None:
         if lets_through(self.row, failure):
             self.failed_open += 1
             return
@@ -623,7 +623,7 @@ class _Tally:
             if failure.is_broken:
                 self.broken.add(reading.position)
 
-    def replacement(self, ordered: Sequence[Reading]) -> tuple[str | None, str]:
+    def replacement(self, ordered: Sequence[RankedVerdict]) -> tuple[str | None, str]:
         """The text that replaces the tool's result, and the hooks that say so.
 
         Parallel hooks each saw the original: taking the last one's text would bring back what another took out.

@@ -25,7 +25,7 @@ class Ask(Struct, frozen=True):
     reason: str
 
 
-class Allow(Struct, frozen=True):
+class Approve(Struct, frozen=True):
     reason: str = ""
 
 
@@ -96,11 +96,11 @@ _HOW: Mapping[FailureKind, str] = {
 }
 
 Effect = (
-    Block | Ask | Allow | EndTurn | Rewrite | ReplaceOutput | Withhold | AddContext | TellRefused | TellUser | Failure
+    Block | Ask | Approve | EndTurn | Rewrite | ReplaceOutput | Withhold | AddContext | TellRefused | TellUser | Failure
 )
 
 DECISION_OF: Mapping[type, Decision] = {
-    EndTurn: Decision.STOP, Block: Decision.BLOCK, Ask: Decision.ASK, Allow: Decision.ALLOW,
+    EndTurn: Decision.STOP, Block: Decision.BLOCK, Ask: Decision.ASK, Approve: Decision.ALLOW,
 }  # fmt: skip
 MAKE: Mapping[Decision, Callable[[str], Effect]] = {made: kind for kind, made in DECISION_OF.items()}
 
@@ -154,7 +154,7 @@ class Role(StrEnum):
     ASYNC = "async"
 
 
-class Reading(Struct, frozen=True, kw_only=True):
+class RankedVerdict(Struct, frozen=True, kw_only=True):
     """A verdict and where it stands among the others."""
 
     position: int

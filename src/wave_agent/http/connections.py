@@ -9,7 +9,7 @@ from contextlib import suppress
 import h11
 
 from wave_agent.http.chunks import ChunkError, ChunkReader
-from wave_agent.http.routes import Place
+from wave_agent.http.routes import Address
 
 _FULL = 1 << 20
 """Bytes that wait to be read; beyond them the server has to wait."""
@@ -77,7 +77,7 @@ class Connection(asyncio.Protocol):
         self._news.set()
         self._lost.set()
 
-    async def tunnel(self, place: Place, authorization: str | None, tls: ssl.SSLContext) -> None:
+    async def tunnel(self, place: Address, authorization: str | None, tls: ssl.SSLContext) -> None:
         """Asks this proxy for a connection to `place`, and speaks TLS through it."""
         authority = f"{place.authority.removesuffix(f':{place.port}')}:{place.port}"
         headers: Headers = [("Host", authority)]
@@ -221,7 +221,9 @@ def _is_address(host: str) -> bool:
     return ":" in host or host.replace(".", "").isdigit()
 
 
-async def connect(place: Place, proxy: Place | None, tls: Callable[[], ssl.SSLContext], seconds: float) -> Connection:
+async def connect(
+    place: Address, proxy: Address | None, tls: Callable[[], ssl.SSLContext], seconds: float
+) -> Connection:
     """A new connection to `place`. Raises `OSError` (TLS errors are such) or one of the errors of this module."""
     first = proxy or place
     secure = tls() if "https" in {first.scheme, place.scheme} else None

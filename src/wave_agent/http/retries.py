@@ -8,7 +8,7 @@ RETRIED_STATUSES = frozenset({408, 409, 425, 429, *range(500, 600)})
 """Another try may go better. All else (400, 401, 403, 404, …) fails the same way each time."""
 
 
-class Failure(Exception):  # noqa: N818 - becomes a `ModelError` or a `Retry`, never leaves the package
+class RequestFailure(Exception):  # noqa: N818 - becomes a `ModelError` or a `Retry`, never leaves the package
     """An attempt that went wrong: `reason` is a clause for the user."""
 
     def __init__(

@@ -17,7 +17,7 @@ _PLAIN = "/%?&=+:@!$'()*,;~-._"
 _SYSTEM_BUNDLES = ("/etc/ssl/cert.pem", "/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt")
 
 
-class Place(Struct, frozen=True):
+class Address(Struct, frozen=True):
     """Something to connect to."""
 
     scheme: str
@@ -41,7 +41,7 @@ class Place(Struct, frozen=True):
 class Endpoint(Struct, frozen=True):
     """Where requests go."""
 
-    place: Place
+    place: Address
     target: str
     """Path and query of a request."""
     shown: str
@@ -76,7 +76,7 @@ def endpoint_at(url: str) -> Endpoint:
     return Endpoint(place, quote(target, safe=_PLAIN), place.origin + parts.path)
 
 
-def proxy_for(place: Place, environment: Mapping[str, str]) -> Place | None:
+def proxy_for(place: Address, environment: Mapping[str, str]) -> Address | None:
     """The proxy on the way to `place`, if the environment names one and does not except this host."""
 
     def value(name: str) -> str:
@@ -119,13 +119,13 @@ def _trusting(name: str, bundle: str) -> ssl.SSLContext:
         raise ModelError(f"{name} is {bundle}, which cannot be used: {error.strerror or error}") from None
 
 
-def _place(parts: SplitResult) -> Place | None:
+def _place(parts: SplitResult) -> Address | None:
     if parts.scheme not in _PORTS or not parts.hostname:
         return None
     host = parts.hostname if ":" in parts.hostname else parts.hostname.encode("idna").decode()
     port = parts.port or _PORTS[parts.scheme]
     password = None if parts.username is None else unquote(parts.password or "")
-    return Place(parts.scheme, host, port, basic_authorization(parts), password)
+    return Address(parts.scheme, host, port, basic_authorization(parts), password)
 
 
 def basic_authorization(parts: SplitResult) -> str | None:
@@ -136,12 +136,12 @@ def basic_authorization(parts: SplitResult) -> str | None:
     return f"Basic {b64encode(f'{user}:{password}'.encode()).decode()}"
 
 
-def _excepted(place: Place, no_proxy: str) -> bool:
+def _excepted(place: Address, no_proxy: str) -> bool:
     """`NO_PROXY`: hosts, domains (with or without a dot in front), networks, a port behind any of them, or `*`."""
     return any(_matches(place, entry.strip().lower()) for entry in no_proxy.split(",") if entry.strip())
 
 
-def _matches(place: Place, entry: str) -> bool:
+def _matches(place: Address, entry: str) -> bool:
     if entry == "*":
         return True
     host, colon, port = entry.rpartition(":")

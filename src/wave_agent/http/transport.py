@@ -12,8 +12,8 @@ import h11
 
 from wave_agent.http.connections import BrokenConnectionError, Connection, Headers, Pool, ProxyRefusedError, connect
 from wave_agent.http.refusals import advice
-from wave_agent.http.retries import RETRIED_STATUSES, Failure
-from wave_agent.http.routes import Endpoint, Place, tls_context
+from wave_agent.http.retries import RETRIED_STATUSES, RequestFailure
+from wave_agent.http.routes import Address, Endpoint, tls_context
 
 
 class Response:
@@ -25,7 +25,7 @@ class Response:
         self._connection, self._pool, self._ends = connection, pool, ends
 
     async def read(self, seconds: float) -> bytes:
-        """The next part of the body, empty at its end. Raises `Failure` when none comes."""
+        """The next part of the body, empty at its end. Raises `RequestFailure` when none comes."""
         try:
             return await self._connection.read(_within(seconds, self._ends))
         except TimeoutError:
@@ -42,7 +42,7 @@ class Response:
                 found += part
                 if broken and time.monotonic() > ends:
                     break
-        except Failure:
+        except RequestFailure:
             if not broken:
                 raise
         return bytes(found[:limit])
@@ -60,7 +60,7 @@ class Transport:
     def __init__(
         self,
         endpoint: Endpoint,
-        proxy: Place | None,
+        proxy: Address | None,
         environment: Mapping[str, str],
         headers: Headers,
         connect_seconds: float,
@@ -103,7 +103,9 @@ class Transport:
             except TimeoutError:
                 raise _silence(seconds, ends) from None
             except h11.LocalProtocolError:
-                raise Failure("A header of the request has characters that cannot be sent", again=False) from None
+                raise RequestFailure(
+                    "A header of the request has characters that cannot be sent", again=False
+                ) from None
             except BrokenConnectionError as error:
                 # On a kept connection no failure: the server closed it just when it was used. A new one will do.
                 if not connection.reused or self._pool.closed:
@@ -134,11 +136,11 @@ class Transport:
         self._tls = self._tls or tls_context(self._environment)
         return self._tls
 
-    def _unreachable(self, how: str, *, again: bool, hint: str = "") -> Failure:
+    def _unreachable(self, how: str, *, again: bool, hint: str = "") -> RequestFailure:
         through = f" through the proxy {self._proxy.origin}" if self._proxy else ""
-        return Failure(f"Could not connect to {self._endpoint.shown}{through} {how}", again=again, advice=hint)
+        return RequestFailure(f"Could not connect to {self._endpoint.shown}{through} {how}", again=again, advice=hint)
 
-    def _explained(self, error: OSError) -> Failure:
+    def _explained(self, error: OSError) -> RequestFailure:
         """A connection that could not be made."""
         first = self._proxy or self._endpoint.place
         if isinstance(error, ssl.SSLCertVerificationError):
@@ -163,15 +165,15 @@ def _is_refused(error: OSError) -> bool:
     return set(numbers) == {errno.ECONNREFUSED}
 
 
-def _broken(reason: str, pool: Pool) -> Failure:
-    return Failure("the model was closed" if pool.closed else reason, again=not pool.closed)
+def _broken(reason: str, pool: Pool) -> RequestFailure:
+    return RequestFailure("the model was closed" if pool.closed else reason, again=not pool.closed)
 
 
 def _within(seconds: float, ends: float) -> float:
     return max(0.0, min(seconds, ends - time.monotonic()))
 
 
-def _silence(seconds: float, ends: float) -> Failure:
+def _silence(seconds: float, ends: float) -> RequestFailure:
     if time.monotonic() >= ends:
-        return Failure("the request took longer than its total deadline allows", again=False)
-    return Failure(f"nothing came from the server for {seconds:g} s", again=True)
+        return RequestFailure("the request took longer than its total deadline allows", again=False)
+    return RequestFailure(f"nothing came from the server for {seconds:g} s", again=True)

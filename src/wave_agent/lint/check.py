@@ -8,13 +8,13 @@ from pathlib import Path
 from msgspec import Struct
 
 from wave_agent.hooks.definitions import HookDefinition
-from wave_agent.hooks.execution import Kind
+from wave_agent.hooks.execution import HookKind
 from wave_agent.hooks.named_files import named_files, target_file
 from wave_agent.lint.checkers import checked_by_programs
 from wave_agent.lint.findings import Finding, finding
 from wave_agent.lint.interpreters import Which, interpreter_findings, line_ending_findings
 from wave_agent.lint.invocations import invocation
-from wave_agent.lint.places import Place, is_settings, place_named, places
+from wave_agent.lint.places import SettingsFile, is_settings, place_named, places
 from wave_agent.lint.python_rules import target_problem
 from wave_agent.lint.script_rules import inline_hits, script_hits
 from wave_agent.lint.scripts import LARGEST, Language, Script, language_of
@@ -30,7 +30,7 @@ from wave_agent.settings.layers import Settings, merge_settings
 from wave_agent.system.project_files import NotReadError, read_project_file
 
 
-class Report(Struct, frozen=True):
+class LintReport(Struct, frozen=True):
     """What was looked at, and what was found."""
 
     files: tuple[str, ...]
@@ -40,7 +40,7 @@ class Report(Struct, frozen=True):
 class _Wiring(Struct, frozen=True):
     """A hook, and the file that it stands in."""
 
-    place: Place
+    place: SettingsFile
     hook: HookDefinition
     script: str | None
     """The one script that it runs."""
@@ -55,7 +55,7 @@ def check(
     *,
     levels: Sequence[str] = (),
     which: Which = shutil.which,
-) -> Report:
+) -> LintReport:
     """Looks at a project, and at the user's settings; with `paths` at these settings files, scripts and projects.
 
     `levels` are the directories of the project that have settings, if there are more than one. `which` finds the
@@ -65,7 +65,7 @@ def check(
     settings = [(place, merge_settings([place.source])) for place in found if place.source is not None]
     variables = [name for _, merged in settings for name in merged.env]
     enabled = [(place, hook) for place, merged in settings for hook in merged.hooks.hooks if hook.enabled]
-    wirings = [_wiring(place, hook, project) for place, hook in enabled if hook.kind is Kind.COMMAND]
+    wirings = [_wiring(place, hook, project) for place, hook in enabled if hook.kind is HookKind.COMMAND]
     scripts = _read_scripts(wirings, [path for path in paths if os.path.isfile(path) and not is_settings(path)])
     findings = [
         *(_unreadable(place) for place in found if place.problem),
@@ -78,10 +78,10 @@ def check(
     looked_at = (*(place.file for place in found), *scripts)
     order = {file: number for number, file in enumerate(looked_at)}
     unique = {(one.code, one.file, one.line, one.reason): one for one in findings}.values()
-    return Report(looked_at, tuple(sorted(unique, key=lambda one: (order.get(one.file, 0), one.line, one.code))))
+    return LintReport(looked_at, tuple(sorted(unique, key=lambda one: (order.get(one.file, 0), one.line, one.code))))
 
 
-def _gather(levels: Sequence[str], home: Path | None, paths: Sequence[str]) -> Iterator[Place]:
+def _gather(levels: Sequence[str], home: Path | None, paths: Sequence[str]) -> Iterator[SettingsFile]:
     for level in () if paths else levels:
         yield from places(level, home if level == levels[-1] else None)
     for path in paths:
@@ -91,7 +91,7 @@ def _gather(levels: Sequence[str], home: Path | None, paths: Sequence[str]) -> I
             yield place_named(path)
 
 
-def _wiring(place: Place, hook: HookDefinition, project: str) -> _Wiring:
+def _wiring(place: SettingsFile, hook: HookDefinition, project: str) -> _Wiring:
     root = place.plugin_root
     command = hook.command.replace("${CLAUDE_PLUGIN_ROOT}", root).replace("$CLAUDE_PLUGIN_ROOT", root)
     args = None if hook.args is None else [one.replace("${CLAUDE_PLUGIN_ROOT}", root) for one in hook.args]
@@ -103,14 +103,14 @@ def _wiring(place: Place, hook: HookDefinition, project: str) -> _Wiring:
     )
 
 
-def _unreadable(place: Place) -> Finding:
+def _unreadable(place: SettingsFile) -> Finding:
     """The message names file, line and column already."""
     rest = place.problem.removeprefix(place.file).lstrip(":")
     line = rest.split(":", 1)[0]
     return finding("W100", place.file, int(line) if line.isdigit() else 1, place.problem)
 
 
-def _of_settings(settings: Iterable[tuple[Place, Settings]]) -> Iterator[Finding]:
+def _of_settings(settings: Iterable[tuple[SettingsFile, Settings]]) -> Iterator[Finding]:
     for place, merged in settings:
         yield from (loader_finding(place, issue) for issue in merged.issues if concerns(place, issue))
 
@@ -133,16 +133,16 @@ def _of_interpreters(wirings: Iterable[_Wiring], which: Which) -> Iterator[Findi
         yield from interpreter_findings(one.place, one.hook, started, one.script, which)
 
 
-def _of_targets(enabled: Iterable[tuple[Place, HookDefinition]], project: str) -> Iterator[Finding]:
+def _of_targets(enabled: Iterable[tuple[SettingsFile, HookDefinition]], project: str) -> Iterator[Finding]:
     """Of hooks that are functions in files, or services: what is wrong is seen without running anything."""
     for place, hook in enabled:
-        if hook.kind is Kind.PYTHON:
+        if hook.kind is HookKind.PYTHON:
             yield from _of_target(place, hook, target_file(hook.command, project), project)
-        elif hook.kind is Kind.HTTP and not hook.is_async:  # what is asked beside is only told
+        elif hook.kind is HookKind.HTTP and not hook.is_async:  # what is asked beside is only told
             yield from policy_findings(place, hook)
 
 
-def _of_target(place: Place, hook: HookDefinition, file: str, project: str) -> Iterator[Finding]:
+def _of_target(place: SettingsFile, hook: HookDefinition, file: str, project: str) -> Iterator[Finding]:
     shown = os.path.relpath(file, project)
     if not os.path.exists(file):
         yield finding("W110", place.file, hook.line, f"{shown} is not there")

@@ -7,7 +7,7 @@ from msgspec import Struct
 from wave_agent.lint.codes import CODES, Level
 
 
-class Edit(Struct, frozen=True):
+class TextEdit(Struct, frozen=True):
     """Other text for a part of a file."""
 
     file: str
@@ -27,7 +27,7 @@ class LineEndings(Struct, frozen=True):
     file: str
 
 
-Repair = Edit | RunBit | LineEndings
+Repair = TextEdit | RunBit | LineEndings
 
 
 class Finding(Struct, frozen=True, kw_only=True):

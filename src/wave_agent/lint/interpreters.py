@@ -9,7 +9,7 @@ from wave_agent.hooks.definitions import HookDefinition
 from wave_agent.hooks.runners.without_shell import BUILTINS
 from wave_agent.lint.findings import Finding, LineEndings, finding
 from wave_agent.lint.invocations import Invocation, program_of
-from wave_agent.lint.places import Place
+from wave_agent.lint.places import SettingsFile
 from wave_agent.lint.scripts import ENDINGS, SHELLS, Script
 from wave_agent.system.project_files import NO_FILE, NotReadError, read_project_file
 
@@ -21,7 +21,7 @@ _LOOKED_AT = 4096
 
 
 def interpreter_findings(
-    place: Place, hook: HookDefinition, found: Invocation | None, file: str | None, which: Which
+    place: SettingsFile, hook: HookDefinition, found: Invocation | None, file: str | None, which: Which
 ) -> Iterator[Finding]:
     """`file` is the script that the hook runs, if there is one."""
     program = found.program if found and found.interpreter else program_of(hook.command, hook.args)

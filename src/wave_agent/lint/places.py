@@ -17,7 +17,7 @@ from wave_agent.settings.layers import LARGEST_FILE, parse_settings
 from wave_agent.system.project_files import NotReadError, read_project_file
 
 
-class Kind(StrEnum):
+class FileOwner(StrEnum):
     """Whose file it is."""
 
     WAVE = "wave"
@@ -27,11 +27,11 @@ class Kind(StrEnum):
     PLUGIN = "plugin"
 
 
-class Place(Struct, frozen=True, kw_only=True):
+class SettingsFile(Struct, frozen=True, kw_only=True):
     """One settings file, read."""
 
     file: str
-    kind: Kind
+    kind: FileOwner
     shared: bool
     """It is committed with the project."""
     text: str = ""
@@ -47,49 +47,49 @@ class Place(Struct, frozen=True, kw_only=True):
 
 
 _OF_A_PROJECT = (
-    (".wave/settings.json", Kind.WAVE, True),
-    (".wave/settings.local.json", Kind.WAVE, False),
-    (".claude/settings.json", Kind.OTHER, True),
-    (".claude/settings.local.json", Kind.OTHER, False),
-    (".codex/hooks.json", Kind.OTHER, True),
-    ("hooks/hooks.json", Kind.PLUGIN, True),
+    (".wave/settings.json", FileOwner.WAVE, True),
+    (".wave/settings.local.json", FileOwner.WAVE, False),
+    (".claude/settings.json", FileOwner.OTHER, True),
+    (".claude/settings.local.json", FileOwner.OTHER, False),
+    (".codex/hooks.json", FileOwner.OTHER, True),
+    ("hooks/hooks.json", FileOwner.PLUGIN, True),
 )
 
 
-def places(project: str, home: Path | None) -> list[Place]:
+def places(project: str, home: Path | None) -> list[SettingsFile]:
     """Every settings file there is in a project and, with a `home`, of the user."""
     found = [(Path(project, name), kind, shared) for name, kind, shared in _OF_A_PROJECT]
     if home is not None:
-        found.append((home / "settings.json", Kind.USER, False))
+        found.append((home / "settings.json", FileOwner.USER, False))
     return [read_place(str(file), kind, shared=shared) for file, kind, shared in found if file.is_file()]
 
 
-def place_named(file: str) -> Place:
+def place_named(file: str) -> SettingsFile:
     """A settings file that was given by its path."""
     for name, kind, shared in _OF_A_PROJECT:
         if Path(os.path.abspath(file)).as_posix().endswith(f"/{name}"):
             return read_place(file, kind, shared=shared)
-    kind = Kind.PLUGIN if os.path.basename(file) == "hooks.json" else Kind.WAVE
+    kind = FileOwner.PLUGIN if os.path.basename(file) == "hooks.json" else FileOwner.WAVE
     return read_place(file, kind, shared=True)
 
 
-def read_place(file: str, kind: Kind, *, shared: bool) -> Place:
+def read_place(file: str, kind: FileOwner, *, shared: bool) -> SettingsFile:
     """Never raises: what is wrong is the place's `problem`."""
     try:
         content = read_project_file(file, "/", LARGEST_FILE)
         if content is None:
             raise NotReadError("is not there")
         text = content.decode()
-        source = parse_settings(text, Layer.USER if kind is Kind.USER else Layer.PROJECT, file)
+        source = parse_settings(text, Layer.USER if kind is FileOwner.USER else Layer.PROJECT, file)
     except UnicodeDecodeError:
-        return Place(file=file, kind=kind, shared=shared, problem=f"{file}: it is not UTF-8")
+        return SettingsFile(file=file, kind=kind, shared=shared, problem=f"{file}: it is not UTF-8")
     except NotReadError as error:
-        return Place(file=file, kind=kind, shared=shared, problem=f"{file}: it {error}")
+        return SettingsFile(file=file, kind=kind, shared=shared, problem=f"{file}: it {error}")
     except SettingsError as error:
-        return Place(file=file, kind=kind, shared=shared, problem=str(error))
-    if kind in (Kind.OTHER, Kind.PLUGIN):
+        return SettingsFile(file=file, kind=kind, shared=shared, problem=str(error))
+    if kind in (FileOwner.OTHER, FileOwner.PLUGIN):
         source = SettingsSource(source.layer, source.name, _only_hooks(source.document), Dialect.CLAUDE)
-    return Place(file=file, kind=kind, shared=shared, text=text, source=source)
+    return SettingsFile(file=file, kind=kind, shared=shared, text=text, source=source)
 
 
 def _only_hooks(document: Document) -> Document:

@@ -5,15 +5,15 @@ import os
 from collections.abc import Iterable, Sequence
 
 from wave_agent.formats.json_edits import replace_span
-from wave_agent.lint.findings import Edit, Finding, LineEndings, RunBit
+from wave_agent.lint.findings import Finding, LineEndings, RunBit, TextEdit
 
 
 def repair(findings: Iterable[Finding]) -> list[str]:
     """Makes every repair that there is, and says what was done: a diff, and the files that can be run now."""
     repairs = [one.repair for one in findings if one.repair is not None]
-    edits: dict[str, list[Edit]] = {}
+    edits: dict[str, list[TextEdit]] = {}
     for one in repairs:
-        if isinstance(one, Edit):
+        if isinstance(one, TextEdit):
             edits.setdefault(one.file, []).append(one)
     told = [line for file, wanted in edits.items() for line in _edit(file, wanted)]
     for file in dict.fromkeys(one.file for one in repairs if isinstance(one, LineEndings)):
@@ -29,7 +29,7 @@ def repair(findings: Iterable[Finding]) -> list[str]:
     return told
 
 
-def _edit(file: str, edits: Sequence[Edit]) -> list[str]:
+def _edit(file: str, edits: Sequence[TextEdit]) -> list[str]:
     with open(file, encoding="utf-8", newline="") as opened:
         before = after = opened.read()
     for edit in sorted(set(edits), key=lambda one: one.span, reverse=True):

@@ -9,9 +9,9 @@ from wave_agent.formats.strict_json import Path, show_path
 from wave_agent.hooks.config import MILLISECONDS_FROM
 from wave_agent.hooks.definitions import HookDefinition, Issue
 from wave_agent.hooks.events import EVENTS, OnFailure
-from wave_agent.lint.findings import Edit, Finding, RunBit, finding
+from wave_agent.lint.findings import Finding, RunBit, TextEdit, finding
 from wave_agent.lint.invocations import invocation, relative_script, resolve, unquoted
-from wave_agent.lint.places import Kind, Place
+from wave_agent.lint.places import FileOwner, SettingsFile
 from wave_agent.lint.scripts import Script, can_block_at, decides_before
 
 _HOME_PATH = re.compile(r"(?:/home/|/Users/(?!Shared/))[\w.-]+/|[A-Za-z]:[\\/]+Users[\\/]+[\w.-]+")
@@ -31,28 +31,28 @@ _KINDS: tuple[tuple[Callable[[Issue], bool], str], ...] = (
 """Which code an issue of the loader has; the first that fits, and W113 for the rest."""
 
 
-def concerns(place: Place, issue: Issue) -> bool:
+def concerns(place: SettingsFile, issue: Issue) -> bool:
     """False for an event of another agent in a file that is also for that one; a misspelt name is a mistake for all."""
-    ours = place.kind in (Kind.WAVE, Kind.USER)
+    ours = place.kind in (FileOwner.WAVE, FileOwner.USER)
     names_an_event = len(issue.path) == 2 and issue.path[0] == "hooks"
     return ours or not names_an_event or "did you mean" in issue.message
 
 
-def loader_finding(place: Place, issue: Issue) -> Finding:
+def loader_finding(place: SettingsFile, issue: Issue) -> Finding:
     code = next((code for fits, code in _KINDS if fits(issue)), "W113")
     repair = _seconds(place, issue.path) if code == "W103" else None
     return finding(code, place.file, issue.line, f"{show_path(issue.path)}: {issue.message}", repair)
 
 
-def _seconds(place: Place, path: Path) -> Edit | None:
+def _seconds(place: SettingsFile, path: Path) -> TextEdit | None:
     """The timeout in seconds, where that is a number that one would write."""
     value = _value(place, path)
     if not isinstance(value, int | float) or value < MILLISECONDS_FROM or place.source is None:
         return None
-    return Edit(place.file, place.source.document.spans[path], f"{value / 1000:g}")
+    return TextEdit(place.file, place.source.document.spans[path], f"{value / 1000:g}")
 
 
-def _value(place: Place, path: Path) -> Any:
+def _value(place: SettingsFile, path: Path) -> Any:
     found: Any = place.source.document.value if place.source else None
     for step in path:
         found = found[step]
@@ -62,7 +62,7 @@ def _value(place: Place, path: Path) -> Any:
 # ----------------------------------------------------------------------------------------------------- our own findings
 
 
-def hook_findings(place: Place, hook: HookDefinition, project: str, script: Script | None) -> Iterator[Finding]:
+def hook_findings(place: SettingsFile, hook: HookDefinition, project: str, script: Script | None) -> Iterator[Finding]:
     """`script` is what the hook runs, if that could be read; of a command line without one, the line itself."""
     variables = variables_of(place, project)
     yield from _quoting(place, hook)
@@ -72,10 +72,10 @@ def hook_findings(place: Place, hook: HookDefinition, project: str, script: Scri
         yield from _guard(place, hook, script)
 
 
-def variables_of(place: Place, project: str) -> Mapping[str, str]:
+def variables_of(place: SettingsFile, project: str) -> Mapping[str, str]:
     """The variables that a path in a command may begin with."""
     found = {"CLAUDE_PROJECT_DIR": project, "WAVE_PROJECT_DIR": project, "HOME": os.path.expanduser("~")}
-    return {**found, "CLAUDE_PLUGIN_ROOT": place.plugin_root} if place.kind is Kind.PLUGIN else found
+    return {**found, "CLAUDE_PLUGIN_ROOT": place.plugin_root} if place.kind is FileOwner.PLUGIN else found
 
 
 def resolved(hook: HookDefinition, project: str, variables: Mapping[str, str]) -> str | None:
@@ -84,11 +84,11 @@ def resolved(hook: HookDefinition, project: str, variables: Mapping[str, str]) -
     return resolve(found.word, project, variables) if found else None
 
 
-def _command_path(place: Place, hook: HookDefinition) -> Path:
+def _command_path(place: SettingsFile, hook: HookDefinition) -> Path:
     return hook.path if isinstance(_value(place, hook.path), str) else (*hook.path, "command")
 
 
-def _quoting(place: Place, hook: HookDefinition) -> Iterator[Finding]:
+def _quoting(place: SettingsFile, hook: HookDefinition) -> Iterator[Finding]:
     if hook.args is not None or place.source is None:
         return
     path = _command_path(place, hook)
@@ -99,7 +99,7 @@ def _quoting(place: Place, hook: HookDefinition) -> Iterator[Finding]:
     names = ", ".join(dict.fromkeys(command[start:end] for start, end in spots))
     span = place.source.document.spans[path]
     text = place.text.removeprefix("\ufeff")
-    edit = Edit(place.file, span, _quoted(text[span[0] : span[1]], spots))
+    edit = TextEdit(place.file, span, _quoted(text[span[0] : span[1]], spots))
     yield finding("W101", place.file, place.source.document.line(path), f"{names} is not quoted in: {command}", edit)
 
 
@@ -122,35 +122,35 @@ def _raw_places(literal: str) -> list[int]:
     return [*found, at]
 
 
-def _paths(place: Place, hook: HookDefinition) -> Iterator[Finding]:
+def _paths(place: SettingsFile, hook: HookDefinition) -> Iterator[Finding]:
     words = " ".join((hook.command, *(hook.args or ())))
     if place.shared and (found := _HOME_PATH.search(words)):
         yield finding("W104", place.file, hook.line, f"{found[0]} is on one machine only")
     # A hook of .wave/settings.json always runs in the project's directory.
-    if place.kind is not Kind.WAVE and (script := relative_script(hook.command, hook.args)):
+    if place.kind is not FileOwner.WAVE and (script := relative_script(hook.command, hook.args)):
         yield finding("W102", place.file, hook.line, f"{script} depends on where the agent is")
 
 
-def _file(place: Place, hook: HookDefinition, file: str | None) -> Iterator[Finding]:
+def _file(place: SettingsFile, hook: HookDefinition, file: str | None) -> Iterator[Finding]:
     found = invocation(hook.command, hook.args)
     if file is None or found is None:
         return
-    elsewhere = place.kind is Kind.USER and not found.word.startswith(("/", "~", "$HOME"))
+    elsewhere = place.kind is FileOwner.USER and not found.word.startswith(("/", "~", "$HOME"))
     if not os.path.exists(file) and not elsewhere:
         yield finding("W110", place.file, hook.line, f"{found.word} is not there")
     elif os.path.isfile(file) and not found.interpreter and not os.stat(file).st_mode & 0o111:
         yield finding("W105", place.file, hook.line, f"{found.word} cannot be run", RunBit(file))
 
 
-def _guard(place: Place, hook: HookDefinition, script: Script) -> Iterator[Finding]:
+def _guard(place: SettingsFile, hook: HookDefinition, script: Script) -> Iterator[Finding]:
     if script.can_block:
         yield from policy_findings(place, hook)
 
 
-def policy_findings(place: Place, hook: HookDefinition) -> Iterator[Finding]:
+def policy_findings(place: SettingsFile, hook: HookDefinition) -> Iterator[Finding]:
     """What a hook that can block says about itself."""
     row = EVENTS[hook.event]
     if hook.is_async and can_block_at(row):
         yield finding("W111", place.file, hook.line, f"{hook.name} can block on {hook.event}, and nobody waits for it")
-    elif place.kind is Kind.WAVE and decides_before(row) and hook.on_failure is OnFailure.CONTINUE:
+    elif place.kind is FileOwner.WAVE and decides_before(row) and hook.on_failure is OnFailure.CONTINUE:
         yield finding("W112", place.file, hook.line, f"when {hook.name} fails, what it guards passes")

@@ -42,7 +42,7 @@ _BASH_ONLY = {
 _BASH_EXPANSION = re.compile(r"\$\{\w+(?:,,?|\^\^?|//?|:\d)")
 
 
-class Call(Struct, frozen=True):
+class ScriptCommand(Struct, frozen=True):
     """One command of a script."""
 
     name: str
@@ -60,7 +60,7 @@ class Call(Struct, frozen=True):
         return " ".join((*self.arguments, self.document))
 
 
-class Tree:
+class ScriptTree:
     """A script's commands, in order."""
 
     def __init__(self, text: str) -> None:
@@ -68,7 +68,7 @@ class Tree:
         self.nodes = list(_walk(self.root))
         self.calls = [_call(node) for node in self.nodes if node.type == "command"]
 
-    def called(self, *names: str) -> list[Call]:
+    def called(self, *names: str) -> list[ScriptCommand]:
         return [call for call in self.calls if call.name in names]
 
 
@@ -76,7 +76,7 @@ def shell_hits(script: Script, *, inline: bool = False) -> Iterator[Hit]:
     """All findings. `inline`: the script is the command line of a hook, for which fewer rules make sense."""
     if not can_parse(script.text):
         return
-    tree = Tree(script.text)
+    tree = ScriptTree(script.text)
     for rule in _INLINE_RULES if inline else _RULES:
         yield from rule(script, tree)
 
@@ -91,10 +91,10 @@ def _text(node: "Node | None") -> str:
     return (node.text or b"").decode(errors="replace") if node is not None else ""
 
 
-def _call(node: "Node") -> Call:
+def _call(node: "Node") -> ScriptCommand:
     name = _text(node.child_by_field_name("name")).rsplit("/", 1)[-1]
     arguments = tuple(_text(one).strip("\"'") for one in node.children_by_field_name("argument"))
-    return Call(name, arguments, node, _document(node))
+    return ScriptCommand(name, arguments, node, _document(node))
 
 
 def _document(node: "Node") -> str:
@@ -116,7 +116,7 @@ def _block(node: "Node") -> "Node | None":
     return next((one for one in _around(node) if one.type in _BLOCKS), None)
 
 
-def _to_stderr(call: Call) -> bool:
+def _to_stderr(call: ScriptCommand) -> bool:
     for one in (call.node, *_around(call.node)):
         inside = list(one.children) if one.type in ("command", "redirected_statement") else []
         inside += [inner for child in inside if child.type == "heredoc_redirect" for inner in child.children]
@@ -125,7 +125,7 @@ def _to_stderr(call: Call) -> bool:
     return False
 
 
-def _is_tested(call: Call) -> bool:
+def _is_tested(call: ScriptCommand) -> bool:
     """Its status decides something, so `set -e` does not end the script there and a failure is seen."""
     inner = call.node
     for one in _around(call.node):
@@ -142,7 +142,7 @@ def _is_tested(call: Call) -> bool:
 # ------------------------------------------------------------------------------------------------------------ the rules
 
 
-def _needs_jq(_: Script, tree: Tree) -> Iterator[Hit]:
+def _needs_jq(_: Script, tree: ScriptTree) -> Iterator[Hit]:
     used = [call for call in tree.called("jq") if not _is_tested(call)]
     checks = ("command", "which", "type", "hash")
     looked_for = any("jq" in call.arguments for call in tree.called(*checks)) or tree.called("jq") != used
@@ -154,7 +154,7 @@ def _needs_jq(_: Script, tree: Tree) -> Iterator[Hit]:
         yield Hit("W201", used[0].line, "jq is used, and nothing looks whether it is there")
 
 
-def _errexit(script: Script, tree: Tree) -> Iterator[Hit]:
+def _errexit(script: Script, tree: ScriptTree) -> Iterator[Hit]:
     """`set -e`, or an option of the first line."""
     if not script.guards or any("ERR" in call.arguments for call in tree.called("trap")):
         return
@@ -167,14 +167,14 @@ def _errexit(script: Script, tree: Tree) -> Iterator[Hit]:
         yield Hit("W204", places[0], reason)
 
 
-def _reads_nothing(script: Script, _: Tree) -> Iterator[Hit]:
+def _reads_nothing(script: Script, _: ScriptTree) -> Iterator[Hit]:
     looked_at = _LOOKS_AT_INPUT.search(script.code)
     if script.guards and looked_at and not _READS.search(script.code) and not _ARGUMENTS.search(script.code):
         line = script.code.count("\n", 0, looked_at.start()) + 1
         yield Hit("W205", line, f"{looked_at[0]} is looked at, and stdin is never read")
 
 
-def _judges_by_argument(script: Script, _: Tree) -> Iterator[Hit]:
+def _judges_by_argument(script: Script, _: ScriptTree) -> Iterator[Hit]:
     """Of the arguments that an event gives, all but the names of things may be cut."""
     pairs = zip(script.rows, script.hooks, strict=True)
     given = {at for row, hook in pairs if hook.gets_arguments for at in _cut_arguments(row)}
@@ -189,7 +189,7 @@ def _cut_arguments(row: EventRow) -> Iterator[int]:
     return (at for at, path in enumerate(row.arguments, 1) if path != ("tool_name",))
 
 
-def _network(script: Script, tree: Tree) -> Iterator[Hit]:
+def _network(script: Script, tree: ScriptTree) -> Iterator[Hit]:
     waited_for = any(
         delays_a_tool(row) and not hook.is_async for row, hook in zip(script.rows, script.hooks, strict=True)
     )
@@ -199,7 +199,7 @@ def _network(script: Script, tree: Tree) -> Iterator[Hit]:
             yield Hit("W208", call.line, f"{call.name} runs before each call that matches, without a time limit")
 
 
-def _before(call: Call, tree: Tree) -> Iterator[Call]:
+def _before(call: ScriptCommand, tree: ScriptTree) -> Iterator[ScriptCommand]:
     """What is printed just before, in the same block."""
     block = _block(call.node)
     for other in tree.called("echo", "printf", "cat"):
@@ -210,7 +210,7 @@ def _before(call: Call, tree: Tree) -> Iterator[Call]:
             yield other
 
 
-def _decides(printing: Call, call: Call) -> bool:
+def _decides(printing: ScriptCommand, call: ScriptCommand) -> bool:
     """`printf … || exit`: it ends only if nothing could be printed."""
     for one in _around(call.node):
         if one.type in _BLOCKS:
@@ -221,7 +221,7 @@ def _decides(printing: Call, call: Call) -> bool:
     return False
 
 
-def _exit_1(script: Script, tree: Tree) -> Iterator[Hit]:
+def _exit_1(script: Script, tree: ScriptTree) -> Iterator[Hit]:
     if script.hooks and not any(map(can_block_at, script.rows)):
         return
     for call in tree.called("exit"):
@@ -230,7 +230,7 @@ def _exit_1(script: Script, tree: Tree) -> Iterator[Hit]:
             yield Hit("W210", call.line, "exit 1 after a message that something is blocked")
 
 
-def _reason_on_stdout(_: Script, tree: Tree) -> Iterator[Hit]:
+def _reason_on_stdout(_: Script, tree: ScriptTree) -> Iterator[Hit]:
     for call in tree.called("exit"):
         printed = list(_before(call, tree))
         silent = printed and not any(_to_stderr(one) or "{" in one.text for one in printed)
@@ -238,7 +238,7 @@ def _reason_on_stdout(_: Script, tree: Tree) -> Iterator[Hit]:
             yield Hit("W212", printed[-1].line, "this is printed to stdout; with exit 2 the reason belongs on stderr")
 
 
-def _bash_under_sh(script: Script, tree: Tree) -> Iterator[Hit]:
+def _bash_under_sh(script: Script, tree: ScriptTree) -> Iterator[Hit]:
     if script.language is not Language.SH:
         return
     for node in tree.nodes:
@@ -257,7 +257,7 @@ def _bash_under_sh(script: Script, tree: Tree) -> Iterator[Hit]:
             return
 
 
-_Rule = Callable[[Script, Tree], Iterator[Hit]]
+_Rule = Callable[[Script, ScriptTree], Iterator[Hit]]
 _RULES: Sequence[_Rule] = (
     _needs_jq, _errexit, _reads_nothing, _judges_by_argument, _network, _exit_1, _reason_on_stdout, _bash_under_sh,
 )  # fmt: skip

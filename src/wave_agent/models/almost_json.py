@@ -61,7 +61,7 @@ def _almost_json(text: str, alone: bool) -> Arguments | str:
         return _decoded_string(text)
     if text.startswith("<"):
         return _tagged(text)
-    reader = Reader(text)
+    reader = LenientReader(text)
     if _PAIRS.match(text):
         found = reader.members("")
         if len(found) == 1 and isinstance(next(iter(found.values())), dict):  # an argument, or a title of them all?
@@ -107,7 +107,7 @@ _STRINGS = {
 _ESCAPE_OR_QUOTE = re.compile(r'\\.|"', re.DOTALL)
 
 
-class Reader:
+class LenientReader:
     """Reads JSON, and what is written for JSON, from a place in a text."""
 
     def __init__(self, text: str) -> None:
@@ -204,7 +204,7 @@ WRAPPERS = frozenset({"arguments", "parameters", "args", "params", "input"})
 
 
 def _tagged(text: str) -> Arguments:
-    reader = Reader(text)
+    reader = LenientReader(text)
     pairs: list[tuple[str, str]] = []
     while reader.at < len(text):
         match = reader.take(_TAG)

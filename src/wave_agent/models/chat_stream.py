@@ -51,7 +51,7 @@ class AnswerReader:
         """The first that could not."""
         self.error: Any = None
         """What the server says went wrong while it answered."""
-        self._calls: list[_Call] = []
+        self._calls: list[_CallDraft] = []
         self._usage: Usage | None = None
 
     def read_all(self, pieces: Iterable[str]) -> Iterator[Delta]:
@@ -140,7 +140,7 @@ class AnswerReader:
         call = self._call_of(index, identity, name)
         if call is None:
             self._meter.call()
-            call = _Call(index)
+            call = _CallDraft(index)
             self._calls.append(call)
         call.id = call.id or identity
         if name != call.name:  # some servers repeat the name, some send it in parts
@@ -155,7 +155,7 @@ class AnswerReader:
         self._meter.text(delta.text)
         return delta
 
-    def _call_of(self, index: object, identity: str, name: str) -> "_Call | None":
+    def _call_of(self, index: object, identity: str, name: str) -> "_CallDraft | None":
         """The call that a fragment goes on with; None if it begins one.
 
         The index decides, where there is one. But servers also give every call the index 0: then a new id together
@@ -202,7 +202,7 @@ class _PlainChunk(msgspec.Struct):
 _plain_chunk = msgspec.json.Decoder(_PlainChunk).decode
 
 
-class _Call:
+class _CallDraft:
     """A call that is being put together."""
 
     def __init__(self, index: object) -> None:

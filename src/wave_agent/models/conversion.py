@@ -34,7 +34,7 @@ _FORGED = re.compile(f"<(?={_GAP}/?+{_GAP}{_GAP.join('hook')}(?![\\w.:-]))", re.
 IMAGE_LEFT_OUT = "[An image that a tool has read is left out here: this request has no images.]"
 
 
-class Replay(Enum):
+class ReasoningReplay(Enum):
     """Which of the model's reasoning is sent back to it."""
 
     TURN = "that of the turn that runs"
@@ -42,7 +42,7 @@ class Replay(Enum):
     NEVER = "none"
 
 
-class _Sent(Struct, frozen=True):
+class _RequestMessage(Struct, frozen=True):
     """One message of a request."""
 
     body: dict[str, Any]
@@ -77,7 +77,7 @@ class Converter:
         system: str | None = None,
         fold: bool = False,
         images: bool = False,
-        replay: Replay = Replay.TURN,
+        replay: ReasoningReplay = ReasoningReplay.TURN,
     ) -> list[dict[str, Any]]:
         return _whole(self._each(messages), system, fold=fold, images=images, replay=replay)
 
@@ -87,7 +87,12 @@ def has_images(messages: Iterable[Message]) -> bool:
 
 
 def _whole(
-    sent: list[_Sent], system: str | None, *, fold: bool, images: bool, replay: Replay = Replay.TURN
+    sent: list[_RequestMessage],
+    system: str | None,
+    *,
+    fold: bool,
+    images: bool,
+    replay: ReasoningReplay = ReasoningReplay.TURN,
 ) -> list[dict[str, Any]]:
     converted = _with_reasoning(sent, replay)
     if not images:
@@ -97,11 +102,11 @@ def _whole(
     return folded(converted) if fold else converted
 
 
-def _with_reasoning(sent: Sequence[_Sent], replay: Replay) -> list[dict[str, Any]]:
+def _with_reasoning(sent: Sequence[_RequestMessage], replay: ReasoningReplay) -> list[dict[str, Any]]:
     fields = [field for one in sent for field in one.reasoning]
-    if replay is Replay.NEVER or not fields:
+    if replay is ReasoningReplay.NEVER or not fields:
         return [one.body for one in sent]
-    if replay is Replay.ALWAYS:
+    if replay is ReasoningReplay.ALWAYS:
         absent = {fields[-1]: ""}
         return [
             {**one.body, **(one.reasoning or absent)} if one.body["role"] == "assistant" else one.body for one in sent
@@ -110,13 +115,17 @@ def _with_reasoning(sent: Sequence[_Sent], replay: Replay) -> list[dict[str, Any
     return [{**one.body, **one.reasoning} if at >= start else one.body for at, one in enumerate(sent)]
 
 
-def _converted(message: Message) -> list[_Sent]:
+def _converted(message: Message) -> list[_RequestMessage]:
     if message.role == "user":
-        return [_Sent(body, message.is_prompt) for body in _user(message)]
+        return [_RequestMessage(body, message.is_prompt) for body in _user(message)]
     thoughts = [block for block in message.blocks if isinstance(block, ReasoningBlock) and block.field]
     reasoning = {block.field: _for_model(block.content, None) for block in thoughts}
     first, *results = _assistant(message) or [None]
-    return [] if first is None else [_Sent(first, reasoning=reasoning), *map(_Sent, filter(None, results))]
+    return (
+        []
+        if first is None
+        else [_RequestMessage(first, reasoning=reasoning), *map(_RequestMessage, filter(None, results))]
+    )
 
 
 def folded(messages: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -20,7 +20,7 @@ from wave_agent.http.refusals import (
     refusal_in,
     says_no_images,
 )
-from wave_agent.http.retries import RETRIED_STATUSES, Backoff, Failure, asked_wait
+from wave_agent.http.retries import RETRIED_STATUSES, Backoff, RequestFailure, asked_wait
 from wave_agent.http.routes import chat_endpoint, proxy_for
 from wave_agent.http.sse import EventReader
 from wave_agent.models.base import Delta, ModelRequest, Retry, Text
@@ -50,20 +50,20 @@ class Deadlines(msgspec.Struct, frozen=True):
     """For a request, all its retries included."""
 
 
-class _Dialect(msgspec.Struct, frozen=True):
+class _ServerSupport(msgspec.Struct, frozen=True):
     """What this server understands. Assumed to be all; what it refuses is left out from then on."""
 
     stream: bool = True
     usage: bool = True
 
-    def without_refused(self, status: int, refusal: Refusal) -> "_Dialect | None":
+    def without_refused(self, status: int, refusal: Refusal) -> "_ServerSupport | None":
         """What to try instead, if the server refused a thing that can be left out."""
         message = refusal.message.lower()
         if status not in {400, 422} or "stream" not in message or not self.stream:
             return None
         if self.usage and ("stream_options" in message or "include_usage" in message):
-            return _Dialect(usage=False)
-        return _Dialect(stream=False, usage=False)
+            return _ServerSupport(usage=False)
+        return _ServerSupport(stream=False, usage=False)
 
 
 class OpenAIChatModel:
@@ -114,7 +114,7 @@ class OpenAIChatModel:
         self._deadlines = deadlines or Deadlines()
         self._backoff = backoff or Backoff()
         self._sleep, self._chance, self._now = sleep, chance, now
-        self._dialect = _Dialect()
+        self._dialect = _ServerSupport()
         self._transport: Transport | None = None
         passwords = [place.password for place in (self._endpoint.place, self._proxy) if place is not None]
         self._hide = hiding([self._key, *passwords])
@@ -139,7 +139,7 @@ class OpenAIChatModel:
                         begun = begun or isinstance(delta, Text)
                         yield delta
                 return
-            except Failure as failure:
+            except RequestFailure as failure:
                 failures += 1
                 retry = self._retry(failure, failures, begun=begun, ends=ends)
             yield retry
@@ -160,7 +160,7 @@ class OpenAIChatModel:
         if transport is not None:
             await transport.close()
 
-    def _retry(self, failure: Failure, failures: int, *, begun: bool, ends: float) -> Retry:
+    def _retry(self, failure: RequestFailure, failures: int, *, begun: bool, ends: float) -> Retry:
         """The wait before the next attempt. Raises `ModelError` if there is none."""
         import random  # lazy: few requests fail
 
@@ -201,14 +201,16 @@ class OpenAIChatModel:
 
     async def _answer(self, response: "Response", limits: AnswerLimits) -> AsyncGenerator[Delta]:
         if encoding := response.unasked_encoding:
-            raise Failure(f"{self._endpoint.shown} compressed its answer ({encoding}), unasked", again=False)
+            raise RequestFailure(f"{self._endpoint.shown} compressed its answer ({encoding}), unasked", again=False)
         answer = AnswerReader(limits)
         first = await response.read(self._deadlines.idle)
         kind = response.headers.get("content-type", "").lower()
         if "json" in kind or first.lstrip()[:1] in (b"{", b"<"):
             body = first + await response.body(self._deadlines.idle, limits.body)
             if len(body) > limits.body:
-                raise Failure(f"{self._endpoint.shown} sent more than {limits.body >> 20} MB in one piece", again=False)
+                raise RequestFailure(
+                    f"{self._endpoint.shown} sent more than {limits.body >> 20} MB in one piece", again=False
+                )
             for delta in answer.read(body):
                 yield delta
             self._check(answer, whole=True)
@@ -221,7 +223,7 @@ class OpenAIChatModel:
         await response.body(_DRAIN, _MAX_DRAIN, broken=True)
 
     async def _events(self, response: "Response", data: bytes, answer: AnswerReader) -> AsyncGenerator[Delta]:
-        """An answer that is streamed. Raises `Failure` if it ends before the model has finished."""
+        """An answer that is streamed. Raises `RequestFailure` if it ends before the model has finished."""
         reader = EventReader()
         done = False
         seen, since = 0, time.monotonic()
@@ -229,7 +231,7 @@ class OpenAIChatModel:
             try:
                 events = reader.feed(data) if data else reader.finish()
             except ValueError as error:
-                raise Failure(f"{self._endpoint.shown} sent {error}", again=False) from None
+                raise RequestFailure(f"{self._endpoint.shown} sent {error}", again=False) from None
             last = next((at for at, event in enumerate(events) if event.strip() == "[DONE]"), None)
             done = last is not None
             for delta in answer.read_all(events[:last]):
@@ -241,10 +243,10 @@ class OpenAIChatModel:
             if reader.lines > seen:
                 seen, since = reader.lines, time.monotonic()
             elif time.monotonic() - since > self._deadlines.idle:
-                raise Failure(f"the server has not ended a line for {self._deadlines.idle:g} s", again=True)
+                raise RequestFailure(f"the server has not ended a line for {self._deadlines.idle:g} s", again=True)
             try:
                 data = await response.read(_GRACE if answer.finished else self._deadlines.idle)
-            except Failure:
+            except RequestFailure:
                 if answer.finished:
                     break
                 raise
@@ -258,29 +260,29 @@ class OpenAIChatModel:
             page = answer.unreadable.lstrip().startswith("<")
             sent = "a web page" if page else f'"{one_line(answer.unreadable)[:100]}"'
             hint = "Check the base URL." if page else ""
-            raise Failure(f"{where} sent {sent} instead of an answer", again=not page, advice=hint)
+            raise RequestFailure(f"{where} sent {sent} instead of an answer", again=not page, advice=hint)
         if not answer.finished and (not whole or answer.pieces == 0):
-            raise Failure(f"{where} ended the stream before the answer was complete", again=True)
+            raise RequestFailure(f"{where} ended the stream before the answer was complete", again=True)
 
-    def _error_in_stream(self, error: Any) -> Failure:
+    def _error_in_stream(self, error: Any) -> RequestFailure:
         refusal = refusal_in({"error": error})
         status = int(refusal.code) if refusal.code.isdigit() else None
         clause = _clause(refusal)
         again = (status is None or status in RETRIED_STATUSES) and not is_too_long(clause, status)
-        return Failure(f"{self._endpoint.shown} reported an error: {clause}", again=again, status=status)
+        return RequestFailure(f"{self._endpoint.shown} reported an error: {clause}", again=again, status=status)
 
-    def _refused(self, response: "Response", refusal: Refusal, model: str) -> Failure:
+    def _refused(self, response: "Response", refusal: Refusal, model: str) -> RequestFailure:
         status = response.status
         clause = _clause(refusal)
         reason = f"{self._endpoint.shown} answered {status}: {clause}"
         if 300 <= status < 400:
             target = one_line(response.headers.get("location", "elsewhere"))
-            return Failure(f"{reason} (it points to {target})", again=False, advice="Check the base URL.")
+            return RequestFailure(f"{reason} (it points to {target})", again=False, advice="Check the base URL.")
         final = refusal.code == "insufficient_quota" or says_no_images(refusal.message)  # llama.cpp: with status 500
         again = status in RETRIED_STATUSES and not final and not is_too_long(clause, status)
         hint = advice(status, model, has_key=bool(self._key))
         wait = asked_wait(response.headers, self._now())
-        return Failure(reason, again=again, advice=hint, status=status, wait=wait)
+        return RequestFailure(reason, again=again, advice=hint, status=status, wait=wait)
 
     def _new_transport(self) -> "Transport":
         from wave_agent.http.transport import Transport
@@ -305,7 +307,7 @@ def _clause(refusal: Refusal) -> str:
     return f"{clause} ({refusal.code})" if coded else clause
 
 
-def _body(request: ModelRequest, dialect: _Dialect) -> bytes:
+def _body(request: ModelRequest, dialect: _ServerSupport) -> bytes:
     body: dict[str, Any] = {"model": request.model, "messages": request.messages, "stream": dialect.stream}
     if dialect.stream and dialect.usage:
         body["stream_options"] = {"include_usage": True}

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any, cast
 
-from wave_agent.models.almost_json import WRAPPERS, Arguments, Reader, UnclearError, read_arguments, unfenced
+from wave_agent.models.almost_json import WRAPPERS, Arguments, LenientReader, UnclearError, read_arguments, unfenced
 
 Call = tuple[str, Arguments]
 
@@ -213,7 +213,7 @@ def _is_open(prose: str) -> bool:
 
 def _marked(text: str, *, nested: bool = False) -> list[tuple[str, Call]]:
     """Calls in forms made for them, and nothing else."""
-    reader = Reader(text.strip())
+    reader = LenientReader(text.strip())
     found: list[tuple[str, Call]] = []
     while reader.take(_BETWEEN).end() < len(reader.text):
         match = next(filter(None, (form.match(reader.text, reader.at) for form in _FORMS)), None)
@@ -239,7 +239,7 @@ def _payload(text: str, *, nested: bool = True) -> list[Call]:
         return [call for _, call in _marked(text, nested=True)]
     if text.startswith("[") and text.endswith("]") and _PYTHON_CALL.match(text[1:].lstrip()):
         text = text[1:-1]
-    reader = Reader(text)
+    reader = LenientReader(text)
     found: list[Call] = []
     while reader.take(_BESIDE_VALUES).end() < len(text):
         if call := _PYTHON_CALL.match(text, reader.at):

@@ -43,7 +43,7 @@ NOT_LOOSER: Mapping[PermissionMode, frozenset[PermissionMode]] = {
 """For each mode those that let nothing run that it would not. `plan` reads what `dontAsk` may not."""
 
 
-class Kind(StrEnum):
+class ToolKind(StrEnum):
     """What a tool does, as far as modes care."""
 
     READS = "reads"
@@ -51,7 +51,7 @@ class Kind(StrEnum):
     ACTS = "acts"
 
 
-class Answer(StrEnum):
+class Ruling(StrEnum):
     ALLOW = "allow"
     ASK = "ask"
     DENY = "deny"
@@ -65,12 +65,12 @@ class Rules(Struct, frozen=True, kw_only=True):
     allow: tuple[Rule, ...] = ()
 
 
-class Call(Struct, frozen=True, kw_only=True):
+class JudgedCall(Struct, frozen=True, kw_only=True):
     """A tool call, with what must be known to judge it."""
 
     tool: str
     tool_input: Mapping[str, Any]
-    kind: Kind = Kind.ACTS
+    kind: ToolKind = ToolKind.ACTS
     inside: bool = True
     """Everything it touches lies in the project or an added directory."""
     outside: str | None = None
@@ -97,7 +97,7 @@ class Call(Struct, frozen=True, kw_only=True):
 class Permission(Struct, frozen=True, kw_only=True):
     """The answer, who gave it, and what each side is told."""
 
-    answer: Answer
+    answer: Ruling
     by: str
     """What decided: `rule Bash(rm:*)`, `hook guard`, `mode plan` …"""
     for_model: str = ""
@@ -150,7 +150,7 @@ _TOGETHER = 5
 """Rules that are offered at once: more than that nobody reads."""
 
 
-def suggestions(call: Call, places: Places) -> tuple[str, ...]:
+def suggestions(call: JudgedCall, places: Places) -> tuple[str, ...]:
     """Rules to offer with the question, the narrowest first. Each of them alone permits the call."""
     if call.tool != "Bash":
         offered: tuple[str, ...] = (call.tool,)
@@ -160,14 +160,14 @@ def suggestions(call: Call, places: Places) -> tuple[str, ...]:
     return tuple(rule for rule in offered if _would_permit((rule,), call, places))
 
 
-def suggested_together(call: Call, places: Places) -> tuple[str, ...]:
+def suggested_together(call: JudgedCall, places: Places) -> tuple[str, ...]:
     """For a line of several commands: rules that permit it together, and lines that resemble it. Empty if one rule
     does, or none can."""
     offered = _for_each_command(call) if call.tool == "Bash" else ()
     return offered if 1 < len(offered) <= _TOGETHER and _would_permit(offered, call, places) else ()
 
 
-def _for_each_command(call: Call) -> tuple[str, ...]:
+def _for_each_command(call: JudgedCall) -> tuple[str, ...]:
     return tuple(dict.fromkeys(f"Bash({_beginning(one)}:*)" for one in plain_commands(call.tool_input)))
 
 
@@ -177,7 +177,7 @@ def _beginning(command: str) -> str:
     return " ".join(words[:2]) if len(words) > 1 and words[1].isalnum() else words[0]
 
 
-def _would_permit(texts: Sequence[str], call: Call, places: Places) -> bool:
+def _would_permit(texts: Sequence[str], call: JudgedCall, places: Places) -> bool:
     """A rule that leaves the question open would be an empty promise."""
     try:
         rules = [parse_rule(text) for text in texts]
@@ -186,11 +186,11 @@ def _would_permit(texts: Sequence[str], call: Call, places: Places) -> bool:
     return bool(permitting(rules, call.tool, call.real, places))
 
 
-def decide(call: Call, mode: PermissionMode, rules: Rules, hooks: Outcome, places: Places) -> Permission:
+def decide(call: JudgedCall, mode: PermissionMode, rules: Rules, hooks: Outcome, places: Places) -> Permission:
     """The first stage that has an opinion decides."""
-    case = _Case(call, mode, rules, hooks, places)
+    case = _Situation(call, mode, rules, hooks, places)
     judged = next(found for stage in _STAGES if (found := stage(case)) is not None)
-    if judged.answer is Answer.ASK and mode is PermissionMode.DONT_ASK:
+    if judged.answer is Ruling.ASK and mode is PermissionMode.DONT_ASK:
         return unanswered(judged, f"{NOBODY_TO_ASK} (permission mode {mode})")
     return judged
 
@@ -198,15 +198,15 @@ def decide(call: Call, mode: PermissionMode, rules: Rules, hooks: Outcome, place
 def unanswered(question: Permission, because: str = NOBODY_TO_ASK) -> Permission:
     """A question that nobody can answer is a deny. The reason of a hook stays with the user."""
     return Permission(
-        answer=Answer.DENY,
+        answer=Ruling.DENY,
         by=question.by,
         for_model=f"{NOT_RUN}{question.why}, and {because}. {INSTEAD}",
         for_user=question.for_user,
     )
 
 
-class _Case(Struct, frozen=True):
-    call: Call
+class _Situation(Struct, frozen=True):
+    call: JudgedCall
     mode: PermissionMode
     rules: Rules
     hooks: Outcome
@@ -228,39 +228,39 @@ def _hooks(outcome: Outcome, decision: Decision) -> str:
     return f"hook {', '.join(names)}"
 
 
-def _deny_rule(case: _Case) -> Permission | None:
+def _deny_rule(case: _Situation) -> Permission | None:
     rule = case.restricting(case.rules.deny)
     if rule is None:
         return None
     return Permission(
-        answer=Answer.DENY,
+        answer=Ruling.DENY,
         by=f"rule {rule.text}",
         for_model=f"{NOT_RUN}denied by the permission rule {rule.text}. {INSTEAD}",
     )
 
 
-def _hook_deny(case: _Case) -> Permission | None:
+def _hook_deny(case: _Situation) -> Permission | None:
     if case.hooks.decision < Decision.BLOCK:
         return None
     stopped = case.hooks.decision is Decision.STOP  # its reason is for the user alone
     return Permission(
-        answer=Answer.DENY,
+        answer=Ruling.DENY,
         by=_hooks(case.hooks, case.hooks.decision),
         for_model=STOPPED if stopped else NOT_RUN + case.hooks.reason,
     )
 
 
-def _plan_limit(case: _Case) -> Permission | None:
-    if case.mode is not PermissionMode.PLAN or case.call.kind is Kind.READS or case.call.own:
+def _plan_limit(case: _Situation) -> Permission | None:
+    if case.mode is not PermissionMode.PLAN or case.call.kind is ToolKind.READS or case.call.own:
         return None
     return Permission(
-        answer=Answer.DENY,
+        answer=Ruling.DENY,
         by=f"mode {case.mode}",
         for_model=f"{NOT_RUN}plan mode only lets you read, and {case.call.tool} does more. Put it into the plan.",
     )
 
 
-def _ask(case: _Case) -> Permission | None:
+def _ask(case: _Situation) -> Permission | None:
     """Every reason to ask is given; none of them can be answered by a hook's allow."""
     asking: list[_Asking] = []
     if path := case.call.protected:
@@ -280,7 +280,7 @@ def _ask(case: _Case) -> Permission | None:
     if not asking:
         return None
     return Permission(
-        answer=Answer.ASK,
+        answer=Ruling.ASK,
         by="; ".join(one.by for one in asking),
         for_user="\n".join(one.for_user for one in asking),
         needs_person=any(one is not None for one in (case.call.protected, case.call.unsure, rule)),
@@ -301,34 +301,34 @@ class _Asking(Struct, frozen=True):
     for_model: str
 
 
-def _hook_allow(case: _Case) -> Permission | None:
+def _hook_allow(case: _Situation) -> Permission | None:
     if case.hooks.decision is not Decision.ALLOW:
         return None
-    return Permission(answer=Answer.ALLOW, by=_hooks(case.hooks, Decision.ALLOW), for_user=case.hooks.reason)
+    return Permission(answer=Ruling.ALLOW, by=_hooks(case.hooks, Decision.ALLOW), for_user=case.hooks.reason)
 
 
-def _allow_rule(case: _Case) -> Permission | None:
+def _allow_rule(case: _Situation) -> Permission | None:
     rules = case.permitting()
     if not rules:
         return None
     named = "rule" if len(rules) == 1 else "rules"
-    return Permission(answer=Answer.ALLOW, by=f"{named} {', '.join(rule.text for rule in rules)}")
+    return Permission(answer=Ruling.ALLOW, by=f"{named} {', '.join(rule.text for rule in rules)}")
 
 
-MODE_ALLOWS: Mapping[PermissionMode, frozenset[Kind]] = {
-    PermissionMode.DEFAULT: frozenset({Kind.READS}),
-    PermissionMode.ACCEPT_EDITS: frozenset({Kind.READS, Kind.EDITS}),
-    PermissionMode.PLAN: frozenset({Kind.READS}),
+MODE_ALLOWS: Mapping[PermissionMode, frozenset[ToolKind]] = {
+    PermissionMode.DEFAULT: frozenset({ToolKind.READS}),
+    PermissionMode.ACCEPT_EDITS: frozenset({ToolKind.READS, ToolKind.EDITS}),
+    PermissionMode.PLAN: frozenset({ToolKind.READS}),
     PermissionMode.DONT_ASK: frozenset(),
-    PermissionMode.BYPASS: frozenset(Kind),
+    PermissionMode.BYPASS: frozenset(ToolKind),
 }
 """What runs unasked, inside the project."""
 
 
-def _by_mode(case: _Case) -> Permission:
+def _by_mode(case: _Situation) -> Permission:
     call, mode = case.call, case.mode
     if call.own or (call.kind in MODE_ALLOWS[mode] and (call.inside or mode is PermissionMode.BYPASS)):
-        return Permission(answer=Answer.ALLOW, by=f"mode {mode}")
+        return Permission(answer=Ruling.ALLOW, by=f"mode {mode}")
     if mode is PermissionMode.DONT_ASK:
         outside, why = "", f"no permission rule allows {_uncovered(case) or call.tool} here"
     elif call.inside:
@@ -337,21 +337,21 @@ def _by_mode(case: _Case) -> Permission:
         outside = " outside the project"
         why = f"{call.outside or 'a path of this call'} is outside the project, so {call.tool} needs confirmation"
     return Permission(
-        answer=Answer.ASK, by=f"mode {mode}", for_user=f"{call.tool}{outside} needs your consent", why=why
+        answer=Ruling.ASK, by=f"mode {mode}", for_user=f"{call.tool}{outside} needs your consent", why=why
     )
 
 
-def _uncovered(case: _Case) -> str:
+def _uncovered(case: _Situation) -> str:
     return uncovered(case.rules.allow, case.call.tool, case.call.tool_input)
 
 
-def _unpermitted(case: _Case) -> str:
+def _unpermitted(case: _Situation) -> str:
     """What no rule allows: where rules allow some commands, which one of this line they do not."""
     missing = _uncovered(case)
     return f"no permission rule allows {missing}, so {case.call.tool}" if missing else case.call.tool
 
 
-_STAGES: tuple[Callable[[_Case], Permission | None], ...] = (
+_STAGES: tuple[Callable[[_Situation], Permission | None], ...] = (
     _deny_rule,
     _hook_deny,
     _plan_limit,

@@ -52,7 +52,7 @@ def other_names(facts: os.stat_result, where: Sequence[str], *, most: int = MOST
     no rule speaks of them."""
     if facts.st_nlink < 2:
         return OtherNames()
-    walk = _Walk(facts, most)
+    walk = _LinkSearch(facts, most)
     names: list[str] = []
     for name in walk.names(where):
         names.append(name)
@@ -61,7 +61,7 @@ def other_names(facts: os.stat_result, where: Sequence[str], *, most: int = MOST
     return OtherNames(tuple(names), complete=walk.left >= 0)
 
 
-class _Walk:
+class _LinkSearch:
     def __init__(self, facts: os.stat_result, most: int) -> None:
         self._sought = identity(facts)
         self.left = most

@@ -11,9 +11,9 @@ from pathlib import Path
 from msgspec import Struct
 
 from wave_agent.hooks.definitions import HookDefinition
-from wave_agent.hooks.execution import Kind
+from wave_agent.hooks.execution import HookKind
 from wave_agent.hooks.named_files import hook_files
-from wave_agent.shell.values import Reach, Write, escape
+from wave_agent.shell.values import Reach, WriteTarget, escape
 from wave_agent.system.project_files import NotReadError, read_project_file
 from wave_agent.system.real_files import identity, is_below, resolve_or_keep
 
@@ -108,16 +108,18 @@ class ProtectedPaths(Struct, frozen=True):
         inside = (entry for one in self.directories for entry in _inside(one))
         return any(_identity(one) == identity(facts) for one in (*self.files, *inside))
 
-    def touched(self, write: Write) -> str | None:
+    def touched(self, write: WriteTarget) -> str | None:
         """What of it a command would change, whether the file is there or not."""
         if "\0" in write.pattern or (write.removes and self._is_cache(write.pattern)):
             return None
         plain = _plain(write.pattern)
         if write.names and plain is not None and os.path.isdir(plain):
-            inside = (Write(f"{write.pattern}/{name}", write.reach, existing=write.existing) for name in write.names)
+            inside = (
+                WriteTarget(f"{write.pattern}/{name}", write.reach, existing=write.existing) for name in write.names
+            )
             return next((found for one in inside if (found := self.touched(one)) is not None), None)
         if plain is None:
-            inside = (Write(f"{write.pattern}/{name}", write.reach) for name in write.names)
+            inside = (WriteTarget(f"{write.pattern}/{name}", write.reach) for name in write.names)
             return next((found for one in (write, *inside) if (found := self._matching(one)) is not None), None)
         if write.reach is Reach.NAMED:
             return self._named(plain)
@@ -152,7 +154,7 @@ class ProtectedPaths(Struct, frozen=True):
                     return one
         return None
 
-    def _around(self, path: str, write: Write) -> str | None:
+    def _around(self, path: str, write: WriteTarget) -> str | None:
         """A protected path in the directory that is written to, or anywhere below what is moved or removed."""
         reach = write.reach
         if reach is Reach.FILE:
@@ -172,7 +174,7 @@ class ProtectedPaths(Struct, frozen=True):
         new = reach is Reach.TREE and not os.path.lexists(path)
         return path if new and self._is_module(f"{path}/__init__.py") else None
 
-    def _matching(self, write: Write) -> str | None:
+    def _matching(self, write: WriteTarget) -> str | None:
         """By the pattern, so that a file that is not there yet counts; and by what is there, through links."""
         directory, rest = _directory(write.pattern)
         for base in dict.fromkeys((directory, os.path.realpath(directory))):
@@ -207,7 +209,7 @@ def _is_compiled(path: str) -> bool:
     return True
 
 
-def _counts(path: str, write: Write) -> bool:
+def _counts(path: str, write: WriteTarget) -> bool:
     """What makes no file cannot make this one."""
     return not write.existing or os.path.lexists(path)
 
@@ -367,7 +369,7 @@ def _runs_from(hook: HookDefinition, project: str) -> list[str]:
     A file that a program is only given, such as the tests in `pytest tests/test_x.py`, does not close its directory.
     """
     files = hook_files(hook, project)
-    if hook.kind is not Kind.COMMAND:
+    if hook.kind is not HookKind.COMMAND:
         return [os.path.dirname(file) for file in files]
     words = re.split(r"[\s;&|()'\"]+", hook.command) if hook.args is None else [hook.command, *hook.args]
     named = [word.rsplit("/", 1)[-1] for word in words]

@@ -286,8 +286,8 @@ class Sandbox:
             self._private = str(private)
         return self._private
 
-    def _survey(self) -> "_Survey":
-        survey = _Survey()
+    def _survey(self) -> "_MountPlan":
+        survey = _MountPlan()
         for inner in self._directories:
             survey.pin([base for base in self._directories if is_below(inner, base) and inner != base], inner)
         closed = self._protected.directories
@@ -311,7 +311,7 @@ class Sandbox:
         return f"{path} is protected and must not be made or replaced by a command{where}"
 
 
-class _Survey:
+class _MountPlan:
     """What has to be done to keep protected paths as they are."""
 
     def __init__(self) -> None:

@@ -14,7 +14,7 @@ LANGUAGES = {"bash": "sh", "python": "py", "node": "js"}
 """The languages of scripts, and how their files end."""
 
 
-class _Facts(Struct, frozen=True, forbid_unknown_fields=True):
+class _RecipeFile(Struct, frozen=True, forbid_unknown_fields=True):
     """`recipe.json`."""
 
     title: str
@@ -51,7 +51,7 @@ def load_recipe(name: str) -> Recipe:
     if name not in recipe_names():
         raise KeyError(name)
     place = files(__name__) / name
-    facts = msgspec.json.decode((place / "recipe.json").read_bytes(), type=_Facts)
+    facts = msgspec.json.decode((place / "recipe.json").read_bytes(), type=_RecipeFile)
     ((event, entry),) = facts.settings.items()
     scripts = {language: place / f"hook.{ending}" for language, ending in LANGUAGES.items()}
     return Recipe(

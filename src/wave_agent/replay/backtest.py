@@ -19,12 +19,12 @@ from msgspec.structs import replace
 from wave_agent.errors import WaveError
 from wave_agent.hooks.definitions import HookDefinition
 from wave_agent.hooks.named_files import named_files
-from wave_agent.replay.comparison import KINDS, UNCHANGED, Report
+from wave_agent.replay.comparison import KINDS, UNCHANGED, BacktestReport
 from wave_agent.replay.isolation import Isolation, isolate
 from wave_agent.replay.lines import lines_of
 from wave_agent.replay.recorded_events import recording
 from wave_agent.replay.scratch import copy_project
-from wave_agent.replay.worker import Answer, Plan, PlannedSource, chosen_hooks, settings_of
+from wave_agent.replay.worker import PlannedSource, ReplayedEvent, ReplayPlan, chosen_hooks, settings_of
 from wave_agent.settings.sources import Gathered
 
 _EVENTS_A_WORKER = 25
@@ -42,7 +42,7 @@ class UnknownHookError(ReplayError):
     """No hook has the name that was given."""
 
 
-class Survey(Struct, frozen=True):
+class ReplayScope(Struct, frozen=True):
     """What there is to replay."""
 
     transcripts: tuple[str, ...]
@@ -68,7 +68,7 @@ class Backtest(Struct, frozen=True, kw_only=True):
     on_event: Callable[[], None] = lambda: None
 
 
-def backtest(asked: Backtest) -> Report:
+def backtest(asked: Backtest) -> BacktestReport:
     """Raises `ReplayError`, and `SettingsError` for settings that cannot be used."""
     sources = tuple(
         PlannedSource(source.layer.value, source.name, source.document.value, source.dialect)
@@ -93,7 +93,7 @@ def backtest(asked: Backtest) -> Report:
         scratch = copy_project(Path(asked.project), root / "project", needed)
         _require_trust(asked.gathered, hooks)
         isolation = isolate(asked.project, str(root / "project"), asked.environment)
-        plan = Plan(
+        plan = ReplayPlan(
             project=isolation.project,
             real_project=asked.project,
             user_home=os.path.expanduser("~"),
@@ -112,7 +112,7 @@ def backtest(asked: Backtest) -> Report:
     return _report(asked, survey, answers, notes)
 
 
-def _survey(asked: Backtest, hooks: Sequence[HookDefinition]) -> Survey:
+def _survey(asked: Backtest, hooks: Sequence[HookDefinition]) -> ReplayScope:
     """Counts what there is. The order does not depend on when a session was last touched, so that parts fit."""
     digest = hashlib.sha256(repr([(hook.event.value, hook.name, hook.command, hook.args) for hook in hooks]).encode())
     ordered = sorted(asked.transcripts)
@@ -128,7 +128,7 @@ def _survey(asked: Backtest, hooks: Sequence[HookDefinition]) -> Survey:
         "lines of transcripts could not be read": skipped,
     }
     notes = tuple(f"{count} {text}." for text, count in told.items() if count)
-    return Survey(tuple(map(str, ordered)), events, notes, digest.hexdigest()[:16])
+    return ReplayScope(tuple(map(str, ordered)), events, notes, digest.hexdigest()[:16])
 
 
 def _require_trust(gathered: Gathered, hooks: Sequence[HookDefinition]) -> None:
@@ -138,10 +138,10 @@ def _require_trust(gathered: Gathered, hooks: Sequence[HookDefinition]) -> None:
             raise ReplayError(f"{hook.name}: {problem}")
 
 
-def _run(plan: Plan, asked: Backtest, isolation: Isolation, root: Path, events: int) -> list[Answer]:
+def _run(plan: ReplayPlan, asked: Backtest, isolation: Isolation, root: Path, events: int) -> list[ReplayedEvent]:
     number, parts = asked.shard
     workers = max(1, min(asked.jobs, events // _EVENTS_A_WORKER))
-    plans: list[Plan] = []
+    plans: list[ReplayPlan] = []
     for worker in range(workers if events else 0):
         directory = root / f"worker-{worker}"
         directory.mkdir()
@@ -163,7 +163,7 @@ def _run(plan: Plan, asked: Backtest, isolation: Isolation, root: Path, events: 
     return answers
 
 
-def _start(plan: Plan, isolation: Isolation, environment: Mapping[str, str]) -> "subprocess.Popen[bytes]":
+def _start(plan: ReplayPlan, isolation: Isolation, environment: Mapping[str, str]) -> "subprocess.Popen[bytes]":
     with (Path(plan.directory) / "stderr").open("wb") as errors:
         process = subprocess.Popen(
             [*isolation.prefix, sys.executable, "-P", "-c", _START],
@@ -181,9 +181,9 @@ def _start(plan: Plan, isolation: Isolation, environment: Mapping[str, str]) -> 
     return process
 
 
-def _answers(process: "subprocess.Popen[bytes]", on_event: Callable[[], None]) -> list[Answer]:
-    decoder = msgspec.json.Decoder(Answer)
-    found: list[Answer] = []
+def _answers(process: "subprocess.Popen[bytes]", on_event: Callable[[], None]) -> list[ReplayedEvent]:
+    decoder = msgspec.json.Decoder(ReplayedEvent)
+    found: list[ReplayedEvent] = []
     for line in _pipe(process.stdout):
         found.append(decoder.decode(line))
         on_event()
@@ -215,12 +215,14 @@ def _complaint(root: Path, processes: Sequence["subprocess.Popen[bytes]"]) -> st
     return last or f"Exit status {', '.join(str(process.returncode) for process in processes)}."
 
 
-def _report(asked: Backtest, survey: Survey, answers: Sequence[Answer], notes: Sequence[str]) -> Report:
+def _report(
+    asked: Backtest, survey: ReplayScope, answers: Sequence[ReplayedEvent], notes: Sequence[str]
+) -> BacktestReport:
     totals = {kind: sum(answer.kind == kind for answer in answers) for kind in KINDS}
     findings = [answer.finding for answer in answers if answer.finding is not None]
     durations = [answer.duration_ms for answer in answers if answer.duration_ms is not None]
     assert len(findings) == len(answers) - totals[UNCHANGED]
-    return Report(
+    return BacktestReport(
         subject=survey.subject,
         shards=(f"{asked.shard[0]}/{asked.shard[1]}",),
         project=asked.project,

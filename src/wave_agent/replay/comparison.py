@@ -104,7 +104,7 @@ def _plain(value: Any) -> str:
     return json.dumps(value, sort_keys=True)
 
 
-class Finding(Struct, frozen=True, kw_only=True):
+class ChangedVerdict(Struct, frozen=True, kw_only=True):
     """One event on which hooks now say something else."""
 
     number: int
@@ -127,7 +127,7 @@ class Finding(Struct, frozen=True, kw_only=True):
     new_result: str | None = None
 
 
-class Report(Struct, frozen=True, kw_only=True):
+class BacktestReport(Struct, frozen=True, kw_only=True):
     """What a replay has found, or a part of one."""
 
     subject: str = ""
@@ -139,7 +139,7 @@ class Report(Struct, frozen=True, kw_only=True):
     judged: int = 0
     """Events on which at least one hook ran."""
     totals: Mapping[str, int] = field(default_factory=lambda: dict.fromkeys(KINDS, 0))
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[ChangedVerdict, ...] = ()
     durations_ms: tuple[float, ...] = ()
     """Of each event that was judged."""
     notes: tuple[str, ...] = ()
@@ -168,7 +168,7 @@ class MergeError(WaveError):
     """Reports that do not belong together."""
 
 
-def merge_reports(reports: Sequence[Report]) -> Report:
+def merge_reports(reports: Sequence[BacktestReport]) -> BacktestReport:
     """One report of all parts. Raises `MergeError` for parts of different replays, and for one that is there twice."""
     first = reports[0]
     for report in reports:

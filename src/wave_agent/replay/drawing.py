@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from math import ceil
 
-from wave_agent.replay.timeline import Span, Timeline, Turn
+from wave_agent.replay.timeline import Span, Timeline, TurnSpan
 from wave_agent.text import strip_controls
 
 _BAR = 16
@@ -27,11 +27,11 @@ def draw(found: Timeline, width: int = 100) -> Iterator[str]:
         if span.turn != current:
             current = span.turn
             yield ""
-        turn = turns.get(span.turn) or Turn(0, span.start, span.end)
+        turn = turns.get(span.turn) or TurnSpan(0, span.start, span.end)
         yield _line(span, turn, found.start, span.line in beside, width)
 
 
-def _line(span: Span, turn: Turn, began: float, beside: bool, width: int) -> str:
+def _line(span: Span, turn: TurnSpan, began: float, beside: bool, width: int) -> str:
     took = duration(span) if span.end > span.start else ""
     head = f"{span.start - began:9.3f} s  {took:>8}  {bar(span, turn)}  {span.kind:<6} "
     return (head + _flat(describe(span, beside=beside)))[:width].rstrip()
@@ -46,7 +46,7 @@ def describe(span: Span, *, beside: bool = False) -> str:
     return f"{mark}{span.title}{verdict}{readers}{told}"
 
 
-def bar(span: Span, turn: Turn, cells: int = _BAR) -> str:
+def bar(span: Span, turn: TurnSpan, cells: int = _BAR) -> str:
     """Where in its turn it happened."""
     whole = turn.end - turn.start
     if whole <= 0:

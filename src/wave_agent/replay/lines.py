@@ -11,7 +11,7 @@ from wave_agent.sessions.transcript import read_lines
 from wave_agent.system.timestamps import moment_of
 
 
-class Line(Struct, frozen=True, kw_only=True):
+class TranscriptLine(Struct, frozen=True, kw_only=True):
     """One line of a transcript."""
 
     number: int
@@ -55,10 +55,10 @@ class Line(Struct, frozen=True, kw_only=True):
         )
 
 
-class Lines(Struct, frozen=True):
+class TranscriptLines(Struct, frozen=True):
     """What can be read of a transcript."""
 
-    lines: tuple[Line, ...]
+    lines: tuple[TranscriptLine, ...]
     skipped: int
     """Lines that cannot be read."""
 
@@ -74,13 +74,13 @@ class Lines(Struct, frozen=True):
         return said if isinstance(said, str) else self.cwd
 
 
-def lines_of(path: Path) -> Lines:
+def lines_of(path: Path) -> TranscriptLines:
     """Raises `SessionError` if there is nothing to read at all."""
     return parse_lines(read_lines(path))
 
 
-def parse_lines(raw: Sequence[bytes]) -> Lines:
-    found: list[Line] = []
+def parse_lines(raw: Sequence[bytes]) -> TranscriptLines:
+    found: list[TranscriptLine] = []
     skipped, size, at = 0, 0, 0.0
     for number, line in enumerate(raw, 1):
         size += len(line) + 1
@@ -90,8 +90,8 @@ def parse_lines(raw: Sequence[bytes]) -> Lines:
             continue
         moment = moment_of(record.get("timestamp"))
         at = at if moment is None else moment
-        found.append(Line(number=number, record=record, at=at, size=size))
-    return Lines(tuple(found), skipped)
+        found.append(TranscriptLine(number=number, record=record, at=at, size=size))
+    return TranscriptLines(tuple(found), skipped)
 
 
 def _record(line: bytes) -> dict[str, Any] | None:

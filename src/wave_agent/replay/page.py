@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from wave_agent.replay.drawing import beside_others, describe, duration, seconds
-from wave_agent.replay.timeline import Span, Timeline, Turn
+from wave_agent.replay.timeline import Span, Timeline, TurnSpan
 from wave_agent.text import clip, strip_controls
 
 _WIDE = 1000
@@ -88,7 +88,7 @@ def _turns(found: Timeline) -> Iterator[str]:
     beside = beside_others(found.spans)
     for number in dict.fromkeys(span.turn for span in found.spans):
         own = [span for span in found.spans if span.turn == number]
-        turn = turns.get(number) or Turn(0, own[0].start, max(span.end for span in own))
+        turn = turns.get(number) or TurnSpan(0, own[0].start, max(span.end for span in own))
         title = f"Prompt {number}" if number else "Before the first prompt"
         yield f"<section><h2>{title} · {seconds(turn.end - turn.start)}</h2>"
         for span in own:
@@ -96,7 +96,7 @@ def _turns(found: Timeline) -> Iterator[str]:
         yield "</section>"
 
 
-def _row(span: Span, turn: Turn, began: float, *, beside: bool) -> str:
+def _row(span: Span, turn: TurnSpan, began: float, *, beside: bool) -> str:
     bad = " bad" if span.bad else ""
     took = duration(span) if span.end > span.start else ""
     return (
@@ -107,7 +107,7 @@ def _row(span: Span, turn: Turn, began: float, *, beside: bool) -> str:
     )
 
 
-def _drawing(span: Span, turn: Turn) -> str:
+def _drawing(span: Span, turn: TurnSpan) -> str:
     whole = max(turn.end - turn.start, 1e-9)
     left = min(max((span.start - turn.start) / whole, 0), 1) * _WIDE
     width = max(min(max((span.end - span.start) / whole, 0) * _WIDE, _WIDE - left), 4)

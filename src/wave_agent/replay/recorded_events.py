@@ -20,7 +20,7 @@ from wave_agent.events import HookRun
 from wave_agent.hooks.event_run import ToolFacts
 from wave_agent.hooks.events import Decision, HookEvent
 from wave_agent.replay.comparison import Judgement, recorded
-from wave_agent.replay.lines import Line, Lines, result_text
+from wave_agent.replay.lines import TranscriptLine, TranscriptLines, result_text
 from wave_agent.replay.timeline import main_value
 from wave_agent.tools.base import Tool
 from wave_agent.tools.registry import builtin_tools
@@ -61,29 +61,29 @@ class Recording(Struct, frozen=True):
     skipped: int
 
 
-class _Call(Struct, frozen=True):
+class _OpenCall(Struct, frozen=True):
     """A call of a tool that has no result yet."""
 
     name: str
     tool_input: dict[str, Any]
 
 
-def recording(lines: Lines, only: str | None = None) -> Recording:
+def recording(lines: TranscriptLines, only: str | None = None) -> Recording:
     """`only`: what the hook of this name said counts, and no other."""
-    reader = _Reader(lines, only)
+    reader = _TranscriptReader(lines, only)
     found = tuple(reader.read())
     return Recording(found, lines.cwd, lines.project, reader.erased, reader.replaced, lines.skipped)
 
 
-class _Reader:
-    def __init__(self, lines: Lines, only: str | None) -> None:
+class _TranscriptReader:
+    def __init__(self, lines: TranscriptLines, only: str | None) -> None:
         self.lines = lines.lines
         self.cwd = lines.cwd
         self.only = only
         self.erased = 0
         self.replaced = 0
         self.runs = _journal(lines.lines)
-        self.calls: dict[str, _Call] = {}
+        self.calls: dict[str, _OpenCall] = {}
         self.denied = _denied(lines.lines)
         self.stop_blocks = 0
         self.answer = ""
@@ -102,7 +102,7 @@ class _Reader:
     def judged(self, runs: Sequence[HookRun]) -> Judgement:
         return recorded([run for run in runs if self.only in (None, run.name)])
 
-    def user(self, line: Line, written: int) -> Iterator[Happening]:
+    def user(self, line: TranscriptLine, written: int) -> Iterator[Happening]:
         if results := line.parts("tool_result"):
             for result in results:
                 yield from self.result(line, result, written)
@@ -117,7 +117,7 @@ class _Reader:
                 before=self.judged(self.runs.before(HookEvent.USER_PROMPT_SUBMIT, line.number)),
             )
 
-    def assistant(self, line: Line, at: int) -> Iterator[Happening]:
+    def assistant(self, line: TranscriptLine, at: int) -> Iterator[Happening]:
         self.answer = line.text or self.answer
         calls = line.parts("tool_use")
         for call in calls:
@@ -125,7 +125,7 @@ class _Reader:
         if not calls and line.text and not _is_aside(line) and _ends(self.lines, at + 1):
             yield self.stop(line)
 
-    def call(self, line: Line, call: Mapping[str, Any]) -> Iterator[Happening]:
+    def call(self, line: TranscriptLine, call: Mapping[str, Any]) -> Iterator[Happening]:
         name, given, call_id = call.get("name"), call.get("input"), str(call.get("id", ""))
         if not isinstance(name, str) or not isinstance(given, dict):
             return
@@ -138,7 +138,7 @@ class _Reader:
         before = self.judged(judged)
         if not runs and self.only is None and call_id in self.denied:
             before = replace(before, decision=Decision.BLOCK, reason="a hook denied it, says its result")
-        self.calls[call_id] = _Call(name, left)
+        self.calls[call_id] = _OpenCall(name, left)
         yield Happening(
             event=HookEvent.PRE_TOOL_USE,
             line=line.number,
@@ -148,7 +148,7 @@ class _Reader:
             before=replace(before, tool_input=rewritten(tool_input, own) if own else None),
         )
 
-    def result(self, line: Line, result: Mapping[str, Any], written: int) -> Iterator[Happening]:
+    def result(self, line: TranscriptLine, result: Mapping[str, Any], written: int) -> Iterator[Happening]:
         call_id = str(result.get("tool_use_id", ""))
         call = self.calls.pop(call_id, None)
         ours = "source" in line.record
@@ -175,7 +175,7 @@ class _Reader:
             before=self.judged(runs),
         )
 
-    def stop(self, line: Line) -> Happening:
+    def stop(self, line: TranscriptLine) -> Happening:
         before = self.judged(self.runs.after(HookEvent.STOP, line.number))
         blocks, self.stop_blocks = self.stop_blocks, self.stop_blocks + before.blocks
         return Happening(
@@ -192,18 +192,18 @@ class _Reader:
         )
 
 
-def _is_aside(line: Line) -> bool:
+def _is_aside(line: TranscriptLine) -> bool:
     """It is of an agent that another one has started: nobody submitted its prompt."""
     return bool(line.record.get("isSidechain"))
 
 
-def _denied(lines: Sequence[Line]) -> set[str]:
+def _denied(lines: Sequence[TranscriptLine]) -> set[str]:
     """The calls of which the results say that a hook has denied them."""
     results = (result for line in lines for result in line.parts("tool_result") if result.get("is_error"))
     return {str(result.get("tool_use_id")) for result in results if _BLOCKED_BY_HOOK.search(result_text(result)[:500])}
 
 
-def _ends(lines: Sequence[Line], at: int) -> bool:
+def _ends(lines: Sequence[TranscriptLine], at: int) -> bool:
     """An answer without calls ended its turn: no other part of it follows, and it was not cut off."""
     for line in islice(lines, at, None):
         if line.kind in ("hook_run", "user", "assistant", "error", "notice"):
@@ -237,7 +237,7 @@ class _Journal:
         return self._between.get((event.value, bisect_right(self._bounds, line)), [])
 
 
-def _journal(lines: Sequence[Line]) -> _Journal:
+def _journal(lines: Sequence[TranscriptLine]) -> _Journal:
     runs: list[tuple[int, HookRun]] = []
     for line in lines:
         if line.kind == "hook_run":

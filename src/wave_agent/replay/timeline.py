@@ -9,7 +9,7 @@ from msgspec import Struct
 from wave_agent.events import HookRun
 from wave_agent.hooks.events import EVENTS, ContextPlace, HookEvent
 from wave_agent.messages import HARNESS
-from wave_agent.replay.lines import Line, Lines, result_text
+from wave_agent.replay.lines import TranscriptLine, TranscriptLines, result_text
 from wave_agent.system.timestamps import moment_of
 
 MODEL, USER = "model", "user"
@@ -53,7 +53,7 @@ class Span(Struct, frozen=True, kw_only=True):
         return round((self.end - self.start) * 1000, 3)
 
 
-class Turn(Struct, frozen=True):
+class TurnSpan(Struct, frozen=True):
     """One prompt, to the end of the work on it."""
 
     number: int
@@ -65,7 +65,7 @@ class Timeline(Struct, frozen=True, kw_only=True):
     session_id: str
     cwd: str
     spans: tuple[Span, ...]
-    turns: tuple[Turn, ...]
+    turns: tuple[TurnSpan, ...]
     skipped: int
 
     @property
@@ -77,7 +77,7 @@ class Timeline(Struct, frozen=True, kw_only=True):
         return max((span.end for span in self.spans), default=0.0)
 
 
-def timeline(session_id: str, lines: Lines) -> Timeline:
+def timeline(session_id: str, lines: TranscriptLines) -> Timeline:
     """Also for transcripts of older versions: what they do not say of times is worked out."""
     builder = _Builder()
     for line in lines.lines:
@@ -92,18 +92,18 @@ def timeline(session_id: str, lines: Lines) -> Timeline:
     )
 
 
-def _turns(spans: Sequence[Span]) -> list[Turn]:
+def _turns(spans: Sequence[Span]) -> list[TurnSpan]:
     found: dict[int, list[Span]] = {}
     for span in spans:
         if span.turn and not (span.run and span.run.is_async):  # nobody waits for an async hook
             found.setdefault(span.turn, []).append(span)
     return [
-        Turn(number, min(span.start for span in own), max(span.end for span in own))
+        TurnSpan(number, min(span.start for span in own), max(span.end for span in own))
         for number, own in sorted(found.items())
     ]
 
 
-class _Call(Struct, frozen=True):
+class _RunningCall(Struct, frozen=True):
     """A tool call that has no result yet."""
 
     name: str
@@ -114,7 +114,7 @@ class _Call(Struct, frozen=True):
 class _Builder:
     def __init__(self) -> None:
         self.spans: list[Span] = []
-        self.calls: dict[str, _Call] = {}
+        self.calls: dict[str, _RunningCall] = {}
         self.turn = 0
         self.waiting: list[Span] = []
         """Hook runs that belong to the prompt that follows: they stand before it in the transcript."""
@@ -130,13 +130,13 @@ class _Builder:
             "compact": self.note,
         }
 
-    def add(self, line: Line) -> None:
+    def add(self, line: TranscriptLine) -> None:
         handler = self._kinds.get(line.kind)
         if handler is not None:
             handler(line)
         self.last = line.at
 
-    def user(self, line: Line) -> None:
+    def user(self, line: TranscriptLine) -> None:
         if results := line.parts("tool_result"):
             for result in results:
                 self.result(line, result)
@@ -145,7 +145,7 @@ class _Builder:
         elif not line.record.get("isMeta"):
             self.prompt(line, line.text, (USER, MODEL))
 
-    def prompt(self, line: Line, text: str, seen_by: tuple[str, ...], verdict: str = "") -> None:
+    def prompt(self, line: TranscriptLine, text: str, seen_by: tuple[str, ...], verdict: str = "") -> None:
         self.turn += 1
         own = [msgspec.structs.replace(span, turn=self.turn) for span in self.waiting]
         self.waiting = []
@@ -166,14 +166,14 @@ class _Builder:
             )
         )
 
-    def prompt_blocked(self, line: Line) -> None:
+    def prompt_blocked(self, line: TranscriptLine) -> None:
         length = line.record.get("length", 0)
         self.prompt(line, f"(a prompt of {length} characters, not kept)", (USER,), "blocked")
 
-    def assistant(self, line: Line) -> None:
+    def assistant(self, line: TranscriptLine) -> None:
         calls = line.parts("tool_use")
         for call in calls:
-            self.calls[str(call.get("id"))] = _Call(str(call.get("name", "")), call.get("input"), line.at)
+            self.calls[str(call.get("id"))] = _RunningCall(str(call.get("name", "")), call.get("input"), line.at)
         text = line.text
         asks = f"calls {', '.join(str(call.get('name', '')) for call in calls)}" if calls else ""
         thought = "\n".join(str(part.get("thinking", "")) for part in line.parts("thinking"))
@@ -192,9 +192,9 @@ class _Builder:
             )
         )
 
-    def result(self, line: Line, result: dict[str, Any]) -> None:
+    def result(self, line: TranscriptLine, result: dict[str, Any]) -> None:
         name = str(result.get("tool_use_id"))
-        call = self.calls.pop(name, _Call("(a tool)", None, line.at))
+        call = self.calls.pop(name, _RunningCall("(a tool)", None, line.at))
         start, end, exact = self._times(line, name, call)
         refused = isinstance(line.record.get("error"), str)
         failed = bool(result.get("is_error"))
@@ -219,7 +219,7 @@ class _Builder:
             )
         )
 
-    def _times(self, line: Line, name: str, call: _Call) -> tuple[float, float, bool]:
+    def _times(self, line: TranscriptLine, name: str, call: _RunningCall) -> tuple[float, float, bool]:
         """When the tool itself ran, without the hooks around it."""
         started, duration = moment_of(line.record.get("started")), line.record.get("duration_ms")
         if started is not None and isinstance(duration, int | float):
@@ -232,7 +232,7 @@ class _Builder:
         start = max([call.asked, *before])
         return start, max(start, min([line.at, *after])), False
 
-    def hook_run(self, line: Line) -> None:
+    def hook_run(self, line: TranscriptLine) -> None:
         try:
             run = msgspec.convert(line.record, HookRun)
         except msgspec.ValidationError:
@@ -257,7 +257,7 @@ class _Builder:
         )
         (self.waiting if run.event in _BEFORE_THE_PROMPT else self.spans).append(span)
 
-    def note(self, line: Line) -> None:
+    def note(self, line: TranscriptLine) -> None:
         to_model = line.kind in ("user", "compact")
         text = line.text or str(line.record.get("content") or line.record.get("summary") or "")
         by_us = msgspec.to_builtins(HARNESS) in line.record.get("origins", ())

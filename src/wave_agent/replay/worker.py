@@ -26,7 +26,7 @@ from wave_agent.hooks.dialects import Dialect, has_failed, heard_by
 from wave_agent.hooks.execution import close_runner
 from wave_agent.hooks.manager import HookManager, SessionFacts
 from wave_agent.hooks.python_guard import PythonGuard
-from wave_agent.replay.comparison import UNCHANGED, Finding, Judgement, kind_of, present
+from wave_agent.replay.comparison import UNCHANGED, ChangedVerdict, Judgement, kind_of, present
 from wave_agent.replay.lines import lines_of
 from wave_agent.replay.recorded_events import Happening, Recording, recording, tool_facts
 from wave_agent.sessions.masking import masked
@@ -43,7 +43,7 @@ class PlannedSource(Struct, frozen=True):
     dialect: Dialect = Dialect.WAVE
 
 
-class Plan(Struct, frozen=True, kw_only=True):
+class ReplayPlan(Struct, frozen=True, kw_only=True):
     """What to replay."""
 
     project: str
@@ -63,13 +63,13 @@ class Plan(Struct, frozen=True, kw_only=True):
     show_secrets: bool = False
 
 
-class Answer(Struct, frozen=True):
+class ReplayedEvent(Struct, frozen=True):
     """What came of one event."""
 
     kind: str
     duration_ms: float | None
     """None: no hook ran."""
-    finding: Finding | None = None
+    finding: ChangedVerdict | None = None
 
 
 def settings_of(sources: Sequence[PlannedSource]) -> Settings:
@@ -128,7 +128,7 @@ class _GrowingTranscript:
 class Replay:
     """Replays sessions, one event after another."""
 
-    def __init__(self, plan: Plan, tell: Callable[[Answer], None]) -> None:
+    def __init__(self, plan: ReplayPlan, tell: Callable[[ReplayedEvent], None]) -> None:
         settings = settings_of(plan.sources)
         self._plan = plan
         self._tell = tell
@@ -174,7 +174,7 @@ class Replay:
         finally:
             transcript.close()
 
-    async def _event(self, manager: HookManager, happening: Happening, project: str) -> Answer:
+    async def _event(self, manager: HookManager, happening: Happening, project: str) -> ReplayedEvent:
         facts = relocated(happening.facts, project, self._plan.project)
         journal = len(manager.journal)
         started = monotonic()
@@ -191,10 +191,10 @@ class Replay:
         kind = kind_of(happening.before, after)
         duration = round(taken, 3) if runs else None
         if kind == UNCHANGED:
-            return Answer(kind, duration)
+            return ReplayedEvent(kind, duration)
         finding = _finding(kind, self._number, manager.session.session_id, happening, after)
         finding = finding if self._plan.show_secrets else masked(finding)
-        return Answer(kind, duration, replace(finding, call=clip(finding.call, 1000)))
+        return ReplayedEvent(kind, duration, replace(finding, call=clip(finding.call, 1000)))
 
     def _shown(self, after: Judgement) -> Judgement:
         """Texts name the project, not the copy of it."""
@@ -205,10 +205,10 @@ class Replay:
         return replace(after, reason=real(after.reason), failed=tuple(map(real, after.failed)))
 
 
-def _finding(kind: str, number: int, session_id: str, happening: Happening, after: Judgement) -> Finding:
+def _finding(kind: str, number: int, session_id: str, happening: Happening, after: Judgement) -> ChangedVerdict:
     before = happening.before
     told = "\n".join(after.failed) or after.reason or before.reason
-    return Finding(
+    return ChangedVerdict(
         number=number,
         kind=kind,
         session_id=session_id,
@@ -226,8 +226,8 @@ def _finding(kind: str, number: int, session_id: str, happening: Happening, afte
     )
 
 
-async def _work(plan: Plan) -> None:
-    def tell(answer: Answer) -> None:
+async def _work(plan: ReplayPlan) -> None:
+    def tell(answer: ReplayedEvent) -> None:
         sys.stdout.buffer.write(msgspec.json.encode(answer) + b"\n")
         sys.stdout.buffer.flush()
 
@@ -242,6 +242,6 @@ async def _work(plan: Plan) -> None:
 
 
 def main() -> None:
-    plan = msgspec.json.decode(sys.stdin.buffer.readline(), type=Plan)
+    plan = msgspec.json.decode(sys.stdin.buffer.readline(), type=ReplayPlan)
     with suppress(KeyboardInterrupt, BrokenPipeError):
         asyncio.run(_work(plan))

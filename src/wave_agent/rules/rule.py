@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from wave_agent.formats.user_regex import compile_strictly, matching_glob
-from wave_agent.shell.values import Command, Line, Origin
+from wave_agent.shell.values import ParsedLine, ShellCommand, ValueOrigin
 
 PATH_FIELDS: Mapping[str, str] = {
     "Read": "file_path",
@@ -140,7 +140,7 @@ def _compiled(pattern: str, anything: str) -> re.Pattern[str]:
     return re.compile(matching_glob([*pieces, rf"(?:[ \t]{anything}*)?"], anything, glued=True), re.DOTALL)
 
 
-def _read_line(command: str) -> Line:
+def _read_line(command: str) -> ParsedLine:
     from wave_agent.shell.reader import read_line  # lazy: only rules with a pattern for Bash need it
 
     return read_line(command)
@@ -176,7 +176,7 @@ def _restricts(pattern: str, command: str) -> bool:
     return bool(line.doubtful) and _could_run(pattern, line.doubtful)
 
 
-def _is_spelt_otherwise(pattern: str, commands: Sequence[Command]) -> bool:
+def _is_spelt_otherwise(pattern: str, commands: Sequence[ShellCommand]) -> bool:
     """Whether one of the commands has the rule's options in another order or form."""
     opened = _OPEN_END.sub("", pattern)
     rule = opened.split()
@@ -188,16 +188,16 @@ def _is_spelt_otherwise(pattern: str, commands: Sequence[Command]) -> bool:
     return any(says_the_same(rule, [word.text for word in one.words], whole=whole) for one in commands)
 
 
-class _Said(Struct, frozen=True):
+class _ComparedLine(Struct, frozen=True):
     """A line as rules are compared with it, one after the other."""
 
-    line: Line
+    line: ParsedLine
     texts: tuple[str, ...]
     """The line, its statements and its commands."""
     all_texts: str
-    unsure: tuple[Command, ...]
+    unsure: tuple[ShellCommand, ...]
     """Commands with words that are not known."""
-    unseen: tuple[Command, ...]
+    unseen: tuple[ShellCommand, ...]
     """Commands of which only the beginning can be seen."""
     mentions: tuple[str, ...]
     """The words of texts in other languages."""
@@ -206,10 +206,10 @@ class _Said(Struct, frozen=True):
 
 
 @lru_cache(maxsize=16)
-def _said(command: str) -> _Said:
+def _said(command: str) -> _ComparedLine:
     line = _read_line(command)
     texts = tuple(dict.fromkeys((command.strip(), *line.statements, *(one.text for one in line.commands))))
-    return _Said(
+    return _ComparedLine(
         line,
         texts,
         "\n".join(texts),
@@ -220,11 +220,11 @@ def _said(command: str) -> _Said:
     )
 
 
-def _is_static(command: Command) -> bool:
+def _is_static(command: ShellCommand) -> bool:
     return all(word.static for word in command.words)
 
 
-def _may_begin(pattern: str, command: Command) -> bool:
+def _may_begin(pattern: str, command: ShellCommand) -> bool:
     """Whether a command of which only the beginning can be seen may be the rule's."""
     words = command.words
     unseen = next(at for at, word in enumerate(words) if word.anything)
@@ -258,7 +258,7 @@ def _could_run(pattern: str, texts: Sequence[str]) -> bool:
     return could_run(pattern, texts)
 
 
-def _may_match(compiled: re.Pattern[str], rule: list[str], command: Command) -> bool:
+def _may_match(compiled: re.Pattern[str], rule: list[str], command: ShellCommand) -> bool:
     """Whether a command with unknown words would match if these were those of the rule.
 
     The rest has to say something too: `$cmd push` may be `git push`, but not every `$cmd` is `rm`. Nor is every `$file`
@@ -269,7 +269,7 @@ def _may_match(compiled: re.Pattern[str], rule: list[str], command: Command) -> 
     if not any(unknown) or all(unknown):
         return False
     filled = [
-        said if guess and (word.origin is Origin.MADE or not said.startswith("-")) else word.text
+        said if guess and (word.origin is ValueOrigin.MADE or not said.startswith("-")) else word.text
         for (word, said), guess in zip(shared, unknown, strict=True)
     ]
     rest = [word.text for word in command.words[len(shared) :]]
@@ -284,7 +284,7 @@ def _permits_line(pattern: str, command: str) -> bool:
     return line.parsed and all(f"{name}=" in pattern for name in line.assignments)
 
 
-def _permits(pattern: str, command: Command) -> bool:
+def _permits(pattern: str, command: ShellCommand) -> bool:
     from wave_agent.shell.wrappers import RUN_OTHERS  # lazy: see above
 
     # What is quoted is no syntax here, but it may be for a command that hands its arguments to a shell.

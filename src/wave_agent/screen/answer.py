@@ -37,7 +37,7 @@ class Fence(MarkdownFence):
         return super().highlight(code, words[0] if words else "text", ansi=ansi, dark=dark)
 
 
-class Answer(Markdown):
+class AnswerText(Markdown):
     """An answer, or one piece of a long one."""
 
     can_focus = False
@@ -69,10 +69,10 @@ def pieces_of(text: str) -> list[str]:
 class AnswerStream:
     """An answer that is still coming; `add` puts the next piece of it into the conversation."""
 
-    def __init__(self, add: Callable[[Answer], Awaitable[None]]) -> None:
+    def __init__(self, add: Callable[[AnswerText], Awaitable[None]]) -> None:
         self._add = add
         self._segmenter = Segmenter()
-        self._piece: Answer | None = None
+        self._piece: AnswerText | None = None
         self._pending: list[str] = []
         self._came = asyncio.Event()
         self._finished = asyncio.Event()
@@ -114,5 +114,5 @@ class AnswerStream:
         elif first:
             others.insert(0, first)
         for text in others:
-            self._piece = Answer(text)
+            self._piece = AnswerText(text)
             await self._add(self._piece)

@@ -22,7 +22,7 @@ from wave_agent.screen.agents import Agents
 from wave_agent.screen.attachments import Attachment
 from wave_agent.screen.command_actions import Desk
 from wave_agent.screen.commands import candidates
-from wave_agent.screen.completion import Candidate, Files
+from wave_agent.screen.completion import CompletionItem, Files
 from wave_agent.screen.conversation import Conversation
 from wave_agent.screen.cost import cost
 from wave_agent.screen.custom import CustomCommand
@@ -39,7 +39,7 @@ from wave_agent.screen.question import Question
 from wave_agent.screen.replay import entries_of
 from wave_agent.screen.search import HistorySearch
 from wave_agent.screen.shell import UserShell
-from wave_agent.screen.status import Facts, StatusLine, short_directory
+from wave_agent.screen.status import StatusFacts, StatusLine, short_directory
 from wave_agent.screen.theme import DARK, LIGHT, THEMES, VARIABLES, Preference
 from wave_agent.screen.trust import ACCEPT, KEEP, TRUST, WITHOUT, ChangedFiles, TrustQuestion
 from wave_agent.screen.work_queue import Errands
@@ -331,7 +331,7 @@ class WaveApp(App[int]):
             return
         context = agent.context
         self._status.tell(
-            Facts(
+            StatusFacts(
                 model=agent.model_name,
                 mode=agent.permission_mode,
                 used=context.used,
@@ -345,7 +345,7 @@ class WaveApp(App[int]):
             )
         )
 
-    def _candidates(self) -> Sequence[Candidate]:
+    def _candidates(self) -> Sequence[CompletionItem]:
         return candidates(list(self.custom.values()))
 
     # ------------------------------------------------------------------------------------------------------------- keys

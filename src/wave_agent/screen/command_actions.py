@@ -23,7 +23,7 @@ from wave_agent.sessions.index import SessionSummary, as_markdown, find_session,
 from wave_agent.sessions.masking import masked
 
 
-class Front(Protocol):
+class CommandScreen(Protocol):
     """What a command can do to the screen."""
 
     @property
@@ -43,7 +43,7 @@ class Front(Protocol):
 
 
 class Desk:
-    def __init__(self, front: Front, preference: Preference) -> None:
+    def __init__(self, front: CommandScreen, preference: Preference) -> None:
         self._front = front
         self._preference = preference
 

@@ -3,12 +3,12 @@
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from wave_agent.screen.completion import Candidate
+from wave_agent.screen.completion import CompletionItem
 from wave_agent.screen.custom import CustomCommand
 from wave_agent.text import did_you_mean
 
 
-class Command(NamedTuple):
+class SlashCommand(NamedTuple):
     name: str
     argument: str
     meaning: str
@@ -17,43 +17,43 @@ class Command(NamedTuple):
 
 
 COMMANDS = (
-    Command("help", "", "keys and commands"),
-    Command("clear", "", "a new session, with an empty conversation", while_working=False),
-    Command("compact", "[WHAT MATTERS]", "summarise the conversation so far for the model", while_working=False),
-    Command("model", "[NAME]", "tell or change the model, from the next prompt on"),
-    Command("permissions", "", "the rules and the mode that count"),
-    Command("hooks", "[trace]", "browse the hooks of this session; `trace`: what they did, in order"),
-    Command("sessions", "", "the sessions of this project"),
-    Command("resume", "[ID]", "go on with another session of this project", while_working=False),
-    Command("cost", "", "tokens, and what they cost if the settings know the prices"),
-    Command("export", "[FILE]", "write the conversation as Markdown"),
-    Command("theme", "[NAME]", "tell or change the colours: dark, light, terminal, terminal-light"),
-    Command("undo", "", "take back what Write and Edit did in the last turn that changed files", while_working=False),
-    Command("exit", "", "leave"),
+    SlashCommand("help", "", "keys and commands"),
+    SlashCommand("clear", "", "a new session, with an empty conversation", while_working=False),
+    SlashCommand("compact", "[WHAT MATTERS]", "summarise the conversation so far for the model", while_working=False),
+    SlashCommand("model", "[NAME]", "tell or change the model, from the next prompt on"),
+    SlashCommand("permissions", "", "the rules and the mode that count"),
+    SlashCommand("hooks", "[trace]", "browse the hooks of this session; `trace`: what they did, in order"),
+    SlashCommand("sessions", "", "the sessions of this project"),
+    SlashCommand("resume", "[ID]", "go on with another session of this project", while_working=False),
+    SlashCommand("cost", "", "tokens, and what they cost if the settings know the prices"),
+    SlashCommand("export", "[FILE]", "write the conversation as Markdown"),
+    SlashCommand("theme", "[NAME]", "show or change the colours: dark, light, terminal, terminal-light"),
+    SlashCommand("undo", "", "revert the files that the last turn with edits changed", while_working=False),
+    SlashCommand("exit", "", "leave"),
 )  # fmt: skip
 BY_NAME = {command.name: command for command in COMMANDS}
 
 
-class Line(NamedTuple):
+class CommandLine(NamedTuple):
     """`/name arguments`, taken apart."""
 
     name: str
     arguments: str
 
 
-def parse(prompt: str) -> Line | None:
+def parse(prompt: str) -> CommandLine | None:
     """None: not a command. `/usr/bin is full` is a prompt, for a command is one plain word."""
     if not prompt.startswith("/") or "\n" in prompt.split(" ", 1)[0]:
         return None
     name, _, arguments = prompt[1:].partition(" ")
-    return Line(name, arguments.strip()) if name and "/" not in name else None
+    return CommandLine(name, arguments.strip()) if name and "/" not in name else None
 
 
 def unknown(name: str, custom: Iterable[str]) -> str:
     return f"There is no command /{name}{did_you_mean(name, [*BY_NAME, *custom])}; /help lists them."
 
 
-def candidates(custom: Sequence[CustomCommand]) -> list[Candidate]:
+def candidates(custom: Sequence[CustomCommand]) -> list[CompletionItem]:
     """For completion. The built-in ones win over others of the same name."""
-    built_in = [Candidate(f"/{command.name}", command.meaning) for command in COMMANDS]
-    return built_in + [Candidate(f"/{one.name}", one.meaning) for one in custom if one.name not in BY_NAME]
+    built_in = [CompletionItem(f"/{command.name}", command.meaning) for command in COMMANDS]
+    return built_in + [CompletionItem(f"/{one.name}", one.meaning) for one in custom if one.name not in BY_NAME]

@@ -18,18 +18,18 @@ _FILE = re.compile(r"(?:^|(?<=\s))@([^\s@]*)$")
 _COMMAND = re.compile(r"/([\w:-]*)$")
 
 
-class Candidate(NamedTuple):
+class CompletionItem(NamedTuple):
     insert: str
     """What replaces the word at the cursor."""
     note: str = ""
 
 
-class Found(NamedTuple):
+class CompletionList(NamedTuple):
     """What fits, best first."""
 
     start: int
     """Where the word at the cursor begins."""
-    candidates: Sequence[Candidate]
+    candidates: Sequence[CompletionItem]
     submits: bool
     """Enter sends it, as well."""
 
@@ -66,14 +66,14 @@ class Files:
         return sorted(found, key=rank)[:SHOWN]
 
 
-def complete(before: str, commands: Sequence[Candidate], files: Files) -> Found | None:
+def complete(before: str, commands: Sequence[CompletionItem], files: Files) -> CompletionList | None:
     """`before` is the prompt up to the cursor."""
     if word := _COMMAND.fullmatch(before):
         fitting = [one for one in commands if one.insert.startswith(f"/{word[1]}")]
-        return Found(0, fitting[:SHOWN], True) if fitting else None
+        return CompletionList(0, fitting[:SHOWN], True) if fitting else None
     if word := _FILE.search(before):
         names = files.matching(word[1])
-        return Found(word.start(), [Candidate(f"@{name} ") for name in names], False) if names else None
+        return CompletionList(word.start(), [CompletionItem(f"@{name} ") for name in names], False) if names else None
     return None
 
 

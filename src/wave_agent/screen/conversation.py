@@ -12,7 +12,7 @@ from textual.containers import VerticalScroll
 from textual.widget import Widget
 from textual.widgets import Static
 
-from wave_agent.screen.answer import Answer
+from wave_agent.screen.answer import AnswerText
 from wave_agent.screen.entries import Entry
 from wave_agent.screen.plain import plain
 
@@ -49,7 +49,7 @@ class Conversation(VerticalScroll):
     @property
     def shown(self) -> list[Widget]:
         """The entries that are widgets, in order."""
-        return [child for child in self.children if isinstance(child, Entry | Answer)]
+        return [child for child in self.children if isinstance(child, Entry | AnswerText)]
 
     @property
     def cards(self) -> list[Entry]:
@@ -150,11 +150,11 @@ class Conversation(VerticalScroll):
 
 def _maker(entry: Widget) -> Maker:
     """Keeps what an entry says, not the entry: an answer is a tree of many widgets."""
-    if isinstance(entry, Answer):
-        return partial(Answer, entry.text)
+    if isinstance(entry, AnswerText):
+        return partial(AnswerText, entry.text)
     assert isinstance(entry, Entry)
     return entry.again
 
 
 def _weight(entry: Widget) -> int:
-    return entry.weight if isinstance(entry, Answer) else 2
+    return entry.weight if isinstance(entry, AnswerText) else 2

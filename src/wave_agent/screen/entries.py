@@ -117,7 +117,7 @@ class UserPrompt(TextEntry):
         return type(self)(self._whole or self.text)
 
 
-class Error(TextEntry):
+class ErrorEntry(TextEntry):
     """Something went wrong. The model does not see it."""
 
     mark = "✗ Error, told to you alone: "
@@ -151,7 +151,7 @@ class HookText(TextEntry):
         return type(self)(self.text, self.mark)
 
 
-class Reasoning(Entry):
+class ReasoningEntry(Entry):
     """What the model thought aloud, closed unless somebody wants to read it."""
 
     def __init__(self, text: str = "", *, streaming: bool = False) -> None:

@@ -17,12 +17,12 @@ from wave_agent.screen.plain import one_line, plain
 from wave_agent.screen.verdicts import headline, story
 
 
-class Row(NamedTuple):
+class HookRow(NamedTuple):
     line: Content
     details: Content
 
 
-def defined(hook: HookDefinition) -> Row:
+def defined(hook: HookDefinition) -> HookRow:
     """Event, matcher, what it runs, where it is written, and how it counts."""
     off = "" if hook.enabled else " · off"
     line = Content.assemble(
@@ -47,22 +47,22 @@ def defined(hook: HookDefinition) -> Row:
         "enabled": "" if hook.enabled else "no",
     }
     lines = [Content.assemble(plain(f"{name:>10}  ", "$muted"), plain(text)) for name, text in facts.items() if text]
-    return Row(line, Content("\n").join(lines))
+    return HookRow(line, Content("\n").join(lines))
 
 
 def _place(hook: HookDefinition) -> str:
     return hook.source if hook.line is None else f"{hook.source}:{hook.line}"
 
 
-def happened(when: float | None, run: HookRun) -> Row:
+def happened(when: float | None, run: HookRun) -> HookRow:
     time = "   before" if when is None else f"{when:7.1f} s"
-    return Row(Content.assemble(plain(f"{time}  ", "$muted"), headline(run)), story(run))
+    return HookRow(Content.assemble(plain(f"{time}  ", "$muted"), headline(run)), story(run))
 
 
 class HooksView(ModalScreen[None]):
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q", "close", show=False)]
 
-    def __init__(self, title: str, rows: Sequence[Row], empty: str = "There are none.") -> None:
+    def __init__(self, title: str, rows: Sequence[HookRow], empty: str = "There are none.") -> None:
         super().__init__()
         self._title = title
         self._rows = rows

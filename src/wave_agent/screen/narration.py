@@ -23,7 +23,7 @@ from wave_agent.messages import ToolBlock
 from wave_agent.screen.activity import Activity
 from wave_agent.screen.answer import AnswerStream
 from wave_agent.screen.conversation import Conversation
-from wave_agent.screen.entries import Entry, Error, HookLine, Info, Reasoning, UserPrompt, Warning_
+from wave_agent.screen.entries import Entry, ErrorEntry, HookLine, Info, ReasoningEntry, UserPrompt, Warning_
 from wave_agent.screen.todo_card import TodoCard, card_of
 from wave_agent.screen.tool_card import State, ToolCard
 from wave_agent.screen.verdicts import is_told, mattered
@@ -52,7 +52,7 @@ class Narration:
         self._find_context = find_context
         self._every_hook = every_hook
         self._answer: AnswerStream | None = None
-        self._reasoning: Reasoning | None = None
+        self._reasoning: ReasoningEntry | None = None
         self._cards: dict[str, ToolCard] = {}
         self._todos: TodoCard | None = None
         self._on_cards: list[str] = []  # why hooks failed, where the card of the call will say it
@@ -98,7 +98,7 @@ class Narration:
     async def _thought(self, event: ReasoningDelta) -> None:
         if self._reasoning is None:
             await self._end_texts()
-            self._reasoning = Reasoning(streaming=True)
+            self._reasoning = ReasoningEntry(streaming=True)
             await self._conversation.add(self._reasoning)
         self._reasoning.feed(event.text)
 
@@ -153,7 +153,7 @@ class Narration:
         if (reason := clip(event.content)) in self._on_cards:
             self._on_cards.remove(reason)
             return
-        await self.add(Error(event.content))
+        await self.add(ErrorEntry(event.content))
 
     async def _turn_ended(self, event: TurnEnded) -> None:
         await self._end_texts()

@@ -14,7 +14,7 @@ from textual.message import Message
 from textual.widgets import OptionList, Static, TextArea
 from textual.widgets.option_list import Option
 
-from wave_agent.screen.completion import Candidate, Files, Found, complete, wants_files
+from wave_agent.screen.completion import CompletionItem, CompletionList, Files, complete, wants_files
 from wave_agent.screen.history import History
 from wave_agent.screen.keys import Where, actions
 from wave_agent.screen.pastes import Pastes
@@ -89,7 +89,7 @@ class PromptBox(Vertical):
     class CardsWanted(Message):
         pass
 
-    def __init__(self, history: History, files: Files, commands: Callable[[], Sequence[Candidate]]) -> None:
+    def __init__(self, history: History, files: Files, commands: Callable[[], Sequence[CompletionItem]]) -> None:
         super().__init__()
         self.history = history
         self.pastes = Pastes()
@@ -98,7 +98,7 @@ class PromptBox(Vertical):
         """When a key was pressed."""
         self._files = files
         self._commands = commands
-        self._found: Found | None = None
+        self._found: CompletionList | None = None
         self._found_for = ""
         """What stood before the cursor when the list was made."""
         self._settling = False
@@ -258,11 +258,11 @@ class PromptBox(Vertical):
             )
             options.highlighted = 0
 
-    def _chosen(self) -> Candidate | None:
+    def _chosen(self) -> CompletionItem | None:
         at = self.query_one(Completions).highlighted
         return None if self._found is None or at is None else self._found.candidates[at]
 
-    def _take(self, chosen: Candidate) -> bool:
+    def _take(self, chosen: CompletionItem) -> bool:
         """Puts the candidate in place of the word at the cursor."""
         field, found = self.input, self._found
         if found is not None:

@@ -38,7 +38,7 @@ AROUND_ROWS = 4
 """What the rest of the screen needs beside a question: status, activity, the end of the conversation."""
 
 
-class Room(IntEnum):
+class QuestionRoom(IntEnum):
     """How much of the screen a question may use."""
 
     AMPLE = 0
@@ -63,7 +63,7 @@ class Question(Vertical):
         self._heading = title
         self._body = body
         self._choices = choices
-        self._room = Room.AMPLE
+        self._room = QuestionRoom.AMPLE
         self._body_rows = BODY_ROWS  # of what is asked about, where the question has the screen to itself
         self.answer: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
 
@@ -90,22 +90,22 @@ class Question(Vertical):
             for texts in ([plain(self._heading)], [self._body], map(self._label, self._choices))
         )
         beside = heading + min(choices, CHOICE_ROWS)
-        room = Room.TOO_SMALL
+        room = QuestionRoom.TOO_SMALL
         if FRAME_ROWS + beside + min(body, screen.height // 2) <= screen.height - AROUND_ROWS:
-            room = Room.AMPLE
+            room = QuestionRoom.AMPLE
         elif beside + min(body, BODY_ROWS) <= screen.height:
-            room = Room.QUESTION_ONLY
+            room = QuestionRoom.QUESTION_ONLY
         self._body_rows = max(BODY_ROWS, screen.height - beside)
         self._lay_out(room)
 
-    def _lay_out(self, room: Room) -> None:
+    def _lay_out(self, room: QuestionRoom) -> None:
         """On a short screen nothing but the question, and what is asked about gets the rows that the choices leave."""
         self._room = room
         if not self.query(OptionList):  # not composed yet, or being taken away
             return
-        self.screen.set_class(room is not Room.AMPLE, SHORT)
-        self.query_one(".body").styles.max_height = None if room is Room.AMPLE else self._body_rows
-        title = TOO_SMALL if room is Room.TOO_SMALL else self._heading
+        self.screen.set_class(room is not QuestionRoom.AMPLE, SHORT)
+        self.query_one(".body").styles.max_height = None if room is QuestionRoom.AMPLE else self._body_rows
+        title = TOO_SMALL if room is QuestionRoom.TOO_SMALL else self._heading
         self.query_one(".title", Static).update(plain(title, "bold"))
 
     @property
@@ -139,8 +139,8 @@ class Question(Vertical):
     def _chosen(self, choice: Choice) -> None:
         if self.is_legible:
             self.choose(choice)
-        elif self._room is not Room.TOO_SMALL:  # the rest of the screen takes more than was computed
-            self._lay_out(Room(self._room + 1))
+        elif self._room is not QuestionRoom.TOO_SMALL:  # the rest of the screen takes more than was computed
+            self._lay_out(QuestionRoom(self._room + 1))
 
     def choose(self, choice: Choice) -> None:
         self.give(choice.value)

@@ -5,9 +5,9 @@ from functools import partial
 
 from wave_agent.events import HookRun
 from wave_agent.messages import HARNESS, Block, ErrorBlock, Message, NoticeBlock, ReasoningBlock, TextBlock, ToolBlock
-from wave_agent.screen.answer import Answer, pieces_of
+from wave_agent.screen.answer import AnswerText, pieces_of
 from wave_agent.screen.conversation import Maker
-from wave_agent.screen.entries import Error, HookLine, HookText, Info, Reasoning, UserPrompt, Warning_
+from wave_agent.screen.entries import ErrorEntry, HookLine, HookText, Info, ReasoningEntry, UserPrompt, Warning_
 from wave_agent.screen.todo_card import TodoCard, card_of
 from wave_agent.screen.tool_card import ToolCard
 from wave_agent.screen.verdicts import mattered
@@ -42,7 +42,7 @@ def _makers(block: Block, by_call: dict[str, list[HookRun]], project: str, repla
         case TextBlock(content=content, source="user"):
             yield partial(UserPrompt, content)
         case TextBlock(content=content, source="model"):
-            yield from (partial(Answer, piece) for piece in pieces_of(content))
+            yield from (partial(AnswerText, piece) for piece in pieces_of(content))
         case TextBlock(content=content, origin=origin) if origin == HARNESS:
             yield partial(Info, content)
         case TextBlock(content=content, origin=origin):
@@ -52,11 +52,11 @@ def _makers(block: Block, by_call: dict[str, list[HookRun]], project: str, repla
             yield partial(_card, block, project, replaced=name in replaced)
             yield from (partial(HookLine, run) for run in by_call.get(name, ()))
         case ErrorBlock(content=content):
-            yield partial(Error, content)
+            yield partial(ErrorEntry, content)
         case NoticeBlock(content=content, level=level):
             yield partial(Info if level == "info" else Warning_, content)
         case ReasoningBlock(content=content):
-            yield partial(Reasoning, content)
+            yield partial(ReasoningEntry, content)
 
 
 def _card(block: ToolBlock, project: str, *, replaced: bool) -> ToolCard:

@@ -22,7 +22,7 @@ MODE_STYLES: Mapping[str, str] = {
 }
 
 
-class Facts(Struct, frozen=True, kw_only=True):
+class StatusFacts(Struct, frozen=True, kw_only=True):
     """What the line tells."""
 
     model: str | None = None
@@ -45,7 +45,7 @@ class _Part(NamedTuple):
     """The lowest goes first."""
 
 
-def _parts(facts: Facts) -> list[_Part]:
+def _parts(facts: StatusFacts) -> list[_Part]:
     place = f"{facts.directory} ({facts.branch})" if facts.branch else facts.directory
     parts = [
         _Part("NO HOOKS" if facts.no_hooks else "", "bold $text-error", 7),
@@ -60,7 +60,7 @@ def _parts(facts: Facts) -> list[_Part]:
     return [part for part in parts if part.text]
 
 
-def _window(facts: Facts) -> str:
+def _window(facts: StatusFacts) -> str:
     if facts.used is None:
         return ""
     if facts.window is None:
@@ -68,7 +68,7 @@ def _window(facts: Facts) -> str:
     return f"{facts.used / facts.window:.0%} of {tokens(facts.window)}"
 
 
-def line(facts: Facts, width: int) -> Content:
+def line(facts: StatusFacts, width: int) -> Content:
     parts = _parts(facts)
     while len(parts) > 1 and sum(len(part.text) for part in parts) + len(BETWEEN) * (len(parts) - 1) > width:
         parts.remove(min(parts, key=lambda part: part.importance))
@@ -78,13 +78,13 @@ def line(facts: Facts, width: int) -> Content:
 class StatusLine(Static):
     def __init__(self) -> None:
         super().__init__(markup=False)
-        self._facts = Facts()
+        self._facts = StatusFacts()
 
     @property
-    def facts(self) -> Facts:
+    def facts(self) -> StatusFacts:
         return self._facts
 
-    def tell(self, facts: Facts) -> None:
+    def tell(self, facts: StatusFacts) -> None:
         if facts != self._facts:
             self._facts = facts
             self.on_resize()

@@ -13,15 +13,15 @@ LIMIT = 20
 """Items that are shown; opened, a card shows all."""
 
 
-class Look(NamedTuple):
+class TodoLook(NamedTuple):
     glyph: str
     style: str
 
 
-LOOKS: Mapping[str, Look] = {
-    "completed": Look("✓", "$text-success"),
-    "in_progress": Look("▸", "bold $text-accent"),
-    "pending": Look("○", "$muted"),
+LOOKS: Mapping[str, TodoLook] = {
+    "completed": TodoLook("✓", "$text-success"),
+    "in_progress": TodoLook("▸", "bold $text-accent"),
+    "pending": TodoLook("○", "$muted"),
 }
 
 

@@ -13,23 +13,23 @@ from wave_agent.screen.diff import change_of, counts, diff_in, numbered
 from wave_agent.screen.entries import OPEN_LIMIT, Entry
 from wave_agent.screen.plain import clean, elapsed, folded, one_line, plain, size_of
 from wave_agent.tools.diff import unified_diff
-from wave_agent.tools.terminal import Lines
+from wave_agent.tools.terminal import TerminalLines
 
 TAIL = 16_000
 """Characters of a running command's output that are kept for the card."""
 
 
-class Look(NamedTuple):
+class CardLook(NamedTuple):
     glyph: str
     word: str
     style: str
 
 
 class State(Enum):
-    RUNNING = Look("◌", "running", "$text-accent")
-    DONE = Look("●", "", "$text-success")
-    FAILED = Look("✗", "failed", "$text-error")
-    BLOCKED = Look("⊘", "blocked", "$text-warning")
+    RUNNING = CardLook("◌", "running", "$text-accent")
+    DONE = CardLook("●", "", "$text-success")
+    FAILED = CardLook("✗", "failed", "$text-error")
+    BLOCKED = CardLook("⊘", "blocked", "$text-warning")
 
 
 def state_of(block: ToolBlock) -> State:
@@ -66,7 +66,7 @@ class ToolCard(Entry):
         self._started = clock()
         self._took: float | None = None
         self._tail = ""
-        self._lines = Lines()
+        self._lines = TerminalLines()
 
     # ---------------------------------------------------------------------------------------------------------- changes
 

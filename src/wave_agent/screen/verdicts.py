@@ -13,28 +13,28 @@ from wave_agent.screen.plain import one_line, plain
 from wave_agent.tools.diff import unified_diff
 
 
-class Look(NamedTuple):
+class RunLook(NamedTuple):
     glyph: str
     word: str
     style: str
     matters: bool = True
 
 
-LOOKS: Mapping[str, Look] = {
-    "deny": Look("⊘", "denied", "$text-error"),
-    "block": Look("⊘", "blocked", "$text-error"),
-    "stop": Look("■", "ended the turn", "$text-error"),
-    "failure": Look("!", "failed", "$text-warning"),
-    "context": Look("+", "added context", "$text-accent"),
-    "ask": Look("?", "asked", "$text-warning", matters=False),
-    "allow": Look("✓", "allowed", "$text-success", matters=False),
-    "none": Look("·", "had no opinion", "$muted", matters=False),
+LOOKS: Mapping[str, RunLook] = {
+    "deny": RunLook("⊘", "denied", "$text-error"),
+    "block": RunLook("⊘", "blocked", "$text-error"),
+    "stop": RunLook("■", "ended the turn", "$text-error"),
+    "failure": RunLook("!", "failed", "$text-warning"),
+    "context": RunLook("+", "added context", "$text-accent"),
+    "ask": RunLook("?", "asked", "$text-warning", matters=False),
+    "allow": RunLook("✓", "allowed", "$text-success", matters=False),
+    "none": RunLook("·", "had no opinion", "$muted", matters=False),
 }
-REWROTE = Look("~", "rewrote the input", "$text-accent")
-REPLACED = Look("~", "replaced the result", "$text-accent")
+REWROTE = RunLook("~", "rewrote the input", "$text-accent")
+REPLACED = RunLook("~", "replaced the result", "$text-accent")
 
 
-def look_of(run: HookRun) -> Look:
+def look_of(run: HookRun) -> RunLook:
     """The strongest thing that it did."""
     found = LOOKS.get(run.outcome, LOOKS["none"])
     if run.rewrote and not found.matters:

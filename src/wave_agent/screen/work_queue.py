@@ -14,9 +14,9 @@ from wave_agent.permissions.decision import PermissionMode
 from wave_agent.screen.activity import Activity
 from wave_agent.screen.attachments import Attachment, attach
 from wave_agent.screen.command_actions import Desk
-from wave_agent.screen.commands import BY_NAME, Line, parse, unknown
+from wave_agent.screen.commands import BY_NAME, CommandLine, parse, unknown
 from wave_agent.screen.custom import CustomCommand
-from wave_agent.screen.entries import Entry, Error, Warning_
+from wave_agent.screen.entries import Entry, ErrorEntry, Warning_
 from wave_agent.screen.plan import GO_ON, PlanQuestion, mode_in
 from wave_agent.screen.prompt import PromptBox
 from wave_agent.screen.question import Question
@@ -26,7 +26,7 @@ from wave_agent.screen.tool_card import ToolCard
 Work = Coroutine[Any, Any, None]
 
 
-class Front(Protocol):
+class QueueScreen(Protocol):
     """What errands need of the screen."""
 
     @property
@@ -45,7 +45,7 @@ class Front(Protocol):
 
 class Errands:
     def __init__(
-        self, front: Front, desk: Desk, box: PromptBox, activity: Activity, start: Callable[[Work], Worker[None]]
+        self, front: QueueScreen, desk: Desk, box: PromptBox, activity: Activity, start: Callable[[Work], Worker[None]]
     ) -> None:
         """`start` has something done beside the keyboard."""
         self._front = front
@@ -115,9 +115,9 @@ class Errands:
         try:
             await work
         except WaveError as error:
-            await self._front.say(Error(str(error)))
+            await self._front.say(ErrorEntry(str(error)))
         except Exception as error:  # a fault of ours, which must not take the conversation along
-            await self._front.say(Error(f"This should not have happened: {type(error).__name__}: {error}"))
+            await self._front.say(ErrorEntry(f"This should not have happened: {type(error).__name__}: {error}"))
 
     async def _prompt(self, text: str, *, remember: str) -> None:
         """`remember` is for the history, once hooks have accepted the prompt: before, it must not reach the disk.
@@ -156,7 +156,7 @@ class Errands:
         if agent.permission_mode == mode:  # or else whoever may say so has said no, and the user was told
             await self._prompt(GO_ON, remember="")
 
-    async def _command(self, line: Line) -> None:
+    async def _command(self, line: CommandLine) -> None:
         written = f"/{line.name} {line.arguments}".rstrip()
         if line.name in BY_NAME:
             self._box.history.write(written)

@@ -28,7 +28,7 @@ class Link(Struct, frozen=True):
     chain: str
 
 
-class Finding(Struct, frozen=True):
+class ChainFault(Struct, frozen=True):
     """Something in a transcript that its writer has not left so."""
 
     line: int
@@ -37,13 +37,13 @@ class Finding(Struct, frozen=True):
     message: str
 
 
-class Report(Struct, frozen=True):
+class ChainReport(Struct, frozen=True):
     """What a look at a whole transcript has found."""
 
     head: Link
     chains: frozenset[str]
     """All that the transcript states: a head that was noted once must be among them."""
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[ChainFault, ...] = ()
 
 
 def seed(session_id: str) -> Link:
@@ -56,7 +56,7 @@ def following(before: Link, line: bytes) -> Link:
     return Link(before.run + 1, hashlib.sha256(before.chain.encode() + line).hexdigest())
 
 
-class _Run(Struct, frozen=True):
+class _JournalLine(Struct, frozen=True):
     """A line of the journal as it stands there."""
 
     line: int
@@ -65,10 +65,10 @@ class _Run(Struct, frozen=True):
     body: bytes
 
 
-def check(lines: Sequence[bytes], session_id: str) -> Report:
+def check(lines: Sequence[bytes], session_id: str) -> ChainReport:
     """Looks at every line."""
-    found: list[Finding] = []
-    runs: list[_Run] = []
+    found: list[ChainFault] = []
+    runs: list[_JournalLine] = []
     places: dict[Any, int] = {}
     records = [(number, line, _record(line)) for number, line in enumerate(lines, 1) if line.strip()]
     for number, _, record in records:
@@ -77,7 +77,7 @@ def check(lines: Sequence[bytes], session_id: str) -> Report:
     parent: Any = None
     for number, line, record in records:
         if record is None:
-            found.append(Finding(number, "unreadable line", "not a JSON object: torn by a crash, or overwritten"))
+            found.append(ChainFault(number, "unreadable line", "not a JSON object: torn by a crash, or overwritten"))
         elif number == 1 and record.get("type") == "session":
             found += _head(record, session_id)
         else:
@@ -89,7 +89,7 @@ def check(lines: Sequence[bytes], session_id: str) -> Report:
     head = max(runs, key=lambda run: run.run, default=None)
     # Where a line shows the same defect twice, the chain knows more about it than its neighbours do.
     distinct = {(finding.line, finding.kind): finding for finding in found}
-    return Report(
+    return ChainReport(
         head=seed(session_id) if head is None else Link(head.run, head.chain),
         chains=frozenset(run.chain for run in runs),
         findings=tuple(sorted(distinct.values(), key=lambda finding: finding.line)),
@@ -98,7 +98,7 @@ def check(lines: Sequence[bytes], session_id: str) -> Report:
 
 def last_link(lines: Iterable[bytes]) -> Link | None:
     """Where a session that is resumed goes on. What stands there is taken as it is: to judge it is for `check`."""
-    runs: list[_Run] = []
+    runs: list[_JournalLine] = []
     for number, line in enumerate(lines, 1):
         if b'"hook_run"' in line and (record := _record(line)) is not None:
             _collect(number, line, record, runs)
@@ -113,61 +113,61 @@ def _record(line: bytes) -> dict[str, Any] | None:
     return cast(dict[str, Any], found) if isinstance(found, dict) else None
 
 
-def _head(record: dict[str, Any], session_id: str) -> list[Finding]:
+def _head(record: dict[str, Any], session_id: str) -> list[ChainFault]:
     named = record.get("session_id")
-    return [] if named == session_id else [Finding(1, "altered record", f"it is of another session: {named}")]
+    return [] if named == session_id else [ChainFault(1, "altered record", f"it is of another session: {named}")]
 
 
-def _place(number: int, record: dict[str, Any], parent: Any, places: Mapping[Any, int]) -> list[Finding]:
+def _place(number: int, record: dict[str, Any], parent: Any, places: Mapping[Any, int]) -> list[ChainFault]:
     """Every line names the one before it."""
     if number == 1:
-        return [Finding(1, "removed record", "the first line of the session is missing")]
+        return [ChainFault(1, "removed record", "the first line of the session is missing")]
     if not isinstance(record.get("uuid"), str):
-        return [Finding(number, "inserted record", "it has no uuid, so this program has not written it")]
+        return [ChainFault(number, "inserted record", "it has no uuid, so this program has not written it")]
     named = record.get("parentUuid")
     if named == parent:
         return []
     if named is not None and not isinstance(named, str):
-        return [Finding(number, "altered record", "what it names as the line before it is no uuid")]
+        return [ChainFault(number, "altered record", "what it names as the line before it is no uuid")]
     place = 1 if named is None else places.get(named)
     if place is None:
-        return [Finding(number, "removed record", "the line that it names as the one before it is missing")]
+        return [ChainFault(number, "removed record", "the line that it names as the one before it is missing")]
     if place > number:
-        return [Finding(number, "reordered record", f"the line that it names as the one before it is line {place}")]
-    return [Finding(number, "inserted record", f"the line that it names as the one before it is line {place}")]
+        return [ChainFault(number, "reordered record", f"the line that it names as the one before it is line {place}")]
+    return [ChainFault(number, "inserted record", f"the line that it names as the one before it is line {place}")]
 
 
-def _collect(number: int, line: bytes, record: dict[str, Any], runs: list[_Run]) -> list[Finding]:
+def _collect(number: int, line: bytes, record: dict[str, Any], runs: list[_JournalLine]) -> list[ChainFault]:
     found, run = _CHAIN.search(line), record.get("run")
     if found is None or not isinstance(run, int) or run < 1:
-        return [Finding(number, "inserted record", "a hook run that is no part of the chain")]
-    runs.append(_Run(number, run, found[1].decode(), line[: found.start()] + b"}"))
+        return [ChainFault(number, "inserted record", "a hook run that is no part of the chain")]
+    runs.append(_JournalLine(number, run, found[1].decode(), line[: found.start()] + b"}"))
     return []
 
 
-def _links(runs: Sequence[_Run], session_id: str) -> list[Finding]:
+def _links(runs: Sequence[_JournalLine], session_id: str) -> list[ChainFault]:
     """The chain itself. A link is held against what its predecessor states, wherever that stands now."""
-    first: dict[int, _Run] = {}
+    first: dict[int, _JournalLine] = {}
     for run in runs:
         first.setdefault(run.run, run)
-    findings: list[Finding] = []
+    findings: list[ChainFault] = []
     highest = 0
     for run in runs:
         before = seed(session_id) if run.run == 1 else _link(first.get(run.run - 1))
         if first[run.run] is not run:
             message = f"hook run {run.run} stands already in line {first[run.run].line}"
-            findings.append(Finding(run.line, "inserted record", message))
+            findings.append(ChainFault(run.line, "inserted record", message))
         elif before is None:
             missing = max((known for known in first if known < run.run), default=0) + 1
             which = f"{missing}" if missing == run.run - 1 else f"{missing} to {run.run - 1}"
-            findings.append(Finding(run.line, "removed record", f"before hook run {run.run}, {which} is missing"))
+            findings.append(ChainFault(run.line, "removed record", f"before hook run {run.run}, {which} is missing"))
         elif following(before, run.body).chain != run.chain:
-            findings.append(Finding(run.line, "altered record", f"hook run {run.run} does not fit its chain"))
+            findings.append(ChainFault(run.line, "altered record", f"hook run {run.run} does not fit its chain"))
         elif run.run < highest:
-            findings.append(Finding(run.line, "reordered record", f"hook run {run.run} stands after {highest}"))
+            findings.append(ChainFault(run.line, "reordered record", f"hook run {run.run} stands after {highest}"))
         highest = max(highest, run.run)
     return findings
 
 
-def _link(run: _Run | None) -> Link | None:
+def _link(run: _JournalLine | None) -> Link | None:
     return None if run is None else Link(run.run, run.chain)

@@ -91,7 +91,7 @@ class Resumed(Struct, frozen=True, kw_only=True):
 def load_session(path: Path) -> Resumed:
     """Reads what can be read; a torn or foreign line is skipped and counted."""
     lines = read_lines(path)
-    loader = _Loader()
+    loader = _TranscriptLoader()
     for line in lines:
         try:
             loader.line(_decode(line))
@@ -107,7 +107,7 @@ def _decode(line: bytes) -> Record:
         return cast(Record, json.loads(line))
 
 
-class _Loader:
+class _TranscriptLoader:
     def __init__(self) -> None:
         self.manager = MessageManager()
         self.hooks: list[HookRun] = []

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from wave_agent.errors import SettingsError
 from wave_agent.hooks.config import SettingsSource, parse_settings
-from wave_agent.settings.layers import Place, project_places, wants_foreign
+from wave_agent.settings.layers import LayerFile, project_places, wants_foreign
 from wave_agent.settings.other_agents import PROJECT_FILES, as_foreign
 from wave_agent.settings.trust import Record, candidates, digest_of, file_digest, record_of
 from wave_agent.system.project import Project
@@ -22,7 +22,7 @@ _PATIENCE = 30.0
 def record_at(ref: str, project: Project, home: Path, *, foreign: bool) -> Record:
     """What the project's hooks and settings are at this ref. Those for other agents are among them if they count now
     (`foreign`), or did at the ref. Raises `SettingsError`."""
-    tree = _Tree(ref, project.directory)
+    tree = _CommitTree(ref, project.directory)
     sources: list[SettingsSource] = []
     for place in project_places(home, project):
         try:
@@ -37,7 +37,7 @@ def record_at(ref: str, project: Project, home: Path, *, foreign: bool) -> Recor
     return record_of(sources, project.directory, found)
 
 
-def _settings_at(tree: "_Tree", place: Place) -> list[SettingsSource]:
+def _settings_at(tree: "_CommitTree", place: LayerFile) -> list[SettingsSource]:
     """What the file held, if it was there."""
     content = tree.read(str(place.file))
     if content is None:
@@ -46,7 +46,7 @@ def _settings_at(tree: "_Tree", place: Place) -> list[SettingsSource]:
     return [replace(found, inner=place.inner)]
 
 
-class _Tree:
+class _CommitTree:
     """The files of a project at one commit, read without running anything that the repository configures."""
 
     def __init__(self, ref: str, project: str) -> None:

@@ -14,7 +14,7 @@ from wave_agent.formats.strict_json import show_path, type_name
 from wave_agent.hooks.config import SettingsSource, load_hooks, parse_settings
 from wave_agent.hooks.definitions import HookDefinition, Layer
 from wave_agent.hooks.events import NEVER_HERE
-from wave_agent.hooks.execution import Kind
+from wave_agent.hooks.execution import HookKind
 from wave_agent.settings.layers import RESTRICTIONS, read_source
 from wave_agent.settings.other_agents import PLUGIN_FILE, PROJECT_FILES, as_foreign
 from wave_agent.settings.trust import entry_digest, fingerprint
@@ -25,7 +25,7 @@ _NOT_COPIED = {
 }
 
 
-class Plan(Struct, frozen=True):
+class ImportPlan(Struct, frozen=True):
     """What an import would do."""
 
     text: str
@@ -45,7 +45,7 @@ def find_importable(place: Path, *, any_kind: bool = True) -> list[Path]:
     return [file for name in names if (file := place / name).is_file()]
 
 
-def plan_import(files: Sequence[Path], before: str, target: str) -> Plan:
+def plan_import(files: Sequence[Path], before: str, target: str) -> ImportPlan:
     """`before` is what stands in the settings file `target`. Raises `SettingsError`."""
     text = before if before.strip() else "{}\n"
     own = parse_settings(text, Layer.PROJECT, target)
@@ -60,7 +60,7 @@ def plan_import(files: Sequence[Path], before: str, target: str) -> Plan:
             collected.added += [f"permissions.{kind}: {rule}" for rule in given]
     for event, groups in collected.groups.items():
         text = _put(text, target, ("hooks", event), groups)
-    return Plan(text, tuple(collected.added), tuple(collected.notes), tuple(collected.left_out))
+    return ImportPlan(text, tuple(collected.added), tuple(collected.notes), tuple(collected.left_out))
 
 
 def _put(text: str, target: str, path: tuple[str, str], items: list[Any]) -> str:
@@ -132,7 +132,7 @@ def _as_own(entry: Any, hook: HookDefinition) -> tuple[dict[str, Any], str]:
     own = {"command": entry} if isinstance(entry, str) else {**cast(Mapping[str, Any], entry)}
     changed: dict[str, Any] = {"dialect": hook.dialect.value}
     note = ""
-    if hook.plugin_root and hook.kind is Kind.COMMAND and hook.command != own["command"].strip():
+    if hook.plugin_root and hook.kind is HookKind.COMMAND and hook.command != own["command"].strip():
         note = "the plugin's directory is written into it; CLAUDE_PLUGIN_ROOT and _DATA are not set for it any more"
         changed["command"] = hook.command
     if note and hook.args is not None:

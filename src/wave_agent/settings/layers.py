@@ -20,7 +20,7 @@ from wave_agent.formats.strict_json import Document, type_name
 from wave_agent.formats.strict_json import Path as Where
 from wave_agent.hooks.config import HookConfig, SettingsSource, in_configuration_order, load_hooks, parse_settings
 from wave_agent.hooks.definitions import Issue, Layer
-from wave_agent.hooks.execution import Kind
+from wave_agent.hooks.execution import HookKind
 from wave_agent.hooks.kinds import header_variables, is_listed
 from wave_agent.hooks.matcher import KNOWN_TOOLS
 from wave_agent.models.limits import LIMIT_KEYS
@@ -113,7 +113,7 @@ def _unlisted(
     for hook in hooks.hooks:
         found: list[tuple[Where, str]] = []
         anywhere = hook.columns.names_its_services and "http_hosts" not in managed
-        if hook.kind is Kind.HTTP and not anywhere and not is_listed(hook.command, hosts):
+        if hook.kind is HookKind.HTTP and not anywhere and not is_listed(hook.command, hosts):
             found.append((("url",), "its host is not listed in httpHooks.hosts"))
         for header, value in hook.headers:
             named = header_variables(value)
@@ -152,7 +152,7 @@ def settings_files(home: Path, project_dir: str) -> Mapping[Layer, Path]:
     }
 
 
-class Place(Struct, frozen=True):
+class LayerFile(Struct, frozen=True):
     """A file that may hold settings of a project."""
 
     layer: Layer
@@ -163,14 +163,14 @@ class Place(Struct, frozen=True):
     """The real path of the directory that it must not lead out of: of the project, if it is a project's."""
 
 
-def project_places(home: Path, project: Project, names: Mapping[str, Layer] | None = None) -> tuple[Place, ...]:
+def project_places(home: Path, project: Project, names: Mapping[str, Layer] | None = None) -> tuple[LayerFile, ...]:
     """Where a project may have settings of its own, or files of these `names`; the outermost directory first.
 
     A directory whose `.wave` is the agent's own state has no settings of a project there.
     """
     wanted = OWN_FILES if names is None else names
     return tuple(
-        Place(layer, file, inner, project.root)
+        LayerFile(layer, file, inner, project.root)
         for level, inner in zip(project.levels, project.inner, strict=True)
         for name, layer in wanted.items()
         if not _is_state(file := Path(level) / name, home)
@@ -197,7 +197,7 @@ def _may_exist(file: Path) -> bool:
     return True
 
 
-def read_place(place: Place) -> SettingsSource | None:
+def read_place(place: LayerFile) -> SettingsSource | None:
     """The settings there, if there are any. Raises `SettingsError`."""
     found = read_source(place.layer, place.file, place.root)
     return None if found is None else replace(found, inner=place.inner)

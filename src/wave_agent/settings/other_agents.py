@@ -21,7 +21,7 @@ from wave_agent.hooks.definitions import Layer
 from wave_agent.hooks.dialects import Dialect
 from wave_agent.hooks.events import EVENTS, NEVER_HERE
 from wave_agent.rules.rule import RuleError, parse_rule
-from wave_agent.settings.layers import RESTRICTIONS, Place, project_places, read_place, read_source
+from wave_agent.settings.layers import RESTRICTIONS, LayerFile, project_places, read_place, read_source
 from wave_agent.system.project import Project
 from wave_agent.system.real_files import resolve_or_keep
 
@@ -41,12 +41,12 @@ def claude_home(environment: Mapping[str, str]) -> Path:
     return Path(environment.get("CLAUDE_CONFIG_DIR") or Path.home() / ".claude").absolute()
 
 
-def foreign_files(home: Path, project: Project, user_directory: Path) -> list[Place]:
+def foreign_files(home: Path, project: Project, user_directory: Path) -> list[LayerFile]:
     """The user's first, so that what is the user's own is not taken for a project's."""
-    return [Place(Layer.USER, user_directory / "settings.json"), *project_places(home, project, PROJECT_FILES)]
+    return [LayerFile(Layer.USER, user_directory / "settings.json"), *project_places(home, project, PROJECT_FILES)]
 
 
-def read_foreign(files: Iterable[Place], known: Iterable[Path]) -> Iterator[SettingsSource]:
+def read_foreign(files: Iterable[LayerFile], known: Iterable[Path]) -> Iterator[SettingsSource]:
     """What stands in these files. One that is the same as a `known` one by another name is left out.
 
     Raises `SettingsError`.
@@ -60,7 +60,7 @@ def read_foreign(files: Iterable[Place], known: Iterable[Path]) -> Iterator[Sett
             yield as_foreign(source)
 
 
-def look_at_foreign(files: Iterable[Place], known: Iterable[Path]) -> Iterator[SettingsSource]:
+def look_at_foreign(files: Iterable[LayerFile], known: Iterable[Path]) -> Iterator[SettingsSource]:
     """The same of files that do not count: what is wrong with one of them is nobody's concern."""
     known = list(known)
     for one in files:

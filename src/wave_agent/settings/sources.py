@@ -23,7 +23,7 @@ from wave_agent.settings.layers import (
     MANAGED_FILE,
     OF_THE_PROJECT,
     OWN_FILES,
-    Place,
+    LayerFile,
     Settings,
     has_settings,
     merge_settings,
@@ -84,7 +84,7 @@ class Gathered(Struct, frozen=True):
     """What the user's own settings say, file by file."""
 
 
-class Choice(Struct, frozen=True, kw_only=True):
+class SourceChoice(Struct, frozen=True, kw_only=True):
     """What the caller says about the settings to use."""
 
     layers: Sequence[str] | None = None
@@ -120,12 +120,12 @@ class Choice(Struct, frozen=True, kw_only=True):
         return self.claude_home or claude_home(os.environ)
 
 
-def locate(start: str, home: Path, choice: Choice | None = None) -> Project:
+def locate(start: str, home: Path, choice: SourceChoice | None = None) -> Project:
     """The project around a directory. Settings for other agents make a directory a project's if they count.
 
     Raises `SettingsError`.
     """
-    choice = choice or Choice()
+    choice = choice or SourceChoice()
     user = os.path.realpath(Path.home())
     try:  # Where somebody trusted guards is a project, also when all its settings are gone.
         guarded = TrustStore(home).guarded()
@@ -143,7 +143,7 @@ def locate(start: str, home: Path, choice: Choice | None = None) -> Project:
     return wider if _wants_foreign(_named_and_own(home, wider, choice), wider, TrustStore(home), choice) else found
 
 
-def _named_and_own(home: Path, project: Project, choice: Choice) -> list[SettingsSource]:
+def _named_and_own(home: Path, project: Project, choice: SourceChoice) -> list[SettingsSource]:
     """The settings of all layers, the project's as they are."""
     own = [read_place(place) for place in project_places(home, project) if place.layer in choice.wanted]
     user = read_source(Layer.USER, home / "settings.json") if Layer.USER in choice.wanted else None
@@ -154,9 +154,9 @@ def _named_and_own(home: Path, project: Project, choice: Choice) -> list[Setting
     ]
 
 
-def gather_settings(home: Path, project: Project, choice: Choice | None = None) -> Gathered:
+def gather_settings(home: Path, project: Project, choice: SourceChoice | None = None) -> Gathered:
     """Reads every layer. Raises `SettingsError`, and `UntrustedHooksError` for hooks that may not run."""
-    choice = choice or Choice()
+    choice = choice or SourceChoice()
     wanted = choice.wanted
     own = project_places(home, project)
     files = [MANAGED_FILE, home / "settings.json", *(place.file for place in own)]
@@ -225,7 +225,7 @@ def _misplaced(hooks: Iterable[HookDefinition], project: str) -> Iterator[Issue]
 
 
 def _wants_foreign(
-    sources: Iterable[SettingsSource], project: Project, store: TrustStore, choice: Choice
+    sources: Iterable[SettingsSource], project: Project, store: TrustStore, choice: SourceChoice
 ) -> bool | None:
     return wants_foreign(source for source in sources if _may_say(source, project, store, choice))
 
@@ -237,13 +237,13 @@ def _plugins(directories: Iterable[str], home: Path) -> tuple[list[SettingsSourc
     return [source for _, source in found if source is not None], empty
 
 
-def _unused(elsewhere: Iterable[Place], known: Iterable[Path]) -> tuple[str, ...]:
+def _unused(elsewhere: Iterable[LayerFile], known: Iterable[Path]) -> tuple[str, ...]:
     """The hooks that the project has for other agents, described."""
     found = look_at_foreign([one for one in elsewhere if one.layer in OF_THE_PROJECT], known)
     return tuple(reveal(describe(hook)) for hook in load_hooks(found).hooks)
 
 
-def _may_say(source: SettingsSource, project: Project, store: TrustStore, choice: Choice) -> bool:
+def _may_say(source: SettingsSource, project: Project, store: TrustStore, choice: SourceChoice) -> bool:
     """Whether this file can have hooks of other agents read: the user's can, a project's if it is trusted."""
     if source.layer not in OF_THE_PROJECT or "compat" not in source.document.value or choice.trust is not False:
         return True  # a function that decides is asked for those hooks too
@@ -252,7 +252,7 @@ def _may_say(source: SettingsSource, project: Project, store: TrustStore, choice
 
 def project_settings(home: Path, project: Project) -> list[SettingsSource]:
     """The project's own settings as they are, trusted or not. With those for other agents, if they would count."""
-    sources = _named_and_own(home, project, Choice())
+    sources = _named_and_own(home, project, SourceChoice())
     own = [source for source in sources if source.layer in OF_THE_PROJECT]
     if wants_foreign(sources):
         elsewhere = project_places(home, project, PROJECT_FILES)
@@ -264,7 +264,7 @@ def _judge(
     theirs: list[SettingsSource],
     project: Project,
     store: TrustStore,
-    choice: Choice,
+    choice: SourceChoice,
     users: list[str],
     *,
     with_hooks: bool,
@@ -307,7 +307,7 @@ def _compared(why: str, ref: str | None) -> str:
 
 
 def _refusal(
-    hooks: list[str], alarms: list[str], choice: Choice, users: list[str]
+    hooks: list[str], alarms: list[str], choice: SourceChoice, users: list[str]
 ) -> SettingsError | UntrustedHooksError:
     if hooks or users or choice.trust_ref is None:
         return UntrustedHooksError(hooks, alarms)
@@ -315,7 +315,7 @@ def _refusal(
     return SettingsError(told, [alarm.removeprefix(_GONE) for alarm in alarms])
 
 
-def _alarms(record: Record, now: Record, project: Project, store: TrustStore, choice: Choice) -> list[str]:
+def _alarms(record: Record, now: Record, project: Project, store: TrustStore, choice: SourceChoice) -> list[str]:
     """What is amiss with what is to be trusted, whoever says what that is."""
     if choice.trust_ref is not None or choice.record is not None:
         return _gone(record, now, project)
@@ -346,7 +346,7 @@ def _counted(source: SettingsSource, record: Record, project: str) -> tuple[Sett
     return counted, [told] if dropped else []
 
 
-def _record(project: Project, store: TrustStore, choice: Choice, *, foreign: bool) -> Record:
+def _record(project: Project, store: TrustStore, choice: SourceChoice, *, foreign: bool) -> Record:
     if choice.record is not None:
         return choice.record
     if choice.trust_ref is not None:

@@ -48,7 +48,7 @@ Digest = Callable[[str], str | None]
 """The digest of a file's content, by absolute path; None if there is no such file."""
 
 
-class Candidate(Struct, frozen=True):
+class TrustCandidate(Struct, frozen=True):
     """A hook of the project, with all that trust in it is bound to."""
 
     hook: HookDefinition
@@ -158,7 +158,7 @@ class Record(Struct, frozen=True, kw_only=True, omit_defaults=True):
         """Those that it speaks of."""
         return frozenset((*map(_directory, self.hooks), *map(_level, self.settings), *self.rules))
 
-    def why_not(self, candidate: Candidate) -> str | None:
+    def why_not(self, candidate: TrustCandidate) -> str | None:
         """Why this hook is not trusted; None if it is."""
         files = self.hooks.get(candidate.fingerprint)
         if files is None:
@@ -197,13 +197,13 @@ def candidates(
     *,
     path: str | None = None,
     digest_of_program: Digest | None = None,
-) -> tuple[Candidate, ...]:
+) -> tuple[TrustCandidate, ...]:
     """The hooks in these settings that would run. `path` is where they find programs, if not where this process does;
     those of them that lie in the project have a `digest_of_program`."""
     by_name = {source.name: source for source in sources}
     root, path = _root(project), search_path(os.environ) if path is None else path
     return tuple(
-        Candidate(
+        TrustCandidate(
             hook,
             _bound(hook, by_name[hook.source]),
             dict(_named(hook, project, root, digest)),
@@ -215,7 +215,7 @@ def candidates(
 
 
 def record_of(
-    sources: Sequence[SettingsSource], project: str, found: Sequence[Candidate], before: "Record | None" = None
+    sources: Sequence[SettingsSource], project: str, found: Sequence[TrustCandidate], before: "Record | None" = None
 ) -> Record:
     """What has to be kept to trust all of this. `found` are the hooks in it, looked at once: what is kept is what was
     judged or shown. `before` is what was trusted so far, if that is to be kept along with it."""
@@ -369,7 +369,7 @@ class ProjectTrust:
     is asked in this session can `accept` a change.
     """
 
-    def __init__(self, pinned: Iterable[Candidate] = (), *, project: str = "", path: str | None = None) -> None:
+    def __init__(self, pinned: Iterable[TrustCandidate] = (), *, project: str = "", path: str | None = None) -> None:
         """`path` is where hooks find programs, if not where this process does."""
         self._pinned = {_place(found.hook): found for found in pinned}
         self._project = project
@@ -431,13 +431,13 @@ class ProjectTrust:
             programs = replace(pinned.programs, found=found, watched={})
             self._pinned[place] = replace(pinned, files={**pinned.files, **agreed}, programs=programs)
 
-    def _changed(self, pinned: Candidate) -> dict[str, str | None]:
+    def _changed(self, pinned: TrustCandidate) -> dict[str, str | None]:
         return {
             **self._changed_files(pinned),
             **{f"{_PROGRAM}{name}": where for name, where in self._moved(pinned).items()},
         }
 
-    def _moved(self, pinned: Candidate) -> dict[str, str | None]:
+    def _moved(self, pinned: TrustCandidate) -> dict[str, str | None]:
         """Programs that are not where they were: name → where they are, None if nowhere."""
         place = _place(pinned.hook)
         now = self._seen.get(place, pinned.programs)
@@ -447,7 +447,7 @@ class ProjectTrust:
         names = {name for name in {*now.found, *before} if now.found.get(name) != before.get(name)}
         return {name: now.found.get(name) for name in sorted(names)}
 
-    def _changed_files(self, pinned: Candidate) -> dict[str, str | None]:
+    def _changed_files(self, pinned: TrustCandidate) -> dict[str, str | None]:
         now = {name: file_digest(os.path.join(self._project, name)) for name in pinned.files}
         return {name: digest for name, digest in now.items() if digest != pinned.files[name]}
 

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
-from wave_agent.shell.options import Options, has, read, values_of
-from wave_agent.shell.runs import ANY_COMMAND, Code, Inner, Script, Tail, joined
+from wave_agent.shell.options import OptionTable, has, read, values_of
+from wave_agent.shell.runs import ANY_COMMAND, ForeignCode, Inner, ShellText, Tail, joined
 from wave_agent.shell.values import Word
 
 # ------------------------------------------------------------------------------------------ a command from some word on
@@ -56,7 +56,7 @@ def _tails(words: Sequence[Word]) -> Iterator[Inner]:
         if words[at].text in _MENTIONING:
             return
         if re.search(r"\s", words[at].text):
-            yield Script(words[at]) if anywhere else Code(words[at])
+            yield ShellText(words[at]) if anywhere else ForeignCode(words[at])
 
 
 def _after(words: Sequence[Word], subcommands: frozenset[str]) -> int:
@@ -70,7 +70,7 @@ class Given(Struct, frozen=True):
     """A command that an option gives, however it is attached, abbreviated or glued to others."""
 
     names: tuple[str, ...]
-    options: Options
+    options: OptionTable
     bundled: bool = False
     """The first word may be letters of options without a dash: `tar xIf PROGRAM FILE`."""
 
@@ -78,7 +78,7 @@ class Given(Struct, frozen=True):
 def _given(*names: str, values: str = "", longs: tuple[str, ...] = (), bundled: bool = False) -> Given:
     """Of the options, those whose value is a command; letters and names of others that take a value."""
     letters = "".join(name[1] for name in names if len(name) == 2)
-    return Given(names, Options(letters + values, (*(name for name in names if len(name) > 2), *longs)), bundled)
+    return Given(names, OptionTable(letters + values, (*(name for name in names if len(name) > 2), *longs)), bundled)
 
 
 _REMOTE = _given("-S", values="cDFiJloPX")
@@ -132,7 +132,7 @@ _ONE_DASH: Mapping[str, re.Pattern[str]] = {
 _IN_FRONT = re.compile(r"=?(?:exec=|!|\|)?")
 _SUBSCRIPTED = re.compile(r"[^\[]*+\[.*(?:\$\(|`)", re.DOTALL)
 _SSH_RUNS = re.compile(r"\s*(?:ProxyCommand|LocalCommand|KnownHostsCommand|RemoteCommand)\s*[=\s]\s*(.*)", re.I | re.S)
-_SSH_OPTIONS = Options("BbcDEeFIiJLlmOoPpQRSWw")
+_SSH_OPTIONS = OptionTable("BbcDEeFIiJLlmOoPpQRSWw")
 _EVALUATING = frozenset({"[", "declare", "let", "local", "readonly", "test", "typeset", "unset"})
 """They expand what stands in the index of an array: `test -v 'a[$(x)]'`."""
 
@@ -162,7 +162,7 @@ def _expands(text: str) -> bool:
     return "$(" in text or "`" in text or "${" in text
 
 
-def unbundled(words: Sequence[Word], options: Options) -> list[Word]:
+def unbundled(words: Sequence[Word], options: OptionTable) -> list[Word]:
     """`tar xIf A B` → `tar -x -I A -f B`"""
     if len(words) < 2 or not re.fullmatch("[A-Za-z]+", words[1].text):
         return list(words)
@@ -191,12 +191,12 @@ def _stripped(value: Word) -> Word:
 # ------------------------------------------------------------------------------------------------------ other languages
 
 
-class Language(Struct, frozen=True):
+class CodeCarrier(Struct, frozen=True):
     """A program that runs text in a language of its own, and where it gets it from."""
 
     names: tuple[str, ...] = ()
     """Options whose value is such text."""
-    options: Options = Options()
+    options: OptionTable = OptionTable()
     first: bool = False
     """So is the first operand, unless one of these options, or `unless`, is given."""
     unless: tuple[str, ...] = ()
@@ -214,56 +214,56 @@ class Language(Struct, frozen=True):
     """Its operands are files to work on, so that it reads commands besides."""
 
 
-def _code(*names: str, values: str = "", longs: tuple[str, ...] = ()) -> Language:
+def _code(*names: str, values: str = "", longs: tuple[str, ...] = ()) -> CodeCarrier:
     letters = "".join(name[1] for name in names if len(name) == 2)
-    return Language(names, Options(letters + values, (*(name for name in names if len(name) > 2), *longs)))
+    return CodeCarrier(names, OptionTable(letters + values, (*(name for name in names if len(name) > 2), *longs)))
 
 
-_AWK = Language(
+_AWK = CodeCarrier(
     ("-e", "--source"),
-    Options("Ffve", ("--source", "--file", "--field-separator")),
+    OptionTable("Ffve", ("--source", "--file", "--field-separator")),
     first=True,
     unless=("-f",),
     only_if=r"system|\||@|>",
 )
-_NODE = Language(
+_NODE = CodeCarrier(
     ("-e", "--eval", "--print"),
-    Options("erC", ("--eval", "--print", "--require", "--import")),
+    OptionTable("erC", ("--eval", "--print", "--require", "--import")),
     flags=("-p",),
 )
-_VIM = Language(("-c", "--cmd", "-S"), Options("cSuUiTtwW", ("--cmd",)), plus=True, editor=True)
-_DATABASE = Language(every=True)
+_VIM = CodeCarrier(("-c", "--cmd", "-S"), OptionTable("cSuUiTtwW", ("--cmd",)), plus=True, editor=True)
+_DATABASE = CodeCarrier(every=True)
 _PYTHON = re.compile(r"(?:python|pypy)[\d.]*t?")
-LANGUAGES: Mapping[str, Language] = {
+LANGUAGES: Mapping[str, CodeCarrier] = {
     **dict.fromkeys(("awk", "gawk", "mawk", "nawk", "original-awk"), _AWK),
     **dict.fromkeys(("ex", "vi", "vim", "nvim", "view", "gvim", "vimdiff", "rvim"), _VIM),
     **dict.fromkeys(("node", "nodejs", "bun", "tsx", "ts-node"), _NODE),
     **dict.fromkeys(("sqlite3", "psql", "mysql", "mariadb", "lftp", "socat", "fzf", "expect"), _DATABASE),
     **dict.fromkeys(("pdflatex", "lualatex", "xelatex", "latex", "tex", "gs"), _DATABASE),
     **dict.fromkeys(("apt", "apt-get"), _code("-o", "--option", values="ct")),
-    **dict.fromkeys(("ed", "red"), Language(editor=True)),
-    **dict.fromkeys(("tclsh", "wish", "m4", "bc", "ocaml", "crontab", "nft"), Language()),
-    **dict.fromkeys(("pwsh", "powershell"), Language(every=True)),
+    **dict.fromkeys(("ed", "red"), CodeCarrier(editor=True)),
+    **dict.fromkeys(("tclsh", "wish", "m4", "bc", "ocaml", "crontab", "nft"), CodeCarrier()),
+    **dict.fromkeys(("pwsh", "powershell"), CodeCarrier(every=True)),
     **dict.fromkeys(("lua", "luajit"), _code("-e", values="l")),
     **dict.fromkeys(("Rscript", "R"), _code("-e")),
     "dc": _code("-e", "--expression", values="f"),
-    "deno": Language(every=True),
+    "deno": CodeCarrier(every=True),
     "elixir": _code("-e", "--eval", values="r"),
     "emacs": _code("--eval", "--execute", "-f", "--funcall", "-l", "--load", longs=("-eval", "-execute")),
-    "erl": Language(every=True),
-    "gdb": Language(every=True),
+    "erl": CodeCarrier(every=True),
+    "gdb": CodeCarrier(every=True),
     "gnuplot": _code("-e"),
     **dict.fromkeys(
         ("groff", "troff", "gtroff", "nroff", "ditroff", "pic", "grap", "soelim"),
-        Language(options=Options("dDfFIKLmMnoPrTwWt")),
+        CodeCarrier(options=OptionTable("dDfFIKLmMnoPrTwWt")),
     ),
-    "cmake": Language(stdin=False),
+    "cmake": CodeCarrier(stdin=False),
     "hg": _code("--config", values="R"),
     "guile": _code("-c", values="Llsex"),
     "julia": _code("-e", "-E", "--eval", "--print"),
-    "less": Language(plus=True, stdin=False),
-    "lldb": Language(every=True),
-    "make": Language(("--eval", "-E"), Options("fCIoEW", ("--eval", "--file", "--makefile", "--directory"))),
+    "less": CodeCarrier(plus=True, stdin=False),
+    "lldb": CodeCarrier(every=True),
+    "make": CodeCarrier(("--eval", "-E"), OptionTable("fCIoEW", ("--eval", "--file", "--makefile", "--directory"))),
     "osascript": _code("-e"),
     "perl": _code("-e", "-E", "-M", "-m", values="IF"),
     "php": _code("-r", "-B", "-R", "-E", values="dcf"),
@@ -282,15 +282,15 @@ RUNS_PROGRAMS = re.compile(
     re.IGNORECASE,
 )
 """In code: it may run a program, by words that it gets from elsewhere."""
-_PYTHON_CODE = Language(("-c",), Options("cmWX"))
-_SED = Options("efl", ("--expression", "--file", "--line-length"), attached="i")
+_PYTHON_CODE = CodeCarrier(("-c",), OptionTable("cmWX"))
+_SED = OptionTable("efl", ("--expression", "--file", "--line-length"), attached="i")
 _SED_RUNS = re.compile(
     r"(?:^|[\n;{}!0-9$/,+~I])\s*e(?=[\s\w./]|$)|[^\w\s]\w{0,6}e\w{0,6}\s*(?:$|[;}\n])",
 )
 """The command `e`, or the flag of that name."""
 
 
-def language(name: str) -> Language | None:
+def language(name: str) -> CodeCarrier | None:
     return _PYTHON_CODE if _PYTHON.fullmatch(name) else LANGUAGES.get(name)
 
 
@@ -319,9 +319,9 @@ def _texts(words: Sequence[Word], stdin: Word | None) -> Iterator[Inner]:
     data = joined([*words[1:], *([stdin] if stdin is not None and not reads_stdin else [])])
     for text in texts:
         if not found.only_if or re.search(found.only_if, text.text):
-            yield Code(text, data)
+            yield ForeignCode(text, data)
         if found.plus and (runs := _VIM_RUNS.fullmatch(text.text)):
-            yield Script(Word(runs[1], text.static))
+            yield ShellText(Word(runs[1], text.static))
 
 
 _VIM_RUNS = re.compile(r":?!(.*)", re.DOTALL)
@@ -332,11 +332,11 @@ def _sed(words: Sequence[Word], stdin: Word | None) -> Iterator[Inner]:
     options, operands = read(words, _SED, mixed=True)
     files = values_of(options, "-f", "--file")
     if stdin is not None and any(_STANDARD_INPUT.fullmatch(file.text) for file in files):
-        yield Code(stdin)
+        yield ForeignCode(stdin)
     for text in values_of(options, "-e", "--expression") or operands[:1]:
         if _SED_RUNS.search(text.text):
-            yield Code(Word(f"{text.text}\n{_SED_RUNS.sub(' ', text.text)}", text.static))
-            yield from (Script(one) for one in [stdin] if one is not None and one.static)
+            yield ForeignCode(Word(f"{text.text}\n{_SED_RUNS.sub(' ', text.text)}", text.static))
+            yield from (ShellText(one) for one in [stdin] if one is not None and one.static)
 
 
 _STANDARD_INPUT = re.compile(r"-|/dev/(?:stdin|fd/0)|/proc/(?:self|thread-self)/fd/0")
@@ -388,11 +388,11 @@ def variable_runs(name: str, value: Word) -> Inner | None:
     if value.prints is not None:
         value = Word(value.prints)
     if not value.static:
-        return Script(value)
+        return ShellText(value)
     if name.startswith("PS"):
-        return Script(Word(f": {value.text}"))
+        return ShellText(Word(f": {value.text}"))
     plain = _stripped(value)
-    return Code(plain) if name in _OPTIONS_IN else Script(plain)
+    return ForeignCode(plain) if name in _OPTIONS_IN else ShellText(plain)
 
 
 _OPTIONS_IN = frozenset({"TAR_OPTIONS", "MAKEFLAGS", "GNUMAKEFLAGS", "GOFLAGS", "VIMINIT", "EXINIT"})
@@ -401,6 +401,6 @@ _OPTIONS_IN = frozenset({"TAR_OPTIONS", "MAKEFLAGS", "GNUMAKEFLAGS", "GOFLAGS", 
 
 def carried(words: Sequence[Word], stdin: Word | None) -> Iterator[Inner]:
     """What the tables know of this command."""
-    yield from map(Script, _scripts(words))
+    yield from map(ShellText, _scripts(words))
     yield from _tails(words)
     yield from _texts(words, stdin)

@@ -5,12 +5,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 from wave_agent.shell.git_runs import GIT
-from wave_agent.shell.options import Options, has, read, says, value_of, values_of
+from wave_agent.shell.options import OptionTable, has, read, says, value_of, values_of
 from wave_agent.shell.readers import named_by
 from wave_agent.shell.targets import Target
 from wave_agent.shell.values import Reach, Word
 
-_CONFIG = Options("f", ("--file", "--blob", "--type", "--default", "--value", "--comment"))
+_CONFIG = OptionTable("f", ("--file", "--blob", "--type", "--default", "--value", "--comment"))
 _READING = ("--get", "--get-all", "--get-regexp", "--get-urlmatch", "--list", "-l", "--get-color", "--get-colorbool")
 _CONFIG_FILES = {"--global": ("~/.gitconfig", "~/.config/git/config"), "--system": ("/etc/gitconfig",)}
 
@@ -47,7 +47,7 @@ _READING_COMMANDS = frozenset(
 )
 """They may read the work tree, and write to the repository, but not to a file that is named to them."""
 _CONFIGURES = ("add", "remove", "rm", "rename", "set-url", "set-branches", "set-head")
-_REMOTE = Options("tm", ("--track", "--master"))
+_REMOTE = OptionTable("tm", ("--track", "--master"))
 _PLAIN_NAME = re.compile(r"\w[\w.-]*(?:/\w[\w.-]*)*")
 _PLAIN_ADDRESS = re.compile(r"(?!.*(?:::|//-|:-))[\w./~][\w.@:/~+%-]*")
 """No transport is named that runs a program (`ext::`), and no host is an option of ssh."""
@@ -67,13 +67,13 @@ def _is_plain_remote(words: Sequence[Word]) -> bool:
 
 
 def _paths(operands: Sequence[Word], below: Word | None) -> Iterator[Target]:
-    _, paths = read(operands, Options("", ("--pathspec-from-file",)), mixed=True)
+    _, paths = read(operands, OptionTable("", ("--pathspec-from-file",)), mixed=True)
     yield from (Target(word, Reach.TREE, below=below) for word in paths)
 
 
 def _restore(operands: Sequence[Word], below: Word | None) -> Iterator[Target]:
     """A guard that is named. What else it would bring back, git is asked."""
-    options, paths = read(operands, Options("s", ("--source", "--conflict", "--pathspec-from-file")), mixed=True)
+    options, paths = read(operands, OptionTable("s", ("--source", "--conflict", "--pathspec-from-file")), mixed=True)
     if not says(options, "-S", "--staged") or has(options, "-W", "--worktree"):
         yield from (Target(word, reach, below=below) for word in paths for reach in (Reach.NAMED, Reach.FILE))
 
@@ -86,28 +86,30 @@ def _checkout(operands: Sequence[Word], below: Word | None) -> Iterator[Target]:
 
 
 def _output(operands: Sequence[Word], below: Word | None) -> Iterator[Target]:
-    options, _ = read(operands, Options("o", ("--output", "--output-directory")), mixed=True)
+    options, _ = read(operands, OptionTable("o", ("--output", "--output-directory")), mixed=True)
     for file in values_of(options, "-o", "--output", "--output-directory"):
         yield Target(file, Reach.INSIDE, ("*",), below)
         yield Target(file, below=below)
 
 
 def _bundle(operands: Sequence[Word], below: Word | None) -> Iterator[Target]:
-    _, rest = read(operands, Options(), mixed=True)
+    _, rest = read(operands, OptionTable(), mixed=True)
     if [word.text for word in rest[:1]] == ["create"]:
         yield from (Target(word, below=below) for word in rest[1:2])
 
 
 def _new_directory(operands: Sequence[Word], below: Word | None) -> Iterator[Target]:
     """`clone`, `worktree add`, `submodule add`: every operand may be the directory."""
-    _, rest = read(operands, Options("bBojuc", ("--branch", "--origin", "--depth", "--reference")), mixed=True)
+    _, rest = read(operands, OptionTable("bBojuc", ("--branch", "--origin", "--depth", "--reference")), mixed=True)
     if operands[0].text == "clone" or [word.text for word in rest[:1]] == ["add"]:
         yield from (Target(word, Reach.INSIDE, below=below) for word in rest[1:])
 
 
 def _maintenance(operands: Sequence[Word], _: Word | None) -> Iterator[Target]:
     """Repositories that git looks after are listed in the user's settings."""
-    options, rest = read(operands, Options("", ("--config-file", "--scheduler", "--schedule", "--task")), mixed=True)
+    options, rest = read(
+        operands, OptionTable("", ("--config-file", "--scheduler", "--schedule", "--task")), mixed=True
+    )
     if rest and rest[0].text in ("register", "unregister", "start", "stop"):
         yield from map(Target, values_of(options, "--config-file"))
         yield from users_settings()
@@ -119,7 +121,9 @@ def users_settings() -> Iterator[Target]:
 
 def _init(operands: Sequence[Word], below: Word | None) -> Iterator[Target]:
     """A template brings hooks and settings."""
-    options, rest = read(operands, Options("b", ("--template", "--separate-git-dir", "--initial-branch")), mixed=True)
+    options, rest = read(
+        operands, OptionTable("b", ("--template", "--separate-git-dir", "--initial-branch")), mixed=True
+    )
     if has(options, "--template"):
         where = f"{rest[0].text}/.git/config" if rest else ".git/config"
         yield Target(Word(where), below=below)

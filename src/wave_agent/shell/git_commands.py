@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from wave_agent.shell.options import Options
+from wave_agent.shell.options import OptionTable
 
 # `git --list-cmds=builtins,main` and the `list-…` groups of git 2.39, and what came until 2.52.
 _OWN = """
@@ -54,40 +54,44 @@ class Carries(Struct, frozen=True):
     """These operands are text for a shell."""
     git: bool = False
     """They are a git command, without the word git."""
-    reads: Options = Options()
+    reads: OptionTable = OptionTable()
     """Options with a value."""
 
 
-_TRANSPORT = Carries(("-u", "--upload-pack", "--exec"), reads=Options("uojbc", ("--upload-pack", "--exec", "--config")))
+_TRANSPORT = Carries(
+    ("-u", "--upload-pack", "--exec"), reads=OptionTable("uojbc", ("--upload-pack", "--exec", "--config"))
+)
 _FILTERS = (
     *("--setup", "--env-filter", "--tree-filter", "--index-filter", "--parent-filter", "--msg-filter"),
     *("--commit-filter", "--tag-name-filter"),
 )
 CARRIES: Mapping[str, Carries] = {
-    "archive": Carries(("--exec",), reads=Options("o", ("--exec", "--remote", "--format", "--prefix"))),
+    "archive": Carries(("--exec",), reads=OptionTable("o", ("--exec", "--remote", "--format", "--prefix"))),
     "clone": _TRANSPORT,
     "daemon": Carries(("--access-hook",)),
-    "difftool": Carries(("-x", "--extcmd"), reads=Options("xt", ("--extcmd", "--tool"))),
-    "fetch": Carries(("--upload-pack", "--exec"), reads=Options("joO", ("--upload-pack", "--exec", "--depth"))),
+    "difftool": Carries(("-x", "--extcmd"), reads=OptionTable("xt", ("--extcmd", "--tool"))),
+    "fetch": Carries(("--upload-pack", "--exec"), reads=OptionTable("joO", ("--upload-pack", "--exec", "--depth"))),
     "fetch-pack": Carries(("--upload-pack", "--exec")),
-    "filter-branch": Carries(_FILTERS, reads=Options("df", _FILTERS)),
-    "for-each-repo": Carries(operands=1, git=True, reads=Options("", ("--config",))),
+    "filter-branch": Carries(_FILTERS, reads=OptionTable("df", _FILTERS)),
+    "for-each-repo": Carries(operands=1, git=True, reads=OptionTable("", ("--config",))),
     "grep": Carries(
         ("-O", "--open-files-in-pager"),
-        reads=Options("efABCmd", ("--max-depth", "--threads"), attached="O"),
+        reads=OptionTable("efABCmd", ("--max-depth", "--threads"), attached="O"),
     ),
-    "instaweb": Carries(("-b", "--browser", "-d", "--httpd"), reads=Options("bdpm", ("--browser", "--httpd"))),
-    "ls-remote": Carries(("--upload-pack", "--exec"), reads=Options("o", ("--upload-pack", "--exec", "--sort"))),
+    "instaweb": Carries(("-b", "--browser", "-d", "--httpd"), reads=OptionTable("bdpm", ("--browser", "--httpd"))),
+    "ls-remote": Carries(("--upload-pack", "--exec"), reads=OptionTable("o", ("--upload-pack", "--exec", "--sort"))),
     "merge-index": Carries(operands=1),
-    "pull": Carries(("--upload-pack",), reads=Options("Xsjo", ("--upload-pack", "--depth", "--strategy"))),
-    "push": Carries(("--receive-pack", "--exec"), reads=Options("o", ("--receive-pack", "--exec", "--repo"))),
-    "rebase": Carries(("-x", "--exec"), reads=Options("xsXC", ("--exec", "--onto", "--strategy", "--strategy-option"))),
+    "pull": Carries(("--upload-pack",), reads=OptionTable("Xsjo", ("--upload-pack", "--depth", "--strategy"))),
+    "push": Carries(("--receive-pack", "--exec"), reads=OptionTable("o", ("--receive-pack", "--exec", "--repo"))),
+    "rebase": Carries(
+        ("-x", "--exec"), reads=OptionTable("xsXC", ("--exec", "--onto", "--strategy", "--strategy-option"))
+    ),
     "send-email": Carries(
         ("--sendmail-cmd", "--to-cmd", "--cc-cmd", "--header-cmd", "--smtp-server"),
-        reads=Options("", ("--sendmail-cmd", "--to-cmd", "--cc-cmd", "--header-cmd", "--smtp-server")),
+        reads=OptionTable("", ("--sendmail-cmd", "--to-cmd", "--cc-cmd", "--header-cmd", "--smtp-server")),
     ),
     "send-pack": Carries(("--receive-pack", "--exec")),
-    "web--browse": Carries(("-b", "--browser", "-t", "--tool"), reads=Options("btc", ("--browser", "--tool"))),
+    "web--browse": Carries(("-b", "--browser", "-t", "--tool"), reads=OptionTable("btc", ("--browser", "--tool"))),
 }
 UNDER: Mapping[tuple[str, str], Carries] = {
     ("bisect", "run"): Carries(operands=2),

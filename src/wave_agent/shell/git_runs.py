@@ -4,11 +4,11 @@ import re
 from collections.abc import Iterator, Sequence
 
 from wave_agent.shell.git_commands import CARRIES, COMMANDS, HARMLESS, HELPER, RUNS, SAME_AS, UNDER, UNLESS, Carries
-from wave_agent.shell.options import Option, Options, read, values_of
-from wave_agent.shell.runs import ANY_COMMAND, Inner, Script, Tail, joined
+from wave_agent.shell.options import Option, OptionTable, read, values_of
+from wave_agent.shell.runs import ANY_COMMAND, Inner, ShellText, Tail, joined
 from wave_agent.shell.values import UNSEEN, Word
 
-GIT = Options(
+GIT = OptionTable(
     "Cc", ("--git-dir", "--work-tree", "--namespace", "--super-prefix", "--config-env", "--attr-source", "--list-cmds")
 )
 _EXTERNAL = "ext::"
@@ -54,17 +54,17 @@ def _setting(setting: Word, operands: Sequence[Word]) -> Iterator[Inner]:
     elif name.startswith("alias."):
         yield from _alias(name.removeprefix("alias."), value, operands)
     elif RUNS.fullmatch(name):
-        yield Script(Word(value.removeprefix("!")))
+        yield ShellText(Word(value.removeprefix("!")))
     elif HELPER.fullmatch(name):
         own = value.startswith(("!", "/"))
-        yield Script(Word(value.removeprefix("!") if own else f"git-credential-{value}"))
+        yield ShellText(Word(value.removeprefix("!") if own else f"git-credential-{value}"))
     elif value != _NO_HOOKS:
         yield ANY_COMMAND
 
 
 def _alias(name: str, value: str, operands: Sequence[Word]) -> Iterator[Inner]:
     if value.startswith("!"):
-        yield Script(Word(value[1:]))
+        yield ShellText(Word(value[1:]))
     elif operands and operands[0].text.lower() in (name, name.removesuffix(".command")):
         plain = _SPLIT_BY_RULES_OF_ITS_OWN.search(value) is None
         means = tuple(map(Word, value.split())) if plain else (UNSEEN,)
@@ -85,22 +85,22 @@ def _carried(operands: Sequence[Word]) -> Iterator[Inner]:
     if carries is not None:
         reads = carries.reads
         longs = (*reads.longs, *(name for name in carries.options if len(name) > 2))
-        options, rest = read(operands, Options(reads.values, longs, reads.attached), mixed=carries.operands is None)
-        yield from (Script(value) for value in values_of(options, *carries.options) if value.text)
+        options, rest = read(operands, OptionTable(reads.values, longs, reads.attached), mixed=carries.operands is None)
+        yield from (ShellText(value) for value in values_of(options, *carries.options) if value.text)
         if name == "clone":
             yield from (one for value in values_of(options, "-c", "--config") for one in _setting(value, ()))
         if carries.operands is not None:
             yield from _command(rest[carries.operands - 1 :], carries)
-    _, plain = read(operands, Options())
+    _, plain = read(operands, OptionTable())
     under = UNDER.get((name, plain[0].text)) if plain else None
     if under is not None:
-        _, plain = read(plain, Options())
+        _, plain = read(plain, OptionTable())
         yield from _command(plain, under)
 
 
 def _command(words: Sequence[Word], carries: Carries) -> Iterator[Inner]:
     if words and carries.script:
-        yield Script(joined(words))
+        yield ShellText(joined(words))
     elif words:
         yield Tail((Word("git"), *words) if carries.git else tuple(words))
 

@@ -84,7 +84,7 @@ def _parsed(text: str) -> tuple["Node | None", int]:
     if len(data) <= _SHORT:
         root = parse_unwatched(text)
         return root, len(text) ** 2 // _RECOVERY if root.has_error else 0  # it went back and tried again
-    watched = _Watched(data)
+    watched = _WatchedParse(data)
     tree = watched.parse()
     # A line is read twice and parsed once.
     return None if watched.steps > _MOST_STEPS else tree.root_node, watched.steps // 2
@@ -102,7 +102,7 @@ def _prepared(text: str) -> bytes:
     return _MISTAKEN.sub(_stand_in, sound).encode()
 
 
-class _Watched:
+class _WatchedParse:
     """The parser's time grows with the square of a text that it cannot make sense of, and it cannot be interrupted. But
     it says what it does, step by step, and when there have been too many of them, the text ends for it."""
 

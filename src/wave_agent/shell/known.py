@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 from wave_agent.shell.carriers import variable_runs
 from wave_agent.shell.effort import spend
-from wave_agent.shell.options import Options, read, value_of
+from wave_agent.shell.options import OptionTable, read, value_of
 from wave_agent.shell.printing import PRINTING, printed
 from wave_agent.shell.runs import Inner
 from wave_agent.shell.sources import REPORTING
-from wave_agent.shell.values import Origin, Word
+from wave_agent.shell.values import ValueOrigin, Word
 from wave_agent.shell.words import ANYTHING, MADE, Made, Pattern, known_words, source
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ MOST_VALUES = 16
 _MOST_DEFINITIONS = 3000
 _LONGEST_VALUE = 4000
 _MOST_ADDED_TO = 4
-_READ = Options("adinNptu")
+_READ = OptionTable("adinNptu")
 
 
 class Known:
@@ -101,7 +101,7 @@ class Known:
                 self.learn(f"{name}[@]", " ".join((one, *(word.text for word in first))))
 
     def _give(self, name: str, fields: Sequence[Word], before: tuple[str, ...]) -> None:
-        origin = max((word.origin for word in fields), default=Origin.ENVIRONMENT)
+        origin = max((word.origin for word in fields), default=ValueOrigin.ENVIRONMENT)
         text = value(Word(" ".join(word.text for word in fields), all(word.static for word in fields), origin=origin))
         for word in fields:
             if word.glob is not None:
@@ -148,7 +148,7 @@ class Known:
             self.learn(str(at), value(word))
             if word.glob is not None:
                 self.learn(str(at), pattern(word))
-        made = any(word.origin is Origin.MADE for word in arguments[1:])
+        made = any(word.origin is ValueOrigin.MADE for word in arguments[1:])
         for name in "@*":
             self.learn(name, MADE if made else " ".join(word.text for word in arguments[1:]))
             for word in arguments[1:MOST_VALUES]:
@@ -182,11 +182,11 @@ class Known:
             self.set_arguments([command[0], *rest])
 
     def _read(self, command: Sequence[Word], stdin: Word | None) -> None:
-        options, operands = read(command, _READ if command[0].text == "read" else Options("CcdnOsu"))
+        options, operands = read(command, _READ if command[0].text == "read" else OptionTable("CcdnOsu"))
         names = [word.text for word in operands] or ["REPLY" if command[0].text == "read" else "MAPFILE"]
         array = value_of(options, "-a") if command[0].text == "read" else Word(names[0])
         if stdin is None or not stdin.static:
-            unknown = MADE if stdin is not None and stdin.origin is Origin.MADE else ANYTHING
+            unknown = MADE if stdin is not None and stdin.origin is ValueOrigin.MADE else ANYTHING
             paths = [unknown] if stdin is None else [unknown, *map(Pattern, stdin.paths)]
             for name in [*names, *([array.text, f"{array.text}[@]"] if array else [])]:
                 for path in paths:
@@ -209,7 +209,7 @@ def value(word: Word) -> str:
 
 
 def pattern(word: Word) -> Pattern:
-    return (Made if word.origin is Origin.MADE else Pattern)("*" if word.glob is None else word.glob)
+    return (Made if word.origin is ValueOrigin.MADE else Pattern)("*" if word.glob is None else word.glob)
 
 
 def _is_match(node: "Node") -> bool:

@@ -8,7 +8,7 @@ from msgspec import Struct
 from wave_agent.shell.values import Word
 
 
-class Options(Struct, frozen=True):
+class OptionTable(Struct, frozen=True):
     """The options of a command, as far as it matters which of them take the next word."""
 
     values: str = ""
@@ -24,7 +24,7 @@ class Option(Struct, frozen=True):
     value: Word | None = None
 
 
-def read(words: Sequence[Word], options: Options, *, mixed: bool = False) -> tuple[list[Option], list[Word]]:
+def read(words: Sequence[Word], options: OptionTable, *, mixed: bool = False) -> tuple[list[Option], list[Word]]:
     """Options and operands after the name. `mixed`: options may come after operands as well."""
     found: list[Option] = []
     operands: list[Word] = []
@@ -45,7 +45,7 @@ def read(words: Sequence[Word], options: Options, *, mixed: bool = False) -> tup
     return found, operands
 
 
-def _long(word: Word, options: Options, rest: list[Word]) -> Option:
+def _long(word: Word, options: OptionTable, rest: list[Word]) -> Option:
     name, equals, value = word.text.partition("=")
     if equals:
         return Option(name, Word(value, word.static, word.glob and word.glob.partition("=")[2]))
@@ -53,7 +53,7 @@ def _long(word: Word, options: Options, rest: list[Word]) -> Option:
     return Option(name, rest.pop(0) if takes and rest else None)
 
 
-def _short(word: Word, options: Options, rest: list[Word]) -> Iterator[Option]:
+def _short(word: Word, options: OptionTable, rest: list[Word]) -> Iterator[Option]:
     for at, letter in enumerate(word.text[1:], 2):
         attached = word.text[at:]
         if letter in options.attached:

@@ -9,7 +9,7 @@ import shlex
 from typing import TYPE_CHECKING
 
 from wave_agent.shell.grammar import can_parse, parse
-from wave_agent.shell.values import Command
+from wave_agent.shell.values import ShellCommand
 from wave_agent.shell.words import combinations, source
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ _CHANGE_WHAT_FOLLOWS = frozenset(
 """Commands after which another one may not be what it is called."""
 
 
-def plain_commands(text: str) -> tuple[Command, ...]:
+def plain_commands(text: str) -> tuple[ShellCommand, ...]:
     """The commands of the line, or none if it is anything but a row of them."""
     if not can_parse(text) or _NEVER.search(text):
         return ()
@@ -122,11 +122,11 @@ def _harmless(redirect: "Node") -> bool:
     return redirect.type == "file_redirect" and _HARMLESS.fullmatch(source(redirect)) is not None
 
 
-def _command(node: "Node") -> Command | None:
+def _command(node: "Node") -> ShellCommand | None:
     if any(child.type not in _WORDS for child in node.children) or not _is_literal(node):
         return None
     lines, _ = combinations(node.children, {})
-    command = Command(lines[0])
+    command = ShellCommand(lines[0])
     name = command.words[0]
     return None if name.glob is not None or name.text in _KEYWORDS or "=" in name.text else command
 

@@ -24,11 +24,21 @@ from wave_agent.shell.plain import plain_commands
 from wave_agent.shell.printing import printed
 from wave_agent.shell.readers import named_in, runs_files
 from wave_agent.shell.redirections import REDIRECTIONS, WRITING, Redirections, redirects
-from wave_agent.shell.runs import Code, Inner, Script, Tail
+from wave_agent.shell.runs import ForeignCode, Inner, ShellText, Tail
 from wave_agent.shell.searches import handed_on
-from wave_agent.shell.simple import DECLARING, TESTING, Found, Reading
+from wave_agent.shell.simple import DECLARING, TESTING, SimpleCommand, SimpleReading
 from wave_agent.shell.targets import Target
-from wave_agent.shell.values import UNSEEN, Command, Line, Origin, Placed, Reach, Word, Write, escape
+from wave_agent.shell.values import (
+    UNSEEN,
+    ParsedLine,
+    Placed,
+    Reach,
+    ShellCommand,
+    ValueOrigin,
+    Word,
+    WriteTarget,
+    escape,
+)
 from wave_agent.shell.words import AT_FIRST, Pattern, combinations, expand_braces, literal, origin, source
 from wave_agent.shell.wrappers import SHELLS, inner
 from wave_agent.shell.writes import targets
@@ -38,10 +48,10 @@ if TYPE_CHECKING:
 
 _MOST_COMMANDS = 3000
 _MOST_WORDS = 100_000
-_ANYWHERE = Write("/", Reach.TREE)
+_ANYWHERE = WriteTarget("/", Reach.TREE)
 """For a line that writes to more than is followed."""
-_TOO_MUCH = Line(
-    commands=(Command((UNSEEN,)),),
+_TOO_MUCH = ParsedLine(
+    commands=(ShellCommand((UNSEEN,)),),
     understood=False,
     writes=(_ANYWHERE,),
     git=(Placed((Word("git"), UNSEEN), ("/",)),),
@@ -63,17 +73,17 @@ _NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
 @lru_cache(maxsize=16)  # a call is judged by one rule after the other
-def read_line(text: str) -> Line:
+def read_line(text: str) -> ParsedLine:
     """What the line says to somebody who knows no variable and no directory. Never fails, in bounded time."""
     return _read(text, _NOTHING, None)
 
 
-def read_writes(text: str, variables: Mapping[str, str], directory: str) -> tuple[Write, ...]:
+def read_writes(text: str, variables: Mapping[str, str], directory: str) -> tuple[WriteTarget, ...]:
     """The paths that the line visibly writes to, when it is run with these variables in this directory."""
     return _read(text, variables, directory).writes
 
 
-def read_placed(text: str, variables: Mapping[str, str], directory: str) -> Line:
+def read_placed(text: str, variables: Mapping[str, str], directory: str) -> ParsedLine:
     """The line, when it is run with these variables in this directory."""
     return _read(text, variables, directory)
 
@@ -82,7 +92,7 @@ _GIVEN_UP: deque[str] = deque(maxlen=16)
 """Lines that were too much work of late. A line is read for its paths and for its commands, and given up once."""
 
 
-def _read(text: str, variables: Mapping[str, str], directory: str | None) -> Line:
+def _read(text: str, variables: Mapping[str, str], directory: str | None) -> ParsedLine:
     if text in _GIVEN_UP:
         return _TOO_MUCH
     try:
@@ -99,9 +109,9 @@ def forget() -> None:
     _GIVEN_UP.clear()
 
 
-def _read_within(text: str, variables: Mapping[str, str], directory: str | None) -> Line:
+def _read_within(text: str, variables: Mapping[str, str], directory: str | None) -> ParsedLine:
     unix = text.replace("\r\n", "\n").rstrip("\r")
-    reader = _Reader(variables, directory)
+    reader = _TreeReader(variables, directory)
     if len(unix) > LONGEST:
         reader.long(unix)
     else:
@@ -110,7 +120,7 @@ def _read_within(text: str, variables: Mapping[str, str], directory: str | None)
         reader.anything, reader.understood = True, False
     if not reader.understood and directory is not None:
         reader.cut(unix)
-    return Line(
+    return ParsedLine(
         commands=tuple(dict.fromkeys(reader.commands)),
         statements=tuple(dict.fromkeys(reader.statements)),
         understood=reader.understood,
@@ -140,13 +150,13 @@ def _parted(text: str) -> str:
     return _BACKSLASH_IN_FRONT.sub(" ", _BLANK.sub(" ", text))
 
 
-class _Reader:
+class _TreeReader:
     """Goes through the tree once, and collects."""
 
     def __init__(self, variables: Mapping[str, str], directory: str | None) -> None:
-        self.commands: list[Command] = []
+        self.commands: list[ShellCommand] = []
         self.statements: list[str] = []
-        self.writes: dict[Write, None] = {}
+        self.writes: dict[WriteTarget, None] = {}
         self.git: list[Placed] = []
         self.texts: list[str] = []
         self.handed: list[str] = []
@@ -182,7 +192,7 @@ class _Reader:
     def forms(self, text: str) -> None:
         """The line as the grammar has to be given it to see what Bash sees. All of these readings count, and one of
         them must be what the simple reader finds."""
-        reading = Reading(text)
+        reading = SimpleReading(text)
         agreed = False
         for form in _forms(text):
             self.line(form, reading)
@@ -193,7 +203,7 @@ class _Reader:
         """A line that is too long for the grammar is a matter of the simple reader alone."""
         self.parsed = False
         self._texts[text] = None
-        reading = Reading(text)
+        reading = SimpleReading(text)
         if not reading.exact:
             raise TooMuchError
         self.anything |= any(found.words and not found.words[0].static for found in reading.commands)
@@ -202,9 +212,9 @@ class _Reader:
         self.understood &= not _is_expanded_again(text)
         self._found_simply(reading)
 
-    def _found_simply(self, reading: Reading) -> None:
+    def _found_simply(self, reading: SimpleReading) -> None:
         """What the simple reader has found, as far as it knows the words."""
-        handed_on = made = Word("", static=False, origin=Origin.MADE)
+        handed_on = made = Word("", static=False, origin=ValueOrigin.MADE)
         for function in reading.functions:
             self.known.define(function)
         for found in reading.commands:
@@ -254,7 +264,7 @@ class _Reader:
     def doubtful(self) -> list[str]:
         return list(dict.fromkeys(form for text in self._texts for form in forms(text)))
 
-    def line(self, text: str, reading: Reading) -> None:
+    def line(self, text: str, reading: SimpleReading) -> None:
         """Twice, if on the way something was learned about values that were used before."""
         self.script(text, reading)
         known = self.known.size
@@ -265,7 +275,9 @@ class _Reader:
             self.script(text, reading)
         self.understood &= self.known.complete
 
-    def script(self, text: str, reading: Reading, arguments: Sequence[Word] = (), stdin: Word | None = None) -> None:
+    def script(
+        self, text: str, reading: SimpleReading, arguments: Sequence[Word] = (), stdin: Word | None = None
+    ) -> None:
         """A line, or a text that a command has a shell read."""
         self._scripts += 1
         spend(100 + (len(text) >> 2))
@@ -298,12 +310,12 @@ class _Reader:
 
     def _nested(self, text: str, arguments: Sequence[Word] = (), stdin: Word | None = None) -> None:
         self._depth += 4
-        reading = Reading(text)
+        reading = SimpleReading(text)
         self.script(text, reading, arguments, stdin)
         self._agree(text, reading, agreed=self._agreed)
         self._depth -= 4
 
-    def _agree(self, text: str, reading: Reading, *, agreed: bool) -> None:
+    def _agree(self, text: str, reading: SimpleReading, *, agreed: bool) -> None:
         """Where the readers find different commands, either may be right, and one of these commands may be put together
         by the line itself."""
         if not agreed:
@@ -496,10 +508,10 @@ class _Reader:
             self._give_up()
         name = found[0]
         numbered = _BY_NUMBER.fullmatch(name.text) is not None
-        if not name.static and name.base is not None and name.origin is not Origin.MADE and not numbered:
+        if not name.static and name.base is not None and name.origin is not ValueOrigin.MADE and not numbered:
             found = (Word(name.base), *found[1:])
             name = found[0]
-        self.commands.append(Command(found))
+        self.commands.append(ShellCommand(found))
         self._add_targets(found)
         if not name.static or name.glob is not None or numbered:
             self.understood = False
@@ -519,18 +531,20 @@ class _Reader:
     def _unknown(self, found: tuple[Word, ...], stdin: Word | None, level: int) -> None:
         """What is not known in front may be nothing, something that runs the rest, or a shell."""
         name = found[0]
-        if not name.static and name.origin is not Origin.ENVIRONMENT and name.glob is None:
-            self.anything |= name.origin is Origin.MADE or not (self._from_elsewhere or self._guessing)
+        if not name.static and name.origin is not ValueOrigin.ENVIRONMENT and name.glob is None:
+            self.anything |= name.origin is ValueOrigin.MADE or not (self._from_elsewhere or self._guessing)
         for at in range(1, min(len(found), MOST_VALUES)):
-            self.commands.append(Command(found[at:]))
+            self.commands.append(ShellCommand(found[at:]))
             self._add_targets(found[at:])
         if _BY_NUMBER.fullmatch(name.text):
-            self.commands.append(Command((Word(name.text, static=False), *found[1:])))
+            self.commands.append(ShellCommand((Word(name.text, static=False), *found[1:])))
         for one in inner((Word("bash"), *found[1:]), stdin):
             self._run(one, stdin, level)
         if any(" " in word.text for word in found[1:]):
             self._run(
-                Script(Word(" ".join(word.text for word in found[1:]), all(w.static for w in found[1:]))), None, level
+                ShellText(Word(" ".join(word.text for word in found[1:]), all(w.static for w in found[1:]))),
+                None,
+                level,
             )
 
     def _meaning(self, found: tuple[Word, ...], stdin: Word | None, level: int) -> None:
@@ -543,7 +557,7 @@ class _Reader:
                 if _ASSIGNS.match(word.text):
                     self.known.give(word)
         if name == "exec" and len(found) == 1 and stdin is not None:
-            self._script(Script(stdin), None)  # from now on, what reads, reads this
+            self._script(ShellText(stdin), None)  # from now on, what reads, reads this
         self._run_files(found, stdin)
         self.known.follow(found, stdin)
         if name in self.known.aliases:
@@ -578,7 +592,7 @@ class _Reader:
         for one in names[:_MOST_FILES] if name in SHELLS or name in (".", "source") else names[:1]:
             self._started.add(one)
             if (text := self._files.pop(one, None)) is not None:
-                self._script(Script(text), None)
+                self._script(ShellText(text), None)
         if name in _COPYING:
             kept = [self._files[one] for one in names[1:] if one in self._files][:1]
             for one in names[1:] if kept else ():
@@ -589,12 +603,12 @@ class _Reader:
         if name in LANGUAGES or runs_files(name):
             for one in (*names[1 : 1 + _MOST_FILES], *_BY_ITSELF.get(name, ())):
                 if one in self._files:
-                    self._run(Code(self._files[one]), None, 0)
+                    self._run(ForeignCode(self._files[one]), None, 0)
 
     def _keep(self, name: str, text: Word) -> None:
         if name in self._started:
             self._started.discard(name)
-            self._script(Script(text), None)
+            self._script(ShellText(text), None)
         else:
             self._files[name] = text
 
@@ -604,10 +618,10 @@ class _Reader:
         return redirections.stdin or next((text for text in kept if text is not None), None)
 
     def _run(self, one: Inner, stdin: Word | None, level: int) -> None:
-        if isinstance(one, Code):
+        if isinstance(one, ForeignCode):
             self._code(one)
             return
-        if isinstance(one, Script):
+        if isinstance(one, ShellText):
             self._script(one, stdin)
             return
         directories = self._directories
@@ -619,7 +633,7 @@ class _Reader:
         if one.directory is not None:
             self._directories = directories
 
-    def _code(self, code: Code) -> None:
+    def _code(self, code: ForeignCode) -> None:
         text = code.text.text
         self.texts.append(text)
         given = "" if code.data is None else code.data.text
@@ -633,14 +647,14 @@ class _Reader:
         for target in named_in(text):
             self._write(target)
 
-    def _script(self, script: Script, stdin: Word | None) -> None:
+    def _script(self, script: ShellText, stdin: Word | None) -> None:
         """Text for a shell. What is expanded before the shell gets to read it may be any text."""
         text = script.text
         if text.static:
             self._nested(text.text, script.arguments, stdin)
             return
         self.understood = False
-        self.anything |= text.origin is Origin.MADE
+        self.anything |= text.origin is ValueOrigin.MADE
         outer, self._from_elsewhere = self._from_elsewhere, True
         self._nested(text.text, script.arguments, stdin)
         self._from_elsewhere = outer
@@ -684,7 +698,7 @@ class _Reader:
 
     def _write(self, target: Target) -> None:
         word = target.word
-        if not word.static and word.glob is None and word.origin is Origin.MADE and not target.guessed:
+        if not word.static and word.glob is None and word.origin is ValueOrigin.MADE and not target.guessed:
             word = Word(word.text, static=False, glob=ANYWHERE)  # the line puts the name together
         if (not word.static and word.glob is None) or not word.text:
             return
@@ -705,7 +719,7 @@ class _Reader:
             for one in _upwards(place) if target.upwards and not isinstance(place, Pattern) else (place,):
                 self._add_write(target.write(join(as_pattern(one), pattern)), wild=wild)
 
-    def _add_write(self, write: Write, *, wild: bool) -> None:
+    def _add_write(self, write: WriteTarget, *, wild: bool) -> None:
         if write not in self.writes:
             # It will be compared with what is protected, by its name and by what is there.
             spend(300 + len(write.pattern) if wild else 40 + (len(write.pattern) >> 3))
@@ -739,7 +753,7 @@ _HIDDEN = re.compile(r"`|\$\(")
 _HERE = re.compile(r"^/proc/(?:self|thread-self|\$\$|\d+)/cwd/")
 
 
-def _reads_commands(found: Found) -> bool:
+def _reads_commands(found: SimpleCommand) -> bool:
     words = [word.text.rsplit("/", 1)[-1] for word in found.words]
     return bool(words) and (words[0] in SHELLS or words[0] in (".", "source")) and "-c" not in words
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from wave_agent.shell.carriers import AFTER, EVERYWHERE, LANGUAGES, language
-from wave_agent.shell.options import Options, has, read, value_of, values_of
+from wave_agent.shell.options import OptionTable, has, read, value_of, values_of
 from wave_agent.shell.targets import Target
 from wave_agent.shell.values import Reach, Word
 from wave_agent.shell.wrappers import PREFIXES, RUN_OTHERS, SHELLS
@@ -64,7 +64,7 @@ _SYSTEM = ("/bin/", "/sbin/", "/usr/", "/opt/", "/nix/", "/snap/")
 _NO_PATH = re.compile(r"[^\w./~+@%-]+")
 _BARE = re.compile(r"[\w-]*")
 _MOST_IN_TEXT = 400
-_SHELL = Options("oO", ("--rcfile", "--init-file"))
+_SHELL = OptionTable("oO", ("--rcfile", "--init-file"))
 AWK = frozenset({"awk", "gawk", "mawk", "nawk", "original-awk"})
 _LINE_BY_LINE = frozenset({"perl", "ruby"})
 _RUN_A_FILE = frozenset(

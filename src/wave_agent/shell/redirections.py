@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from wave_agent.shell.values import Origin, Word
+from wave_agent.shell.values import ValueOrigin, Word
 from wave_agent.shell.words import Variables, origin, output, searched, source, words
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def _substituted(targets: list["Node"], variables: Variables) -> Word | None:
 def _text(nodes: list["Node"], variables: Variables) -> Word | None:
     readings = [fields for node in nodes for fields in words(node, variables)]
     fields = readings[0] if readings else ()
-    made = max((word.origin for word in fields), default=Origin.ENVIRONMENT)
+    made = max((word.origin for word in fields), default=ValueOrigin.ENVIRONMENT)
     return Word(" ".join(word.text for word in fields), static=all(word.static for word in fields), origin=made)
 
 

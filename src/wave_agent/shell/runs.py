@@ -17,7 +17,7 @@ class Tail(Struct, frozen=True):
     assignments: tuple[Word, ...] = ()
 
 
-class Script(Struct, frozen=True):
+class ShellText(Struct, frozen=True):
     """Text that a shell reads."""
 
     text: Word
@@ -25,7 +25,7 @@ class Script(Struct, frozen=True):
     """`$0`, `$1` and so on."""
 
 
-class Code(Struct, frozen=True):
+class ForeignCode(Struct, frozen=True):
     """Text in another language. It is not read, only searched: for the words of a rule, and for protected paths."""
 
     text: Word
@@ -33,7 +33,7 @@ class Code(Struct, frozen=True):
     """What the line gives it to work on."""
 
 
-Inner: TypeAlias = Tail | Script | Code
+Inner: TypeAlias = Tail | ShellText | ForeignCode
 
 ANY_COMMAND = Tail((UNSEEN,))
 """Something is run, and the line does not say what."""

@@ -3,12 +3,12 @@
 import re
 from collections.abc import Iterator, Sequence
 
-from wave_agent.shell.options import Options, has, read, value_of, values_of
+from wave_agent.shell.options import OptionTable, has, read, value_of, values_of
 from wave_agent.shell.values import Word
 
 _FILTERS = frozenset({"cat", "egrep", "fgrep", "grep", "head", "sort", "tac", "tail", "tee", "uniq"})
 _UNCHANGED = frozenset({"cat", "tee"})
-_GREP = Options("eABCfmd", ("--regexp", "--include", "--exclude", "--exclude-dir", "--file"))
+_GREP = OptionTable("eABCfmd", ("--regexp", "--include", "--exclude", "--exclude-dir", "--file"))
 
 
 def handed_on(words: Sequence[Word], stdin: Word | None) -> Word | None:

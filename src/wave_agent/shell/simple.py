@@ -43,7 +43,7 @@ _TO_UNESCAPE = re.compile(r"\\([$`\\])")
 _BACKQUOTED = re.compile(r"`((?:[^`\\]|\\.)*+)`", re.DOTALL)
 
 
-class Found:
+class SimpleCommand:
     """A simple command: its words, and what is around them."""
 
     __slots__ = ("assignments", "fed", "piped", "redirections", "stdin", "words")
@@ -64,17 +64,17 @@ class _UnsureError(Exception):
     """From here on it cannot be said what is what."""
 
 
-class Reading:
+class SimpleReading:
     """What the simple reader found in a text."""
 
     def __init__(self, text: str) -> None:
-        self.commands: list[Found] = []
+        self.commands: list[SimpleCommand] = []
         self.exact = True
         """False: there may be more commands, or others."""
         self.parts = 0
         self.functions: list[str] = []
         try:
-            _Scanner(text, self, 0).run()
+            _LineScanner(text, self, 0).run()
         except _UnsureError:
             self.exact = False
 
@@ -89,15 +89,15 @@ class Reading:
         return found
 
 
-class _Scanner:
-    def __init__(self, text: str, reading: Reading, depth: int) -> None:
+class _LineScanner:
+    def __init__(self, text: str, reading: SimpleReading, depth: int) -> None:
         self.text = text
         self.at = 0
         self.reading = reading
         self.depth = depth
-        self.command = Found()
+        self.command = SimpleCommand()
         self.piped = self.fed = False
-        self.documents: list[tuple[str, bool, bool, Found]] = []
+        self.documents: list[tuple[str, bool, bool, SimpleCommand]] = []
         """Here-documents that begin on the next line: delimiter, whether tabs go, whether it is literal."""
 
     def run(self) -> None:
@@ -121,7 +121,7 @@ class _Scanner:
         self.depth += 1
         if self.depth > _DEEPEST:
             raise _UnsureError
-        outer, self.command = self.command, Found()
+        outer, self.command = self.command, SimpleCommand()
         closed = None
         while closed is None:
             closed = self._step(closing)
@@ -183,7 +183,7 @@ class _Scanner:
             if function is None or len(self.command.words) != 1:
                 raise _UnsureError
             self.reading.functions.append(self.command.words[0].text)
-            self.command = Found()
+            self.command = SimpleCommand()
             self.at = function.end()
         elif self.text.startswith("((", self.at) and self._is_arithmetic(self.at + 2):
             self.at += 2
@@ -204,7 +204,7 @@ class _Scanner:
         self.reading.commands.append(command)
         if len(self.reading.commands) > _MOST_COMMANDS:
             raise _UnsureError
-        self.command = Found()
+        self.command = SimpleCommand()
 
     # --------------------------------------------------------------------------------------------------------- keywords
 
@@ -275,7 +275,7 @@ class _Scanner:
         if not re.compile(r"in(?=[ \t\n;])").match(self.text, self.at):
             return
         self.at += 2
-        values = Found()
+        values = SimpleCommand()
         self.reading.commands.append(values)
         while True:
             if blank := _BLANK.match(self.text, self.at):
@@ -353,7 +353,7 @@ class _Scanner:
         self.command.redirections.append(("<<", Word(raw)))
         self.documents.append((word.text, operator == "<<-", literal, self.command))
 
-    def _document(self, delimiter: str, tabs: bool, literal: bool, owner: Found) -> None:
+    def _document(self, delimiter: str, tabs: bool, literal: bool, owner: SimpleCommand) -> None:
         front = r"^\t*" if tabs else "^"
         end = re.compile(rf"{front}{re.escape(delimiter)}(?:\n|\Z)", re.MULTILINE).search(self.text, self.at)
         if end is None:
@@ -365,7 +365,7 @@ class _Scanner:
             body = re.sub(r"(?m)^\t+", "", body)
         owner.stdin = Word(body, static=plain)
         if not plain:
-            _Scanner(body, self.reading, self.depth).inside_text()
+            _LineScanner(body, self.reading, self.depth).inside_text()
 
     def inside_text(self) -> None:
         """The expansions of a text in which nothing else has a meaning."""
@@ -541,7 +541,7 @@ class _Scanner:
         inside = _TO_UNESCAPE.sub(r"\1", found[1])
         if quoted:
             inside = inside.replace('\\"', '"')
-        _Scanner(inside, self.reading, self.depth + 1).run()
+        _LineScanner(inside, self.reading, self.depth + 1).run()
 
     def _is_arithmetic(self, at: int) -> bool:
         """Whether `((` is closed by `))`, or is a bracket in a bracket."""

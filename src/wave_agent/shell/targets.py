@@ -2,7 +2,7 @@
 
 from msgspec import Struct
 
-from wave_agent.shell.values import Reach, Word, Write
+from wave_agent.shell.values import Reach, Word, WriteTarget
 
 
 class Target(Struct, frozen=True):
@@ -22,5 +22,5 @@ class Target(Struct, frozen=True):
     guessed: bool = False
     """A word that may be a path, or a subcommand as well."""
 
-    def write(self, pattern: str) -> Write:
-        return Write(pattern, self.reach, self.names, self.existing, self.removes)
+    def write(self, pattern: str) -> WriteTarget:
+        return WriteTarget(pattern, self.reach, self.names, self.existing, self.removes)

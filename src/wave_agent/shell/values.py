@@ -5,7 +5,7 @@ from enum import Enum, IntEnum
 from msgspec import Struct
 
 
-class Origin(IntEnum):
+class ValueOrigin(IntEnum):
     """Where the part of a word comes from that is not known."""
 
     ENVIRONMENT = 0
@@ -30,7 +30,7 @@ class Word(Struct, frozen=True):
     """Patterns of the paths in it, if it is the output of a search."""
     anything: bool = False
     """It may be any words, in any number: from here on, nobody can tell what is run."""
-    origin: Origin = Origin.ENVIRONMENT
+    origin: ValueOrigin = ValueOrigin.ENVIRONMENT
     """Of what is not static."""
     base: str | None = None
     """What stands behind the last slash, if that much is known of a word that is not static."""
@@ -50,7 +50,7 @@ class Reach(Enum):
     NAMED = "the path is handed to a program of which nobody knows what it does with it"
 
 
-class Write(Struct, frozen=True):
+class WriteTarget(Struct, frozen=True):
     """A path that a line visibly writes to, moves away or removes."""
 
     pattern: str
@@ -64,7 +64,7 @@ class Write(Struct, frozen=True):
     """It is removed, and nothing else."""
 
 
-class Command(Struct, frozen=True):
+class ShellCommand(Struct, frozen=True):
     """One simple command."""
 
     words: tuple[Word, ...]
@@ -86,10 +86,10 @@ class Placed(Struct, frozen=True):
     directories: tuple[str, ...]
 
 
-class Line(Struct, frozen=True, kw_only=True):
+class ParsedLine(Struct, frozen=True, kw_only=True):
     """What a line was found to say."""
 
-    commands: tuple[Command, ...]
+    commands: tuple[ShellCommand, ...]
     """Every simple command in it, also those inside of others: `sudo x` is `sudo x` and `x`."""
     statements: tuple[str, ...] = ()
     """Commands and pipelines as they are written."""
@@ -97,11 +97,11 @@ class Line(Struct, frozen=True, kw_only=True):
     """False: a part of it cannot be parsed, or runs what only the running line knows. There may be more commands."""
     parsed: bool = False
     """It has no syntax that is unknown."""
-    plain: tuple[Command, ...] = ()
+    plain: tuple[ShellCommand, ...] = ()
     """Its commands, if the line is nothing but commands in a row, whose every word is as good as literal."""
     assignments: tuple[str, ...] = ()
     """Names of the variables that it sets."""
-    writes: tuple[Write, ...] = ()
+    writes: tuple[WriteTarget, ...] = ()
     git: tuple[Placed, ...] = ()
     """Its git commands, in order."""
     anything: bool = False

@@ -12,7 +12,7 @@ from wave_agent.shell.grammar import spelling
 from wave_agent.shell.printing import decode, printed
 from wave_agent.shell.searches import handed_on
 from wave_agent.shell.sources import reports
-from wave_agent.shell.values import Origin, Word, escape
+from wave_agent.shell.values import ValueOrigin, Word, escape
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -22,14 +22,14 @@ class Pattern(str):
     """A value of which only a pattern is known."""
 
     __slots__ = ()
-    origin = Origin.ELSEWHERE
+    origin = ValueOrigin.ELSEWHERE
 
 
 class Made(Pattern):
     """The same, of a value that the line puts together itself."""
 
     __slots__ = ()
-    origin = Origin.MADE
+    origin = ValueOrigin.MADE
 
 
 ANYTHING = Pattern("*")
@@ -62,7 +62,7 @@ class Segment(Struct, frozen=True):
     prints: str | None = None
     glob: str = "*"
     """The pattern of what is not static."""
-    origin: Origin = Origin.ENVIRONMENT
+    origin: ValueOrigin = ValueOrigin.ENVIRONMENT
 
 
 Reading: TypeAlias = tuple[Segment, ...]
@@ -216,7 +216,7 @@ def _values(name: str, node: "Node", variables: Variables, *, starred: bool = Fa
         joins = [value.replace(" ", sign) for sign in signs for value in known if not isinstance(value, Pattern)]
         known = tuple(dict.fromkeys((*joins, *known)))
     found = [_value(value, node, variables) for value in known[:MOST_READINGS]]
-    return found or [_unknown(node, variables, origin=_MADE if name in _HOLDS_THE_LINE else Origin.ENVIRONMENT)]
+    return found or [_unknown(node, variables, origin=_MADE if name in _HOLDS_THE_LINE else ValueOrigin.ENVIRONMENT)]
 
 
 def _value(value: str, node: "Node", variables: Variables) -> Reading:
@@ -225,10 +225,12 @@ def _value(value: str, node: "Node", variables: Variables) -> Reading:
     return (Segment(value, split=True),)
 
 
-_MADE = Origin.MADE
+_MADE = ValueOrigin.MADE
 
 
-def _unknown(node: "Node", variables: Variables, glob: str = "*", origin: Origin = Origin.ENVIRONMENT) -> Reading:
+def _unknown(
+    node: "Node", variables: Variables, glob: str = "*", origin: ValueOrigin = ValueOrigin.ENVIRONMENT
+) -> Reading:
     if _EMPTY in variables and glob == "*":
         return (Segment("", split=True),)
     return (Segment(source(node), quoted=True, static=False, glob=glob, origin=origin),)
@@ -297,7 +299,7 @@ def _substitution(node: "Node", variables: Variables) -> list[Reading]:
         return _values("PWD", node, variables)
     printed = output(node.named_children, variables)
     if printed is None and (paths := searched(node.named_children, variables)):
-        return [_unknown(node, variables, path, Origin.ELSEWHERE) for path in paths]
+        return [_unknown(node, variables, path, ValueOrigin.ELSEWHERE) for path in paths]
     if printed is None:
         return [_unknown(node, variables, origin=origin(node.named_children))]
     return [(Segment(printed.rstrip("\n"), split=True),)]
@@ -365,13 +367,13 @@ def searched(statements: list["Node"], variables: Variables) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def origin(statements: list["Node"]) -> Origin:
+def origin(statements: list["Node"]) -> ValueOrigin:
     """Where the output of these statements comes from."""
     spend(4)
     if len(statements) != 1:
         return _MADE
     stages = statements[0].named_children if statements[0].type == "pipeline" else statements
-    return Origin.ELSEWHERE if all(_reports(one, first=at == 0) for at, one in enumerate(stages)) else _MADE
+    return ValueOrigin.ELSEWHERE if all(_reports(one, first=at == 0) for at, one in enumerate(stages)) else _MADE
 
 
 def _reports(node: "Node", *, first: bool) -> bool:

@@ -9,9 +9,9 @@ from msgspec import Struct
 from wave_agent.shell.carriers import EVERYWHERE, carried
 from wave_agent.shell.git_commands import COMMANDS
 from wave_agent.shell.git_runs import git_runs
-from wave_agent.shell.options import Option, Options, has, read, says, value_of, values_of, without_assignments
+from wave_agent.shell.options import Option, OptionTable, has, read, says, value_of, values_of, without_assignments
 from wave_agent.shell.printing import decode
-from wave_agent.shell.runs import ANY_COMMAND, Inner, Script, Tail, joined
+from wave_agent.shell.runs import ANY_COMMAND, Inner, ShellText, Tail, joined
 from wave_agent.shell.searches import found, found_name
 from wave_agent.shell.values import Word
 
@@ -42,7 +42,7 @@ def inner(words: Sequence[Word], stdin: Word | None) -> Iterator[Inner]:
 class Prefix(Struct, frozen=True):
     """A command whose last operands are a command."""
 
-    options: Options = Options()
+    options: OptionTable = OptionTable()
     skipped: int = 0
     """Operands in front of the command."""
     lookups: tuple[str, ...] = ()
@@ -55,52 +55,56 @@ class Prefix(Struct, frozen=True):
     """Options that give it another name."""
 
 
-_SUDO = Options("CDghpRrTtUu", ("--user", "--group", "--host", "--prompt", "--chdir", "--role", "--type", "--chroot"))
-_RUN_AS = Options("cugGsw", ("--command", "--user", "--group", "--shell", "--session-command"))
+_SUDO = OptionTable(
+    "CDghpRrTtUu", ("--user", "--group", "--host", "--prompt", "--chdir", "--role", "--type", "--chroot")
+)
+_RUN_AS = OptionTable("cugGsw", ("--command", "--user", "--group", "--shell", "--session-command"))
 PREFIXES: Mapping[str, Prefix] = {
     "!": Prefix(),
     "{": Prefix(),
     "builtin": Prefix(),
-    "caffeinate": Prefix(Options("tw")),
-    "chroot": Prefix(Options("", ("--userspec", "--groups")), skipped=1),
-    "chrt": Prefix(Options("TPD"), skipped=1),
+    "caffeinate": Prefix(OptionTable("tw")),
+    "chroot": Prefix(OptionTable("", ("--userspec", "--groups")), skipped=1),
+    "chrt": Prefix(OptionTable("TPD"), skipped=1),
     "command": Prefix(lookups=("-v", "-V")),
     "dbus-run-session": Prefix(),
-    "doas": Prefix(Options("uC")),
+    "doas": Prefix(OptionTable("uC")),
     "env": Prefix(
-        Options("uCSa", ("--unset", "--chdir", "--split-string", "--argv0")),
+        OptionTable("uCSa", ("--unset", "--chdir", "--split-string", "--argv0")),
         directory=("-C", "--chdir"),
         called=("-a", "--argv0"),
     ),
-    "exec": Prefix(Options("a"), called=("-a",)),
-    "fakeroot": Prefix(Options("ils")),
-    "faketime": Prefix(Options("f"), skipped=1),
-    "flock": Prefix(Options("wEc", ("--timeout", "--wait", "--conflict-exit-code", "--command")), skipped=1),
+    "exec": Prefix(OptionTable("a"), called=("-a",)),
+    "fakeroot": Prefix(OptionTable("ils")),
+    "faketime": Prefix(OptionTable("f"), skipped=1),
+    "flock": Prefix(OptionTable("wEc", ("--timeout", "--wait", "--conflict-exit-code", "--command")), skipped=1),
     "gosu": Prefix(skipped=1),
-    "ionice": Prefix(Options("cnpPu", ("--class", "--classdata"))),
-    "ltrace": Prefix(Options("aAeFlnopsuwx")),
-    "nice": Prefix(Options("n", ("--adjustment",))),
+    "ionice": Prefix(OptionTable("cnpPu", ("--class", "--classdata"))),
+    "ltrace": Prefix(OptionTable("aAeFlnopsuwx")),
+    "nice": Prefix(OptionTable("n", ("--adjustment",))),
     "nohup": Prefix(),
     "hub": Prefix(git=True),
-    "nsenter": Prefix(Options("tSGW", ("--target", "--setuid", "--setgid", "--wdns"), attached="muinpUCTrw")),
-    "pkexec": Prefix(Options("", ("--user",))),
+    "nsenter": Prefix(OptionTable("tSGW", ("--target", "--setuid", "--setgid", "--wdns"), attached="muinpUCTrw")),
+    "pkexec": Prefix(OptionTable("", ("--user",))),
     "run0": Prefix(
-        Options("ugDM", ("--user", "--group", "--chdir", "--unit", "--property", "--description", "--slice"))
+        OptionTable("ugDM", ("--user", "--group", "--chdir", "--unit", "--property", "--description", "--slice"))
     ),
     "setsid": Prefix(),
-    "stdbuf": Prefix(Options("ioe", ("--input", "--output", "--error"))),
-    "strace": Prefix(Options("aAbeEIoOpPsSuUX")),
+    "stdbuf": Prefix(OptionTable("ioe", ("--input", "--output", "--error"))),
+    "strace": Prefix(OptionTable("aAbeEIoOpPsSuUX")),
     "su-exec": Prefix(skipped=1),
     "sudo": Prefix(_SUDO, directory=("-D", "--chdir")),
-    "systemd-run": Prefix(Options("HMpEut", ("--unit", "--property", "--setenv", "--uid", "--gid", "--description"))),
+    "systemd-run": Prefix(
+        OptionTable("HMpEut", ("--unit", "--property", "--setenv", "--uid", "--gid", "--description"))
+    ),
     "taskset": Prefix(skipped=1),
-    "time": Prefix(Options("fo", ("--format", "--output"))),
-    "timeout": Prefix(Options("ks", ("--kill-after", "--signal")), skipped=1),
+    "time": Prefix(OptionTable("fo", ("--format", "--output"))),
+    "timeout": Prefix(OptionTable("ks", ("--kill-after", "--signal")), skipped=1),
     "toybox": Prefix(),
     "busybox": Prefix(),
     "unbuffer": Prefix(),
     "unshare": Prefix(
-        Options(
+        OptionTable(
             "RwSG",
             (
                 *("--root", "--wd", "--setuid", "--setgid", "--propagation", "--setgroups", "--map-user"),
@@ -121,7 +125,7 @@ def _prefix(words: Sequence[Word], prefix: Prefix) -> Iterator[Inner]:
     given, operands = operands, without_assignments(operands)
     if split := value_of(options, "-S", "--split-string"):
         text = Word(_split_string(split.text), split.static)
-        yield Script(joined([text, *operands]))
+        yield ShellText(joined([text, *operands]))
         yield Tail((*(Word(one, split.static and "$" not in one) for one in _parted(text.text)), *operands))
     assignments = tuple(word for word in given[: len(given) - len(operands)] if "=" in word.text)
     if name := value_of(options, *prefix.called):
@@ -151,7 +155,7 @@ def _command(words: Sequence[Word]) -> Iterator[Inner]:
     """`flock FILE -c '…'` and `chroot DIR VAR=x …` have something of their own in front."""
     rest = without_assignments(words)
     if rest and rest[0].text in ("-c", "--command"):
-        yield from (Script(word) for word in rest[1:2])
+        yield from (ShellText(word) for word in rest[1:2])
     elif rest and rest[0].text == "--":
         yield Tail(tuple(rest[1:]))
     elif rest:
@@ -175,9 +179,9 @@ def _shell(words: Sequence[Word], stdin: Word | None) -> Iterator[Inner]:
         if (short and option[-1] in "oO") or option in ("--rcfile", "--init-file"):
             rest = rest[1:]
     if reads_text:
-        yield from (Script(text, tuple(rest[1:])) for text in rest[:1])
+        yield from (ShellText(text, tuple(rest[1:])) for text in rest[:1])
     elif reads_stdin or not rest or rest[0].text == "-" or _STDIN.fullmatch(rest[0].text):
-        yield from (Script(text, (Word("sh"), *rest)) for text in [stdin] if text is not None)
+        yield from (ShellText(text, (Word("sh"), *rest)) for text in [stdin] if text is not None)
     else:
         yield from _file(rest[0])
 
@@ -187,33 +191,33 @@ _STDIN = re.compile(r"/dev/(?:stdin|fd/0)|/proc/(?:self|thread-self)/fd/0")
 
 def _file(word: Word) -> Iterator[Inner]:
     if word.text.startswith("<("):
-        yield Script(word if word.prints is None else Word(word.prints))
+        yield ShellText(word if word.prints is None else Word(word.prints))
 
 
 def _source(words: Sequence[Word], stdin: Word | None) -> Iterator[Inner]:
     for word in words[1:2]:
         if _STDIN.fullmatch(word.text) and stdin is not None:
-            yield Script(stdin)
+            yield ShellText(stdin)
         yield from _file(word)
 
 
 def _eval(words: Sequence[Word], _: Word | None) -> Iterator[Inner]:
     rest = words[2:] if len(words) > 1 and words[1].text == "--" else words[1:]
     if rest:
-        yield Script(joined(rest))
+        yield ShellText(joined(rest))
 
 
 def _trap(words: Sequence[Word], _: Word | None) -> Iterator[Inner]:
-    _options, operands = read(words, Options())
+    _options, operands = read(words, OptionTable())
     if len(operands) > 1 and operands[0].text not in ("", "-"):
-        yield Script(operands[0])
+        yield ShellText(operands[0])
 
 
 def _alias(words: Sequence[Word], _: Word | None) -> Iterator[Inner]:
     for word in words[1:]:
         _name, equals, value = word.text.partition("=")
         if equals:
-            yield Script(Word(value, word.static))
+            yield ShellText(Word(value, word.static))
 
 
 def _coproc(words: Sequence[Word], _: Word | None) -> Iterator[Inner]:
@@ -230,52 +234,52 @@ def _run_as(words: Sequence[Word], _: Word | None) -> Iterator[Inner]:
     shell = value_of(options, "-s", "--shell")
     text = value_of(options, "-c", "--command", "--session-command")
     if text is not None:
-        yield Script(text)
+        yield ShellText(text)
     if has(options, "-u", "--user"):
         yield Tail(tuple(operands))
     elif shell is not None:
         given = operands[1:] if operands[:1] != [Word("-")] else operands[2:]
         yield Tail((shell, *([Word("-c"), text] if text is not None else []), *given))
-    yield from (Script(operands[at + 1]) for at, word in enumerate(operands[:-1]) if word.text == "-c")
+    yield from (ShellText(operands[at + 1]) for at, word in enumerate(operands[:-1]) if word.text == "-c")
 
 
 def _with_script_option(words: Sequence[Word], stdin: Word | None) -> Iterator[Inner]:
-    options, _operands = read(words, Options("cEIOBTmo", ("--command", "--log-out", "--log-io")), mixed=True)
+    options, _operands = read(words, OptionTable("cEIOBTmo", ("--command", "--log-out", "--log-io")), mixed=True)
     if text := value_of(options, "-c", "--command") or stdin:
-        yield Script(text)
+        yield ShellText(text)
 
 
 def _stdin(_: Sequence[Word], stdin: Word | None) -> Iterator[Inner]:
     if stdin is not None:
-        yield Script(stdin)
+        yield ShellText(stdin)
 
 
 def _make(words: Sequence[Word], stdin: Word | None) -> Iterator[Inner]:
     """Lines with a tab in front are for a shell."""
-    options, _ = read(words, Options("fCIo", ("--file", "--makefile", "--directory")), mixed=True)
+    options, _ = read(words, OptionTable("fCIo", ("--file", "--makefile", "--directory")), mixed=True)
     file = value_of(options, "-f", "--file", "--makefile")
     if file is not None and file.text == "-" and stdin is not None:
         recipes = (line.lstrip("\t@-") for line in stdin.text.splitlines() if line.startswith("\t"))
-        yield Script(Word("\n".join(recipes), stdin.static))
+        yield ShellText(Word("\n".join(recipes), stdin.static))
 
 
 def _watch(words: Sequence[Word], _: Word | None) -> Iterator[Inner]:
-    _options, operands = read(words, Options("nq", ("--interval", "--equexit")))
+    _options, operands = read(words, OptionTable("nq", ("--interval", "--equexit")))
     if operands:
-        yield Script(joined(operands))
+        yield ShellText(joined(operands))
 
 
-_SSH = Options("BbcDEeFIiJLlmOoPpQRSWw")
+_SSH = OptionTable("BbcDEeFIiJLlmOoPpQRSWw")
 
 
 def _ssh(words: Sequence[Word], _: Word | None) -> Iterator[Inner]:
     _options, operands = read(words, _SSH)
     _more, rest = read(operands, _SSH)
     if rest:
-        yield Script(joined(rest))
+        yield ShellText(joined(rest))
 
 
-_XARGS = Options(
+_XARGS = OptionTable(
     "adEILnPs", ("--arg-file", "--delimiter", "--process-slot-var", "--max-args", "--max-procs", "--max-chars")
 )
 
@@ -323,7 +327,7 @@ def _xargs(words: Sequence[Word], stdin: Word | None) -> Iterator[Inner]:
 _UNKNOWN = Word("…", static=False)
 _MOST = 64
 """Lines and arguments for which a command is repeated, that are looked at."""
-_PARALLEL = Options(
+_PARALLEL = OptionTable(
     "jJSaINnLPsCdE", ("--jobs", "--sshlogin", "--arg-file", "--colsep", "--joblog", "--results", "--delay")
 )
 
@@ -341,7 +345,7 @@ def _parallel(words: Sequence[Word], stdin: Word | None) -> Iterator[Inner]:
     for given in each[:_MOST] or [""]:
         text = template.text.replace("{}", given) if "{}" in template.text else f"{template.text} {given}".strip()
         if text:
-            yield Script(Word(text, template.static))
+            yield ShellText(Word(text, template.static))
 
 
 def _find(words: Sequence[Word], _: Word | None) -> Iterator[Inner]:
@@ -383,7 +387,7 @@ def _capsh(words: Sequence[Word], _: Word | None) -> Iterator[Inner]:
 
 def _run_parts(words: Sequence[Word], _: Word | None) -> Iterator[Inner]:
     """Which programs are in the directory is not to be seen; what they are given is."""
-    options, _operands = read(words, Options("aun", ("--arg", "--umask", "--regex")), mixed=True)
+    options, _operands = read(words, OptionTable("aun", ("--arg", "--umask", "--regex")), mixed=True)
     yield Tail((Word("…", static=False), *values_of(options, "-a", "--arg")))
 
 

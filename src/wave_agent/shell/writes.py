@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from wave_agent.shell.carriers import unbundled
 from wave_agent.shell.git import git_targets, users_settings
-from wave_agent.shell.options import Option, Options, has, read, says, value_of, values_of
+from wave_agent.shell.options import Option, OptionTable, has, read, says, value_of, values_of
 from wave_agent.shell.readers import named
 from wave_agent.shell.searches import found
 from wave_agent.shell.targets import Target
@@ -38,7 +38,7 @@ def _mode(words: Sequence[Word]) -> Iterator[Target]:
     is only given the right to read or write, of a whole project, changes no guard."""
     plain = [Word(f"a{word.text}") if _MODE.fullmatch(word.text) else word for word in words]
     found = _Each(skip=1, reach=Reach.TREE, unless=("--reference",), existing=_always)(plain)
-    _, operands = read(plain, Options(), mixed=True)
+    _, operands = read(plain, OptionTable(), mixed=True)
     gives = bool(operands) and operands[0].static and _GIVES.fullmatch(operands[0].text) is not None
     for target in found:
         yield from _by_name(target.word) if gives else (target,)
@@ -62,7 +62,7 @@ def _makes_none(options: Sequence[Option]) -> bool:
 
 
 class _Each(Struct, frozen=True):
-    options: Options = Options()
+    options: OptionTable = OptionTable()
     skip: int = 0
     """Operands in front that are no paths: a mode, an owner."""
     reach: Reach = Reach.FILE
@@ -84,13 +84,13 @@ class _Each(Struct, frozen=True):
         yield from (Target(word, reach, existing=existing, removes=self.removes) for word in operands[skip:])
 
 
-_SED = Options("efl", ("--expression", "--file", "--line-length"), attached="i")
-_EDITOR = Options("cSuUiTtwW", ("--cmd",))
+_SED = OptionTable("efl", ("--expression", "--file", "--line-length"), attached="i")
+_EDITOR = OptionTable("cSuUiTtwW", ("--cmd",))
 
 
 # ---------------------------------------------------------------------------------------------- the last operand is one
 
-_COPY = Options("tSmog", ("--target-directory", "--suffix", "--mode", "--owner", "--group"))
+_COPY = OptionTable("tSmog", ("--target-directory", "--suffix", "--mode", "--owner", "--group"))
 
 
 class _Into(Struct, frozen=True):
@@ -152,7 +152,7 @@ _RSYNC_FILES = (
     "--temp-dir",
     "-T",
 )
-_RSYNC = Options(
+_RSYNC = OptionTable(
     "eTfBM", (*_RSYNC_FILES, "--rsh", "--exclude", "--include", "--filter", "--files-from", "--rsync-path")
 )
 
@@ -175,21 +175,21 @@ def _rsync(words: Sequence[Word]) -> Iterator[Target]:
 
 
 def _secure_copy(words: Sequence[Word]) -> Iterator[Target]:
-    _, operands = read(words, Options("cDFiJloPSX"), mixed=True)
+    _, operands = read(words, OptionTable("cDFiJloPSX"), mixed=True)
     names = tuple(basename(word.pattern) for word in operands[:-1])
     yield from (Target(word, Reach.TREE, names) for word in operands[1:][-1:] if ":" not in word.text)
 
 
 def _second(words: Sequence[Word]) -> Iterator[Target]:
     """`uniq IN OUT`"""
-    _, operands = read(words, Options("fsw", ("--skip-fields", "--skip-chars", "--check-chars")), mixed=True)
+    _, operands = read(words, OptionTable("fsw", ("--skip-fields", "--skip-chars", "--check-chars")), mixed=True)
     yield from map(Target, operands[1:2])
 
 
 # ------------------------------------------------------------------------------------------- an option says where it is
 
 
-class _Option(Struct, frozen=True):
+class _OptionValue(Struct, frozen=True):
     """The value of an option, however it is attached: `-o FILE`, `-uoFILE`, `--output=FILE`, `--out FILE`."""
 
     names: tuple[str, ...]
@@ -201,7 +201,7 @@ class _Option(Struct, frozen=True):
     def __call__(self, words: Sequence[Word]) -> Iterator[Target]:
         letters = "".join(name[1] for name in self.names if len(name) == 2)
         longs = tuple(name for name in self.names if len(name) > 2)
-        options, _ = read(words, Options(letters + self.values, longs), mixed=True)
+        options, _ = read(words, OptionTable(letters + self.values, longs), mixed=True)
         yield from map(self._target, values_of(options, *self.names))
 
     def _target(self, word: Word) -> Target:
@@ -224,17 +224,17 @@ _LOGS = ("-O", "-I", "-B", "-T", "--log-out", "--log-in", "--log-io", "--log-tim
 
 
 def _typescript(words: Sequence[Word]) -> Iterator[Target]:
-    options, operands = read(words, Options("cEIOBTmo", (*_LOGS[4:], "--command", "--echo")), mixed=True)
+    options, operands = read(words, OptionTable("cEIOBTmo", (*_LOGS[4:], "--command", "--echo")), mixed=True)
     yield from map(Target, (*operands, *values_of(options, *_LOGS)))
 
 
 def _compiler(words: Sequence[Word]) -> Iterator[Target]:
-    yield from _Option(("-o",), "ILlDxU")(words)
+    yield from _OptionValue(("-o",), "ILlDxU")(words)
     yield from _OneDash(("-MF", "-MJ", "-dumpdir", "-dumpbase", "-aux-info", "--serialize-diagnostics"))(words)
 
 
 def _split(words: Sequence[Word]) -> Iterator[Target]:
-    _, operands = read(words, Options("abClnt", ("--bytes", "--lines", "--number", "--filter")), mixed=True)
+    _, operands = read(words, OptionTable("abClnt", ("--bytes", "--lines", "--number", "--filter")), mixed=True)
     yield from (Target(Word(word.text, word.static, f"{word.pattern}*")) for word in operands[1:2])
 
 
@@ -257,7 +257,7 @@ def _copies(options: Sequence[Option]) -> Iterator[Target]:
 _SED_WRITES = re.compile(r"(?=[wW][ \t]*+([^\n;}]*[^\s;}]))")
 
 
-_IN_PLACE = Options("eEIMmFrC", attached="i0l")
+_IN_PLACE = OptionTable("eEIMmFrC", attached="i0l")
 
 
 def _in_place(words: Sequence[Word]) -> Iterator[Target]:
@@ -277,14 +277,14 @@ _EDITOR_WRITES = re.compile(r"\b(?:w|wr|write|sav|saveas|wq|x|up|update)!?[ \t]+
 
 
 def _history(words: Sequence[Word]) -> Iterator[Target]:
-    options, operands = read(words, Options("d"), mixed=True)
+    options, operands = read(words, OptionTable("d"), mixed=True)
     if has(options, "-w", "-a"):
         yield from map(Target, operands)
 
 
 def _compress(words: Sequence[Word]) -> Iterator[Target]:
     """The file is replaced by another one of almost the same name."""
-    options, operands = read(words, Options("STb", ("--suffix", "--threads")), mixed=True)
+    options, operands = read(words, OptionTable("STb", ("--suffix", "--threads")), mixed=True)
     if not says(options, "-c", "-t", "-l", "--stdout", "--to-stdout", "--test", "--list"):
         for word in operands:
             yield Target(word, Reach.TREE)
@@ -297,7 +297,7 @@ def _dd(words: Sequence[Word]) -> Iterator[Target]:
             yield Target(Word(word.text[3:], word.static, word.glob and word.glob[3:]))
 
 
-_TAR = Options(
+_TAR = OptionTable(
     "fCTXbgHKLNVIF",
     (
         *("--file", "--directory", "--files-from", "--exclude-from", "--exclude", "--transform", "--strip-components"),
@@ -321,14 +321,14 @@ def _tar(words: Sequence[Word]) -> Iterator[Target]:
 
 
 def _zip(words: Sequence[Word]) -> Iterator[Target]:
-    options, operands = read(words, Options("bntPsx", ("--out", "--password", "--suffixes")), mixed=True)
+    options, operands = read(words, OptionTable("bntPsx", ("--out", "--password", "--suffixes")), mixed=True)
     yield from map(Target, (*operands[:1], *values_of(options, "--out")))
     if has(options, "-m", "--move"):
         yield from (Target(word, Reach.TREE) for word in operands[1:])
 
 
 def _unzip(words: Sequence[Word]) -> Iterator[Target]:
-    options, _operands = read(words, Options("dPx"), mixed=True)
+    options, _operands = read(words, OptionTable("dPx"), mixed=True)
     if not says(options, "-l", "-t", "-p", "-Z"):
         yield Target(value_of(options, "-d") or Word("."), Reach.INSIDE)
 
@@ -337,7 +337,7 @@ _CURL_FILES = (
     *("-o", "--output", "-c", "--cookie-jar", "-D", "--dump-header", "--trace", "--trace-ascii", "--stderr"),
     *("--libcurl", "--etag-save", "--hsts", "--alt-svc"),
 )
-_CURL = Options(
+_CURL = OptionTable(
     "AbCcdDeEFhHKmoPQrTtuUwxXYyz",
     (*_CURL_FILES, "--output-dir", "--header", "--data", "--request", "--user", "--max-time", "--retry", "--url"),
 )
@@ -355,7 +355,7 @@ _WGET_FILES = (
     *("-O", "--output-document", "-o", "--output-file", "-a", "--append-output", "--save-cookies", "--rejected-log"),
     *("--warc-file", "--hsts-file"),
 )
-_WGET = Options("oOaPieBtTwQUl", (*_WGET_FILES, "--directory-prefix", "--header", "--tries", "--timeout"))
+_WGET = OptionTable("oOaPieBtTwQUl", (*_WGET_FILES, "--directory-prefix", "--header", "--tries", "--timeout"))
 
 
 def _wget(words: Sequence[Word]) -> Iterator[Target]:
@@ -372,7 +372,7 @@ def _last_part(url: Word) -> Word:
 def _patch(words: Sequence[Word]) -> Iterator[Target]:
     """Without an operand it is the patch that names the files, and that is not to be seen."""
     options, operands = read(
-        words, Options("BdDFgioprVYz", ("--directory", "--input", "--output", "--strip")), mixed=True
+        words, OptionTable("BdDFgioprVYz", ("--directory", "--input", "--output", "--strip")), mixed=True
     )
     below = value_of(options, "-d", "--directory")
     written = value_of(options, "-o", "--output")
@@ -390,7 +390,7 @@ def _find(words: Sequence[Word]) -> Iterator[Target]:
 
 def _scalar(words: Sequence[Word]) -> Iterator[Target]:
     """What it looks after is listed in the user's settings, and gets settings of its own."""
-    options, operands = read(words, Options("C"))
+    options, operands = read(words, OptionTable("C"))
     if operands and operands[0].text not in ("list", "version", "help", "diagnose"):
         yield from users_settings()
         yield Target(Word(".git/config"), below=value_of(options, "-C"), upwards=True)
@@ -398,17 +398,17 @@ def _scalar(words: Sequence[Word]) -> Iterator[Target]:
 
 
 WRITERS: Mapping[str, Callable[[Sequence[Word]], Iterator[Target]]] = {
-    **dict.fromkeys(("tee", "mkdir", "mkfifo", "sponge"), _Each(Options("rdmtA"))),
+    **dict.fromkeys(("tee", "mkdir", "mkfifo", "sponge"), _Each(OptionTable("rdmtA"))),
     **dict.fromkeys(("rmdir", "unlink"), _Each(removes=True)),
-    "touch": _Each(Options("rdmtA"), existing=_makes_none),
-    "truncate": _Each(Options("rs", ("--size", "--reference")), existing=_makes_none),
-    "shred": _Each(Options("ns", ("--iterations", "--size")), existing=_always),
+    "touch": _Each(OptionTable("rdmtA"), existing=_makes_none),
+    "truncate": _Each(OptionTable("rs", ("--size", "--reference")), existing=_makes_none),
+    "shred": _Each(OptionTable("ns", ("--iterations", "--size")), existing=_always),
     **dict.fromkeys(("rm", "rimraf", "trash", "trash-put"), _Each(reach=Reach.TREE, removes=True)),
     "chmod": _mode,
     "chown": _Each(skip=1, reach=Reach.TREE, unless=("--reference",), existing=_always),
     "chgrp": _Each(skip=1, reach=Reach.TREE, unless=("--reference",), existing=_always),
     "chattr": _Each(skip=1, reach=Reach.TREE, existing=_always),
-    "setfacl": _Each(Options("mxMX"), reach=Reach.TREE, existing=_always),
+    "setfacl": _Each(OptionTable("mxMX"), reach=Reach.TREE, existing=_always),
     "cp": _copy,
     "scp": _secure_copy,
     "install": _install,
@@ -417,10 +417,10 @@ WRITERS: Mapping[str, Callable[[Sequence[Word]], Iterator[Target]]] = {
     "rsync": _rsync,
     "dd": _dd,
     "sed": _sed,
-    "sort": _Option(("-o", "--output"), "kStT"),
+    "sort": _OptionValue(("-o", "--output"), "kStT"),
     "uniq": _second,
     "split": _split,
-    "csplit": _Option(("-f", "--prefix"), "bn", prefix=True),
+    "csplit": _OptionValue(("-f", "--prefix"), "bn", prefix=True),
     **dict.fromkeys(
         ("gzip", "gunzip", "xz", "unxz", "bzip2", "bunzip2", "zstd", "unzstd", "lzma", "uncompress", "compress"),
         _compress,
@@ -429,9 +429,9 @@ WRITERS: Mapping[str, Callable[[Sequence[Word]], Iterator[Target]]] = {
     "script": _typescript,
     **dict.fromkeys(("cc", "gcc", "g++", "c++", "clang", "clang++", "ld", "as", "rustc"), _compiler),
     "go": _OneDash(("-o", "-coverprofile", "-cpuprofile", "-memprofile", "-outputdir")),
-    **dict.fromkeys(("pandoc", "dot"), _Option(("-o", "--output"), "ftTGNEK")),
+    **dict.fromkeys(("pandoc", "dot"), _OptionValue(("-o", "--output"), "ftTGNEK")),
     "openssl": _OneDash(("-out", "-keyout")),
-    "ssh-keygen": _Option(("-f",), "tbCNPIVnOsSDrRaE"),
+    "ssh-keygen": _OptionValue(("-f",), "tbCNPIVnOsSDrRaE"),
     "history": _history,
     "perl": _in_place,
     "ruby": _in_place,

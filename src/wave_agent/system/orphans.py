@@ -51,7 +51,7 @@ _ENDED_SIZE = 8192
 _ENDED_KEPT = 64
 
 
-class Session(Struct, frozen=True):
+class SessionSpan(Struct, frozen=True):
     """A session of a project, from when to when. Times in ticks since boot."""
 
     begun: int
@@ -60,22 +60,22 @@ class Session(Struct, frozen=True):
     unattended: bool = True
 
 
-def sessions_of(home: Path, project: str) -> list[Session]:
+def sessions_of(home: Path, project: str) -> list[SessionSpan]:
     """The sessions of this project that run, and those of this boot that are known to have ended."""
-    found: list[Session] = []
+    found: list[SessionSpan] = []
     for path in _run_files(home):
         with suppress(OSError, ValueError, KeyError, TypeError, IndexError):
             facts = json.loads(path.read_bytes().splitlines()[0])
             if facts["project"] == project and facts["boot"] == _boot():
                 # One that was killed may have left something behind until now.
                 ended = None if _is_locked(path) else _now()
-                found.append(Session(int(facts["begun"]), ended, bool(facts["unattended"])))
+                found.append(SessionSpan(int(facts["begun"]), ended, bool(facts["unattended"])))
     with suppress(OSError):
         boot = _boot()
         for line in _ended_file(home, project).read_text().splitlines():
             with suppress(ValueError):
                 noted, begun, ended, unattended = line.split()
-                found += [Session(int(begun), int(ended), unattended == "1")] if noted == boot else []
+                found += [SessionSpan(int(begun), int(ended), unattended == "1")] if noted == boot else []
     return found
 
 
@@ -166,9 +166,9 @@ class Leftovers:
             return ended
         return 0
 
-    def entry(self) -> "Entry":
+    def entry(self) -> "ProcessNote":
         """The line of one process: see `processes.Ledger`."""
-        return Entry(self)
+        return ProcessNote(self)
 
     def close(self) -> None:
         """When nothing runs any more."""
@@ -229,7 +229,7 @@ class Leftovers:
                 os.write(self._descriptor, line)
 
 
-class Entry:
+class ProcessNote:
     """Around the life of one process."""
 
     __slots__ = ("_file", "_number")
@@ -238,7 +238,7 @@ class Entry:
         self._file = file
         self._number = 0
 
-    def __enter__(self) -> "Entry":
+    def __enter__(self) -> "ProcessNote":
         self._number = self._file.begin()
         return self
 

@@ -14,7 +14,7 @@ import os
 import sys
 from pathlib import Path
 
-from wave_agent.system.orphans import Session, birth_of, has_ended, live_processes, sessions_of
+from wave_agent.system.orphans import SessionSpan, birth_of, has_ended, live_processes, sessions_of
 
 _STDIN = 0
 
@@ -54,7 +54,7 @@ def began_in_session(home: Path, project: str) -> bool:
     return bool(sessions) and _may_be_of(sessions)
 
 
-def _may_be_of(sessions: list[Session]) -> bool:
+def _may_be_of(sessions: list[SessionSpan]) -> bool:
     """What began in one of them may have been begun by it."""
     if not sys.platform.startswith("linux"):
         return False  # there is no telling

@@ -25,7 +25,7 @@ from wave_agent.rules.rule import Places
 from wave_agent.testing.model_server import RecordingModelServer
 from wave_agent.tools.registry import builtin_tools
 from wave_agent.workshop.sample_events import Subject, event_for, event_named, subject
-from wave_agent.workshop.trial import Bench, Judge, Rehearsal, rehearse
+from wave_agent.workshop.trial import Bench, ProjectJudge, Rehearsal, rehearse
 
 __all__ = ["FakeHookRunner", "HookResult", "RecordingModelServer", "Reply", "ScriptedModel", "call", "run_hook"]
 
@@ -97,7 +97,7 @@ def run_hook(
     bench = Bench(
         hooks=config.hooks,
         environment=dict(os.environ),
-        judge=Judge(places=places, directories=(places.project,)),
+        judge=ProjectJudge(places=places, directories=(places.project,)),
         tools={one.name: one for one in builtin_tools()},
     )
     return _result(_rehearsed(bench, subject(named, given, payload)))

@@ -130,7 +130,7 @@ class RecordingModelServer:
         loop = self._loop = asyncio.get_running_loop()
 
         def protocol() -> asyncio.StreamReaderProtocol:
-            return asyncio.StreamReaderProtocol(_Reader(), self._accept)
+            return asyncio.StreamReaderProtocol(_RequestReader(), self._accept)
 
         self._server = await loop.create_server(protocol, "127.0.0.1", 0, ssl=self._tls)
         self._port = self._server.sockets[0].getsockname()[1]
@@ -189,13 +189,13 @@ class RecordingModelServer:
             self._loop.call_soon_threadsafe(gate.set)
 
     def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        assert isinstance(reader, _Reader)
+        assert isinstance(reader, _RequestReader)
         self._connection_count += 1
         task = asyncio.get_running_loop().create_task(self._serve(reader, writer, self._connection_count))
         self._connections[task] = writer
         task.add_done_callback(self._connections.pop)
 
-    async def _serve(self, reader: "_Reader", writer: asyncio.StreamWriter, connection: int) -> None:
+    async def _serve(self, reader: "_RequestReader", writer: asyncio.StreamWriter, connection: int) -> None:
         """All requests of one connection."""
         wire = _Wire(reader, writer)
         try:
@@ -254,7 +254,7 @@ class _Cut(Exception):  # noqa: N818
     """The script says that the connection breaks here."""
 
 
-class _Reader(asyncio.StreamReader):
+class _RequestReader(asyncio.StreamReader):
     """A reader that tells at once when the client has gone, also while nobody reads."""
 
     def __init__(self) -> None:
@@ -270,7 +270,7 @@ class _Reader(asyncio.StreamReader):
         self.ended.set()
 
 
-async def _read_request(reader: _Reader, connection: int) -> RecordedRequest | None:
+async def _read_request(reader: _RequestReader, connection: int) -> RecordedRequest | None:
     """The next request of a connection; None when there is none."""
     try:
         head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
@@ -296,7 +296,7 @@ async def _read_request(reader: _Reader, connection: int) -> RecordedRequest | N
 class _Wire(Struct):
     """Answers on one connection."""
 
-    reader: _Reader
+    reader: _RequestReader
     writer: asyncio.StreamWriter
     cut: bool = False
 

@@ -12,9 +12,9 @@ import msgspec
 from msgspec import Struct
 
 from wave_agent.messages import Image
-from wave_agent.permissions.decision import Kind
+from wave_agent.permissions.decision import ToolKind
 from wave_agent.permissions.sandbox import Sandbox
-from wave_agent.shell.values import Placed, Write, escape
+from wave_agent.shell.values import Placed, WriteTarget, escape
 from wave_agent.system.processes import Ledger, no_ledger
 from wave_agent.system.real_files import Seen
 from wave_agent.system.reentrancy import Door, no_door
@@ -109,7 +109,7 @@ class Tool(ABC):
 
     name: ClassVar[str]
     description: ClassVar[str]
-    kind: ClassVar[Kind] = Kind.ACTS
+    kind: ClassVar[ToolKind] = ToolKind.ACTS
     own: ClassVar[bool] = False
     """It touches only what this session has started, so it runs without consent in every mode."""
     path_fields: ClassVar[tuple[str, ...]] = ()
@@ -187,9 +187,11 @@ class Tool(ABC):
         """The paths that a call touches."""
         return tuple(str(tool_input[field]) for field in self.path_fields if tool_input.get(field))
 
-    def written_paths(self, tool_input: Mapping[str, Any], context: ToolContext) -> tuple[Write, ...]:
+    def written_paths(self, tool_input: Mapping[str, Any], context: ToolContext) -> tuple[WriteTarget, ...]:
         """What a call visibly writes to."""
-        return tuple(Write(escape(path)) for path in self.paths(tool_input)) if self.kind is Kind.EDITS else ()
+        return (
+            tuple(WriteTarget(escape(path)) for path in self.paths(tool_input)) if self.kind is ToolKind.EDITS else ()
+        )
 
     def git_runs(self, tool_input: Mapping[str, Any], context: ToolContext) -> tuple[tuple[Placed, ...], Sequence[str]]:
         """The git commands that a call visibly runs, and the names of the variables that it sets."""

@@ -14,8 +14,8 @@ from typing import Annotated, Any, ClassVar
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
-from wave_agent.permissions.decision import Kind
-from wave_agent.shell.values import Line, Placed, Reach, Word, Write
+from wave_agent.permissions.decision import ToolKind
+from wave_agent.shell.values import ParsedLine, Placed, Reach, Word, WriteTarget
 from wave_agent.system.private_files import make_private
 from wave_agent.text import strip_controls
 from wave_agent.tools.base import Tool, ToolContext, ToolInterrupted, ToolResult
@@ -62,7 +62,7 @@ class Bash(Tool):
         "and watchers set run_in_background (not `&`): the call returns an id for BashOutput and KillShell, and you "
         "hear when it ends. Read, Grep, Glob, Edit and Write are better than cat, grep, find, sed and echo."
     )
-    kind: ClassVar[Kind] = Kind.ACTS
+    kind: ClassVar[ToolKind] = ToolKind.ACTS
     Input: ClassVar[type[Struct]] = BashInput
 
     def __init__(self, shells: Shells, *, shell: str | None = None) -> None:
@@ -70,7 +70,7 @@ class Bash(Tool):
         self._shell = shell or default_shell()
         self._directory: str | None = None
         """Where the last command ended up. None: still where the agent was started."""
-        self._last: tuple[tuple[str, Mapping[str, str], str], Line] | None = None
+        self._last: tuple[tuple[str, Mapping[str, str], str], ParsedLine] | None = None
 
     async def run(self, arguments: Any, context: ToolContext) -> ToolResult:
         call: BashInput = arguments
@@ -115,11 +115,11 @@ class Bash(Tool):
         result = _result(output, ending, seconds, notes)
         return replace(result, keep=file.release) if isinstance(file, HeldFile) and file.exists else result
 
-    def written_paths(self, tool_input: Mapping[str, Any], context: ToolContext) -> tuple[Write, ...]:
+    def written_paths(self, tool_input: Mapping[str, Any], context: ToolContext) -> tuple[WriteTarget, ...]:
         try:
             return self._read(tool_input, context).writes
         except (ImportError, OSError):  # no descriptor is left to load it: then anything may be written
-            return (Write("/", Reach.TREE),)
+            return (WriteTarget("/", Reach.TREE),)
 
     def git_runs(self, tool_input: Mapping[str, Any], context: ToolContext) -> tuple[tuple[Placed, ...], Sequence[str]]:
         line = self._read(tool_input, context)
@@ -138,7 +138,7 @@ class Bash(Tool):
         more = (Placed((Word("git"), Word(name), Word("", static=False)), where) for name in hidden)
         return (*line.git, *more), names
 
-    def _read(self, tool_input: Mapping[str, Any], context: ToolContext) -> Line:
+    def _read(self, tool_input: Mapping[str, Any], context: ToolContext) -> ParsedLine:
         """What the line says where it would run. It is asked for more than once."""
         from wave_agent.shell.reader import read_placed  # lazy: a session may never run a command
 

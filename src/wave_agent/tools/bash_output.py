@@ -4,7 +4,7 @@ from typing import Annotated, Any, ClassVar
 
 from msgspec import Meta, Struct
 
-from wave_agent.permissions.decision import Kind
+from wave_agent.permissions.decision import ToolKind
 from wave_agent.text import strip_controls
 from wave_agent.tools.base import Tool, ToolContext, ToolResult
 from wave_agent.tools.shells import Shells
@@ -23,7 +23,7 @@ class BashOutputInput(Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 class BashOutput(Tool):
     name: ClassVar[str] = "BashOutput"
     description: ClassVar[str] = "What a background command has printed since the last look, and whether it still runs."
-    kind: ClassVar[Kind] = Kind.READS
+    kind: ClassVar[ToolKind] = ToolKind.READS
     own: ClassVar[bool] = True
     polls: ClassVar[bool] = True
     Input: ClassVar[type[Struct]] = BashOutputInput

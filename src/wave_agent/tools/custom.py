@@ -7,7 +7,7 @@ from typing import Any, get_type_hints, overload
 
 import msgspec
 
-from wave_agent.permissions.decision import Kind
+from wave_agent.permissions.decision import ToolKind
 from wave_agent.system.reentrancy import Door
 from wave_agent.text import strip_controls
 from wave_agent.tools.base import Tool, ToolContext, ToolResult
@@ -71,7 +71,7 @@ def tool(
 
     `reads_only` promises that it changes nothing: it then runs without a question, also beside others.
     """
-    kind = Kind.READS if reads_only else Kind.ACTS
+    kind = ToolKind.READS if reads_only else ToolKind.ACTS
 
     def make(function: Callable[..., Any]) -> FunctionTool:
         called = name or function.__name__

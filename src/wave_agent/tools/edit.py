@@ -7,11 +7,11 @@ from typing import Annotated, Any, ClassVar
 
 from msgspec import Meta, Struct
 
-from wave_agent.permissions.decision import Kind
+from wave_agent.permissions.decision import ToolKind
 from wave_agent.system.real_files import Seen
 from wave_agent.tools.base import Tool, ToolContext, ToolInputError, ToolResult
 from wave_agent.tools.changes import FileChanges
-from wave_agent.tools.encoding import Text, decode, printable
+from wave_agent.tools.encoding import DecodedText, decode, printable
 from wave_agent.tools.files import FileRefusedError, KnownFiles, existing, missing, replace, uninterrupted
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -31,7 +31,7 @@ class Edit(Tool):
         "Replaces old_string by new_string in a file that has been read. old_string must be exact, white space "
         "included, and occur once: add lines around it until it does, or set replace_all."
     )
-    kind: ClassVar[Kind] = Kind.EDITS
+    kind: ClassVar[ToolKind] = ToolKind.EDITS
     path_fields: ClassVar[tuple[str, ...]] = ("file_path",)
     Input: ClassVar[type[Struct]] = EditInput
 
@@ -123,7 +123,7 @@ def _hint(text: str, old: str) -> str:
     return " Read it again, and copy the passage exactly."
 
 
-def _encoded(text: Text, after: str, path: str) -> bytes:
+def _encoded(text: DecodedText, after: str, path: str) -> bytes:
     try:
         return text.encode(after)
     except UnicodeEncodeError as error:

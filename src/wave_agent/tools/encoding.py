@@ -28,7 +28,7 @@ _CONTROLS = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]")  # not white space
 _MULTIBYTE = re.compile(rb"[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}")
 
 
-class Text:
+class DecodedText:
     """Decoded content, and how to encode it again."""
 
     def __init__(self, content: str, encoding: str, bom: bytes = b"") -> None:
@@ -43,7 +43,7 @@ class Text:
         return self._bom + content.encode(self.encoding, errors)
 
 
-def decode(data: bytes) -> Text | None:
+def decode(data: bytes) -> DecodedText | None:
     """None: not text.
 
     Without a byte order mark it is UTF-8, which may have stray bytes in it; text that has non-ASCII bytes, but nothing
@@ -52,17 +52,17 @@ def decode(data: bytes) -> Text | None:
     for bom, encoding in _BOMS:
         if data.startswith(bom):
             try:
-                return Text(data[len(bom) :].decode(encoding), encoding, bom)
+                return DecodedText(data[len(bom) :].decode(encoding), encoding, bom)
             except UnicodeDecodeError:
                 break
     if kind_of_binary(data):
         return None
     try:
-        return Text(data.decode(), "utf-8")
+        return DecodedText(data.decode(), "utf-8")
     except UnicodeDecodeError:
         if _MULTIBYTE.search(data):
-            return Text(data.decode(errors="surrogateescape"), "utf-8")
-        return Text(data.decode("latin-1"), "latin-1")
+            return DecodedText(data.decode(errors="surrogateescape"), "utf-8")
+        return DecodedText(data.decode("latin-1"), "latin-1")
 
 
 def like(before: bytes, after: bytes) -> bytes:

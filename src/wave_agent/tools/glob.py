@@ -4,7 +4,7 @@ from typing import Annotated, Any, ClassVar
 
 from msgspec import Meta, Struct
 
-from wave_agent.permissions.decision import Kind
+from wave_agent.permissions.decision import ToolKind
 from wave_agent.tools.base import Tool, ToolContext, ToolInputError, ToolResult
 from wave_agent.tools.files import FileRefusedError
 
@@ -22,7 +22,7 @@ class Glob(Tool):
         "Finds files by name, such as *.py (at any depth), src/**/*.{ts,tsx} or docs/*. Sorted by name; .git and what "
         ".gitignore names are left out."
     )
-    kind: ClassVar[Kind] = Kind.READS
+    kind: ClassVar[ToolKind] = ToolKind.READS
     path_fields: ClassVar[tuple[str, ...]] = ("path",)
     Input: ClassVar[type[Struct]] = GlobInput
 

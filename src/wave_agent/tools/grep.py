@@ -5,7 +5,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
-from wave_agent.permissions.decision import Kind
+from wave_agent.permissions.decision import ToolKind
 from wave_agent.tools.base import Tool, ToolContext, ToolResult
 from wave_agent.tools.files import FileRefusedError
 
@@ -43,7 +43,7 @@ class Grep(Tool):
         "Searches the contents of files for a regular expression. Sorted by name; binary files, .git and what "
         ".gitignore names are left out."
     )
-    kind: ClassVar[Kind] = Kind.READS
+    kind: ClassVar[ToolKind] = ToolKind.READS
     path_fields: ClassVar[tuple[str, ...]] = ("path",)
     Input: ClassVar[type[Struct]] = GrepInput
 

@@ -35,7 +35,7 @@ class HookEdit(Struct, frozen=True):
     """Why it cannot be read."""
 
 
-class Watched(Struct, frozen=True):
+class WatchedFile(Struct, frozen=True):
     """A file as it was before hooks ran."""
 
     data: bytes
@@ -43,7 +43,7 @@ class Watched(Struct, frozen=True):
     """What every later change of the file changes as well; None where it is too fresh for that."""
 
 
-def look(changes: FileChanges, before: Mapping[str, Watched] | None = None) -> dict[str, Watched]:
+def look(changes: FileChanges, before: Mapping[str, WatchedFile] | None = None) -> dict[str, WatchedFile]:
     """The files to watch while hooks run: what this turn has written, and what the model has read.
 
     With what the last look has found `before`, only what has changed since is read again.
@@ -58,7 +58,7 @@ def look(changes: FileChanges, before: Mapping[str, Watched] | None = None) -> d
     return found
 
 
-def _watch(path: str, seen: Watched | None, limit: int | None = None) -> Watched | None:
+def _watch(path: str, seen: WatchedFile | None, limit: int | None = None) -> WatchedFile | None:
     try:
         facts = os.stat(path)
         if limit is not None and facts.st_size > limit:
@@ -68,7 +68,7 @@ def _watch(path: str, seen: Watched | None, limit: int | None = None) -> Watched
             return seen
         # Two changes within a tick of the clock look the same, so that only an old one can be told from the next.
         old = time.time_ns() - facts.st_ctime_ns > SETTLED
-        return Watched(read_bytes(path), signature if old else None)
+        return WatchedFile(read_bytes(path), signature if old else None)
     except (FileRefusedError, OSError):
         return None  # somebody else has taken it away
 
@@ -77,7 +77,7 @@ def _signature(facts: os.stat_result) -> tuple[int, ...]:
     return facts.st_dev, facts.st_ino, facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns
 
 
-def settle(changes: FileChanges, before: Mapping[str, Watched], *, seen: bool) -> tuple[HookEdit, ...]:
+def settle(changes: FileChanges, before: Mapping[str, WatchedFile], *, seen: bool) -> tuple[HookEdit, ...]:
     """What has become of the files since `look`. Counts as a change of this turn, and with `seen` as known.
 
     A file that did not hold what the model knows when the hooks began was changed by somebody else: it stays unknown.
@@ -98,7 +98,7 @@ def settle(changes: FileChanges, before: Mapping[str, Watched], *, seen: bool) -
     return tuple(edits)
 
 
-def _edit(path: str, watched: Watched) -> HookEdit | None:
+def _edit(path: str, watched: WatchedFile) -> HookEdit | None:
     before = watched.data
     if not os.path.lexists(path):
         return HookEdit(path, before, None)

@@ -4,7 +4,7 @@ from typing import Any, ClassVar
 
 from msgspec import Struct
 
-from wave_agent.permissions.decision import Kind
+from wave_agent.permissions.decision import ToolKind
 from wave_agent.tools.base import Tool, ToolContext, ToolResult
 from wave_agent.tools.shells import Shells
 
@@ -16,7 +16,7 @@ class KillShellInput(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 class KillShell(Tool):
     name: ClassVar[str] = "KillShell"
     description: ClassVar[str] = "Ends a background command and everything it started."
-    kind: ClassVar[Kind] = Kind.ACTS
+    kind: ClassVar[ToolKind] = ToolKind.ACTS
     own: ClassVar[bool] = True
     Input: ClassVar[type[Struct]] = KillShellInput
 

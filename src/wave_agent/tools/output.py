@@ -159,18 +159,18 @@ class Output:
 
     def __init__(self, file: PrivateFile, *, limit: int = MODEL_LIMIT, always_in_file: bool = False) -> None:
         """`limit`: characters that are given at once."""
-        from wave_agent.tools.terminal import Lines  # lazy: a session may never run a command
+        from wave_agent.tools.terminal import TerminalLines  # lazy: a session may never run a command
 
         self.file = file
         self._limit = limit
         self._in_file = always_in_file
         self._lock = threading.Lock()
         self._decoders = {name: _Utf8Decoder("replace") for name in _STREAMS}
-        self._lines = Lines()
+        self._lines = TerminalLines()
         self._unread = Excerpt(limit)
         self._shown = ""
         """How the line that is not complete looked when it was last taken."""
-        self._streams = {name: (Lines(), Excerpt()) for name in _STREAMS}
+        self._streams = {name: (TerminalLines(), Excerpt()) for name in _STREAMS}
         if always_in_file:
             file.write("")
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from wave_agent.permissions.decision import Kind
+from wave_agent.permissions.decision import ToolKind
 from wave_agent.tools.base import Tool, ToolContext, ToolResult
 from wave_agent.tools.encoding import IMAGES, decode, kind_of_binary, printable
 from wave_agent.tools.files import FileRefusedError, KnownFiles, read_bytes
@@ -32,7 +32,7 @@ class Read(Tool):
         "part of a long file give offset and limit. Also images, notebooks (as cells) and PDFs (as text). A file must "
         "be read before Edit or Write may change it."
     )
-    kind: ClassVar[Kind] = Kind.READS
+    kind: ClassVar[ToolKind] = ToolKind.READS
     path_fields: ClassVar[tuple[str, ...]] = ("file_path",)
     Input: ClassVar[type[Struct]] = ReadInput
 

@@ -16,7 +16,7 @@ from wave_agent.tools.output import NoFile, Output, PrivateFile, printed_limit
 from wave_agent.tools.process import Launch, Process, StreamName, named
 
 if TYPE_CHECKING:
-    from wave_agent.tools.stray_processes import Orphans, Watch
+    from wave_agent.tools.stray_processes import Orphans, StrayWatch
 
 _AT_ONCE = 32
 """Each takes a thread and a handful of descriptors."""
@@ -228,7 +228,7 @@ class Shells:
         names = [f"{one.name} ({_short(one.command)})" for one in self._shells.values() if one.process.running]
         return [f"The background command {name} is still running." for name in names]
 
-    def watch(self) -> "Watch":
+    def watch(self) -> "StrayWatch":
         """For one command, waited for or not: finds what it leaves running."""
         if self._orphans is None:
             from wave_agent.tools.stray_processes import Orphans  # lazy: a session may never run a command

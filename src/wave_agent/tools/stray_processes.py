@@ -60,9 +60,9 @@ class Orphans:
         """Processes that were there before, or that no command has started: they are not looked at again after each
         command. Numbers are given away again, so the end of the session does not rely on it."""
 
-    def watch(self) -> "Watch":
+    def watch(self) -> "StrayWatch":
         """For one command, before it is started."""
-        watch = Watch(self, os.urandom(8).hex())
+        watch = StrayWatch(self, os.urandom(8).hex())
         with self._lock:
             if not self._commands:
                 self.strangers |= _pids()
@@ -102,8 +102,8 @@ class Orphans:
         return " ".join(told)
 
 
-class Watch:
-    """Finds what one command leaves behind: the `Watch` of `process`."""
+class StrayWatch:
+    """Finds what one command leaves behind: the `StrayWatch` of `process`."""
 
     def __init__(self, orphans: Orphans, number: str) -> None:
         self._orphans = orphans

@@ -22,7 +22,7 @@ _SPECIAL = ("\r", "\x08", "\x1b", "\x9b")
 """Looked for first, one by one: in a text without any, that is a hundred times as fast as a regular expression."""
 
 
-class Lines:
+class TerminalLines:
     """A text that grows, as lines. Which pieces it comes in makes no difference.
 
     A line in which the cursor never goes back stays as it is, colours and all. One that is written over becomes what

@@ -4,7 +4,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from msgspec import Meta, Struct, to_builtins
 
-from wave_agent.permissions.decision import Kind
+from wave_agent.permissions.decision import ToolKind
 from wave_agent.tools.base import Tool, ToolContext, ToolInputError, ToolResult
 
 _MARKS = {"pending": "[ ]", "in_progress": "[→]", "completed": "[x]"}
@@ -28,7 +28,7 @@ class TodoWrite(Tool):
         "Replaces the list of what is to do, for work of three steps or more. One item at a time is in_progress; mark "
         "it completed as soon as it is done."
     )
-    kind: ClassVar[Kind] = Kind.READS
+    kind: ClassVar[ToolKind] = ToolKind.READS
     Input: ClassVar[type[Struct]] = TodoWriteInput
 
     def __init__(self) -> None:

@@ -6,7 +6,7 @@ from typing import Annotated, Any, ClassVar
 
 from msgspec import Meta, Struct
 
-from wave_agent.permissions.decision import Kind
+from wave_agent.permissions.decision import ToolKind
 from wave_agent.system.real_files import Seen
 from wave_agent.tools.base import Tool, ToolContext, ToolInputError, ToolResult
 from wave_agent.tools.changes import FileChanges
@@ -25,7 +25,7 @@ class Write(Tool):
         "Writes a whole file (UTF-8), making directories as needed. A file that exists must have been read before, and "
         "keeps its line ends. To change a part of a file use Edit."
     )
-    kind: ClassVar[Kind] = Kind.EDITS
+    kind: ClassVar[ToolKind] = ToolKind.EDITS
     path_fields: ClassVar[tuple[str, ...]] = ("file_path",)
     Input: ClassVar[type[Struct]] = WriteInput
 

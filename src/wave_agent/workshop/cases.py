@@ -135,7 +135,7 @@ def read_cases(file: str, hooks: Sequence[HookDefinition], tools: Sequence[str])
     except UnicodeDecodeError:
         raise CaseFileError(f"{file} is not UTF-8") from None
     document = _parse_json(file, text) if file.endswith(".json") else _parse_yaml(file, text)
-    return _Reader(file, document, hooks, tools).cases()
+    return _CaseFileReader(file, document, hooks, tools).cases()
 
 
 def _parse_json(file: str, text: str) -> Document:
@@ -154,7 +154,7 @@ def _parse_yaml(file: str, text: str) -> Document:
         raise CaseFileError(f"{file}:{error.line}:{error.column}: not valid YAML: {error.problem}") from None
 
 
-class _Reader:
+class _CaseFileReader:
     """One file."""
 
     def __init__(self, file: str, document: Document, hooks: Sequence[HookDefinition], tools: Sequence[str]) -> None:

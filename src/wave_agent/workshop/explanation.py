@@ -10,7 +10,7 @@ from msgspec import Struct
 from wave_agent.agent.consequences import GiveResult, Operation, TellError, TellModel, TellNotice, consequences
 from wave_agent.hooks.events import ContextPlace, Decision, Flow
 from wave_agent.hooks.verdicts import Outcome
-from wave_agent.permissions.decision import Answer, Permission
+from wave_agent.permissions.decision import Permission, Ruling
 
 FLOW_WORDS: Mapping[Flow, str] = {
     Flow.PROCEED: "The agent goes on.",
@@ -24,10 +24,10 @@ FLOW_WORDS: Mapping[Flow, str] = {
     Flow.SKIP_COMPACTION: "Nothing is summarised.",
     Flow.END_TURN: "The turn ends.",
 }
-_PERMISSION_WORDS: Mapping[Answer, str] = {
-    Answer.ALLOW: "The tool runs",
-    Answer.ASK: "The user is asked before the tool runs",
-    Answer.DENY: "The tool does not run",
+_PERMISSION_WORDS: Mapping[Ruling, str] = {
+    Ruling.ALLOW: "The tool runs",
+    Ruling.ASK: "The user is asked before the tool runs",
+    Ruling.DENY: "The tool does not run",
 }
 _LATER = (ContextPlace.SUMMARY, ContextPlace.NOWHERE)
 """Context that `consequences` leaves to others."""
@@ -55,7 +55,7 @@ def word_of(outcome: Outcome) -> str:
 def account_of(outcome: Outcome, permission: Permission | None = None) -> Account:
     """`permission` is what came of the call, where there is one that is judged. Pure."""
     operations = consequences(outcome)
-    asked = permission is not None and permission.answer is not Answer.ALLOW
+    asked = permission is not None and permission.answer is not Ruling.ALLOW
     judged = (permission,) if permission is not None and outcome.flow in (Flow.JUDGE, Flow.CONFIRM) else ()
     return Account(
         word=word_of(outcome),

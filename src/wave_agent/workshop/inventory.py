@@ -13,12 +13,12 @@ from wave_agent.formats.strict_json import show_path
 from wave_agent.hooks.definitions import HookDefinition, Issue
 from wave_agent.hooks.plan import in_order
 from wave_agent.settings.layers import OF_THE_PROJECT, Settings, merge_settings
-from wave_agent.settings.sources import Choice, Gathered, gather_settings, merge_gathered
+from wave_agent.settings.sources import Gathered, SourceChoice, gather_settings, merge_gathered
 from wave_agent.settings.trust import TrustStore, candidates, file_digest
 from wave_agent.system.project import Project
 
 
-class Survey(Struct, frozen=True, kw_only=True):
+class Inventory(Struct, frozen=True, kw_only=True):
     """What there is, and what of it counts."""
 
     project: str
@@ -47,13 +47,13 @@ class Survey(Struct, frozen=True, kw_only=True):
         return tuple(issue for issue in self.issues if issue not in told)
 
 
-def survey(home: Path, project: Project, choice: Choice | None = None) -> Survey:
+def survey(home: Path, project: Project, choice: SourceChoice | None = None) -> Inventory:
     """Looks at every layer. Raises `SettingsError` for a file that cannot be read at all."""
-    choice = choice or Choice()
+    choice = choice or SourceChoice()
     everything = gather_settings(home, project, replace(choice, trust=True))
     settings = merge_gathered(everything, project)
     counted = _counted(home, project, choice)
-    return Survey(
+    return Inventory(
         project=project.directory,
         start=project.start,
         hooks=tuple(in_order(settings.hooks.hooks)),
@@ -73,7 +73,7 @@ def untrusted(home: Path, project: Project) -> list[tuple[HookDefinition, str]]:
     return [(hook, found.distrust[hook.position]) for hook in found.hooks if hook.position in found.distrust]
 
 
-def _counted(home: Path, project: Project, choice: Choice) -> Gathered:
+def _counted(home: Path, project: Project, choice: SourceChoice) -> Gathered:
     try:
         return gather_settings(home, project, choice)
     except UntrustedHooksError as error:
@@ -104,7 +104,7 @@ def place_of(hook: HookDefinition, project: str) -> str:
     return f"{name}:{hook.line}" if hook.line is not None else f"{name} {show_path(hook.path)}"
 
 
-def hook_to_dict(hook: HookDefinition, found: Survey) -> dict[str, Any]:
+def hook_to_dict(hook: HookDefinition, found: Inventory) -> dict[str, Any]:
     """For programs."""
     return {
         "event": hook.event.value,

@@ -8,7 +8,7 @@ from msgspec import Struct
 from wave_agent.formats.strict_json import type_name
 from wave_agent.hooks.definitions import HookDefinition
 from wave_agent.hooks.events import COMMON_STDIN, EVENTS, EventRow, HookEvent, StdinField
-from wave_agent.hooks.matcher import KNOWN_TOOLS, Form
+from wave_agent.hooks.matcher import KNOWN_TOOLS, MatcherForm
 from wave_agent.permissions.decision import PermissionMode
 from wave_agent.text import did_you_mean
 
@@ -100,7 +100,7 @@ def event_named(name: str) -> HookEvent:
 
 def check_tool(name: str, tools: Iterable[str], hooks: Iterable[HookDefinition]) -> None:
     """Raises `SubjectError` unless a tool could have this name: a known one, one that settings name, or a server's."""
-    written = {one.text for hook in hooks for one in hook.matcher.alternatives if one.form is Form.NAME}
+    written = {one.text for hook in hooks for one in hook.matcher.alternatives if one.form is MatcherForm.NAME}
     known = list(dict.fromkeys((*tools, *KNOWN_TOOLS, *sorted(written))))
     if name not in known and not name.startswith("mcp__"):
         raise SubjectError(f'there is no tool "{name}"{did_you_mean(name, known)}: known are {", ".join(known)}')

@@ -21,8 +21,8 @@ from wave_agent.hooks.plan import LeftOut
 from wave_agent.hooks.runners.command import ProcessRunner
 from wave_agent.hooks.semantics import kinds_of, rule_of
 from wave_agent.hooks.verdicts import Ask, Outcome, TellUser, Verdict
-from wave_agent.permissions.decision import Answer, Call, Permission, PermissionMode, Rules, decide
-from wave_agent.permissions.git.effects import Question, changed_by_git, find_git, meddles
+from wave_agent.permissions.decision import JudgedCall, Permission, PermissionMode, Rules, Ruling, decide
+from wave_agent.permissions.git.effects import GitLine, changed_by_git, find_git, meddles
 from wave_agent.permissions.protected_paths import ProtectedPaths
 from wave_agent.rules.rule import Places
 from wave_agent.sessions.recorder import FileSessionStore, Recorder
@@ -34,7 +34,7 @@ NOT_REACHED = "it was not reached: a hook before it has decided"
 DEAF = "in its dialect this is another event: a tool that ran and failed is PostToolUseFailure"
 
 
-class Judge(Struct, frozen=True, kw_only=True):
+class ProjectJudge(Struct, frozen=True, kw_only=True):
     """The rules and the mode of a project, and what they say about a call."""
 
     places: Places
@@ -51,12 +51,12 @@ class Judge(Struct, frozen=True, kw_only=True):
     ) -> Permission:
         """`tool` None: one that this agent does not have, judged as one that acts. `checked`: against its types."""
         if tool is None:
-            return decide(Call(tool=name, tool_input=tool_input), self.mode, self.rules, hooks, self.places)
+            return decide(JudgedCall(tool=name, tool_input=tool_input), self.mode, self.rules, hooks, self.places)
         try:
             if checked:
                 tool.parse(tool_input)
         except ToolInputError as error:
-            return Permission(answer=Answer.DENY, by="the input does not fit the tool", for_model=str(error))
+            return Permission(answer=Ruling.DENY, by="the input does not fit the tool", for_model=str(error))
         project, start = Path(self.places.project), Path(self.places.start or self.places.project)
         context = ToolContext(project_dir=project, start=start, environment=self.environment, outputs=project)
         try:
@@ -64,13 +64,13 @@ class Judge(Struct, frozen=True, kw_only=True):
             runs, assigned = tool.git_runs(tool_input, context)
             if runs and call.protected is None:
                 meddling = meddles(tool.written_paths(tool_input, context))
-                question = Question(runs=runs, assigned=tuple(assigned), meddles=meddling)
+                question = GitLine(runs=runs, assigned=tuple(assigned), meddles=meddling)
                 call = replace(call, protected=self._changed_by_git(question), by_git=True)
             return decide(call, self.mode, self.rules, hooks, self.places)
         except Exception as error:  # as in a session: what cannot be judged does not run
-            return Permission(answer=Answer.DENY, by="an error", for_model=unjudged(error))
+            return Permission(answer=Ruling.DENY, by="an error", for_model=unjudged(error))
 
-    def _changed_by_git(self, question: Question) -> str | None:
+    def _changed_by_git(self, question: GitLine) -> str | None:
         return changed_by_git(
             question,
             self.protected.files,
@@ -86,7 +86,7 @@ class Bench(Struct, frozen=True, kw_only=True):
 
     hooks: Sequence[HookDefinition]
     environment: Mapping[str, str]
-    judge: Judge
+    judge: ProjectJudge
     tools: Mapping[str, Tool] = {}
     settings_env: Mapping[str, str] = {}
     max_stop_blocks: int = 8

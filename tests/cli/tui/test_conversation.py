@@ -10,8 +10,8 @@ from tests.cli.tui.stage import Stage, hooks, stage
 from tests.waiting import until
 from wave_agent import ModelError
 from wave_agent.hooks import allow, deny
-from wave_agent.screen.answer import Answer
-from wave_agent.screen.entries import Error, HookLine, Info, Reasoning, UserPrompt, Warning_
+from wave_agent.screen.answer import AnswerText
+from wave_agent.screen.entries import ErrorEntry, HookLine, Info, ReasoningEntry, UserPrompt, Warning_
 from wave_agent.screen.todo_card import TodoCard
 from wave_agent.screen.tool_card import State, ToolCard
 from wave_agent.testing import Reply, call
@@ -23,8 +23,8 @@ async def test_an_answer_is_drawn_as_markdown_with_its_code(project: Path):
     async with stage(project, [text]) as on:
         await on.say("Explain.")
         await on.sees("print('hi')")
-        assert on.kinds == ["UserPrompt", "Answer"]
-        assert on.entry(Answer).text == text
+        assert on.kinds == ["UserPrompt", "AnswerText"]
+        assert on.entry(AnswerText).text == text
         assert "**" not in on.screen
         assert "• one" in on.screen
 
@@ -193,8 +193,8 @@ async def test_thoughts_are_folded(project: Path):
         assert "Then seven." not in on.screen
         await on.press("ctrl+o")
         await on.sees("Then seven.")
-        assert on.kinds == ["UserPrompt", "Reasoning", "Answer"]
-        assert on.entry(Reasoning).opened
+        assert on.kinds == ["UserPrompt", "ReasoningEntry", "AnswerText"]
+        assert on.entry(ReasoningEntry).opened
 
 
 async def test_errors_and_notices_say_that_they_are_for_the_user_alone(project: Path):
@@ -202,7 +202,7 @@ async def test_errors_and_notices_say_that_they_are_for_the_user_alone(project: 
     async with stage(project, [ModelError("the server is down")], hooks=told) as on:
         await on.say("Hello.")
         assert on.said(Warning_) == ["! Told to you alone: mind the [gap]"] or on.said(Info) == ["· mind the [gap]"]
-        assert on.said(Error) == ["✗ Error, told to you alone: the server is down"]
+        assert on.said(ErrorEntry) == ["✗ Error, told to you alone: the server is down"]
 
 
 async def test_a_long_notice_is_folded(project: Path):
@@ -242,7 +242,7 @@ async def test_a_long_answer_is_drawn_in_pieces_and_loses_nothing(project: Path)
     text = "\n\n".join(f"Paragraph number {number} with a few more words in it." for number in range(300))
     async with stage(project, [text]) as on:
         await on.say("Much.")
-        pieces = [entry for entry in on.entries if isinstance(entry, Answer)]
+        pieces = [entry for entry in on.entries if isinstance(entry, AnswerText)]
         assert len(pieces) > 1
         assert text.endswith("".join(piece.text for piece in pieces))
         assert sum(piece.weight for piece in pieces) < 300  # the others have left the screen
@@ -252,7 +252,7 @@ async def test_a_long_answer_is_drawn_in_pieces_and_loses_nothing(project: Path)
             if "Paragraph number 0 " in on.screen:
                 break
         await on.sees("Paragraph number 0 ")
-        assert "".join(entry.text for entry in on.entries if isinstance(entry, Answer)) == text
+        assert "".join(entry.text for entry in on.entries if isinstance(entry, AnswerText)) == text
 
 
 async def test_a_long_conversation_keeps_few_widgets_and_brings_the_others_back(project: Path):
@@ -308,7 +308,7 @@ async def test_an_erased_prompt_is_gone_from_the_screen_and_the_up_key_brings_it
         await on.say("my password is hunter2")
         assert "hunter2" not in on.screen
         assert "refused and is erased" in on.screen
-        assert on.said(Error) == ["✗ Error, told to you alone: no secrets"]
+        assert on.said(ErrorEntry) == ["✗ Error, told to you alone: no secrets"]
         await on.press("up")
         assert on.box.text == "my password is hunter2"
     assert not [file for file in home.rglob("*") if file.is_file() and b"hunter2" in file.read_bytes()]
@@ -329,7 +329,7 @@ async def test_hooks_without_an_opinion_leave_no_line_unless_wanted(project: Pat
     quiet = hooks("UserPromptSubmit", silent, lambda _: allow())
     async with stage(project, ["a"], hooks=quiet) as on:
         await on.say("Hello.")
-        assert on.kinds == ["UserPrompt", "Answer"]
+        assert on.kinds == ["UserPrompt", "AnswerText"]
     async with stage(project, ["a"], hooks=quiet, every_hook=True) as on:
         await on.say("Hello.")
         assert on.kinds.count("HookLine") == 2
@@ -343,4 +343,4 @@ async def test_it_is_waited_for_all_that_happened(project: Path):
     async with stage(project, ["word " * 500]) as on:
         await on.send("Much.")
         await settled(on)
-        assert on.entry(Answer).text == "word " * 500
+        assert on.entry(AnswerText).text == "word " * 500

@@ -11,7 +11,7 @@ from wave_agent.messages import ToolBlock
 from wave_agent.models.base import Usage
 from wave_agent.permissions.decision import Allow, Deny
 from wave_agent.screen.attachments import Attachment, attach, split
-from wave_agent.screen.completion import Candidate, Files, complete
+from wave_agent.screen.completion import CompletionItem, Files, complete
 from wave_agent.screen.cost import cost, shown, tokens
 from wave_agent.screen.custom import directories, load_commands
 from wave_agent.screen.diff import change_of, counts, diff_in, numbered
@@ -139,7 +139,7 @@ def test_names_that_begin_so_come_first(tmp_path: Path):
 
 
 def test_commands_are_completed_at_the_start_only(tmp_path: Path):
-    commands = [Candidate("/help"), Candidate("/hooks"), Candidate("/exit")]
+    commands = [CompletionItem("/help"), CompletionItem("/hooks"), CompletionItem("/exit")]
     files = Files(str(tmp_path))
     found = complete("/h", commands, files)
     assert found is not None

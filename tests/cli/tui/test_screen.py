@@ -13,7 +13,7 @@ from wave_agent.agent.surroundings import git_branch
 from wave_agent.hooks import deny
 from wave_agent.models.base import Usage
 from wave_agent.screen.permission import PermissionDialog
-from wave_agent.screen.status import Facts, line
+from wave_agent.screen.status import StatusFacts, line
 from wave_agent.screen.theme import guessed
 from wave_agent.testing import Reply, call
 
@@ -106,7 +106,9 @@ async def test_the_status_tells_model_mode_window_place_and_session(project: Pat
 
 
 def test_in_a_narrow_terminal_the_least_important_goes_first():
-    facts = Facts(model="large", mode="default", used=500, window=1000, directory="/some/project", session="0123456789")
+    facts = StatusFacts(
+        model="large", mode="default", used=500, window=1000, directory="/some/project", session="0123456789"
+    )
     assert str(line(facts, 200)) == "large · default · 50% of 1.0k · /some/project · session 01234567"
     assert str(line(facts, 50)) == "large · default · 50% of 1.0k · /some/project"
     assert str(line(facts, 20)) == "large · default"

@@ -17,13 +17,13 @@ from wave_agent.agent.options import locate_project
 from wave_agent.cli.tables import cwd_option, json_option, milliseconds, one_line, secrets_option, since_option
 from wave_agent.replay.backtest import Backtest, UnknownHookError
 from wave_agent.replay.backtest import backtest as replay
-from wave_agent.replay.comparison import KINDS, REWRITTEN, Finding, Report, merge_reports
+from wave_agent.replay.comparison import KINDS, REWRITTEN, BacktestReport, ChangedVerdict, merge_reports
 from wave_agent.replay.figures import percentile
 from wave_agent.replay.selection import foreign_sessions, sessions_of
 from wave_agent.sessions.index import find_session
 from wave_agent.sessions.masking import masked
 from wave_agent.settings.inheritance import inherited
-from wave_agent.settings.sources import Choice, gather_settings
+from wave_agent.settings.sources import SourceChoice, gather_settings
 
 _SHOWN = 20
 """Findings of one kind; --json has them all."""
@@ -78,11 +78,11 @@ def backtest(merge: bool, files: tuple[str, ...], show_secrets: bool, as_json: b
     return int(report is not None and (report.differs or (merge and bool(report.missing))))
 
 
-def _merged(files: Sequence[str]) -> Report:
-    reports: list[Report] = []
+def _merged(files: Sequence[str]) -> BacktestReport:
+    reports: list[BacktestReport] = []
     for file in files:
         try:
-            reports.append(msgspec.json.decode(Path(file).read_bytes(), type=Report))
+            reports.append(msgspec.json.decode(Path(file).read_bytes(), type=BacktestReport))
         except OSError as error:
             raise click.UsageError(f"{file} cannot be read: {error.strerror}") from None
         except (msgspec.MsgspecError, UnicodeDecodeError) as error:
@@ -103,14 +103,16 @@ def _replayed(
     shard: tuple[int, int],
     cwd: str | None,
     show_secrets: bool,
-) -> Report | None:
+) -> BacktestReport | None:
     if (session is not None) + everything + (folder is not None) > 1 or (session and since):
         raise click.UsageError("--session, --all and --from exclude each other; --since goes with --all and --from.")
     environment = dict(os.environ)
     if trust and inherited(environment) is not None:
         raise click.UsageError("--trust is not for what an agent has started: its limits hold here too.")
     overlays = [os.path.abspath(file) for file in settings]
-    choice = Choice(overlays=overlays, trust=trust, added_managed=environment.get("WAVE_MANAGED_SETTINGS") or None)
+    choice = SourceChoice(
+        overlays=overlays, trust=trust, added_managed=environment.get("WAVE_MANAGED_SETTINGS") or None
+    )
     place, home = locate_project(cwd, environment, choice)
     project = place.directory
     paths = _transcripts(home, project, session, since, folder, latest=not everything)
@@ -175,7 +177,7 @@ class _Progress(ExitStack):
 # ----------------------------------------------------------------------------------------------------------- for people
 
 
-def _lines(report: Report) -> Iterator[str]:
+def _lines(report: BacktestReport) -> Iterator[str]:
     sessions = "1 session" if report.sessions == 1 else f"{report.sessions} sessions"
     part = "" if report.shards == ("1/1",) else f" (parts {', '.join(report.shards)})"
     yield f"{report.events} events of {sessions}{part}; hooks ran on {report.judged} of them"
@@ -199,7 +201,7 @@ def _lines(report: Report) -> Iterator[str]:
         yield f"note: {one_line(note)}"
 
 
-def _finding(finding: Finding) -> Iterator[str]:
+def _finding(finding: ChangedVerdict) -> Iterator[str]:
     what = " ".join(filter(None, [finding.event, finding.tool, finding.call]))
     yield f"  {one_line(what, 110)}   [{finding.session_id[:8]}:{finding.line}]"
     hooks = ", ".join(finding.hooks) or "no hook"

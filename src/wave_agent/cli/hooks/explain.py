@@ -24,16 +24,16 @@ from wave_agent.hooks.compatibility import differences
 from wave_agent.hooks.definitions import HookDefinition, Mode
 from wave_agent.hooks.dialects import DIALECTS, Dialect
 from wave_agent.hooks.events import EVENTS, Flow
-from wave_agent.hooks.plan import Plan, plan
+from wave_agent.hooks.plan import EventPlan, plan
 from wave_agent.permissions.decision import Permission
 from wave_agent.permissions.protected_paths import protected_paths
 from wave_agent.rules.rule import Places
 from wave_agent.text import strip_controls
 from wave_agent.tools.base import Tool
 from wave_agent.tools.registry import builtin_tools
-from wave_agent.workshop.inventory import Survey, hook_to_dict, place_of, survey
+from wave_agent.workshop.inventory import Inventory, hook_to_dict, place_of, survey
 from wave_agent.workshop.sample_events import Subject, SubjectError, check_tool, event_named, subject
-from wave_agent.workshop.trial import Judge, normalised, nothing_said
+from wave_agent.workshop.trial import ProjectJudge, normalised, nothing_said
 
 
 @click.command()
@@ -75,7 +75,7 @@ def explain(
     asked = _subject(event, tool, tool_input, found, tools)
     mode, _ = mode_for(permission_mode, found.counted)
     places = Places(project.directory, os.path.expanduser("~"), project.start)
-    judge = Judge(
+    judge = ProjectJudge(
         places=places,
         rules=found.counted.rules,
         mode=mode,
@@ -96,7 +96,7 @@ def explain(
     return 0
 
 
-def _subject(event: str, tool: str | None, tool_input: str | None, found: Survey, tools: dict[str, Tool]) -> Subject:
+def _subject(event: str, tool: str | None, tool_input: str | None, found: Inventory, tools: dict[str, Tool]) -> Subject:
     try:
         named = event_named(event)
         row = EVENTS[named]
@@ -111,7 +111,7 @@ def _subject(event: str, tool: str | None, tool_input: str | None, found: Survey
     return Subject(made.event, normalised(made, tools.get(made.tool or ""), found.start))
 
 
-def _permission(asked: Subject, judge: Judge, tools: dict[str, Tool], *, stated: bool) -> Permission | None:
+def _permission(asked: Subject, judge: ProjectJudge, tools: dict[str, Tool], *, stated: bool) -> Permission | None:
     """Without an input, what is said about any call of the tool: an empty input must not count as a wrong one."""
     silent = nothing_said(asked)
     if silent.flow is not Flow.JUDGE:
@@ -123,7 +123,7 @@ def _permission(asked: Subject, judge: Judge, tools: dict[str, Tool], *, stated:
 # -------------------------------------------------------------------------------------------------------- what is shown
 
 
-def _lines(asked: Subject, planned: Plan, found: Survey) -> Iterator[str]:
+def _lines(asked: Subject, planned: EventPlan, found: Inventory) -> Iterator[str]:
     shown = f" {json.dumps(asked.facts['tool_input'], ensure_ascii=False)}" if asked.tool else ""
     yield one_line(f"{asked.event}{f' {asked.tool}' if asked.tool else ''}{shown}")
     if not planned.hooks:
@@ -144,7 +144,7 @@ def _lines(asked: Subject, planned: Plan, found: Survey) -> Iterator[str]:
         yield f"   {_named(one.hook, found)}: {one_line(one.why)}"
 
 
-def _steps(planned: Plan) -> tuple[tuple[str, Sequence[Sequence[HookDefinition]]], ...]:
+def _steps(planned: EventPlan) -> tuple[tuple[str, Sequence[Sequence[HookDefinition]]], ...]:
     return (
         ("the rewrite phase, one after another", [[hook] for hook in planned.first]),
         ("at the same time", planned.strands),
@@ -152,7 +152,7 @@ def _steps(planned: Plan) -> tuple[tuple[str, Sequence[Sequence[HookDefinition]]
     )
 
 
-def _named(hook: HookDefinition, found: Survey) -> str:
+def _named(hook: HookDefinition, found: Inventory) -> str:
     why = found.distrust.get(hook.position)
     facts = [
         place_of(hook, found.project),
@@ -179,7 +179,7 @@ def _dialect_lines(dialects: Sequence[Dialect], asked: Subject) -> Iterator[str]
         yield from (f"   {one}" for one in found)
 
 
-def _to_dict(asked: Subject, planned: Plan, permission: Permission | None, found: Survey) -> dict[str, Any]:
+def _to_dict(asked: Subject, planned: EventPlan, permission: Permission | None, found: Inventory) -> dict[str, Any]:
     def shown(hooks: Sequence[HookDefinition]) -> list[dict[str, Any]]:
         return [hook_to_dict(hook, found) for hook in hooks]
 

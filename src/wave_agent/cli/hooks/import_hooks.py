@@ -10,7 +10,7 @@ import click
 
 from wave_agent.agent.options import find_places
 from wave_agent.errors import SettingsError
-from wave_agent.settings.hook_import import Plan, find_importable, plan_import
+from wave_agent.settings.hook_import import ImportPlan, find_importable, plan_import
 from wave_agent.settings.layers import LARGEST_FILE
 from wave_agent.settings.trust import TrustStore
 from wave_agent.system.ancestry import require_no_agent
@@ -62,7 +62,7 @@ def import_hooks(origin: str | None, yes: bool, dry_run: bool, cwd: str | None) 
     return _decide(plan, target, home, project, yes=yes)
 
 
-def _decide(plan: Plan, target: Path, home: Path, project: str, *, yes: bool) -> int:
+def _decide(plan: ImportPlan, target: Path, home: Path, project: str, *, yes: bool) -> int:
     require_no_agent(os.environ, "wave hooks import")
     if not yes:
         if not sys.stdin.isatty():
@@ -89,7 +89,7 @@ def _read(target: Path) -> str:
         raise SettingsError(f"{target} cannot be read: {error}") from None
 
 
-def _show(plan: Plan, before: str, name: str) -> None:
+def _show(plan: ImportPlan, before: str, name: str) -> None:
     for mark, lines in (("add", plan.added), ("changed", plan.notes), ("left out", plan.left_out)):
         _tell(f"{mark:<9} {line}" for line in lines)
     old, new = before.splitlines(keepends=True), plan.text.splitlines(keepends=True)

@@ -9,7 +9,7 @@ import click
 from msgspec.structs import replace
 
 from wave_agent.agent.options import locate_project
-from wave_agent.lint.check import Report, check
+from wave_agent.lint.check import LintReport, check
 from wave_agent.lint.codes import Level
 from wave_agent.lint.findings import Finding, finding
 from wave_agent.lint.places import unreadable
@@ -66,7 +66,7 @@ def _not_trusted(home: Path, project: Project) -> Iterator[Finding]:
         yield finding("W117", hook.source, hook.line, f"{hook.name} on {hook.event}: {why}")
 
 
-def _lines(report: Report, done: Sequence[str], project: str) -> Iterator[str]:
+def _lines(report: LintReport, done: Sequence[str], project: str) -> Iterator[str]:
     yield from done
     if done:
         yield ""

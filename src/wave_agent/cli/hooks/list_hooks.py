@@ -13,7 +13,7 @@ from wave_agent.cli.hooks.options import aligned, as_json, choice_of, in_project
 from wave_agent.hooks.definitions import HookDefinition
 from wave_agent.hooks.dialects import Dialect
 from wave_agent.text import strip_controls
-from wave_agent.workshop.inventory import Survey, hook_to_dict, place_of, survey
+from wave_agent.workshop.inventory import Inventory, hook_to_dict, place_of, survey
 
 
 @click.command("list")
@@ -50,7 +50,7 @@ def list_hooks(dialect: str | None, cwd: str | None, settings: Sequence[str], as
     return 1 if found.broken else 0
 
 
-def _lines(found: Survey) -> Iterator[str]:
+def _lines(found: Inventory) -> Iterator[str]:
     if not found.hooks:
         yield strip_controls(f"There are no hooks in {found.project}.")
     else:
@@ -61,7 +61,7 @@ def _lines(found: Survey) -> Iterator[str]:
         yield f"{'BROKEN' if issue.broken else 'note'}: {issue}"
 
 
-def _table(found: Survey) -> Iterator[str]:
+def _table(found: Inventory) -> Iterator[str]:
     head = ("event", "name", "matcher", "from")
     rows = [(hook.event.value, hook.name, _matcher(hook), place_of(hook, found.project)) for hook in found.hooks]
     heading, *lines = aligned([head, *rows])
@@ -82,7 +82,7 @@ def command_of(hook: HookDefinition) -> str:
     return hook.shown_command if hook.args is None else shlex.join([hook.command, *hook.args])
 
 
-def _facts(hook: HookDefinition, found: Survey) -> Iterator[str]:
+def _facts(hook: HookDefinition, found: Inventory) -> Iterator[str]:
     why = found.distrust.get(hook.position)
     if not hook.enabled:
         yield "switched off"

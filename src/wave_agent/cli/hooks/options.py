@@ -13,7 +13,7 @@ from wave_agent.formats.strict_json import StrictJSONError, parse_document, type
 from wave_agent.hooks.definitions import HookDefinition
 from wave_agent.hooks.dialects import Dialect
 from wave_agent.permissions.decision import PermissionMode
-from wave_agent.settings.sources import Choice
+from wave_agent.settings.sources import SourceChoice
 from wave_agent.text import strip_controls
 
 in_project = click.option("--cwd", metavar="DIR", help="The project, instead of the current directory.")
@@ -34,9 +34,9 @@ in_dialect = click.option(
 as_json = click.option("--json", "as_json", is_flag=True, help="For programs.")
 
 
-def choice_of(settings: Sequence[str]) -> Choice:
+def choice_of(settings: Sequence[str]) -> SourceChoice:
     """Which settings to look at."""
-    return Choice(
+    return SourceChoice(
         overlays=[os.path.abspath(file) for file in settings],
         added_managed=os.environ.get("WAVE_MANAGED_SETTINGS") or None,
     )

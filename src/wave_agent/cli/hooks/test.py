@@ -38,10 +38,10 @@ from wave_agent.workshop.cases import (
     run_case,
 )
 from wave_agent.workshop.sample_events import Subject, SubjectError, check_tool, event_named, hooks_named, subject
-from wave_agent.workshop.trial import Bench, Judge, Rehearsal
+from wave_agent.workshop.trial import Bench, ProjectJudge, Rehearsal
 
 
-class Asked(Struct, frozen=True, kw_only=True):
+class TestOptions(Struct, frozen=True, kw_only=True):
     """What stands on the command line beside the event."""
 
     tool: str | None = None
@@ -104,7 +104,7 @@ def test(
     Exit status: 0 fine, 1 an expectation was not met, a hook failed (unless that was expected), or the project's hooks
     are not trusted, 2 usage.
     """
-    flags = Asked(**asked)
+    flags = TestOptions(**asked)
     are_files = [one.endswith(SUFFIXES) for one in what]
     if not all(are_files) and (len(what) > 1 or any(are_files)):
         raise click.UsageError(f"Give one event, or files that end in {', '.join(SUFFIXES)}.")
@@ -148,7 +148,7 @@ def bench_of(foundation: Foundation) -> Bench:
         runner=hook_runner_for(settings, foundation.hook_environment),
         left_out=foundation.hooks_left_out,
         tools={tool.name: tool for tool in builtin_tools()},
-        judge=Judge(
+        judge=ProjectJudge(
             places=Places(foundation.project, os.path.expanduser("~"), foundation.place.start),
             rules=settings.rules,
             mode=foundation.mode,
@@ -162,7 +162,7 @@ def bench_of(foundation: Foundation) -> Bench:
 # ------------------------------------------------------------------------------------------------------------ one event
 
 
-def _test_event(event: str, flags: Asked, bench: Bench, *, as_json: bool) -> int:
+def _test_event(event: str, flags: TestOptions, bench: Bench, *, as_json: bool) -> int:
     tried = _subject(event, flags, bench)
     if flags.hook is not None and bench.hooks:
         hooks_named(flags.hook, tried.event, bench.hooks)
@@ -180,7 +180,7 @@ def _test_event(event: str, flags: Asked, bench: Bench, *, as_json: bool) -> int
     return 1 if differs or is_broken else 0
 
 
-def _subject(event: str, flags: Asked, bench: Bench) -> Subject:
+def _subject(event: str, flags: TestOptions, bench: Bench) -> Subject:
     given: dict[str, Any] = {
         key: value for key, value in (("tool", flags.tool), ("prompt", flags.prompt)) if value is not None
     }
@@ -197,7 +197,7 @@ def _subject(event: str, flags: Asked, bench: Bench) -> Subject:
 # ------------------------------------------------------------------------------------------------------ files of cases
 
 
-class _Result(Struct, frozen=True):
+class _CaseResult(Struct, frozen=True):
     case: Case
     found: Rehearsal
     differs: tuple[Difference, ...]
@@ -216,16 +216,16 @@ def _test_files(files: Sequence[str], bench: Bench, jobs: int, *, as_json: bool)
     return 1 if failed else 0
 
 
-async def _run_all(cases: Sequence[Case], bench: Bench, jobs: int, *, shown: bool) -> list[_Result]:
+async def _run_all(cases: Sequence[Case], bench: Bench, jobs: int, *, shown: bool) -> list[_CaseResult]:
     """Told in the order of the files, as soon as each is known."""
     places = asyncio.Semaphore(jobs)
 
-    async def one(case: Case) -> _Result:
+    async def one(case: Case) -> _CaseResult:
         async with places:
             found = await run_case(case, bench)
-            return _Result(case, found, differences(case.expect, found))
+            return _CaseResult(case, found, differences(case.expect, found))
 
-    results: list[_Result] = []
+    results: list[_CaseResult] = []
     async with asyncio.TaskGroup() as group:
         for task in [group.create_task(one(case)) for case in cases]:
             result = await task

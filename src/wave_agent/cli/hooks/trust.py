@@ -19,8 +19,8 @@ from wave_agent.settings.sources import alarms_of, describe, project_settings
 from wave_agent.settings.trust import (
     RUNS,
     UNREADABLE,
-    Candidate,
     Record,
+    TrustCandidate,
     TrustStore,
     candidates,
     file_digest,
@@ -34,10 +34,10 @@ from wave_agent.system.project import Project
 from wave_agent.text import reveal
 
 
-class Finding(Struct, frozen=True):
+class TrustRow(Struct, frozen=True):
     """One hook, and whether it may run."""
 
-    candidate: Candidate
+    candidate: TrustCandidate
     why_not: str | None
 
     def to_dict(self) -> dict[str, Any]:
@@ -99,7 +99,7 @@ def trust(yes: bool, only_list: bool, revoke: bool, cwd: str | None, as_json: bo
     record = store.read(project)
     looked_at = candidates(sources, project, file_digest)
     wanted = record_of(sources, project, looked_at, record)
-    found = [Finding(one, record.why_not(one)) for one in looked_at]
+    found = [TrustRow(one, record.why_not(one)) for one in looked_at]
     uncovered = [source for source in sources if not record.covers(source, project)]
     alarms = [*user_alarms(home, project), *alarms_of(record, wanted, place, store)]
     if only_list and as_json:
@@ -147,7 +147,7 @@ def _decide(store: TrustStore, project: Project, wanted: Record, *, yes: bool) -
 
 
 def _show(
-    project: str, found: Sequence[Finding], sources: Sequence[SettingsSource], record: Record, alarms: Sequence[str]
+    project: str, found: Sequence[TrustRow], sources: Sequence[SettingsSource], record: Record, alarms: Sequence[str]
 ) -> None:
     for line in (*_lines(project, found, sources, record), *_confirmed(sources, project, record, alarms)):
         click.echo(reveal(line))
@@ -162,7 +162,7 @@ def _confirmed(sources: Sequence[SettingsSource], project: str, record: Record, 
     yield from (f"ALARM    {alarm}" for alarm in alarms)
 
 
-def _lines(project: str, found: Sequence[Finding], sources: Sequence[SettingsSource], record: Record) -> Iterator[str]:
+def _lines(project: str, found: Sequence[TrustRow], sources: Sequence[SettingsSource], record: Record) -> Iterator[str]:
     if not found and not any(map(_others, sources)):
         yield f"{project} has no hooks, and no settings that need trust."
     for one in found:

@@ -70,7 +70,10 @@ class ProcessRunner:
         """Run the job in the calling thread. Never raises, and leaves `cancel` closed."""
         started = time.monotonic()
         argv = self._command_line(job)
-        outputs: dict[StreamName, _Output] = {"stdout": _Output(self._cap, _JSON_CAP), "stderr": _Output(self._cap)}
+        outputs: dict[StreamName, _StreamCapture] = {
+            "stdout": _StreamCapture(self._cap, _JSON_CAP),
+            "stderr": _StreamCapture(self._cap),
+        }
         payload = _Input(job.stdin)
         try:
             if cancel.requested:
@@ -144,7 +147,7 @@ class _Input:
         return len(self._unsent) > 0
 
 
-class _Output:
+class _StreamCapture:
     """One stream: its first bytes, its last ones, and the number of those that were not kept."""
 
     def __init__(self, cap: int, json_factor: int = 1) -> None:
@@ -176,7 +179,9 @@ def _begins_like_json(data: bytes | bytearray) -> bool:
     return bytes(data[:64]).removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"{")
 
 
-def _result(service: Service, stdout: _Output, stderr: _Output, started: float, left: int) -> HookExecutionResult:
+def _result(
+    service: Service, stdout: _StreamCapture, stderr: _StreamCapture, started: float, left: int
+) -> HookExecutionResult:
     status = service.group.status
     exited = status is not None and status >= 0 and service.cut_short is None
     return HookExecutionResult(

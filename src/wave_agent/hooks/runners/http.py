@@ -14,7 +14,7 @@ from wave_agent.errors import ModelError
 from wave_agent.formats.strict_json import StrictJSONError, parse_object, type_name
 from wave_agent.hooks.execution import BodyFormat, HookExecutionResult, HookJob
 from wave_agent.hooks.kinds import HEADER_VARIABLE, is_listed
-from wave_agent.http.retries import Failure
+from wave_agent.http.retries import RequestFailure
 from wave_agent.http.routes import endpoint_at, proxy_for
 from wave_agent.http.transport import Response, Transport
 from wave_agent.system.credentials import AGENT_KEYS
@@ -67,11 +67,11 @@ class HttpRunner:
             exit_code = 0
         except TimeoutError:
             timed_out = True
-        except _WrongAnswerError as wrong:
+        except _WrongResponseError as wrong:
             exit_code, stderr = _FAILED, strip_controls(str(wrong))
         except (_RefusedError, ModelError) as refused:
             error = str(refused)
-        except Failure as failure:
+        except RequestFailure as failure:
             error = f"{failure.reason}. {failure.advice}".strip() if failure.advice else failure.reason
         return HookExecutionResult(
             exit_code=exit_code,
@@ -93,7 +93,7 @@ class HttpRunner:
         async with self._transport(job).post(before + (job.stdin or b"{}") + after, job.timeout, ends) as response:
             body = await response.body(job.timeout, _CAP + 1)
         if encoding := response.unasked_encoding:
-            raise _WrongAnswerError(f"the service compressed its answer ({encoding}), unasked")
+            raise _WrongResponseError(f"the service compressed its answer ({encoding}), unasked")
         if job.names_its_services and 200 <= response.status < 300 and len(body) <= _CAP:
             return body.decode(errors="replace")  # as it is at home: nothing and plain text are outputs as well
         return _output(response, body, job.body_format)
@@ -155,25 +155,25 @@ _AROUND: Mapping[BodyFormat, tuple[bytes, bytes]] = {
 }
 
 
-class _WrongAnswerError(Exception):
+class _WrongResponseError(Exception):
     """The service answered, but not with an output."""
 
 
 def _output(response: Response, body: bytes, body_format: BodyFormat) -> str:
-    """The hook's output in an answer. Raises `_WrongAnswerError`."""
+    """The hook's output in an answer. Raises `_WrongResponseError`."""
     text = body.decode(errors="replace")
     if not 200 <= response.status < 300:
-        raise _WrongAnswerError(f"the service answered {response.status}: {text[:_SHOWN]}".rstrip(": \n"))
+        raise _WrongResponseError(f"the service answered {response.status}: {text[:_SHOWN]}".rstrip(": \n"))
     if len(body) > _CAP:
-        raise _WrongAnswerError("the service's answer is longer than 1 MiB")
+        raise _WrongResponseError("the service's answer is longer than 1 MiB")
     if not text.strip():
-        raise _WrongAnswerError("the service answered with nothing")
+        raise _WrongResponseError("the service answered with nothing")
     try:
         answer: Any = json.loads(text)
     except (ValueError, RecursionError):
-        raise _WrongAnswerError(f"the service answered with something that is not JSON: {text[:_SHOWN]}") from None
+        raise _WrongResponseError(f"the service answered with something that is not JSON: {text[:_SHOWN]}") from None
     if not isinstance(answer, dict):
-        raise _WrongAnswerError(f"the service answered with {type_name(answer)}, not an object")
+        raise _WrongResponseError(f"the service answered with {type_name(answer)}, not an object")
     if body_format is BodyFormat.OPA:
         return _result_of(text)
     return text  # as it came: how it has to be read, and what it must not hold twice, is decided elsewhere
@@ -183,10 +183,10 @@ def _result_of(text: str) -> str:
     try:
         answer = parse_object(text.strip())
     except StrictJSONError as error:  # what stands twice would count by chance
-        raise _WrongAnswerError(f"the service's answer is not strict JSON: {error}") from None
+        raise _WrongResponseError(f"the service's answer is not strict JSON: {error}") from None
     if "result" not in answer:
-        raise _WrongAnswerError('the answer has no "result": the policy is not defined for this input')
+        raise _WrongResponseError('the answer has no "result": the policy is not defined for this input')
     result: Any = answer["result"]
     if not isinstance(result, dict):
-        raise _WrongAnswerError(f'"result" is {type_name(result)}, not an object: name the rule that decides')
+        raise _WrongResponseError(f'"result" is {type_name(result)}, not an object: name the rule that decides')
     return json.dumps(result)

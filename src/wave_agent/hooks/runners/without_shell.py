@@ -55,7 +55,7 @@ _OF_SSH = frozenset(["SSH_CLIENT", "SSH2_CLIENT"])
 """On some systems a first shell that one of them reaches reads the user's start-up file."""
 
 
-class Start(Struct, frozen=True):
+class DirectStart(Struct, frozen=True):
     """A program to start instead of a shell."""
 
     program: str
@@ -67,7 +67,7 @@ class _NeedsShellError(Exception):
     pass
 
 
-def without_shell(command: str, environment: Mapping[str, str], directory: str) -> Start | None:
+def without_shell(command: str, environment: Mapping[str, str], directory: str) -> DirectStart | None:
     """What `bash -c COMMAND` would become in this environment and directory. None: ask Bash."""
     spelled = _spelled_words(command)
     if not spelled or not _is_left_alone(environment) or _is_child_masked():
@@ -75,7 +75,7 @@ def without_shell(command: str, environment: Mapping[str, str], directory: str) 
     try:
         words = tuple(_expanded(word, environment) for word in spelled)
         program = _program(words[0], environment)
-        return Start(program, words, _as_bash_leaves(environment, program, directory))
+        return DirectStart(program, words, _as_bash_leaves(environment, program, directory))
     except (_NeedsShellError, OSError):
         return None
 

@@ -120,7 +120,7 @@ class WorkerPool:
             )
         return self._result(seat, answer, started)
 
-    async def _answer(self, seat: "_Seat", job: HookJob) -> "_Answer":
+    async def _answer(self, seat: "_Seat", job: HookJob) -> "_WorkerReply":
         for _ in range(_TRIES):
             worker = seat.worker
             if worker is None or worker.group.reap():
@@ -131,9 +131,9 @@ class WorkerPool:
             if not answer.head.get("stale"):
                 return answer
             self._retire(seat)
-        return _Answer({"failed": "its file, or a module of it, changes all the time"}, "")
+        return _WorkerReply({"failed": "its file, or a module of it, changes all the time"}, "")
 
-    def _result(self, seat: "_Seat", answer: "_Answer", started: float) -> HookExecutionResult:
+    def _result(self, seat: "_Seat", answer: "_WorkerReply", started: float) -> HookExecutionResult:
         worker = seat.worker
         noise = "" if worker is None else worker.noise.text()
         spent = worker is not None and worker.calls >= self._limits.calls
@@ -189,7 +189,7 @@ class _Seat:
         self.worker: _Worker | None = None
 
 
-class _Answer(Struct, frozen=True):
+class _WorkerReply(Struct, frozen=True):
     head: dict[str, Any]
     text: str
 
@@ -253,7 +253,7 @@ class _Worker:
             self._socket = ours
             self._opened = opened.pop_all()
 
-    async def ask(self, job: HookJob) -> _Answer:
+    async def ask(self, job: HookJob) -> _WorkerReply:
         """One call. Raises `_LostError` if the worker ends before it answers."""
         loop = asyncio.get_running_loop()
         self.calls += 1
@@ -278,7 +278,7 @@ class _Worker:
             for stream in self._streams:
                 loop.remove_reader(stream)
         self.listen_once()
-        return _Answer(head, body.decode(errors="replace"))
+        return _WorkerReply(head, body.decode(errors="replace"))
 
     def listen_once(self) -> None:
         for stream in self._streams:

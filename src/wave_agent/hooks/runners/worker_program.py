@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-class Refusal(Exception):  # noqa: N818 - the reason why a call was not made
+class UncallableError(Exception):
     """The function cannot be called at all."""
 
 
@@ -31,7 +31,7 @@ def pack(head: "dict[str, Any]", body: bytes) -> bytes:
     return len(encoded).to_bytes(4, "big") + len(body).to_bytes(4, "big") + encoded + body
 
 
-class Script:
+class LoadedFile:
     """The file, loaded as `python FILE` would load it, and when it and its modules were last changed."""
 
     def __init__(self, path: str, wrap: "Callable[[Any], Any]") -> None:
@@ -43,7 +43,7 @@ class Script:
         self._loop: Any = None
 
     def load(self) -> None:
-        """Raises `Refusal`."""
+        """Raises `UncallableError`."""
         import types
 
         self._watched[self._path] = _state(self._path)
@@ -57,10 +57,10 @@ class Script:
             exec(code, module.__dict__)
         except OSError as error:
             if error.filename != self._path:
-                raise Refusal(f"{self._path} cannot be loaded: {self.describe(error)}") from None
-            raise Refusal(f"{self._path} cannot be read: {error.strerror}") from None
+                raise UncallableError(f"{self._path} cannot be loaded: {self.describe(error)}") from None
+            raise UncallableError(f"{self._path} cannot be read: {error.strerror}") from None
         except BaseException as error:
-            raise Refusal(f"{self._path} cannot be loaded: {self.describe(error)}") from None
+            raise UncallableError(f"{self._path} cannot be loaded: {self.describe(error)}") from None
         self._names = module.__dict__
 
     def is_stale(self, project: str) -> bool:
@@ -87,7 +87,7 @@ class Script:
         for step in inner:
             found = getattr(found, step, None)
         if not callable(found):
-            raise Refusal(f'{self._path} has no function "{name}"')
+            raise UncallableError(f'{self._path} has no function "{name}"')
         return found
 
     def call(self, name: str, payload: bytes) -> "tuple[int, str]":
@@ -153,7 +153,7 @@ def _memory() -> int:
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
-class Line:
+class Channel:
     """This end of the socket."""
 
     def __init__(self, descriptor: int) -> None:
@@ -187,9 +187,9 @@ class Line:
         return bytes(parts)
 
 
-def main(script: Script, project: str, descriptor: int) -> None:
+def main(script: LoadedFile, project: str, descriptor: int) -> None:
     os.set_inheritable(descriptor, False)  # a process that a function starts must not hold the line
-    line = Line(descriptor)
+    line = Channel(descriptor)
     loaded = False
     environment = dict(os.environ)
     while True:
@@ -210,7 +210,7 @@ def main(script: Script, project: str, descriptor: int) -> None:
                 continue
             exit_code, text = script.call(head["function"], payload)
             script.watch(project)
-        except (Refusal, OSError) as error:
+        except (UncallableError, OSError) as error:
             line.answer({"failed": str(error)})
         else:
             line.answer({"exit": exit_code}, text)
@@ -224,4 +224,4 @@ if __name__ == "__main__":
         sys.path.append(_package)
         from wave_agent.hooks.authoring import HookCall
     sys.argv[:] = [_path]
-    main(Script(_path, HookCall), _project, int(_descriptor))
+    main(LoadedFile(_path, HookCall), _project, int(_descriptor))

@@ -28,7 +28,7 @@ from wave_agent.permissions.git.repository import MOST, Git, GitUnknownError, Re
 from wave_agent.permissions.git.sequences import am, apply, bisect, merge, picks, pull, rebase
 from wave_agent.shell.git_runs import GIT
 from wave_agent.shell.options import Option, read, value_of
-from wave_agent.shell.values import Placed, Reach, Word, Write
+from wave_agent.shell.values import Placed, Reach, Word, WriteTarget
 from wave_agent.system.real_files import is_below
 
 PATIENCE = 0.2
@@ -51,7 +51,7 @@ _HARMLESS_VARIABLES = re.compile(
 )
 
 
-class Question(Struct, frozen=True, kw_only=True):
+class GitLine(Struct, frozen=True, kw_only=True):
     """What a line does with git."""
 
     runs: tuple[Placed, ...]
@@ -63,7 +63,7 @@ class Question(Struct, frozen=True, kw_only=True):
 
 
 def changed_by_git(
-    question: Question,
+    question: GitLine,
     protected: Iterable[str],
     directories: Iterable[str],
     *,
@@ -82,7 +82,7 @@ def changed_by_git(
         return None
     given = [name for name in question.assigned if name.startswith("GIT_")]
     astray = not all(map(_HARMLESS_VARIABLES.fullmatch, given)) or any(map(_ASTRAY.fullmatch, environment))
-    judge = _Judge(Git(program, environment, seconds), tuple(protected), tuple(directories), tuple(beside), astray)
+    judge = _GitJudge(Git(program, environment, seconds), tuple(protected), tuple(directories), tuple(beside), astray)
     judge.blurred = question.meddles
     judge.todo_is_known = not {"GIT_EDITOR", "EDITOR", "VISUAL"} & set(question.assigned)
     judge.home_is_known = not {"HOME", "XDG_CONFIG_HOME"} & set(question.assigned)
@@ -94,7 +94,7 @@ def changed_by_git(
     return None
 
 
-def meddles(writes: Iterable[Write]) -> bool:
+def meddles(writes: Iterable[WriteTarget]) -> bool:
     """One of these goes into git's own directory: then what git says now may not be what it finds. To remove a lock is
     no matter."""
     own = (write.pattern for write in writes if write.reach is not Reach.NAMED)
@@ -127,7 +127,7 @@ def _forms(path: str) -> tuple[str, str]:
     return os.path.normpath(path), os.path.realpath(path)
 
 
-class _Judge:
+class _GitJudge:
     """Goes through the git commands of one line."""
 
     def __init__(

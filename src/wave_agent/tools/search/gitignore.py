@@ -95,7 +95,7 @@ def translate(pattern: str, *, braces: bool = True) -> str:
     return _Translator(pattern, braces=braces).sequence()
 
 
-class Glob:
+class GlobPattern:
     """A pattern for paths below a directory. One without a slash is for names at any depth, `!` in front negates."""
 
     def __init__(self, pattern: str) -> None:

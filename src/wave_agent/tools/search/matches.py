@@ -32,7 +32,7 @@ def compile_pattern(pattern: str, *, ignore_case: bool, multiline: bool) -> re.P
     return re.compile(pattern, flags)
 
 
-class Found:
+class MatchedLines:
     """The lines of one text, and those that match with the column of the match."""
 
     def __init__(self, lines: list[str], matching: dict[int, int]) -> None:
@@ -40,7 +40,7 @@ class Found:
         self.matching = matching
 
 
-class Matcher:
+class LineMatcher:
     """One Grep request."""
 
     def __init__(self, request: dict[str, Any]) -> None:
@@ -55,7 +55,7 @@ class Matcher:
         is_literal = _LITERAL.fullmatch(request["pattern"]) and not request["ignore_case"]
         self._literal: str = request["pattern"] if is_literal else ""
 
-    def lines(self, text: str) -> Found | None:
+    def lines(self, text: str) -> MatchedLines | None:
         """None: nothing matches. Enough of it to show."""
         text = text.replace("\r\n", "\n")
         if self._literal not in text:  # Far quicker than looking at each line.
@@ -67,7 +67,7 @@ class Matcher:
             matching.setdefault(line, column)
             if only_whether:
                 break
-        return Found(lines, matching) if matching else None
+        return MatchedLines(lines, matching) if matching else None
 
     def _each(self, lines: list[str]) -> Iterator[tuple[int, int]]:
         search = self.pattern.search
@@ -88,7 +88,7 @@ class Matcher:
             for further in range(text.count("\n", match.start(), last)):
                 yield line + 1 + further, 0
 
-    def show(self, path: str, found: Found, *, first: bool) -> Iterator[str]:
+    def show(self, path: str, found: MatchedLines, *, first: bool) -> Iterator[str]:
         """Lines of output for one file, as rg would write them."""
         if self._mode == "files_with_matches":
             yield path
@@ -97,7 +97,7 @@ class Matcher:
         else:
             yield from self._content(path, found, first=first)
 
-    def _content(self, path: str, found: Found, *, first: bool) -> Iterator[str]:
+    def _content(self, path: str, found: MatchedLines, *, first: bool) -> Iterator[str]:
         previous = None if first else -2
         shown = {
             number

@@ -18,8 +18,8 @@ from typing import Any
 from wave_agent.system.real_files import identity, open_file, read_at_most
 from wave_agent.tools.encoding import decode, printable
 from wave_agent.tools.room import size_of
-from wave_agent.tools.search.gitignore import Glob
-from wave_agent.tools.search.matches import Matcher
+from wave_agent.tools.search.gitignore import GlobPattern
+from wave_agent.tools.search.matches import LineMatcher
 from wave_agent.tools.search.walk import Walk
 
 _COUNTING = 5.0
@@ -46,7 +46,7 @@ _COMMON_SYNTAX = re.compile(
 )
 
 
-class Lines:
+class ShownLines:
     """What is shown, up to a limit."""
 
     def __init__(self, request: dict[str, Any]) -> None:
@@ -130,9 +130,9 @@ def _is_replaced(request: dict[str, Any]) -> bool:
 
 
 def _glob(request: dict[str, Any]) -> dict[str, Any]:
-    pattern = Glob(request["pattern"])
+    pattern = GlobPattern(request["pattern"])
     walk = Walk(request["real"], request["project"])
-    lines, filenames = Lines(request), list[str]()
+    lines, filenames = ShownLines(request), list[str]()
     found = sorted(path for path, _ in walk.files() if pattern.matches(path))
     for path in found:
         absolute = os.path.join(request["path"], path)
@@ -150,7 +150,7 @@ class KeptBackError(OSError):
     """A rule keeps this file from being read."""
 
 
-class Reader:
+class FileReader:
     """Opens the files of a search."""
 
     def __init__(self, request: dict[str, Any]) -> None:
@@ -181,7 +181,7 @@ class Reader:
 
 def _grep(request: dict[str, Any], few: int, alarm: Alarm | None) -> dict[str, Any]:
     try:
-        matcher = Matcher(request)
+        matcher = LineMatcher(request)
     except (re.error, OverflowError, RecursionError) as error:
         literally = "To find a bracket or another sign itself, write a backslash before it: \\("
         return {"error": f"the pattern is not a valid regular expression: {error}. {literally}"}
@@ -193,11 +193,11 @@ def _grep(request: dict[str, Any], few: int, alarm: Alarm | None) -> dict[str, A
         root, name = os.path.split(root)
         candidates = [name]
     if request["glob"]:
-        wanted = Glob(request["glob"])
+        wanted = GlobPattern(request["glob"])
         candidates = [path for path in candidates if wanted.matches(path)]
     if request["rg"] and len(candidates) > few and _means_the_same_to_rg(request, matcher):
         candidates = _narrowed(candidates, root, request)
-    lines, filenames, totals, reader = Lines(request), list[str](), Totals(), Reader(request)
+    lines, filenames, totals, reader = ShownLines(request), list[str](), Totals(), FileReader(request)
     try:
         for path in candidates:
             absolute = os.path.join(root, path)
@@ -229,7 +229,7 @@ def _files(number: int) -> str:
     return "1 file was" if number == 1 else f"{number:,} files were"
 
 
-def _answer(lines: Lines, filenames: list[str], walk: Walk, totals: Totals) -> dict[str, Any]:
+def _answer(lines: ShownLines, filenames: list[str], walk: Walk, totals: Totals) -> dict[str, Any]:
     notes: list[str] = []
     if walk.unreadable:
         notes.append(f"{walk.unreadable} directories could not be read")
@@ -268,7 +268,7 @@ def _content(descriptor: int) -> bytes | None:
     return data if complete else None
 
 
-def _means_the_same_to_rg(request: dict[str, Any], matcher: Matcher) -> bool:
+def _means_the_same_to_rg(request: dict[str, Any], matcher: LineMatcher) -> bool:
     pattern: str = request["pattern"]
     # Whether there is an empty match at the very end of a file is a matter of opinion.
     may_be_empty = matcher.pattern.search("") or (request["multiline"] and re.search(r"\\b", pattern, re.IGNORECASE))

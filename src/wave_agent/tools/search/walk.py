@@ -13,7 +13,7 @@ _LARGEST = 1 << 20
 """Bytes of an ignore file."""
 
 
-class _Layer:
+class _IgnoreLayer:
     """An ignore file and the directory that its patterns are relative to."""
 
     def __init__(self, directory: str, ignored: "IgnoreFile") -> None:
@@ -51,7 +51,9 @@ class Walk:
         for entry in entries:
             yield entry.name, entry.is_dir(follow_symlinks=False)
 
-    def _left(self, directory: str, layers: list[_Layer]) -> tuple[Iterator[os.DirEntry[str]], list[_Layer]]:
+    def _left(
+        self, directory: str, layers: list[_IgnoreLayer]
+    ) -> tuple[Iterator[os.DirEntry[str]], list[_IgnoreLayer]]:
         """The entries of a directory that are not ignored, and the ignore files for what is below it."""
         entries = self._entries(directory)
         names = {entry.name for entry in entries}
@@ -75,7 +77,7 @@ class Walk:
             self.unreadable += 1
             return []
 
-    def _read(self, directory: str) -> list[_Layer]:
+    def _read(self, directory: str) -> list[_IgnoreLayer]:
         """Like git, this follows no link to an ignore file elsewhere."""
         file = os.path.join(directory, ".gitignore")
         try:
@@ -87,9 +89,9 @@ class Walk:
             return []
         from wave_agent.tools.search.gitignore import IgnoreFile  # lazy: needed where there is an ignore file
 
-        return [_Layer(directory, IgnoreFile(data.decode(errors="surrogateescape")))]
+        return [_IgnoreLayer(directory, IgnoreFile(data.decode(errors="surrogateescape")))]
 
-    def _layers_above(self, root: str, project: str) -> list[_Layer]:
+    def _layers_above(self, root: str, project: str) -> list[_IgnoreLayer]:
         above: list[str] = []
         directory = root
         while not os.path.lexists(os.path.join(directory, ".git")):
@@ -102,7 +104,7 @@ class Walk:
         return [layer for path in reversed(above) for layer in self._read(path)]
 
 
-def _is_ignored(path: str, layers: list[_Layer], *, is_directory: bool) -> bool:
+def _is_ignored(path: str, layers: list[_IgnoreLayer], *, is_directory: bool) -> bool:
     """The nearest ignore file that has an opinion decides."""
     for layer in reversed(layers):
         verdict = layer.ignored.ignores(path[layer.start :], is_directory=is_directory)
