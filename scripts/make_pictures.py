@@ -14,7 +14,7 @@ from typing import Any
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))  # the stage on which the tests of the screen play
 
-from tests.cli.tui.stage import Stage, stage  # noqa: E402
+from tests.screen.stage import Stage, stage  # noqa: E402
 from wave_agent.models.base import Usage  # noqa: E402
 from wave_agent.screen.hooks_view import HooksView  # noqa: E402
 from wave_agent.screen.permission import PermissionDialog  # noqa: E402

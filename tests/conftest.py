@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, settings
 settings.register_profile("steady", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("steady")
 
-UNMEASURED = {"attacks", "cli", "live", "soak"}
+UNMEASURED = {"attacks", "cli", "live", "screen", "soak"}
 """Directories of tests whose `wave` processes run without coverage, which would double their CPU time. What they run is
 measured in the other tests."""
 

@@ -1090,8 +1090,8 @@ def test_an_output_can_always_tighten(event: HookEvent, output: dict[str, Any], 
 effects = st.lists(
     st.sampled_from([
         Block("b1"), Block("b2"), Ask("a"), Approve("y"), EndTurn("e"), AddContext("c1"), AddContext("c2"),
-        TellUser("t"), ReplaceOutput("r1"), ReplaceOutput("r2"), Withhold("w"), Failure(FailureKind.EXIT, "f", blocks=True),
-        Failure(FailureKind.TIMEOUT, "h", blocks=True),
+        TellUser("t"), ReplaceOutput("r1"), ReplaceOutput("r2"), Withhold("w"),
+        Failure(FailureKind.EXIT, "f", blocks=True), Failure(FailureKind.TIMEOUT, "h", blocks=True),
         Failure(FailureKind.JSON, "g", blocks=False),
     ]),
     max_size=3,

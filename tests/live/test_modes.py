@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.project import WAVE, Project, serving
-from tests.cli.tui.terminal import Terminal
+from tests.screen.terminal import Terminal
 from wave_agent.testing import Reply, call
 
 WRITE = Reply(tool_calls=[call("Write", file_path="note.txt", content="Hi.\n")])

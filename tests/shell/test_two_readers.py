@@ -13,7 +13,7 @@ from wave_agent.shell.simple import SimpleReading
 from wave_agent.shell.sources import reports
 
 PLACES = Places("/srv/project", "/home/me")
-CLASSES = Path(__file__).parent / "attacks" / "classes"
+CLASSES = Path(__file__).parents[1] / "attacks" / "classes"
 
 
 def restricts(rule: str, command: str) -> bool:

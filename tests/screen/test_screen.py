@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.tui.stage import hooks, stage
+from tests.screen.stage import hooks, stage
 from tests.spec.world import is_gone
 from wave_agent.agent.surroundings import git_branch
 from wave_agent.hooks import deny

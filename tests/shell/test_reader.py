@@ -57,7 +57,7 @@ def test_a_word_beyond_ascii_is_read_as_it_is_spelled(word: str) -> None:
 
 # Each of them is run by a real bash, with a `git` that writes down how it was called.
 PROVED = [
-    # what the grammar parts elsewhere than Bash does: found by tests/test_shell_against_bash.py
+    # what the grammar parts elsewhere than Bash does: found by tests/shell/test_against_bash.py
     "ls\n\\git push",
     "{ ls\n\\git push\n}",
     "x=1\n\n\\g\\\nit push",

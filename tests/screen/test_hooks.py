@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.tui.stage import hooks, project_settings, stage
+from tests.screen.stage import hooks, project_settings, stage
 from tests.spec.world import make
 from wave_agent.hooks import context, deny, rewrite
 from wave_agent.screen.entries import HookLine

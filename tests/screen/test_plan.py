@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from tests.cli.tui.stage import Stage, stage
+from tests.screen.stage import Stage, stage
 from wave_agent.screen.permission import PermissionDialog
 from wave_agent.screen.plan import GO_ON, PlanQuestion
 from wave_agent.screen.tool_card import ToolCard

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from textual import events
 
-from tests.cli.tui.stage import Stage, stage
+from tests.screen.stage import Stage, stage
 from wave_agent.screen.entries import UserPrompt
 from wave_agent.screen.prompt import Completions
 from wave_agent.screen.search import HistorySearch

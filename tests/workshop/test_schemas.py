@@ -17,7 +17,7 @@ from wave_agent.hooks.reader import FIELDS, read_output
 from wave_agent.settings.layers import KEYS, SCHEMAS, VALUES, merge_settings
 from wave_agent.workshop.schemas import all_schemas, input_schema, output_schema, settings_schema
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 SETTINGS = jsonschema.Draft202012Validator(settings_schema())
 
 

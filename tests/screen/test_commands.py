@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from tests.cli.tui.stage import Stage, hooks, stage
+from tests.screen.stage import Stage, hooks, stage
 from wave_agent.hooks import deny
 from wave_agent.models.base import Usage
 from wave_agent.screen.command_actions import Desk

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.tui.stage import Stage, hooks, stage
+from tests.screen.stage import Stage, hooks, stage
 from tests.waiting import until
 from wave_agent import ModelError
 from wave_agent.hooks import allow, deny

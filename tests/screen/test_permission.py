@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.tui.stage import Stage, hooks, stage
+from tests.screen.stage import Stage, hooks, stage
 from tests.spec.world import make
 from wave_agent.hooks import ask
 from wave_agent.screen.permission import PermissionDialog

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.attacks.attack_classes import load_classes
-from tests.test_slow_lines import Judge
+from tests.rules.test_slow_lines import Judge
 from wave_agent.permissions.decision import Ruling
 from wave_agent.rules.rule import Places, parse_rule
 from wave_agent.shell.pieces import pieces

@@ -12,8 +12,8 @@ from time import monotonic, sleep
 
 import pytest
 
-from tests.cli.tui.stage import project_settings
-from tests.cli.tui.terminal import Terminal
+from tests.screen.stage import project_settings
+from tests.screen.terminal import Terminal
 from tests.spec.world import is_gone
 from wave_agent.testing import Reply, call
 from wave_agent.testing.model_server import RecordingModelServer
