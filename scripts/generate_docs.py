@@ -4,6 +4,7 @@
 and `<!-- end -->`.
 """
 
+import ast
 import json
 import re
 import sys
@@ -309,11 +310,46 @@ def plot() -> str:
     return "\n".join([*lines, "</svg>", ""])
 
 
+PACKAGE = ROOT / "src" / "wave_agent"
+
+
+def summary(module: Path) -> str:
+    """The first sentence of a module's docstring."""
+    promise = ast.get_docstring(ast.parse(module.read_text())) or ""
+    paragraph = " ".join(promise.split("\n\n")[0].split())
+    return re.split(r"(?<=\.) (?=[A-Z`])", paragraph)[0].removesuffix(".")
+
+
+def rooms() -> str:
+    """The contract, highest first, as a picture."""
+    linter = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
+    contract = next(one for one in linter["contracts"] if one["id"] == "rooms")
+    lines: list[str] = []
+    for layer in contract["layers"]:
+        for name in re.findall(r"\w+", layer):
+            room = PACKAGE / name / "__init__.py"
+            lines.append(f" {name:<14}{summary(room if room.exists() else PACKAGE / f'{name}.py')}")
+    return "\n".join(["```text picture", *lines, "```"])
+
+
+def modules() -> str:
+    """A table for each room: its modules, each with what its docstring promises."""
+    tables: list[str] = []
+    for room in sorted(file.parent for file in PACKAGE.rglob("__init__.py") if file.parent != PACKAGE):
+        inside = room.relative_to(PACKAGE)
+        files = sorted(file for file in room.glob("*.py") if file.stem != "__init__")
+        if files:
+            rows = [[code(file.stem), summary(file)] for file in files]
+            tables.append(f"### `{inside}/`\n\n{table(['module', 'what it holds'], rows)}")
+    return "\n\n".join(tables)
+
+
 PARTS: dict[str, Callable[[], str]] = {
     part.__name__: part
     for part in (
         *(events, absent, verdicts, fields, words, stdin, arguments, failures, layers, modes, settings),
         *(checks, keys, commands, lint_codes, lint_levels, recipes, performance, attacks, dialects, compatibility),
+        *(rooms, modules),
     )
 }
 PART = re.compile(r"(<!-- generated: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)

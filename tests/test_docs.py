@@ -357,15 +357,14 @@ def test_the_guide_to_the_sdk_names_everything_there_is() -> None:
     assert sorted(names - code_in(ROOT / "docs" / "sdk.md")) == []
 
 
-def test_the_map_names_every_module() -> None:
+def test_the_map_names_every_room_and_only_files_that_exist() -> None:
     package = ROOT / "src" / "wave_agent"
-    modules = [path.stem for path in package.iterdir() if path.suffix == ".py" and path.stem != "__init__"]
-    modules += [
-        f"{path.name}/" for path in package.iterdir() if (path / "__init__.py").exists() and path.name != "hooks"
-    ]
-    modules += [f"hooks/{path.stem}" for path in (package / "hooks").glob("*.py") if path.stem != "__init__"]
     text = (ROOT / "docs" / "architecture.md").read_text()
-    assert [module for module in modules if f"`{module}`" not in text] == []
+    rooms = [path.name for path in package.iterdir() if (path / "__init__.py").exists()]
+    assert [room for room in rooms if f"`{room}/`" not in text] == []
+    named = re.findall(rf"`((?:{'|'.join(rooms)})/[a-z_/]+)`", text)
+    there = [(package / name).with_suffix(".py").exists() or (package / name).is_dir() for name in named]
+    assert [name for name, found in zip(named, there, strict=True) if not found] == []
 
 
 # ------------------------------------------------------------------------------------------------ the checks themselves
