@@ -29,6 +29,12 @@ def strip_controls(text: str) -> str:
     return _CONTROLS.sub("", _ESCAPES.sub("", text.replace("\r\n", "\n")))
 
 
+def one_line(text: str, limit: int = 0) -> str:
+    """The text on one line, without control characters. `limit` cuts it, with an ellipsis."""
+    flat = " ".join(strip_controls(text[: limit * 4] if limit else text).split())
+    return flat if not limit or len(flat) <= limit else f"{flat[: limit - 1]}…"
+
+
 _LONG_BLANK = re.compile(r"[ \u00a0\u2000-\u200a\u3000]{8,}")
 
 

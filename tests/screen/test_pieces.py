@@ -19,10 +19,11 @@ from wave_agent.screen.history import History
 from wave_agent.screen.keys import KEYS, Where, actions
 from wave_agent.screen.pastes import Pastes
 from wave_agent.screen.permission import meaning_of, rules_in
-from wave_agent.screen.plain import elapsed, one_line, plain
+from wave_agent.screen.plain import elapsed, plain
 from wave_agent.screen.segments import Segmenter
 from wave_agent.screen.todo_card import TodoCard
 from wave_agent.screen.tool_card import ToolCard
+from wave_agent.text import one_line
 
 # Answers in pieces
 

@@ -14,6 +14,7 @@ from urllib.error import URLError
 import click
 
 from wave_agent.agent.options import locate_project, model_for
+from wave_agent.cli.options import cwd_option, json_option
 from wave_agent.errors import ModelError, SettingsError, WaveError
 from wave_agent.lint.check import check
 from wave_agent.models.base import Model, ModelRequest, Text, ToolCall, ToolSpec
@@ -46,10 +47,10 @@ class CheckResult(NamedTuple):
 
 
 @click.command()
-@click.option("--cwd", metavar="DIR", help="The project, instead of the current directory.")
+@cwd_option
 @click.option("--model", metavar="NAME", help="The model to ask (WAVE_MODEL).")
 @click.option("--base-url", metavar="URL", help="The endpoint (WAVE_BASE_URL).")
-@click.option("--json", "as_json", is_flag=True, help="For programs.")
+@json_option
 def doctor(cwd: str | None, model: str | None, base_url: str | None, as_json: bool) -> int:
     """Check settings, hooks, endpoint and model
 

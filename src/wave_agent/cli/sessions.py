@@ -12,24 +12,20 @@ import click
 from msgspec.structs import replace
 
 from wave_agent.agent.options import find_places
+from wave_agent.cli.options import cwd_option, json_option, secrets_option
 from wave_agent.sessions.hash_chain import ChainFault, ChainReport, check
 from wave_agent.sessions.index import as_markdown, delete_session, find_session, latest_session, list_sessions
 from wave_agent.sessions.masking import mask, masked
 from wave_agent.sessions.transcript import load_session, read_lines
 from wave_agent.text import clip, strip_controls
 
-in_project = click.option("--cwd", metavar="DIR", help="The project, instead of the current directory.")
-secrets_option = click.option(
-    "--show-secrets", is_flag=True, help="Do not mask what looks like a key, a token or a password."
-)
 _HEAD = re.compile("[0-9a-f]{64}")
-as_json = click.option("--json", "as_json", is_flag=True, help="For programs.")
 
 
 @click.group(invoke_without_command=True)
-@in_project
+@cwd_option
 @secrets_option
-@as_json
+@json_option
 @click.pass_context
 def sessions(ctx: click.Context, cwd: str | None, show_secrets: bool, as_json: bool) -> int:
     """List, show, verify, export and delete sessions
@@ -56,7 +52,7 @@ def sessions(ctx: click.Context, cwd: str | None, show_secrets: bool, as_json: b
 @sessions.command()
 @click.argument("session_id", metavar="ID")
 @secrets_option
-@as_json
+@json_option
 @click.pass_obj
 def show(cwd: str | None, session_id: str, show_secrets: bool, as_json: bool) -> int:
     """Print the conversation."""
@@ -101,7 +97,7 @@ def export(cwd: str | None, session_id: str, output: str | None, show_secrets: b
 @click.argument("session_id", metavar="[ID]", required=False)
 @click.option("--all", "everything", is_flag=True, help="All sessions of this project.")
 @click.option("--head", metavar="HEX", help="The chain must have been here: a head that was noted earlier.")
-@as_json
+@json_option
 @click.pass_obj
 def verify(cwd: str | None, session_id: str | None, everything: bool, head: str | None, as_json: bool) -> int:
     """Check that the journal of hook runs is as it was written.

@@ -1,36 +1,15 @@
-"""Tables for the terminal, and options that several commands of `wave hooks` share."""
+"""Tables for the terminal."""
 
 from collections.abc import Sequence
-from datetime import timedelta
 
-import click
-
-from wave_agent.replay.selection import parse_since
-from wave_agent.text import strip_controls
+from wave_agent.text import one_line
 
 
-def _read_since(_: click.Context, __: click.Parameter, value: str | None) -> timedelta | None:
-    try:
-        return None if value is None else parse_since(value)
-    except (ValueError, OverflowError) as error:
-        raise click.BadParameter(str(error)) from None
-
-
-since_option = click.option(
-    "--since", metavar="SPAN", callback=_read_since, help="Only sessions of this span of time: 90m, 12h, 7d, 4w."
-)
-cwd_option = click.option("--cwd", metavar="DIR", help="The project, instead of the current directory.")
-secrets_option = click.option(
-    "--show-secrets", is_flag=True, help="Do not mask what looks like a key, a token or a password."
-)
-json_option = click.option("--json", "as_json", is_flag=True, help="For programs.")
-
-
-def table(head: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence[int] = ()) -> list[str]:
-    """Lines of equal columns; the columns in `right` are aligned to the right. Nothing in them can reach the
-    terminal as a control."""
-    cells = [[one_line(cell) for cell in row] for row in (head, *rows)]
-    widths = [max(len(row[at]) for row in cells) for at in range(len(head))]
+def table(rows: Sequence[Sequence[str]], *, right: Sequence[int] = ()) -> list[str]:
+    """Rows as lines with equal columns; those in `right` are right-aligned. No cell can move the cursor or break its
+    line."""
+    cells = [[one_line(cell) for cell in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     return [
         "  ".join(
             cell.rjust(width) if at in right else cell.ljust(width)
@@ -38,12 +17,6 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence
         ).rstrip()
         for row in cells
     ]
-
-
-def one_line(text: str, limit: int = 0) -> str:
-    """The text as one line, cut where it is too long."""
-    flat = " ".join(strip_controls(text).split())
-    return flat if not limit or len(flat) <= limit else f"{flat[: limit - 1]}…"
 
 
 def milliseconds(value: float) -> str:

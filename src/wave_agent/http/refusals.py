@@ -7,7 +7,7 @@ from typing import Any, cast
 import msgspec
 
 from wave_agent.errors import ModelError
-from wave_agent.text import strip_controls
+from wave_agent.text import one_line
 
 _MAX_MESSAGE = 500
 _SHORTEST_SECRET = 8
@@ -94,7 +94,7 @@ def read_refusal(body: bytes) -> Refusal:
         value = msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         page = re.search(r"<title>(.*?)</title>", text, re.IGNORECASE | re.DOTALL)
-        return Refusal(one_line(page[1] if page else re.sub(r"<[^>]*>", " ", text)))
+        return Refusal(one_line(page[1] if page else re.sub(r"<[^>]*>", " ", text), _MAX_MESSAGE))
     return refusal_in(value)
 
 
@@ -103,22 +103,16 @@ def refusal_in(value: Any) -> Refusal:
     if isinstance(value, list):
         return Refusal("; ".join(filter(None, (refusal_in(item).message for item in cast(list[Any], value)))))
     if not isinstance(value, dict):
-        return Refusal(one_line("" if value is None else str(value)))
+        return Refusal(one_line("" if value is None else str(value), _MAX_MESSAGE))
     fields = cast(dict[str, Any], value)
     inner = next((fields[name] for name in ("error", "message", "detail", "msg") if fields.get(name)), None)
     if inner is None:
-        return Refusal(one_line(msgspec.json.encode(fields).decode()) if fields else "")
+        return Refusal(one_line(msgspec.json.encode(fields).decode(), _MAX_MESSAGE) if fields else "")
     found = refusal_in(inner)
     metadata: Any = fields.get("metadata")
     raw = cast(dict[str, Any], metadata).get("raw") if isinstance(metadata, dict) else None
-    message = one_line(f"{found.message} ({raw})") if isinstance(raw, str) and raw else found.message
+    message = one_line(f"{found.message} ({raw})", _MAX_MESSAGE) if isinstance(raw, str) and raw else found.message
     return Refusal(message, found.code or str(fields.get("code") or fields.get("type") or ""))
-
-
-def one_line(text: str) -> str:
-    """Without line breaks and control characters, and not too long to read."""
-    text = " ".join(strip_controls(text).split())
-    return text if len(text) <= _MAX_MESSAGE else f"{text[:_MAX_MESSAGE]}…"
 
 
 def says_no_images(message: str) -> bool:

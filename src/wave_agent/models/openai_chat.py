@@ -15,7 +15,6 @@ from wave_agent.http.refusals import (
     advice,
     hiding,
     is_too_long,
-    one_line,
     read_refusal,
     refusal_in,
     says_no_images,
@@ -28,6 +27,7 @@ from wave_agent.models.chat_stream import AnswerReader
 from wave_agent.models.limits import AnswerLimits
 from wave_agent.models.probe import Probe
 from wave_agent.models.windows import Window, context_window
+from wave_agent.text import one_line
 
 if TYPE_CHECKING:  # loaded with the first request: start-up does without
     from wave_agent.http.transport import Response, Transport
@@ -258,7 +258,7 @@ class OpenAIChatModel:
         where = self._endpoint.shown
         if answer.pieces == 0 and answer.unreadable:
             page = answer.unreadable.lstrip().startswith("<")
-            sent = "a web page" if page else f'"{one_line(answer.unreadable)[:100]}"'
+            sent = "a web page" if page else f'"{one_line(answer.unreadable, 100)}"'
             hint = "Check the base URL." if page else ""
             raise RequestFailure(f"{where} sent {sent} instead of an answer", again=not page, advice=hint)
         if not answer.finished and (not whole or answer.pieces == 0):
@@ -276,7 +276,7 @@ class OpenAIChatModel:
         clause = _clause(refusal)
         reason = f"{self._endpoint.shown} answered {status}: {clause}"
         if 300 <= status < 400:
-            target = one_line(response.headers.get("location", "elsewhere"))
+            target = one_line(response.headers.get("location", "elsewhere"), 300)
             return RequestFailure(f"{reason} (it points to {target})", again=False, advice="Check the base URL.")
         final = refusal.code == "insufficient_quota" or says_no_images(refusal.message)  # llama.cpp: with status 500
         again = status in RETRIED_STATUSES and not final and not is_too_long(clause, status)

@@ -16,11 +16,12 @@ from wave_agent.screen.custom import CustomCommand
 from wave_agent.screen.entries import Entry, Info, Warning_
 from wave_agent.screen.hooks_view import HooksView, defined, happened
 from wave_agent.screen.keys import KEYS
-from wave_agent.screen.plain import one_line, plain
+from wave_agent.screen.plain import plain
 from wave_agent.screen.question import Choice, Question
 from wave_agent.screen.theme import THEMES, Preference
 from wave_agent.sessions.index import SessionSummary, as_markdown, find_session, list_sessions
 from wave_agent.sessions.masking import masked
+from wave_agent.text import one_line
 
 
 class CommandScreen(Protocol):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from wave_agent.screen.plain import one_line
+from wave_agent.text import one_line
 
 SIZE_LIMIT = 256 * 1024
 """Bytes of one file."""

@@ -13,8 +13,9 @@ from textual.widgets.option_list import Option
 
 from wave_agent.events import HookRun
 from wave_agent.hooks.definitions import HookDefinition
-from wave_agent.screen.plain import one_line, plain
+from wave_agent.screen.plain import plain
 from wave_agent.screen.verdicts import headline, story
+from wave_agent.text import one_line
 
 
 class HookRow(NamedTuple):

@@ -19,12 +19,6 @@ def plain(text: str, style: str = "") -> Content:
     return Content.styled(clean(text), style) if style else Content(clean(text))
 
 
-def one_line(text: str, limit: int = 200) -> str:
-    """The text in one line, with an ellipsis where it was cut."""
-    joined = " ".join(clean(text[: limit * 4]).split())
-    return joined if len(joined) <= limit else f"{joined[: limit - 1]}…"
-
-
 def folded(text: str, lines: int) -> tuple[str, int]:
     """The first lines, and how many more there are."""
     every = text.split("\n")

@@ -18,7 +18,8 @@ from wave_agent.screen.completion import CompletionItem, CompletionList, Files, 
 from wave_agent.screen.history import History
 from wave_agent.screen.keys import Where, actions
 from wave_agent.screen.pastes import Pastes
-from wave_agent.screen.plain import one_line, plain
+from wave_agent.screen.plain import plain
+from wave_agent.text import one_line
 
 PLACEHOLDER = "Say what to do.  /  commands   @  files   !  a shell line   Shift-Tab  mode"
 _ACTIONS = actions(Where.PROMPT)

@@ -11,7 +11,8 @@ from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 from wave_agent.screen.history import History
-from wave_agent.screen.plain import one_line, plain
+from wave_agent.screen.plain import plain
+from wave_agent.text import one_line
 
 SHOWN = 50
 
@@ -42,7 +43,7 @@ class HistorySearch(ModalScreen[str | None]):
     def _list(self, word: str) -> None:
         self._found = self._history.search(word)[:SHOWN]
         listed = self.query_one(OptionList)
-        listed.set_options(Option(plain(one_line(prompt))) for prompt in self._found)
+        listed.set_options(Option(plain(one_line(prompt, 200))) for prompt in self._found)
         listed.highlighted = 0 if self._found else None
 
     def on_key(self, event: events.Key) -> None:

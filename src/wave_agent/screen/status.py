@@ -10,7 +10,8 @@ from textual.widgets import Static
 
 from wave_agent.permissions.decision import PermissionMode
 from wave_agent.screen.cost import shown, tokens
-from wave_agent.screen.plain import one_line, plain
+from wave_agent.screen.plain import plain
+from wave_agent.text import one_line
 
 BETWEEN = " · "
 MODE_STYLES: Mapping[str, str] = {

@@ -6,8 +6,9 @@ from typing import Any, NamedTuple, Self, cast
 from textual.content import Content
 
 from wave_agent.messages import ToolBlock
-from wave_agent.screen.plain import one_line, plain
+from wave_agent.screen.plain import plain
 from wave_agent.screen.tool_card import State, ToolCard
+from wave_agent.text import one_line
 
 LIMIT = 20
 """Items that are shown; opened, a card shows all."""
@@ -38,7 +39,11 @@ def items_in(parameters: Mapping[str, Any]) -> list[Item]:
         return []
     listed = [cast(Mapping[str, Any], one) for one in cast(list[object], todos) if isinstance(one, Mapping)]
     return [
-        Item(one_line(str(one.get("content", ""))), str(one.get("status")), one_line(str(one.get("activeForm", ""))))
+        Item(
+            one_line(str(one.get("content", "")), 200),
+            str(one.get("status")),
+            one_line(str(one.get("activeForm", "")), 200),
+        )
         for one in listed
     ]
 

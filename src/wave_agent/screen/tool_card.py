@@ -11,7 +11,8 @@ from textual.content import Content
 from wave_agent.messages import BLOCKED, DENIED, STOPPED, ToolBlock
 from wave_agent.screen.diff import change_of, counts, diff_in, numbered
 from wave_agent.screen.entries import OPEN_LIMIT, Entry
-from wave_agent.screen.plain import clean, elapsed, folded, one_line, plain, size_of
+from wave_agent.screen.plain import clean, elapsed, folded, plain, size_of
+from wave_agent.text import one_line
 from wave_agent.tools.diff import unified_diff
 from wave_agent.tools.terminal import TerminalLines
 

@@ -9,7 +9,8 @@ from textual.content import Content
 from wave_agent.events import HookRun
 from wave_agent.hooks.events import EVENTS, Decision, Flow, HookEvent
 from wave_agent.screen.diff import coloured
-from wave_agent.screen.plain import one_line, plain
+from wave_agent.screen.plain import plain
+from wave_agent.text import one_line
 from wave_agent.tools.diff import unified_diff
 
 

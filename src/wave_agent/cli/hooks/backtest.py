@@ -14,7 +14,8 @@ import click
 import msgspec
 
 from wave_agent.agent.options import locate_project
-from wave_agent.cli.tables import cwd_option, json_option, milliseconds, one_line, secrets_option, since_option
+from wave_agent.cli.options import cwd_option, json_option, secrets_option, since_option
+from wave_agent.cli.tables import milliseconds
 from wave_agent.replay.backtest import Backtest, UnknownHookError
 from wave_agent.replay.backtest import backtest as replay
 from wave_agent.replay.comparison import KINDS, REWRITTEN, BacktestReport, ChangedVerdict, merge_reports
@@ -24,6 +25,7 @@ from wave_agent.sessions.index import find_session
 from wave_agent.sessions.masking import masked
 from wave_agent.settings.inheritance import inherited
 from wave_agent.settings.sources import SourceChoice, gather_settings
+from wave_agent.text import one_line
 
 _SHOWN = 20
 """Findings of one kind; --json has them all."""

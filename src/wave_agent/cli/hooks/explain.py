@@ -9,17 +9,8 @@ import click
 from msgspec.structs import replace
 
 from wave_agent.agent.options import locate_project, mode_for, real_directories
-from wave_agent.cli.hooks.options import (
-    as_json,
-    choice_of,
-    in_dialect,
-    in_project,
-    json_object,
-    one_line,
-    read_as,
-    with_mode,
-    with_settings,
-)
+from wave_agent.cli.hooks.options import choice_of, in_dialect, json_object, read_as, with_mode, with_settings
+from wave_agent.cli.options import cwd_option, json_option
 from wave_agent.hooks.compatibility import differences
 from wave_agent.hooks.definitions import HookDefinition, Mode
 from wave_agent.hooks.dialects import DIALECTS, Dialect
@@ -28,7 +19,7 @@ from wave_agent.hooks.plan import EventPlan, plan
 from wave_agent.permissions.decision import Permission
 from wave_agent.permissions.protected_paths import protected_paths
 from wave_agent.rules.rule import Places
-from wave_agent.text import strip_controls
+from wave_agent.text import one_line, strip_controls
 from wave_agent.tools.base import Tool
 from wave_agent.tools.registry import builtin_tools
 from wave_agent.workshop.inventory import Inventory, hook_to_dict, place_of, survey
@@ -42,9 +33,9 @@ from wave_agent.workshop.trial import ProjectJudge, normalised, nothing_said
 @click.option("--input", "tool_input", metavar="JSON", help="The tool's input.")
 @with_mode
 @in_dialect
-@in_project
+@cwd_option
 @with_settings
-@as_json
+@json_option
 def explain(
     *,
     event: str,

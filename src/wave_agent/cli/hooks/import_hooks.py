@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from wave_agent.agent.options import find_places
+from wave_agent.cli.options import cwd_option
 from wave_agent.errors import SettingsError
 from wave_agent.settings.hook_import import ImportPlan, find_importable, plan_import
 from wave_agent.settings.layers import LARGEST_FILE
@@ -25,7 +26,7 @@ LOCAL = "settings.local.json"
 @click.option("--from", "origin", metavar="PATH", help="A settings file, a project or a plugin; default: this project.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @click.option("--dry-run", is_flag=True, help="Only show what would change.")
-@click.option("--cwd", metavar="DIR", help="The project, instead of the current directory.")
+@cwd_option
 def import_hooks(origin: str | None, yes: bool, dry_run: bool, cwd: str | None) -> int:
     """Copy hooks written for other agents
 

@@ -9,6 +9,7 @@ import click
 from msgspec.structs import replace
 
 from wave_agent.agent.options import locate_project
+from wave_agent.cli.options import cwd_option, json_option
 from wave_agent.lint.check import LintReport, check
 from wave_agent.lint.codes import Level
 from wave_agent.lint.findings import Finding, finding
@@ -22,8 +23,8 @@ from wave_agent.workshop.inventory import untrusted
 @click.command()
 @click.argument("paths", nargs=-1, metavar="[PATH]...")
 @click.option("--fix", is_flag=True, help="Repair what can be repaired safely, and show what was changed.")
-@click.option("--cwd", metavar="DIR", help="The project, instead of the current directory.")
-@click.option("--json", "as_json", is_flag=True, help="For programs.")
+@cwd_option
+@json_option
 def lint(paths: Sequence[str], fix: bool, cwd: str | None, as_json: bool) -> int:
     """Find mistakes in hooks and their scripts
 

@@ -9,10 +9,12 @@ import click
 from msgspec.structs import replace
 
 from wave_agent.agent.options import locate_project
-from wave_agent.cli.hooks.options import aligned, as_json, choice_of, in_project, one_line, with_settings
+from wave_agent.cli.hooks.options import choice_of, with_settings
+from wave_agent.cli.options import cwd_option, json_option
+from wave_agent.cli.tables import table
 from wave_agent.hooks.definitions import HookDefinition
 from wave_agent.hooks.dialects import Dialect
-from wave_agent.text import strip_controls
+from wave_agent.text import one_line, strip_controls
 from wave_agent.workshop.inventory import Inventory, hook_to_dict, place_of, survey
 
 
@@ -22,9 +24,9 @@ from wave_agent.workshop.inventory import Inventory, hook_to_dict, place_of, sur
     type=click.Choice([dialect.value for dialect in Dialect]),
     help="Only hooks that were written for this agent.",
 )
-@in_project
+@cwd_option
 @with_settings
-@as_json
+@json_option
 def list_hooks(dialect: str | None, cwd: str | None, settings: Sequence[str], as_json: bool) -> int:
     """List every hook, where it stands and how it is read
 
@@ -64,7 +66,7 @@ def _lines(found: Inventory) -> Iterator[str]:
 def _table(found: Inventory) -> Iterator[str]:
     head = ("event", "name", "matcher", "from")
     rows = [(hook.event.value, hook.name, _matcher(hook), place_of(hook, found.project)) for hook in found.hooks]
-    heading, *lines = aligned([head, *rows])
+    heading, *lines = table([head, *rows])
     yield heading
     for hook, line in zip(found.hooks, lines, strict=True):
         yield line

@@ -7,6 +7,7 @@ import click
 
 from wave_agent.agent.options import find_places
 from wave_agent.cli.hooks.recipes import recipe_named
+from wave_agent.cli.options import cwd_option
 from wave_agent.hooks.events import EVENTS, HookEvent
 from wave_agent.hooks.matcher import MatcherError, parse_matcher
 from wave_agent.lint.repairs import diff
@@ -24,7 +25,7 @@ from wave_agent.workshop.scaffold import NAME, NewFile, Wish, new_hook, write
 @click.option("--matcher", metavar="MATCHER", help="For which tools, such as 'Write|Edit'.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @click.option("--dry-run", is_flag=True, help="Only show what would be written.")
-@click.option("--cwd", metavar="DIR", help="The project, instead of the current directory.")
+@cwd_option
 def new(
     name: str,
     event: str | None,

@@ -16,7 +16,6 @@ from wave_agent.permissions.decision import PermissionMode
 from wave_agent.settings.sources import SourceChoice
 from wave_agent.text import strip_controls
 
-in_project = click.option("--cwd", metavar="DIR", help="The project, instead of the current directory.")
 with_settings = click.option(
     "--settings", multiple=True, metavar="FILE", help="One more settings file, on top of all others."
 )
@@ -31,7 +30,6 @@ in_dialect = click.option(
     type=click.Choice([dialect.value for dialect in Dialect]),
     help="Read every hook as one that was written for this agent.",
 )
-as_json = click.option("--json", "as_json", is_flag=True, help="For programs.")
 
 
 def choice_of(settings: Sequence[str]) -> SourceChoice:
@@ -67,18 +65,6 @@ def object_in_file(name: str) -> dict[str, Any]:
         raise click.UsageError(f"{name} cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:
         raise click.UsageError(f"{name} is not UTF-8.") from None
-
-
-def aligned(rows: Iterable[Sequence[str]]) -> Iterator[str]:
-    """Columns side by side. Nothing in a cell can move the cursor or break the line."""
-    cleaned = [[one_line(cell) for cell in row] for row in rows]
-    widths = [max(map(len, column)) for column in zip(*cleaned, strict=True)]
-    for row in cleaned:
-        yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-
-
-def one_line(text: str) -> str:
-    return " ".join(strip_controls(text).split())
 
 
 def indented(label: str, text: str, *, width: int = 9) -> Iterator[str]:

@@ -6,6 +6,7 @@ from typing import Any
 import click
 import msgspec
 
+from wave_agent.cli.options import json_option
 from wave_agent.recipes import LANGUAGES, Recipe, load_recipe, recipe_names, settings_group
 from wave_agent.text import did_you_mean
 
@@ -13,7 +14,7 @@ from wave_agent.text import did_you_mean
 @click.command()
 @click.argument("name", required=False)
 @click.option("--lang", "language", type=click.Choice(list(LANGUAGES)), help="Show the script in this language.")
-@click.option("--json", "as_json", is_flag=True, help="For programs.")
+@json_option
 def recipes(name: str | None, language: str | None, as_json: bool) -> int:
     """Show hooks to start from
 

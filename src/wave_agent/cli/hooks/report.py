@@ -4,9 +4,9 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from wave_agent.cli.hooks.options import indented, one_line
+from wave_agent.cli.hooks.options import indented
 from wave_agent.hooks.execution import HookExecutionResult
-from wave_agent.text import clip, strip_controls
+from wave_agent.text import clip, one_line, strip_controls
 from wave_agent.workshop.cases import Case, Difference
 from wave_agent.workshop.inventory import place_of
 from wave_agent.workshop.trial import Bench, Rehearsal, Tried

@@ -8,7 +8,8 @@ from pathlib import Path
 import click
 
 from wave_agent.agent.options import find_places
-from wave_agent.cli.tables import cwd_option, json_option, milliseconds, secrets_option, since_option, table
+from wave_agent.cli.options import cwd_option, json_option, secrets_option, since_option
+from wave_agent.cli.tables import milliseconds, table
 from wave_agent.replay.figures import HookFigures, figures
 from wave_agent.replay.lines import lines_of
 from wave_agent.replay.selection import all_sessions, sessions_of
@@ -55,7 +56,7 @@ def _show(paths: list[Path], rows: list[HookFigures]) -> None:
         click.echo(f"No hook has run in {sessions}.")
         return
     click.echo(f"{sum(row.runs for row in rows)} hook runs in {sessions}")
-    for line in table(_HEAD, [_cells(row) for row in rows], right=range(2, 10)):
+    for line in table([_HEAD, *map(_cells, rows)], right=range(2, 10)):
         click.echo(line)
 
 

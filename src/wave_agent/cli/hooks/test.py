@@ -12,17 +12,9 @@ from msgspec.structs import replace
 
 from wave_agent.agent.hook_runners import hook_runner_for
 from wave_agent.agent.options import Foundation, Options, lay_foundation
-from wave_agent.cli.hooks.options import (
-    as_json,
-    in_dialect,
-    in_project,
-    json_object,
-    object_in_file,
-    read_as,
-    with_mode,
-    with_settings,
-)
+from wave_agent.cli.hooks.options import in_dialect, json_object, object_in_file, read_as, with_mode, with_settings
 from wave_agent.cli.hooks.report import case_lines, difference_lines, no_hooks, rehearsal_lines, rehearsal_to_dict
+from wave_agent.cli.options import cwd_option, json_option
 from wave_agent.hooks.python_guard import PythonGuard
 from wave_agent.rules.rule import Places
 from wave_agent.text import strip_controls
@@ -71,9 +63,9 @@ class TestOptions(Struct, frozen=True, kw_only=True):
 @click.option("--no-project-hooks", is_flag=True, help="Leave the project's own hooks out.")
 @with_mode
 @in_dialect
-@in_project
+@cwd_option
 @with_settings
-@as_json
+@json_option
 def test(
     *,
     what: Sequence[str],

@@ -9,7 +9,7 @@ import click
 import msgspec
 
 from wave_agent.agent.options import find_places
-from wave_agent.cli.tables import cwd_option, json_option, secrets_option
+from wave_agent.cli.options import cwd_option, json_option, secrets_option
 from wave_agent.replay.drawing import draw
 from wave_agent.replay.lines import lines_of
 from wave_agent.replay.selection import sessions_of

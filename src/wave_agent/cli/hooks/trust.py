@@ -11,6 +11,7 @@ import click
 from msgspec import Struct
 
 from wave_agent.agent.options import locate_project
+from wave_agent.cli.options import cwd_option
 from wave_agent.errors import SettingsError
 from wave_agent.hooks.config import SettingsSource
 from wave_agent.permissions.decision import PermissionMode
@@ -61,7 +62,7 @@ class TrustRow(Struct, frozen=True):
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @click.option("--list", "only_list", is_flag=True, help="Only tell what is trusted. Exit status 1 if something is not.")
 @click.option("--revoke", is_flag=True, help="Trust nothing in this project any more, and forget its allowed rules.")
-@click.option("--cwd", metavar="DIR", help="The project, instead of the current directory.")
+@cwd_option
 @click.option("--json", "as_json", is_flag=True, help="With --list: for programs.")
 def trust(yes: bool, only_list: bool, revoke: bool, cwd: str | None, as_json: bool) -> int:
     """Look at a project's hooks and trust them
