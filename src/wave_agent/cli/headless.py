@@ -7,7 +7,7 @@ import select
 import signal
 import sys
 from codecs import getincrementaldecoder
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from time import monotonic
 from typing import Any, TextIO
@@ -16,8 +16,8 @@ import click
 from msgspec.structs import replace
 
 from wave_agent.agent.agent import Agent
-from wave_agent.agent.flags import Flags, options
-from wave_agent.agent.result import Result
+from wave_agent.agent.options import Options
+from wave_agent.agent.result import Callbacks, Result
 from wave_agent.agent.turn import TurnStatus
 from wave_agent.cli.hook_reports import HookReports
 from wave_agent.errors import MissingPathError, WaveError
@@ -56,18 +56,18 @@ STDIN_LIMIT = 10_000_000
 """Bytes of it that are read."""
 
 
-def run_prompt(flags: Flags) -> int:
-    """Runs the prompt and returns the exit status."""
-    screen = Screen(flags.output_format, debug_hooks=flags.debug_hooks)
-    if flags.prompt in ("", FROM_STDIN) and is_terminal(sys.stdin):
+def run_prompt(given: str, options: Callable[[], Options], output_format: str, *, debug_hooks: bool) -> int:
+    """Runs the prompt and returns the exit status. `options` may raise: that is a failed run like any other."""
+    screen = Screen(output_format, debug_hooks=debug_hooks)
+    if given in ("", FROM_STDIN) and is_terminal(sys.stdin):
         screen.tell("Reading the prompt from the terminal; end it with Ctrl-D.")
-    prompt, notice = read_prompt(flags.prompt, sys.stdin)  # before the loop, whose handler of Ctrl-C waits for it
+    prompt, notice = read_prompt(given, sys.stdin)  # before the loop, whose handler of Ctrl-C waits for it
     if notice:
         screen.tell(notice)
     try:
-        status = asyncio.run(_run(flags, prompt, screen))
+        status = asyncio.run(_run(options, prompt, screen))
     except WaveError as error:
-        if flags.output_format == "text" or isinstance(error, MissingPathError):
+        if output_format == "text" or isinstance(error, MissingPathError):
             raise
         screen.print(json.dumps(failed(str(error))))
         status = EXIT[TurnStatus.ERROR]
@@ -78,8 +78,9 @@ def run_prompt(flags: Flags) -> int:
     return status
 
 
-async def _run(flags: Flags, prompt: str, screen: "Screen") -> int:
-    agent = Agent.from_options(replace(options(flags, screen.show), interactive=False))
+async def _run(options: Callable[[], Options], prompt: str, screen: "Screen") -> int:
+    callbacks = Callbacks(on_event=screen.show)
+    agent = Agent.from_options(replace(options(), callbacks=callbacks, interactive=False))
     if told := unused_hooks_notice(agent.home, agent.project, agent.unused_hooks):
         screen.tell(told)
     interruption = Interruption(agent)

@@ -4,6 +4,7 @@ import errno
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -215,29 +216,18 @@ def start(prompt: str | None, debug_topics: Sequence[str], **flags: Any) -> int:
         require_terminal(flags["output_format"])
     if flags["go_on"] and flags["resume"] is not None:
         raise click.UsageError("-c goes on with the latest session and -r with the one you name: give one of them.")
-    from wave_agent.agent.flags import Flags  # lazy: --help needs none of it
+    from wave_agent.cli.flags import check_rules, options_from  # lazy: --help needs none of it
 
-    given = Flags(prompt=prompt or "", debug_hooks="hooks" in debug_topics, **flags)
-    check_rules("--allowed-tools", given.allowed_tools)
-    check_rules("--disallowed-tools", given.disallowed_tools)
+    check_rules(flags)
+    options = partial(options_from, flags)
+    debug_hooks = "hooks" in debug_topics
     if prompt is None:
         from wave_agent.screen.launch import open_screen  # lazy: the screen's library takes a while to load
 
-        return open_screen(given)
+        return open_screen(options, debug_hooks=debug_hooks)
     from wave_agent.cli.headless import run_prompt  # lazy: --help needs none of it
 
-    return run_prompt(given)
-
-
-def check_rules(option: str, rules: Sequence[str]) -> None:
-    """Raises `click.UsageError` for an invalid rule. In a settings file it would be reported and ignored."""
-    from wave_agent.rules.rule import RuleError, parse_rule  # lazy: --help needs none of it
-
-    for rule in rules:
-        try:
-            parse_rule(rule)
-        except RuleError as error:
-            raise click.UsageError(f"{option}: {error}.") from None
+    return run_prompt(prompt, options, flags["output_format"], debug_hooks=debug_hooks)
 
 
 def require_terminal(output_format: str) -> None:

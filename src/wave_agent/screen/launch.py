@@ -4,12 +4,12 @@ import asyncio
 import os
 import signal
 import sys
+from collections.abc import Callable
 from functools import partial
 
 import click
 
-from wave_agent.agent.flags import Flags, options
-from wave_agent.agent.options import locate_for
+from wave_agent.agent.options import Options, locate_for
 from wave_agent.errors import SettingsError
 from wave_agent.screen import garbage_collection
 from wave_agent.screen.agents import Agents
@@ -21,23 +21,23 @@ from wave_agent.system.ancestry import handed_down
 SIGNALS = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGHUP: 129}
 
 
-def open_screen(flags: Flags) -> int:
+def open_screen(options: Callable[[], Options], *, debug_hooks: bool) -> int:
     """Returns the exit status."""
-    return asyncio.run(_run(flags))
+    return asyncio.run(_run(options, debug_hooks=debug_hooks))
 
 
-async def _run(flags: Flags) -> int:
+async def _run(options: Callable[[], Options], *, debug_hooks: bool) -> int:
     for name in ("COLUMNS", "LINES"):  # exported, they tell the size of another moment, and would be believed
         os.environ.pop(name, None)
     environment = dict(os.environ)
     if handed_down(environment):  # whoever answers its questions would be that agent
         raise SettingsError("The screen is for a person, and another agent has started this program. Use wave -p.")
-    chosen = options(flags, lambda _: None)
+    chosen = options()
     place, home = locate_for(chosen, environment)
     agents = Agents(chosen, place, home)
     remember = partial(TrustStore(home).remember_rule, place.directory)
     app = WaveApp(
-        agents, remember=remember, environment=environment, every_hook=flags.debug_hooks, idle=garbage_collection.tidy
+        agents, remember=remember, environment=environment, every_hook=debug_hooks, idle=garbage_collection.tidy
     )
     try:
         app.prepare()
