@@ -1,6 +1,6 @@
-"""Whoever embeds the agent answers its questions: run it, run something else, or not at all.
+"""Answer the agent's permission questions in your program: allow the call, change it, or deny it.
 
-With a real model: leave out `model_client`, and set WAVE_BASE_URL, WAVE_MODEL and (where it wants one) WAVE_API_KEY.
+To use a real model, remove `model_client` and set WAVE_BASE_URL, WAVE_MODEL and (if the server needs one) WAVE_API_KEY.
 """
 
 import asyncio
@@ -10,7 +10,7 @@ from wave_agent.testing import Reply, ScriptedModel, call
 
 model = ScriptedModel([
     Reply(tool_calls=[call("Bash", command=command) for command in ("echo one", "echo two", "ls /")]),
-    "Done, as far as I was allowed to.",
+    "I ran the commands I was allowed to run.",
 ])  # fmt: skip
 
 
@@ -40,4 +40,4 @@ asyncio.run(main())
 # model saw: one
 # model saw: 2
 # model saw: Not run: Only echo may be run.
-# Done, as far as I was allowed to.
+# I ran the commands I was allowed to run.

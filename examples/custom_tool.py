@@ -1,6 +1,6 @@
-"""A Python function as a tool: its name, types and docstring are what the model is told.
+"""A Python function as a tool: the model sees its name, types and docstring.
 
-With a real model: leave out `model_client`, and set WAVE_BASE_URL, WAVE_MODEL and (where it wants one) WAVE_API_KEY.
+To use a real model, remove `model_client` and set WAVE_BASE_URL, WAVE_MODEL and (if the server needs one) WAVE_API_KEY.
 """
 
 import asyncio
@@ -11,15 +11,15 @@ from wave_agent.testing import Reply, ScriptedModel, call
 STOCK = {"apples": 7, "pears": 0}
 
 
-@tool(reads_only=True)  # it changes nothing, so it runs without a question
+@tool(reads_only=True)  # it changes nothing, so it runs without asking
 def stock(fruit: str) -> int:
-    """How many pieces of a fruit are left."""
+    """How many of a fruit are in stock."""
     return STOCK[fruit]
 
 
 model = ScriptedModel([
     Reply(tool_calls=[call("stock", fruit="apples"), call("stock", fruit="plums")]),
-    "Seven apples are left; plums we do not have.",
+    "There are seven apples left. We do not stock plums.",
 ])  # fmt: skip
 
 
@@ -37,4 +37,4 @@ asyncio.run(main())
 # Output:
 # the tool says 7
 # the tool says stock failed: KeyError: 'plums'
-# Seven apples are left; plums we do not have.
+# There are seven apples left. We do not stock plums.

@@ -1,5 +1,5 @@
 #!/bin/bash
-# stdin is the event as JSON. Exit code 2 blocks, and stderr is the reason that the model reads.
+# stdin is the event as JSON. Exit code 2 blocks the call; the model gets stderr as the reason.
 if grep -q 'rm -rf'; then
   echo "rm -rf is not allowed here" >&2
   exit 2

@@ -1,6 +1,6 @@
-"""A guard as a shell script, in the shape that settings files have. The script is `guard.sh`, next to this file.
+"""A guard as a shell script, configured as in a settings file. The script is `guard.sh`, next to this file.
 
-With a real model: leave out `model_client`, and set WAVE_BASE_URL, WAVE_MODEL and (where it wants one) WAVE_API_KEY.
+To use a real model, remove `model_client` and set WAVE_BASE_URL, WAVE_MODEL and (if the server needs one) WAVE_API_KEY.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ model = ScriptedModel([
     "I left build alone.",
 ])  # fmt: skip
 
-# With "args" the program is started without a shell, so the path may hold anything.
+# With "args", the program is started without a shell, so the path may contain any character.
 guard = {"command": str(Path(__file__).with_name("guard.sh")), "args": [], "timeout": 10, "onFailure": "block"}
 
 
@@ -24,7 +24,7 @@ async def main() -> None:
         result = await agent.send_message("Tidy up.")
     (run,) = result.hooks
     print(f"{run.name} on {run.event}: exit {run.exit_code}, {run.outcome}")
-    print(model.requests[-1].messages[-1]["content"])  # what the model read in place of the command's output
+    print(model.requests[-1].messages[-1]["content"])  # what the model got instead of the command's output
     print(result.text)
 
 

@@ -1,6 +1,6 @@
-"""A guard as a Python function: it sees every Bash call before it runs, and denies some.
+"""A guard as a Python function: it checks every Bash call before it runs, and denies some.
 
-With a real model: leave out `model_client`, and set WAVE_BASE_URL, WAVE_MODEL and (where it wants one) WAVE_API_KEY.
+To use a real model, remove `model_client` and set WAVE_BASE_URL, WAVE_MODEL and (if the server needs one) WAVE_API_KEY.
 """
 
 import asyncio
@@ -12,14 +12,14 @@ from wave_agent.testing import Reply, ScriptedModel, call
 model = ScriptedModel([
     Reply(tool_calls=[call("Bash", command="git push --force")]),
     Reply(tool_calls=[call("Bash", command="echo git status")]),
-    "I did not push: it is not allowed.",
+    "I did not push: force-pushing is not allowed.",
 ])  # fmt: skip
 
 
 def no_force(hook_call: HookCall) -> Answer:
     if "--force" in hook_call.input["command"]:
         return deny("Force-pushing is not allowed here.")
-    return allow()  # without this, the permission mode would ask, and there is nobody to ask
+    return allow()  # without this, the permission mode would ask, and there is no one to ask
 
 
 async def main() -> None:
@@ -36,4 +36,4 @@ asyncio.run(main())
 # Output:
 # no_force: deny. Force-pushing is not allowed here.
 # no_force: allow.
-# I did not push: it is not allowed.
+# I did not push: force-pushing is not allowed.

@@ -1,6 +1,6 @@
-"""One prompt, one answer: the synchronous way in.
+"""One prompt, one answer: the synchronous API.
 
-With a real model: leave out `model_client`, and set WAVE_BASE_URL, WAVE_MODEL and (where it wants one) WAVE_API_KEY.
+To use a real model, remove `model_client` and set WAVE_BASE_URL, WAVE_MODEL and (if the server needs one) WAVE_API_KEY.
 """
 
 import wave_agent

@@ -1,6 +1,6 @@
-"""Secrets are taken out of what tools return, before the model or the transcript gets it.
+"""Remove secrets from tool results before they reach the model or the transcript.
 
-With a real model: leave out `model_client`, and set WAVE_BASE_URL, WAVE_MODEL and (where it wants one) WAVE_API_KEY.
+To use a real model, remove `model_client` and set WAVE_BASE_URL, WAVE_MODEL and (if the server needs one) WAVE_API_KEY.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ model = ScriptedModel([Reply(tool_calls=[call("Read", file_path="config")]), "Th
 
 
 def redact(hook_call: HookCall) -> Answer | None:
-    """With `onFailure: block`, the result is withheld if this fails."""
+    """With `onFailure: block`, the result is withheld if this function fails."""
     clean, found = SECRET.subn("[secret]", hook_call.response["content"])
     return replace_output(clean) if found else None
 

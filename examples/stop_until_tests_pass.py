@@ -1,6 +1,6 @@
-"""The agent may not stop before the tests pass: a Stop hook sends it back to work, with what failed.
+"""Keep the agent working until the tests pass: a Stop hook sends it back to work with the failure.
 
-With a real model: leave out `model_client`, and set WAVE_BASE_URL, WAVE_MODEL and (where it wants one) WAVE_API_KEY.
+To use a real model, remove `model_client` and set WAVE_BASE_URL, WAVE_MODEL and (if the server needs one) WAVE_API_KEY.
 """
 
 import asyncio

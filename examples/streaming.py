@@ -1,6 +1,6 @@
-"""What happens, as it happens: text, tool calls, hooks, the end.
+"""Stream events as they happen: text, tool calls, hooks, the end of the turn.
 
-With a real model: leave out `model_client`, and set WAVE_BASE_URL, WAVE_MODEL and (where it wants one) WAVE_API_KEY.
+To use a real model, remove `model_client` and set WAVE_BASE_URL, WAVE_MODEL and (if the server needs one) WAVE_API_KEY.
 """
 
 import asyncio
