@@ -361,19 +361,34 @@ def mode_for(
     return mode, (f"The permission mode is {mode}, not {wanted}: {why}.",) if why else ()
 
 
-def model_for(base_url: str | None, api_key: str | None, settings: Settings, environment: Mapping[str, str]) -> Model:
+class ModelEndpoint(Struct, frozen=True):
+    """Where a model is asked, and with which key."""
+
+    url: str
+    key: str | None
+
+
+def endpoint_for(
+    base_url: str | None, api_key: str | None, settings: Settings, environment: Mapping[str, str]
+) -> ModelEndpoint | None:
+    """The endpoint that flags, environment and settings name together. None: they name neither a URL nor a key."""
     url = base_url or environment.get("WAVE_BASE_URL") or environment.get("OPENAI_BASE_URL") or settings.base_url
     if "base_url" in settings.managed:
         url = settings.base_url
     key = api_key or environment.get("WAVE_API_KEY") or environment.get("OPENAI_API_KEY")
-    if url is None and key is None:
+    return None if url is None and key is None else ModelEndpoint(url or "https://api.openai.com/v1", key)
+
+
+def model_for(base_url: str | None, api_key: str | None, settings: Settings, environment: Mapping[str, str]) -> Model:
+    endpoint = endpoint_for(base_url, api_key, settings, environment)
+    if endpoint is None:
         return _NoModel()
     from wave_agent.models.limits import limits_in
     from wave_agent.models.openai_chat import OpenAIChatModel  # lazy: an agent with its own model never needs it
 
     return OpenAIChatModel(
-        base_url=url or "https://api.openai.com/v1",
-        api_key=key,
+        base_url=endpoint.url,
+        api_key=endpoint.key,
         environment=environment,
         needs_name=True,
         limits={name: limits_in(facts) for name, facts in settings.models.items()},

@@ -13,7 +13,7 @@ from urllib.error import URLError
 
 import click
 
-from wave_agent.agent.options import locate_project, model_for
+from wave_agent.agent.options import endpoint_for, locate_project, model_for, model_name_for
 from wave_agent.cli.options import cwd_option, json_option
 from wave_agent.errors import ModelError, SettingsError, WaveError
 from wave_agent.lint.check import check
@@ -129,16 +129,14 @@ def _hook_problems(home: Path, project: Project) -> Iterator[CheckResult]:
 
 
 async def _endpoint(model: str | None, base_url: str | None, settings: Settings) -> AsyncIterator[CheckResult]:
-    url = base_url or os.environ.get("WAVE_BASE_URL") or os.environ.get("OPENAI_BASE_URL") or settings.base_url
-    key = os.environ.get("WAVE_API_KEY") or os.environ.get("OPENAI_API_KEY")
-    name = model or os.environ.get("WAVE_MODEL") or settings.model
-    if url is None and key is None:
+    endpoint = endpoint_for(base_url, None, settings, os.environ)
+    name = model_name_for(model, settings, os.environ)
+    if endpoint is None:
         yield CheckResult("endpoint", "failed", f"none is set: set WAVE_BASE_URL and WAVE_MODEL. {advice()}")
         return
-    url = url or "https://api.openai.com/v1"
-    shown = without_userinfo(url)
+    shown = without_userinfo(endpoint.url)
     try:
-        status, listing = await Probe(key)("GET", f"{url.rstrip('/')}/models", None, 10)
+        status, listing = await Probe(endpoint.key)("GET", f"{endpoint.url.rstrip('/')}/models", None, 10)
         names = [str(row["id"]) for row in cast(list[dict[str, Any]], listing["data"])]
         yield CheckResult("endpoint", "ok", f"{shown} answers {status}{_some(names)}")
     except (OSError, ValueError, TypeError, KeyError, HTTPException) as error:
