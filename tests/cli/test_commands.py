@@ -114,6 +114,16 @@ def test_the_doctor_asks_the_model_for_an_answer_and_a_call(project: Path):
     assert "Traceback" not in refused.stderr
 
 
+def test_the_doctor_asks_the_managed_model_as_an_agent_would(project: Path):
+    managed = project / "managed.json"
+    with RecordingModelServer.in_thread(["ready", Reply(tool_calls=[call("ping", word="hello")])]) as server:
+        managed.write_text(json.dumps({"baseUrl": server.base_url, "model": "managed"}))
+        elsewhere = {"WAVE_BASE_URL": "http://127.0.0.1:9/v1", "WAVE_MODEL": "m", "NO_PROXY": "127.0.0.1"}
+        done = wave(project, "doctor", WAVE_MANAGED_SETTINGS=str(managed), **elsewhere)
+    assert {one.body["model"] for one in server.requests} == {"managed"}
+    assert done.returncode == 0, done.stdout
+
+
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_completion_scripts_are_ones_the_shell_can_read(project: Path, shell: str):
     script = wave(project, "completion", shell)

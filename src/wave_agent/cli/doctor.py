@@ -84,7 +84,7 @@ async def _examine(
 
 async def _findings(cwd: str | None, model: str | None, base_url: str | None) -> AsyncIterator[CheckResult]:
     try:
-        choice = SourceChoice(trust=True)
+        choice = SourceChoice(trust=True, added_managed=os.environ.get("WAVE_MANAGED_SETTINGS") or None)
         place, home = locate_project(cwd, os.environ, choice)
         gathered = gather_settings(home, place, choice)
         settings = merge_gathered(gathered, place)
