@@ -25,7 +25,7 @@ def claims() -> list[Claim]:
     floor = [parse() for _ in range(5)]
     return [
         Claim(
-            name="reading and streaming a 1 MB answer, CPU",
+            name="reading and streaming a 1 MB answer, CPU time",
             value=median(spent),
             unit="ms",
             limit=150,

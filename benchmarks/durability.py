@@ -25,7 +25,7 @@ def claims() -> list[Claim]:
         leftovers.close()
     return [
         Claim(name=name, value=value, unit="µs", limit=50, floor_name="one write", floor=floor)
-        for name, value in (("noting one process for the next start", noted), ("one record, appended", appended))
+        for name, value in (("recording one process for later clean-up", noted), ("appending one record", appended))
     ]
 
 

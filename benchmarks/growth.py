@@ -53,7 +53,7 @@ def claims() -> list[Claim]:
     first, second = session.memory
     return [
         Claim(
-            name="overhead of turn 2,000, beside that of turn 20",
+            name="overhead of turn 2,000, compared with turn 20",
             value=median(session.late),
             unit="ms",
             limit=1.5 * median(session.early),
@@ -63,7 +63,7 @@ def claims() -> list[Claim]:
             spread=spread_of(session.late),
         ),
         Claim(
-            name="memory of turns 1,001 to 2,000, beside the 1,000 before",
+            name="memory of turns 1,001 to 2,000, compared with the first 1,000",
             value=second,
             unit="MB",
             limit=1.5 * first,

@@ -40,10 +40,16 @@ class Claim(Struct, frozen=True, kw_only=True):
         return self.value / self.floor if self.floor else None
 
     def __str__(self) -> str:
-        beside = f"{self.ratio:6.2f} x {self.floor_name} ({self.floor:.4g} {self.unit})" if self.ratio else ""
+        beside = f"{self.ratio:6.2f} x {self.floor_name} ({digits(self.floor)} {self.unit})" if self.ratio else ""
         sign = ">=" if self.at_least else "<="
-        claimed = "" if self.limit is None else f"{sign} {self.limit:8.4g}  {'ok' if self.holds else 'MISSED'}"
-        return f"{self.name:<56} {self.value:10.4g} {self.unit:<3} {claimed:<21} {beside}"
+        claimed = "" if self.limit is None else f"{sign} {digits(self.limit):>8}  {'ok' if self.holds else 'MISSED'}"
+        return f"{self.name:<60} {digits(self.value):>10} {self.unit:<3} {claimed:<21} {beside}"
+
+
+def digits(number: float | None) -> str:
+    """Four significant digits, never with an exponent."""
+    number = number or 0
+    return f"{number:,.0f}" if number >= 1000 else f"{number:.4g}"
 
 
 def in_floors(

@@ -59,11 +59,11 @@ def claims() -> list[Claim]:
     each, floor_each = spent / CALLS * 1e6, floor / CALLS * 1e6
     return [
         Claim(
-            name="one recorded call replayed, of 1,000",
+            name="replaying one recorded call, average of 1,000",
             value=each,
             unit="µs",
             limit=LIMIT * floor_each,
-            floor_name="a raw spawn",
+            floor_name="spawning the hook directly",
             floor=floor_each,
             factor=LIMIT,
         )

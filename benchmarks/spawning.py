@@ -57,9 +57,9 @@ def claims() -> list[Claim]:
             rounds=40,
         )
     return [
-        in_floors("one shell hook", hook, raw, 1.3, floor_name="raw spawn"),
-        in_floors("50 shell hooks at once", hooks, raw_many, 1.2, floor_name="50 raw spawns"),
-        in_floors("one script that needs no shell", plain, raw_guard, 1.3, floor_name="raw spawn of it"),
-        Claim(name="the same through a shell, raw", value=median(shelled), unit="ms", limit=None),
-        in_floors("one Python script as a hook", python, raw_python, 1.1, floor_name="raw spawn of it"),
+        in_floors("one shell hook", hook, raw, 1.3, floor_name="spawning it directly"),
+        in_floors("50 shell hooks in parallel", hooks, raw_many, 1.2, floor_name="spawning 50 directly"),
+        in_floors("one script without a shell", plain, raw_guard, 1.3, floor_name="spawning it directly"),
+        Claim(name="the same script through a shell, spawned directly", value=median(shelled), unit="ms", limit=None),
+        in_floors("one Python script as a hook", python, raw_python, 1.1, floor_name="spawning it directly"),
     ]

@@ -20,7 +20,7 @@ def claims() -> list[Claim]:
     over = [turn - floor for turn, floor in zip(turns, bare, strict=True)]
     return [
         Claim(
-            name="turn with one Bash call of `true`, over bash itself",
+            name="turn with one Bash call (`true`), without bash itself",
             value=median(over),
             unit="ms",
             limit=8,
@@ -28,7 +28,7 @@ def claims() -> list[Claim]:
             floor=median(bare),
             spread=spread_of(over),
         ),
-        Claim(name="the two syncs to disk of such a turn", value=2 * median(syncs), unit="ms", limit=None),
+        Claim(name="the two disk syncs of that turn", value=2 * median(syncs), unit="ms", limit=None),
     ]
 
 

@@ -1,6 +1,6 @@
-"""Writes the tables in the docs, and the files in `schemas/`, from the data that the program runs on.
+"""Generate the tables in the docs, and the files in `schemas/`, from the data that the program uses.
 
-`--check` only says whether they are current. A generated part of a document stands between `<!-- generated: NAME -->`
+`--check` only reports whether they are current. Generated parts of a document are between `<!-- generated: NAME -->`
 and `<!-- end -->`.
 """
 
@@ -190,10 +190,10 @@ def settings() -> str:
 def checks() -> str:
     kinds = {str: "text", int: "number", dict: "object", list: "list"}
     rows = [
-        [code(name), kinds[check.type], "holds this" if check.how == "has" else "is this", check.meaning]
+        [code(name), kinds[check.type], "contains this" if check.how == "has" else "equals this", check.meaning]
         for name, check in CHECKS.items()
     ]
-    return table(["key", "value", "met if it", "what"], rows)
+    return table(["key", "value", "met if it", "meaning"], rows)
 
 
 def keys() -> str:
@@ -215,8 +215,8 @@ def lint_codes() -> str:
 
 def lint_levels() -> str:
     meanings = {
-        Level.ERROR: "the hook does not do what it is there for",
-        Level.WARNING: "it will not, on another machine or another day",
+        Level.ERROR: "the hook does not do its job",
+        Level.WARNING: "it will fail on another machine or another day",
         Level.ADVICE: "it could be safer; advice alone leaves the exit status at 0",
     }
     return table(["level", "means"], [[level, meanings[level]] for level in Level])
@@ -228,7 +228,7 @@ def recipes() -> str:
         matcher = f" for {code(recipe.entry['matcher'])}" if "matcher" in recipe.entry else ""
         languages = ", ".join(recipe.scripts)
         rows.append([code(recipe.name), f"{code(recipe.event)}{matcher}", recipe.summary, languages])
-    return table(["recipe", "runs on", "does", "in"], rows)
+    return table(["recipe", "runs on", "does", "languages"], rows)
 
 
 def dialects() -> str:
@@ -238,7 +238,7 @@ def dialects() -> str:
 
 
 def compatibility() -> str:
-    """Hooks for Claude Code here and there: first what the dialect settles, then what holds for all hooks."""
+    """Hooks for Claude Code, compared: first what depends on the dialect, then what applies to all hooks."""
     row = DIALECTS[Dialect.CLAUDE]
     found = [(one.topic, one.kinship, one.here(row), one.why) for one in COLUMNS]
     found += [(one.topic, one.kinship, one.here, one.why) for one in COMPARISONS]
@@ -247,7 +247,7 @@ def compatibility() -> str:
 
 
 def attacks() -> str:
-    """The classes in tests/attacks, with how many attempts each has and how many still get through."""
+    """The classes in tests/attacks, with the number of attempts and how many still get through."""
     files = sorted((ROOT / "tests" / "attacks" / "classes").glob("*.toml"))
     classes = {file.stem: tomllib.loads(file.read_text()) for file in files}
     rows, attempts, through = [], 0, 0
@@ -263,27 +263,42 @@ RESULTS = ROOT / "benchmarks" / "results.json"
 PLOT = ROOT / "docs" / "performance.svg"
 
 
+def figure(number: float, unit: str) -> str:
+    """Three significant digits, in the unit that suits the number."""
+    times = ("µs", "ms", "s")
+    if unit in times:
+        at = times.index(unit)
+        while number >= 999.5 and at < 2:
+            number, at = number / 1000, at + 1
+        while number < 0.9995 and at > 0:
+            number, at = number * 1000, at - 1
+        unit = times[at]
+    return f"{number:.3g} {'×' if unit == 'x' else unit}"
+
+
 def performance() -> str:
-    """What `make bench` has measured last."""
+    """The results of the last `make bench`."""
     report = json.loads(RESULTS.read_text())
     rows = []
     for claim in report["claims"]:
         unit, floor = claim["unit"], claim["floor"]
         sign = "at least" if claim["at_least"] else "at most"
-        beside = f"{claim['value'] / floor:.2f} × {claim['floor_name']} ({floor:.3g} {unit})" if floor else "–"
-        limit = f"{claim['factor']:g} × its floor" if claim["factor"] else f"{claim['limit'] or 0:.4g} {unit}"
+        ratio = claim["value"] / floor if floor else 0
+        times = f"{ratio:.2f}" if ratio < 10 else f"{ratio:.3g}"
+        beside = f"{times} × {claim['floor_name']} ({figure(floor, unit)})" if floor else "–"
+        limit = f"{claim['factor']:g} × the baseline" if claim["factor"] else figure(claim["limit"] or 0, unit)
         mark = "" if claim["holds"] else " (missed in this run)"
         claimed = "–" if claim["limit"] is None else f"{sign} {limit}{mark}"
-        rows.append([claim["name"], f"{claim['value']:.3g} {unit}", beside, claimed])
+        rows.append([claim["name"], figure(claim["value"], unit), beside, claimed])
     told = (
-        f"Taken {report['taken']} with Python {report['python']} on {report['system']}, {report['cores']} cores, "
+        f"Measured on {report['taken']} with Python {report['python']} on {report['system']}, {report['cores']} cores, "
         f"load {report['load']}."
     )
-    return table(["what", "measured", "beside its floor", "claimed"], rows) + f"\n\n{told}"
+    return table(["what", "measured", "compared with the baseline", "limit"], rows) + f"\n\n{told}"
 
 
 def plot() -> str:
-    """Each figure as a bar, as a share of what it may be; the line is the limit."""
+    """Each figure as a bar, as a share of its limit; the line marks the limit."""
     claims = [claim for claim in json.loads(RESULTS.read_text())["claims"] if claim["limit"] is not None]
     left, full, step = 400, 300, 22
     height = step * len(claims) + 40
@@ -305,7 +320,7 @@ def plot() -> str:
         ]
     end = left + full
     lines.append(f'<line x1="{end}" y1="16" x2="{end}" y2="{height - 12}" stroke="#222222" stroke-dasharray="4 3"/>')
-    lines.append(f'<text x="{end}" y="12" text-anchor="middle" fill="#222222">the limit</text>')
+    lines.append(f'<text x="{end}" y="12" text-anchor="middle" fill="#222222">limit</text>')
     return "\n".join([*lines, "</svg>", ""])
 
 
@@ -324,7 +339,7 @@ def generated(text: str) -> str:
 
 
 def wanted() -> dict[Path, str | None]:
-    """Each file as it should be; None: it should not be there."""
+    """The expected content of each file; None: the file should not exist."""
     documents = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
     schemas = {ROOT / "schemas" / name: f"{json.dumps(schema, indent=2)}\n" for name, schema in all_schemas().items()}
     left = [file for file in sorted((ROOT / "schemas").rglob("*.json")) if file not in schemas]

@@ -343,7 +343,10 @@ COMPARISONS = (
         "starting in a subdirectory must not disable a guard",
     ),
     Comparison(
-        "a project's hooks", STRICTER, "need trust, and a changed script does not run", "checking out code must not execute it"
+        "a project's hooks",
+        STRICTER,
+        "need trust, and a changed script does not run",
+        "checking out code must not execute it",
     ),
     Comparison(
         "permission rules",
