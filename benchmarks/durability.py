@@ -1,4 +1,4 @@
-"""What it adds that a killed agent leaves nothing running, and that what was recorded stays."""
+"""The cost of durable records, and of cleaning up after a killed agent."""
 
 import os
 from pathlib import Path

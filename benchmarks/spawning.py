@@ -1,4 +1,4 @@
-"""What the runner adds to a process, beside spawning the same one with pipes and a session of its own."""
+"""The overhead of the runner, compared with spawning the same process with pipes and its own session."""
 
 import asyncio
 import subprocess

@@ -1,4 +1,4 @@
-"""What a turn costs beside the command that it runs."""
+"""The cost of a turn, without the command it runs."""
 
 import asyncio
 import os
@@ -33,7 +33,7 @@ def claims() -> list[Claim]:
 
 
 async def one_call_each(rounds: int) -> tuple[list[float], list[float], list[float]]:
-    """Milliseconds of a turn with one call, of the bare command, and of one sync of a file, in turns."""
+    """Milliseconds of a turn with one call, of the bare command, and of one file sync, measured alternately."""
     syncs: list[float] = []
     turns: list[float] = []
     bare: list[float] = []
@@ -60,7 +60,7 @@ async def one_call_each(rounds: int) -> tuple[list[float], list[float], list[flo
 
 
 def sync(file: Path) -> float:
-    """One more line on the disk where the transcript is."""
+    """Append a line on the same disk as the transcript."""
     with file.open("ab") as opened:
         opened.write(b"x" * 400 + b"\n")
         opened.flush()

@@ -1,4 +1,4 @@
-"""A function in a process that stays, beside its own time and beside the same script spawned; and a service asked."""
+"""Warm Python hooks, compared with the function's own time and a spawned script; and HTTP hooks."""
 
 import asyncio
 import sys
