@@ -1,1 +1,1 @@
-"""Benchmarks, each with a baseline (its floor) measured in the same run. `make bench` runs them all."""
+"""Benchmarks, each next to a baseline measured in the same run. `make bench` runs them all."""

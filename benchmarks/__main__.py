@@ -1,7 +1,7 @@
-"""`python -m benchmarks [NAME…]`: each claim with its baseline and its limit.
+"""`python -m benchmarks [NAME…]`: every claim, its baseline and its limit.
 
 Writes `benchmarks/results.json`, from which `scripts/generate_docs.py` generates the table and the plot of
-`docs/performance.md`. Exits with 1 if a claim does not hold.
+`docs/performance.md`. Exit status 1 if a claim does not hold.
 """
 
 import os

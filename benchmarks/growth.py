@@ -1,4 +1,4 @@
-"""What grows with a session: time and memory of a turn, resuming, the size of the process."""
+"""How costs grow with a session: time and memory of a turn, resuming, the size of the process."""
 
 import asyncio
 import json
@@ -25,7 +25,7 @@ FILE = "notes.txt"
 
 
 class Clocked:
-    """A model that calls a tool, then answers, and measures the agent's own time between requests."""
+    """A model that calls a tool and then answers, and measures the time between its requests: the agent's own."""
 
     def __init__(self) -> None:
         self.requests = 0
@@ -53,7 +53,7 @@ def claims() -> list[Claim]:
     first, second = session.memory
     return [
         Claim(
-            name="overhead of turn 2,000, compared with turn 20",
+            name="overhead of turn 2,000 vs turn 20",
             value=median(session.late),
             unit="ms",
             limit=1.5 * median(session.early),
@@ -63,7 +63,7 @@ def claims() -> list[Claim]:
             spread=spread_of(session.late),
         ),
         Claim(
-            name="memory of turns 1,001 to 2,000, compared with the first 1,000",
+            name="memory of turns 1,001 to 2,000 vs the first 1,000",
             value=second,
             unit="MB",
             limit=1.5 * first,
@@ -79,14 +79,14 @@ def claims() -> list[Claim]:
 class Session(NamedTuple):
     id: str
     early: list[float]
-    """Milliseconds of the agent's own CPU time in each of the turns around the 20th."""
+    """Milliseconds of the agent's own CPU in each of the turns around the 20th."""
     late: list[float]
     memory: tuple[float, float]
-    """Megabytes added by the first and by the second half of the session."""
+    """Megabytes added by the first and the second half of the session."""
 
 
 async def many_turns(project: Path, turns: int) -> Session:
-    """Measures CPU, not wall time: disk waits do not grow with the session and would hide what does."""
+    """CPU, not time: waiting for the disk does not grow with the session, and would hide what does."""
     taken: list[float] = []
     sizes: list[float] = []
     async with await Agent.create(workdir=project, model_client=Clocked(), setting_sources=[]) as agent:
@@ -103,7 +103,7 @@ async def many_turns(project: Path, turns: int) -> Session:
 
 
 def resident() -> float:
-    """The memory of this process, in megabytes."""
+    """Resident memory of this process, in megabytes."""
     if sys.platform == "linux":
         return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6

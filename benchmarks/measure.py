@@ -1,4 +1,4 @@
-"""Timing that survives a noisy machine: a figure and its baseline alternate, and the median of many samples is used."""
+"""Timing for noisy machines: figure and baseline are measured alternately, and the median of many samples is used."""
 
 import os
 import time
@@ -8,25 +8,25 @@ from statistics import median, quantiles
 from msgspec import Struct
 
 ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-"""For processes whose start-up is measured: an installed package has its bytecode."""
+"""For processes whose start is measured: an installed package has its bytecode."""
 
 
 class Claim(Struct, frozen=True, kw_only=True):
-    """One line of the table: a figure, its baseline and its limit."""
+    """One line of the table: a figure, its baseline, and its limit."""
 
     name: str
     value: float
     unit: str
     limit: float | None
-    """In the unit. None: no limit, the figure only explains another one."""
+    """In the unit. None: nothing is claimed, the figure explains another one."""
     floor_name: str = ""
     floor: float | None = None
     factor: float | None = None
-    """The limit as a multiple of the floor; None: the limit is fixed."""
+    """The limit as a multiple of the baseline; None: it is a fixed figure."""
     spread: tuple[float, float] | None = None
-    """The first and the last decile of the samples."""
+    """The first and the last tenth of the samples."""
     at_least: bool = False
-    """The figure must reach the limit instead of staying below it."""
+    """The figure must reach the limit, rather than stay below it."""
     group: str = ""
 
     @property
@@ -43,7 +43,7 @@ class Claim(Struct, frozen=True, kw_only=True):
         beside = f"{self.ratio:6.2f} x {self.floor_name} ({digits(self.floor)} {self.unit})" if self.ratio else ""
         sign = ">=" if self.at_least else "<="
         claimed = "" if self.limit is None else f"{sign} {digits(self.limit):>8}  {'ok' if self.holds else 'MISSED'}"
-        return f"{self.name:<60} {digits(self.value):>10} {self.unit:<3} {claimed:<21} {beside}"
+        return f"{self.name:<56} {digits(self.value):>10} {self.unit:<3} {claimed:<21} {beside}"
 
 
 def digits(number: float | None) -> str:
@@ -55,7 +55,7 @@ def digits(number: float | None) -> str:
 def in_floors(
     name: str, samples: Sequence[float], floors: Sequence[float], factor: float, *, floor_name: str, unit: str = "ms"
 ) -> Claim:
-    """Claim that the median is at most `factor` times the median of its floor."""
+    """A claim that the median is at most `factor` times the median of its baseline."""
     floor = median(floors)
     return Claim(
         name=name,

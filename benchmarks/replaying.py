@@ -1,4 +1,4 @@
-"""The cost of replaying 1,000 recorded calls with a shell hook, compared with starting that shell 1,000 times."""
+"""The cost of replaying 1,000 recorded calls against a shell hook, compared with starting that shell as often."""
 
 import json
 import os
@@ -63,7 +63,7 @@ def claims() -> list[Claim]:
             value=each,
             unit="µs",
             limit=LIMIT * floor_each,
-            floor_name="spawning the hook directly",
+            floor_name="a raw spawn",
             floor=floor_each,
             factor=LIMIT,
         )

@@ -26,7 +26,7 @@ MESSAGES = 500
 TOKENS = 20_000
 KEYS = 60
 LIMIT = 100_000.0
-"""Microseconds: what people perceive as instant."""
+"""Microseconds: what a person perceives as immediate."""
 PARAGRAPH = (
     "Some words about **the parser**, which reads `tokens` one by one and keeps\nwhat it has seen.\n\n"
     "- one thing\n- another thing\n\n```python\ndef parse(text):\n    return text.split()\n```\n\n"
@@ -34,12 +34,12 @@ PARAGRAPH = (
 
 
 def long_answer() -> str:
-    """About this many tokens, if a word is one."""
+    """About `TOKENS` tokens, if a word is one."""
     return PARAGRAPH * (TOKENS // len(PARAGRAPH.split()))
 
 
 def long_session(home: Path, project: str) -> str:
-    """A transcript with this many messages, including calls."""
+    """A transcript with `MESSAGES` messages, including calls."""
     store = FileSessionStore(transcript_file(home, project, "long"))
     recorder = Recorder(store, session_id="long", project_dir=project)
     recorder.start()
@@ -54,9 +54,9 @@ def long_session(home: Path, project: str) -> str:
 
 
 def waited_for_a_core() -> float:
-    """Seconds this thread was ready to run while another process had the core: not the screen's fault.
+    """Seconds in which this thread was ready but another process had the core: not the screen's fault.
 
-    Only Linux reports this; elsewhere, keep the machine idle.
+    Only Linux reports this; on other systems the machine should be idle.
     """
     try:
         return int(Path("/proc/thread-self/schedstat").read_text().split()[1]) / 1e9
@@ -65,12 +65,12 @@ def waited_for_a_core() -> float:
 
 
 async def key(app: WaveApp, field: PromptInput) -> float:
-    """Seconds from a key press, as a terminal reports it, until the letter is drawn."""
+    """Seconds from a key press, as reported by a terminal, until the letter is drawn."""
     before = len(field.text)
     drawn = asyncio.Event()
     started = perf_counter() - waited_for_a_core()
     app.post_message(events.Key("x", "x"))
-    while len(field.text) == before:  # noqa: ASYNC110 - there is no event to wait for, and waiting must be cheap
+    while len(field.text) == before:  # noqa: ASYNC110 - there is no event for it, and waiting must cost nothing
         await asyncio.sleep(0.0005)
     field.call_after_refresh(drawn.set)
     await drawn.wait()
@@ -78,7 +78,7 @@ async def key(app: WaveApp, field: PromptInput) -> float:
 
 
 async def measure(directory: Path) -> tuple[list[float], list[float]]:
-    """Key times in an empty conversation, and in a long one while it grows."""
+    """The keys in an empty conversation, and those in the long one while it grows."""
     home, project = directory / "home", str((directory / "project").resolve())
     os.makedirs(project)
     os.environ["WAVE_HOME"] = str(home)
@@ -113,6 +113,4 @@ def claims() -> list[Claim]:
     worst = ordered[int(len(ordered) * 0.99)] * 1e6
     floor = sorted(quiet)[len(quiet) // 2] * 1e6
     name = f"key press while {TOKENS:,} tokens stream, 99th percentile"
-    return [
-        Claim(name=name, value=worst, unit="µs", limit=LIMIT, floor_name="a key press on an empty screen", floor=floor)
-    ]
+    return [Claim(name=name, value=worst, unit="µs", limit=LIMIT, floor_name="a key in an empty screen", floor=floor)]

@@ -1,4 +1,4 @@
-"""Start-up times: `wave -p` until its first request, `--help`, and the bare import."""
+"""Start-up times: `wave -p` up to its first request, `--help`, and the bare import."""
 
 import compileall
 import subprocess
@@ -38,7 +38,7 @@ def claims() -> list[Claim]:
 
 
 def first_requests(rounds: int) -> tuple[list[float], list[float]]:
-    """Milliseconds from process start until its request arrives, and those of a bare interpreter."""
+    """Milliseconds from the start of the process to the arrival of its request, and those of a bare interpreter."""
     arrived: list[float] = []
 
     def answer(_: RecordedRequest) -> str:

@@ -1,4 +1,4 @@
-"""The cost of a turn, without the command it runs."""
+"""The cost of a turn in addition to the command it runs."""
 
 import asyncio
 import os
@@ -28,7 +28,7 @@ def claims() -> list[Claim]:
             floor=median(bare),
             spread=spread_of(over),
         ),
-        Claim(name="the two disk syncs of that turn", value=2 * median(syncs), unit="ms", limit=None),
+        Claim(name="the two disk syncs of this turn", value=2 * median(syncs), unit="ms", limit=None),
     ]
 
 
@@ -60,7 +60,7 @@ async def one_call_each(rounds: int) -> tuple[list[float], list[float], list[flo
 
 
 def sync(file: Path) -> float:
-    """Append a line on the same disk as the transcript."""
+    """Appends a line on the disk where the transcript is."""
     with file.open("ab") as opened:
         opened.write(b"x" * 400 + b"\n")
         opened.flush()
