@@ -1,4 +1,4 @@
-"""What the runner adds to a process, beside spawning the same one with pipes and a session of its own."""
+"""What the runner adds to a process, compared with spawning the same one with pipes in its own session."""
 
 import asyncio
 import subprocess
@@ -30,7 +30,7 @@ def job(command: str, directory: str, args: tuple[str, ...] | None = None) -> Ho
 
 def claims() -> list[Claim]:
     with TemporaryDirectory() as directory, asyncio.Runner() as own, ThreadPoolExecutor(AT_ONCE) as threads:
-        run = own.get_loop().run_until_complete  # Runner.run would set up signals each time; an agent's loop is running
+        run = own.get_loop().run_until_complete  # Runner.run sets up signals each time; an agent's loop is running
         script = Path(directory) / "hook.py"
         script.write_text(SCRIPT)
         guard = Path(directory) / "guard.sh"
@@ -58,8 +58,8 @@ def claims() -> list[Claim]:
         )
     return [
         in_floors("one shell hook", hook, raw, 1.3, floor_name="raw spawn"),
-        in_floors("50 shell hooks at once", hooks, raw_many, 1.2, floor_name="50 raw spawns"),
-        in_floors("one script that needs no shell", plain, raw_guard, 1.3, floor_name="raw spawn of it"),
-        Claim(name="the same through a shell, raw", value=median(shelled), unit="ms", limit=None),
+        in_floors("50 shell hooks in parallel", hooks, raw_many, 1.2, floor_name="50 raw spawns"),
+        in_floors("one script without a shell", plain, raw_guard, 1.3, floor_name="raw spawn of it"),
+        Claim(name="raw spawn of it through a shell", value=median(shelled), unit="ms", limit=None),
         in_floors("one Python script as a hook", python, raw_python, 1.1, floor_name="raw spawn of it"),
     ]

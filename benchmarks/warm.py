@@ -1,4 +1,4 @@
-"""A function in a process that stays, beside its own time and beside the same script spawned; and a service asked."""
+"""A function in a persistent process, compared with its own time and with a spawned script; and an HTTP service."""
 
 import asyncio
 import sys
@@ -47,20 +47,20 @@ def claims() -> list[Claim]:
         asked = loop.run(ask_a_service(200))
     return [
         Claim(
-            name="warm Python hook, over the function's own time",
+            name="warm Python hook, without the function's own time",
             value=median(warm) - median(own),
             unit="ms",
             limit=1,
             spread=spread_of(warm),
         ),
         Claim(
-            name="warm Python hook, times faster than spawned",
+            name="warm Python hook, speed-up over a spawned one",
             value=median(spawned) / median(again),
             unit="x",
             limit=20,
             at_least=True,
         ),
-        Claim(name="http hook on a kept connection", value=median(asked), unit="ms", limit=2, spread=spread_of(asked)),
+        Claim(name="http hook on an open connection", value=median(asked), unit="ms", limit=2, spread=spread_of(asked)),
     ]
 
 

@@ -63,7 +63,7 @@ def test_a_hook_is_listed_explained_and_tried_in_its_dialect_or_in_another(proje
         assert [(one["name"], one["dialect"]) for one in found] == [(name, dialect)]
     explained = project.wave("hooks", "explain", "PreToolUse", "Bash").stdout
     assert "theirs (.claude/settings.json:1, dialect claude)" in explained
-    assert "exit 2 beside JSON: blocks, whatever the JSON allows or asks" in explained
+    assert "exit 2 with JSON: blocks, whatever the JSON allows or asks" in explained
     ours = json.loads(project.wave("hooks", "explain", "PreToolUse", "Bash", "--dialect", "wave", "--json").stdout)
     assert ours["dialects"] == {"wave": []}
     one = ("hooks", "test", "PreToolUse", "--tool", "Bash", "--trust", "--hook")

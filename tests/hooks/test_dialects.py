@@ -54,7 +54,7 @@ def test_what_is_claimed_is_shown_by_a_test_that_exists() -> None:
 def test_in_words_a_dialect_is_told_from_ours_event_by_event() -> None:
     assert all(differences(Dialect.WAVE, row) == () for row in EVENTS.values())
     before = "\n".join(differences(Dialect.CLAUDE, EVENTS[HookEvent.PRE_TOOL_USE]))
-    assert "exit 2 beside JSON: blocks" in before
+    assert "exit 2 with JSON: blocks" in before
     assert "tool_response" not in before
     asked = "\n".join(differences(Dialect.CLAUDE, EVENTS[HookEvent.PERMISSION_REQUEST]))
     assert "hooks on `PermissionRequest` do not run" in asked

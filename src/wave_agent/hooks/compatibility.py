@@ -1,4 +1,4 @@
-"""What hooks for other agents have in another way than ours, in words: for the documentation and for whoever asks."""
+"""How hooks for other agents differ from ours, in words, for the documentation and `wave hooks explain`."""
 
 from collections.abc import Callable, Iterable
 from enum import StrEnum
@@ -10,7 +10,7 @@ from wave_agent.hooks.events import EventRow, HookEvent
 
 
 class Kinship(StrEnum):
-    """How what holds here compares with what holds in the agent that a hook was written for."""
+    """How behaviour here compares with the agent that a hook was written for."""
 
     SAME = "same"
     STRICTER = "stricter on purpose"
@@ -18,14 +18,14 @@ class Kinship(StrEnum):
 
 
 class Column(Struct, frozen=True):
-    """What a column of the table of dialects means for whoever writes hooks."""
+    """What a column of the dialect table means to hook authors."""
 
     name: str
     topic: str
     on: Callable[[EventRow], bool]
-    """The events that it is about."""
+    """The events it applies to."""
     here: Callable[[DialectRow], str]
-    """What holds in a dialect."""
+    """The behaviour in a dialect."""
     shown: str
     """The test that shows it."""
     kinship: Kinship = Kinship.SAME
@@ -43,12 +43,12 @@ def _codes(words: Iterable[str]) -> str:
 COLUMNS = (
     Column(
         "exit_two_rules",
-        "exit 2 beside JSON",
+        "exit 2 with JSON",
         lambda event: not event.after_tool and event.has_tool,
         lambda row: (
             "blocks, whatever the JSON allows or asks; the contradiction is reported"
             if row.exit_two_rules
-            else "a decision in the JSON rules"
+            else "a decision in the JSON takes precedence"
         ),
         "test_a_guard_that_exits_with_2_is_overruled_by_its_own_json",
     ),
@@ -57,14 +57,14 @@ COLUMNS = (
         "`updatedInput`",
         lambda event: event.has_rewrites,
         lambda row: (
-            "is the whole input: a field that it leaves out is gone. If the tool cannot take that, its fields are set "
-            "in the input instead, and the user is told"
+            "is the whole input: fields it omits are removed. If the tool rejects the result, the fields are merged "
+            "into the input instead, and the user is notified"
             if row.whole_input
-            else "has the fields to set; the others stay"
+            else "contains the fields to set; the others stay"
         ),
         "test_a_field_that_the_new_input_leaves_out_stays_in",
         Kinship.DIFFERENT,
-        "there, a call with an invalid new input is refused; here what the hook wants to change is changed",
+        "there, a call with an invalid new input is rejected; here, the hook's changes are still applied",
     ),
     Column(
         "failed_tool",
@@ -75,27 +75,27 @@ COLUMNS = (
     ),
     Column(
         "needs_somebody",
-        "where nobody can be asked, as with `wave -p`",
+        "no user to ask, as with `wave -p`",
         lambda event: event.event in frozenset[HookEvent]().union(*(row.needs_somebody for row in DIALECTS.values())),
         lambda row: (
             f"hooks on {_codes(sorted(row.needs_somebody))} do not run"
             if row.needs_somebody
-            else "all hooks run, and can answer"
+            else "all hooks run and can answer"
         ),
         "test_a_hook_answers_a_question_that_nobody_sees",
         Kinship.STRICTER,
-        "releases differ: 2.1.197 does not run them, 2.1.325 does, and an allow counts there",
+        "releases differ: 2.1.197 does not run them, 2.1.325 does and accepts an allow",
     ),
     Column(
         "has_once",
         "`once` in settings",
         _always,
-        lambda row: "is honoured" if row.has_once else "is ignored, and reported: the hook runs every time",
+        lambda row: "is honoured" if row.has_once else "is ignored and reported; the hook runs every time",
         "test_a_guard_that_says_once_guards_the_first_call_alone",
     ),
     Column(
         "has_arguments",
-        "arguments of a command that is one bare path",
+        "arguments of a command that is a bare path",
         _always,
         lambda row: "the event's main values" if row.has_arguments else "none",
         "test_a_bare_path_in_a_foreign_file_gets_no_arguments",
@@ -105,67 +105,67 @@ COLUMNS = (
         "`http` hooks",
         _always,
         lambda row: (
-            "trust in the hook covers its host; `allowedEnvVars` names the variables of its headers; an empty answer "
-            "is no opinion and plain text is plain text. Managed `httpHooks` limit both"
+            "trusting the hook covers its host; `allowedEnvVars` lists the variables its headers may use; an empty "
+            "response is no opinion, and plain text is plain text. Managed `httpHooks` restrict both"
             if row.names_its_services
-            else "`httpHooks` lists hosts and variables; an answer is JSON"
+            else "`httpHooks` lists hosts and variables; a response is JSON"
         ),
         "test_a_service_that_no_setting_lists_is_not_asked",
     ),
     Column(
         "takes_other_types",
-        "types of hooks that this agent does not have (`prompt`, `agent`)",
+        "hook types that Wave does not have (`prompt`, `agent`)",
         _always,
         lambda row: (
-            "reported at the start; each run is a failure, which counts, and blocks under `onFailure: block`"
+            "reported at start-up; each run is a failure: it is counted, and blocks under `onFailure: block`"
             if row.takes_other_types
             else "the entry is invalid"
         ),
         "test_a_guard_of_an_unknown_type_lets_the_call_pass_and_nobody_hears_of_it",
         Kinship.DIFFERENT,
-        "this agent does not have them yet",
+        "not supported yet",
     ),
     Column(
         "follows_session",
-        "`cwd` on stdin, and the directory in which a hook runs",
+        "`cwd` on stdin, and the directory a hook runs in",
         _always,
         lambda row: (
-            "follow the session's current directory, inside the project. A hook itself stays in the project's "
-            "directory if it, or a script that it names, names a relative path or a program that may take code or "
-            "settings from where it runs (`git`, `make`, `npx`, `python -c`, …)"
+            "both follow the session's current directory within the project. But the hook runs in the project's "
+            "directory if it, or a script it names, uses a relative path or a program that may load code or settings "
+            "from the directory it runs in (`git`, `make`, `npx`, `python -c`, …)"
             if row.follows_session
-            else "where the agent was started; the project's directory"
+            else "the directory the agent was started in; the project's directory"
         ),
         "test_a_hook_runs_where_the_session_was_started_and_not_where_it_is",
         Kinship.STRICTER,
-        "a change of directory must not lose a guard, nor put another file in its place",
+        "changing directory must not disable a guard or swap its script",
     ),
     Column(
         "stdin",
-        "more on stdin",
+        "additional stdin fields",
         _always,
         lambda row: _codes(extra.field.name for extra in row.stdin),
         "test_a_hook_looks_for_what_it_is_given_at_home_and_finds_it_not",
     ),
     Column(
         "environment",
-        "more in the environment",
+        "additional environment variables",
         _always,
         lambda row: _codes(row.environment),
         "test_a_hook_looks_for_what_it_is_given_at_home_and_finds_it_not",
     ),
     Column(
         "shapes",
-        "`tool_response` in the shape of the agent",
+        "`tool_response` in the agent's own shape",
         lambda event: "tool_response" in {field.name for field in event.stdin},
-        lambda row: f"of {_codes(row.shapes)}" if row.shapes else "`success`, `content` and the tool's own fields",
+        lambda row: f"for {_codes(row.shapes)}" if row.shapes else "`success`, `content` and the tool's own fields",
         "test_a_hook_looks_for_what_it_is_given_at_home_and_finds_it_not",
     ),
 )
 
 
 def differences(dialect: Dialect, event: EventRow) -> tuple[str, ...]:
-    """What this dialect has in another way than ours, on this event, in words."""
+    """How this dialect differs from ours on this event, in words."""
     row, own = DIALECTS[dialect], DIALECTS[Dialect.WAVE]
     return tuple(
         f"{column.topic}: {column.here(row)}"
@@ -175,14 +175,14 @@ def differences(dialect: Dialect, event: EventRow) -> tuple[str, ...]:
 
 
 class Comparison(Struct, frozen=True):
-    """One thing that does not depend on the dialect, beside what holds in the agent that a hook was written for."""
+    """A behaviour that does not depend on the dialect, compared with the agent that a hook was written for."""
 
     topic: str
     kinship: Kinship
     here: str
     why: str = ""
     shown: str = ""
-    """The test, or the conformance case, that shows it."""
+    """The test or conformance case that shows it."""
 
 
 SAME, STRICTER, DIFFERENT = Kinship.SAME, Kinship.STRICTER, Kinship.DIFFERENT
@@ -202,17 +202,17 @@ COMPARISONS = (
     Comparison(
         "`decision: approve` and `block` before a tool",
         SAME,
-        "the old words for allow and deny",
+        "older words for allow and deny",
         shown="test_a_deny_under_a_key_that_is_given_twice_is_lost",
     ),
     Comparison(
         "`decision: allow` before a tool",
         SAME,
-        "no opinion; it is reported",
+        "no opinion; reported",
         shown="test_a_hook_with_nothing_to_object_answers_the_question",
     ),
     Comparison(
-        "several hooks at once",
+        "several hooks in parallel",
         SAME,
         "a deny is never lost, whichever hook is faster",
         shown="claude-a-rewritten-input-is-seen-by-the-other-guards",
@@ -220,8 +220,8 @@ COMPARISONS = (
     Comparison(
         "two hooks that each return the whole input",
         DIFFERENT,
-        "what each has changed is put together",
-        "there, the hook that ends last replaces what the other one wrote",
+        "their changes are merged",
+        "there, the hook that finishes last overwrites the other's changes",
         "claude-two-whole-inputs-compose",
     ),
     Comparison(
@@ -233,132 +233,135 @@ COMPARISONS = (
     Comparison(
         "a Stop that is blocked without a reason",
         SAME,
-        "the model goes on with a default text; it is reported",
+        "the model continues with a default text; reported",
         shown="test_a_stop_hook_that_blocks_without_a_reason_lets_the_turn_end",
     ),
     Comparison(
         "context from Stop hooks and from async hooks",
         SAME,
-        "reaches the model with the next request, also with `wave -p`",
+        "reaches the model with the next request, including in `wave -p`",
         shown="test_what_an_async_hook_adds_is_lost_when_there_is_one_prompt_alone",
     ),
     Comparison(
         "an empty alternative in a matcher (`Bash|`)",
         SAME,
-        "is left out",
+        "is ignored",
         shown="test_a_stroke_too_many_in_a_matcher_switches_its_guards_off",
     ),
     Comparison(
         "JSON without a known key, on SessionStart and UserPromptSubmit",
         DIFFERENT,
         "is context, like plain text",
-        "there it is dropped; text that a hook prints is worth reading",
+        "there, it is dropped; text that a hook prints is worth reading",
         "claude-an-object-without-a-known-key-is-context",
     ),
     Comparison(
         "`CLAUDE_PROJECT_DIR`, `CLAUDE_ENV_FILE`; for plugins `CLAUDE_PLUGIN_ROOT`, `_DATA`",
         SAME,
-        "set; what SessionStart hooks export reaches the session's commands, not hooks",
+        "are set; variables exported by SessionStart hooks reach the session's commands, not hooks",
     ),
     Comparison(
-        "odd shapes: no `type`, no inner `hooks`, a bare string, comments",
+        "unusual shapes: no `type`, no inner `hooks`, a bare string, comments",
         STRICTER,
-        "are read",
-        "there, such a guard does not run",
+        "are accepted",
+        "there, a guard like this does not run",
     ),
     Comparison(
         "`tool_result`, `tool_output`, `user_prompt` on stdin; `CLAUDE_SESSION_ID`",
         DIFFERENT,
-        "copies, under names that some hooks look for",
+        "copies under names that some hooks read",
         "there, they do not exist",
     ),
     Comparison(
         "a decision in the wrong place, or under another event's name",
         STRICTER,
-        "what restricts counts, and is reported",
+        "restrictions apply and are reported",
         "the hook meant to restrict",
         "claude-a-deny-in-the-wrong-place-denies",
     ),
     Comparison(
-        'a decision that cannot be read (`"Deny"`, `5`)',
+        'an invalid decision (`"Deny"`, `5`)',
         STRICTER,
-        "asks before a tool, else fails",
+        "asks before a tool; elsewhere, a failure",
         "the hook meant to decide",
     ),
-    Comparison("JSON with an exit code other than 0 and 2", SAME, "counts: a deny with exit 1 denies"),
+    Comparison("JSON with an exit code other than 0 and 2", SAME, "is used: a deny with exit 1 denies"),
     Comparison(
         "text before the JSON",
         STRICTER,
-        "what restricts counts, and is reported",
-        "a deny must not be lost by an `echo`",
+        "restrictions apply and are reported",
+        "an `echo` must not cancel a deny",
     ),
     Comparison(
-        "a key that is given twice",
+        "a duplicate key",
         STRICTER,
-        "the stricter value counts, and it is reported",
-        "which of the two was meant is unknown",
+        "the stricter value is used; reported",
+        "there is no way to know which was meant",
         "test_a_deny_under_a_key_that_is_given_twice_is_lost",
     ),
     Comparison(
         "`continue: false` before a tool",
         STRICTER,
         "the tool does not run",
-        "what ends the turn should not act first",
+        "the turn ends, so nothing may run first",
         "claude-continue-false-before-a-tool-keeps-it-from-running",
     ),
     Comparison(
         "a hook's allow in plan mode, on a protected path, or against a rule that asks",
         STRICTER,
-        "lifts none of them",
-        "a hook answers questions; it does not change what is forbidden",
+        "overrides none of them",
+        "a hook answers questions; it does not lift restrictions",
         "claude-an-allow-does-not-lift-plan-mode",
     ),
     Comparison(
-        "an input that a hook rewrote",
+        "an input rewritten by a hook",
         STRICTER,
-        "guards that saw the old one run again on the new one",
-        "nothing runs that no guard has seen",
+        "guards that saw the old input run again on the new one",
+        "nothing runs unless the guards have seen it",
         "claude-a-rewritten-input-is-seen-by-the-other-guards",
     ),
     Comparison(
         "one invalid entry in a file",
         STRICTER,
-        "is reported; the rest still run",
-        "a typo must not switch guards off",
+        "is reported; the rest still runs",
+        "a typo must not disable guards",
         "claude-one-broken-entry-leaves-the-others",
     ),
     Comparison(
-        "broken JSON on SessionStart and UserPromptSubmit",
+        "malformed JSON on SessionStart and UserPromptSubmit",
         SAME,
-        "is reported, and never context (older releases took it for context)",
+        "is reported and never used as context (older releases did)",
         shown="claude-broken-json-of-a-prompt-hook-is-no-context",
     ),
     Comparison(
-        "names in matchers", STRICTER, "match in any case: `bash` is `Bash`", "a guard should not depend on a capital"
+        "names in matchers", STRICTER, "are case-insensitive: `bash` is `Bash`", "a guard should not depend on case"
     ),
     Comparison(
-        "settings in directories above the current one",
+        "settings in parent directories",
         STRICTER,
-        "count too, from the root of the repository",
-        "no guard is lost by starting one directory below",
+        "apply too, from the root of the repository",
+        "starting in a subdirectory must not disable a guard",
     ),
     Comparison(
-        "a project's hooks", STRICTER, "need trust, and a script that changes is not run", "a checkout is not a program"
+        "a project's hooks",
+        STRICTER,
+        "need trust, and a changed script does not run",
+        "checking out code must not execute it",
     ),
     Comparison(
         "permission rules",
         STRICTER,
-        "a pattern for a tool that takes none here (`WebFetch(domain:…)`) restricts every call, and allows none",
-        "what is not understood restricts",
+        "a pattern for a tool without patterns (`WebFetch(domain:…)`) restricts every call and allows none",
+        "a rule that is not understood may only restrict",
     ),
     Comparison(
         "hooks that fail",
         STRICTER,
-        "are reported and counted; `onFailure` or `--strict-hooks` make them block",
+        "are reported and counted; they block with `onFailure` or `--strict-hooks`",
         "a failure is not a success",
     ),
     Comparison(
-        "Stop hooks that block for ever",
+        "Stop hooks that block forever",
         SAME,
         "after 8 blocks in a row without a tool call the turn ends, here as `stop_limit` (`maxStopBlocks`)",
         shown="test_a_loop_that_makes_progress_is_cut_by_the_limit_of_stops",
@@ -366,34 +369,34 @@ COMPARISONS = (
     Comparison(
         "`timeout`",
         DIFFERENT,
-        "1000 or more is read as milliseconds, and reported",
-        "many public hooks write milliseconds",
+        "1000 or more is read as milliseconds and reported",
+        "many public hooks use milliseconds",
     ),
     Comparison("`shell`", DIFFERENT, "`bash`; an entry for another shell is invalid", "commands run in Bash"),
     Comparison(
         "`effort`, `background_tasks`, `session_crons`",
         DIFFERENT,
-        "always the same values: the agent has no such things",
+        "always the same values: Wave does not have these features",
     ),
     Comparison(
         "`tool_response` of other tools (Grep, Glob, TodoWrite)",
         DIFFERENT,
         "`success`, `content` and the tool's own fields",
-        "public hooks hardly read them",
+        "public hooks rarely read them",
     ),
-    Comparison("`error` on PostToolUseFailure", DIFFERENT, "the text that the model reads"),
+    Comparison("`error` on PostToolUseFailure", DIFFERENT, "the text the model sees"),
     Comparison(
-        "`structuredPatch`", DIFFERENT, "at most 200 lines, long ones cut", "a patch may be as long as two files"
+        "`structuredPatch`", DIFFERENT, "at most 200 lines, long lines cut", "a patch can be as long as two files"
     ),
     Comparison(
-        "tools and events that there are not here",
+        "tools and events that Wave does not have",
         DIFFERENT,
-        "may be named; hooks on other events are reported and do not run",
+        "are accepted; hooks on such events are reported and do not run",
     ),
     Comparison(
         "the transcript",
         DIFFERENT,
-        "at `transcript_path`; `session` and `system` lines are this agent's own. Nothing is written to `~/.claude`",
+        "at `transcript_path`; `session` and `system` lines are specific to Wave. Nothing is written to `~/.claude`",
     ),
     Comparison("names of hooks", DIFFERENT, "a short form of the command"),
 )

@@ -1,8 +1,8 @@
-"""The dialects of hooks: what a hook means that was written for another agent.
+"""The dialects of hooks: what a hook means if it was written for another agent.
 
-A hook definition carries its dialect. Whatever differs from one dialect to another is a column here, or a small table
-that a column names; code that wants to ask `if dialect == …` needs a column instead. No difference may loosen what
-either dialect says.
+Every hook definition carries its dialect. Each difference between dialects is a column here, or a small table that a
+column names. Do not write `if dialect == …` elsewhere: add a column. No difference may make either dialect more
+permissive.
 """
 
 import re
@@ -17,7 +17,7 @@ from wave_agent.hooks.events import EventRow, HookEvent, StdinField
 
 
 class Dialect(StrEnum):
-    """For whom a hook was written."""
+    """The agent a hook was written for."""
 
     WAVE = "wave"
     CLAUDE = "claude"
@@ -27,19 +27,19 @@ ALL = frozenset(Dialect)
 
 
 class Aside(Struct, frozen=True, kw_only=True):
-    """What some dialects tell their hooks beside the event's own fields."""
+    """What some dialects pass to their hooks in addition to the event's own fields."""
 
     directory: str = ""
     """The session's current directory."""
     prompt_id: str = ""
-    """The prompt that is being worked on; empty before the first."""
+    """The current prompt; empty before the first."""
     duration_ms: float | None = None
     """How long the tool took."""
     original: str | None = None
-    """The text of the file before the call."""
+    """The content of the file before the call."""
     session_id: str = ""
     attended: bool = True
-    """Somebody can be asked."""
+    """There is a user to ask."""
 
 
 class Extra(Struct, frozen=True):
@@ -48,41 +48,41 @@ class Extra(Struct, frozen=True):
     field: StdinField
     on: Callable[[EventRow], bool]
     value: Callable[[Aside], Any]
-    """None: it is left out."""
+    """None: the field is omitted."""
 
 
 Shape = Callable[[Mapping[str, Any], Mapping[str, Any], Aside], Any]
-"""(the tool's input, its response in our shape, what else is known) → `tool_response` in the dialect's shape."""
+"""(the tool's input, its response in our shape, the aside) → `tool_response` in the dialect's shape."""
 
 
 class DialectRow(Struct, frozen=True, kw_only=True):
-    """Everything that is particular to one dialect."""
+    """Everything specific to one dialect."""
 
     dialect: Dialect
     agent: str
     """Whose hooks these are."""
     exit_two_rules: bool = False
-    """Exit 2 blocks, whatever the JSON beside it allows or asks."""
+    """Exit 2 blocks, whatever its JSON allows or asks."""
     whole_input: bool = False
-    """`updatedInput` is the whole input: a field that it leaves out is gone."""
+    """`updatedInput` is the whole input: fields it omits are removed."""
     failed_tool: HookEvent = HookEvent.POST_TOOL_USE
-    """What happens after a tool that ran and failed, such as a command with another exit code than 0."""
+    """The event after a tool that ran and failed, such as a command with a non-zero exit code."""
     needs_somebody: frozenset[HookEvent] = frozenset()
-    """Events that do not happen where nobody can be asked."""
+    """Events that do not fire if there is no user to ask."""
     has_once: bool = True
     """`once` in settings is honoured."""
     has_arguments: bool = True
-    """A command that is one bare path is given the event's main values as arguments."""
+    """A command that is a bare path gets the event's main values as arguments."""
     names_its_services: bool = False
-    """Trust in an HTTP hook covers its host and the variables that it lists, and an answer need not be JSON."""
+    """Trusting an HTTP hook covers its host and the variables it lists, and its response need not be JSON."""
     takes_other_types: bool = False
-    """An entry of a type that this agent does not have is a hook that fails each time; else the entry is invalid."""
+    """An entry of an unsupported type is a hook that fails every time; otherwise the entry is invalid."""
     follows_session: bool = False
-    """`cwd` and the hook's own directory are the session's current one, not those where it was started."""
+    """`cwd` and the hook's own directory are the session's current one, not the one it was started in."""
     stdin: tuple[Extra, ...] = ()
     environment: Mapping[str, Callable[[Aside], str]] = MappingProxyType({})
     shapes: Mapping[str, Shape] = MappingProxyType({})
-    """By tool, or by the beginning of its name and `*`: the shape of `tool_response`."""
+    """The shape of `tool_response`, by tool name or by prefix and `*`."""
 
     def shape(self, tool: str) -> Shape | None:
         return self.shapes.get(tool) or next(
@@ -91,7 +91,7 @@ class DialectRow(Struct, frozen=True, kw_only=True):
 
 
 def heard_by(event: HookEvent, *, failed: bool = False, attended: bool = True) -> frozenset[Dialect]:
-    """The dialects in which this event happens. `failed`: it is about a tool that ran and failed."""
+    """The dialects in which this event fires. `failed`: the event follows a tool that ran and failed."""
     return frozenset(
         row.dialect
         for row in DIALECTS.values()
@@ -100,13 +100,13 @@ def heard_by(event: HookEvent, *, failed: bool = False, attended: bool = True) -
 
 
 def has_failed(payload: Mapping[str, Any]) -> bool:
-    """Whether these stdin fields tell of a tool that ran and failed."""
+    """Whether these stdin fields describe a tool that ran and failed."""
     response: Any = payload.get("tool_response")
     return isinstance(response, Mapping) and cast(Mapping[str, Any], response).get("success") is False
 
 
 def told(dialect: Dialect, event: EventRow, payload: Mapping[str, Any], aside: Aside) -> dict[str, Any]:
-    """The stdin fields of an event as this dialect has them. Pure."""
+    """The stdin fields of an event in this dialect. Pure."""
     row, changed = DIALECTS[dialect], dict(payload)
     if row.follows_session and aside.directory:
         changed["cwd"] = aside.directory
@@ -128,7 +128,7 @@ def told(dialect: Dialect, event: EventRow, payload: Mapping[str, Any], aside: A
 
 
 def _bash(_: Mapping[str, Any], response: Mapping[str, Any], __: Aside) -> dict[str, Any]:
-    """Both streams as one, in the order in which they were printed."""
+    """Both streams as one, in the order they were printed."""
     own = ("exit_code", "success", "backgroundTaskId")
     return {
         "stdout": response.get("output", response.get("stdout", response.get("content", ""))),
@@ -168,7 +168,7 @@ def _changed(tool_input: Mapping[str, Any], response: Mapping[str, Any], aside: 
 
 
 def _written(tool_input: Mapping[str, Any], response: Mapping[str, Any], aside: Aside) -> dict[str, Any]:
-    """The file's text, where ours has what the model reads. A response that a hook has replaced stays replaced."""
+    """Contains the file's text; ours has what the model sees. A response replaced by a hook stays replaced."""
     if "filePath" not in response:
         return dict(response)
     common = _changed(tool_input, response, aside)
@@ -223,7 +223,7 @@ DIALECTS: Mapping[Dialect, DialectRow] = MappingProxyType({
             follows_session=True,
             stdin=(
                 Extra(
-                    StdinField("prompt_id", "string", "the prompt that is being worked on", optional=True),
+                    StdinField("prompt_id", "string", "the current prompt", optional=True),
                     lambda _: True,
                     lambda aside: aside.prompt_id or None,
                 ),
