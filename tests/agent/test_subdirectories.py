@@ -203,7 +203,7 @@ def test_trust_is_kept_directory_by_directory(tree: Tree) -> None:
     tree.write(tree.start, {})
     with pytest.raises(UntrustedHooksError) as told:
         tree.gather()
-    assert told.value.alarms == ("gone or switched off: Stop: echo inner",)
+    assert told.value.alarms == ("removed or disabled: Stop: echo inner",)
     assert tree.gather(tree.root).notices == ()
 
 

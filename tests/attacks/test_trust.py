@@ -120,7 +120,7 @@ def test_a_guard_that_a_session_takes_away_stops_the_next_start(project: Guarded
     assert not project.guards()  # without a memory of what was trusted the next session would run unguarded
     refused = project.next_start()
     assert (refused.returncode, project.canary) == (1, False)
-    assert "gone or switched off: PreToolUse: ./guard.sh" in refused.stderr
+    assert "removed or disabled: PreToolUse: ./guard.sh" in refused.stderr
 
 
 def test_who_agrees_for_one_run_runs_unguarded_once(project: Guarded) -> None:
@@ -129,7 +129,7 @@ def test_who_agrees_for_one_run_runs_unguarded_once(project: Guarded) -> None:
     project.run(COMMITTED["an older commit"])
     agreed = project.next_start("--trust")
     assert (agreed.returncode, project.canary) == (0, True)
-    assert "not as you left it: gone or switched off: PreToolUse: ./guard.sh" in agreed.stderr
+    assert "not as you left it: removed or disabled: PreToolUse: ./guard.sh" in agreed.stderr
     assert project.next_start().returncode == 1
 
 
@@ -139,8 +139,8 @@ def test_a_rule_that_a_session_takes_away_stops_the_next_start(project: Guarded)
     project.run("echo '{}' > .wave/settings.json")
     refused = project.next_start()
     assert (refused.returncode, project.canary) == (1, False)
-    assert "gone or switched off: the rule deny Bash(touch:*)" in refused.stderr
-    assert "gone or switched off: the rule ask Bash(ls:*)" in refused.stderr
+    assert "removed or disabled: the rule deny Bash(touch:*)" in refused.stderr
+    assert "removed or disabled: the rule ask Bash(ls:*)" in refused.stderr
     assert project.wave("hooks", "trust", "--yes").returncode == 0
     assert (project.next_start().returncode, project.canary) == (0, True)
 
@@ -162,7 +162,7 @@ def test_a_branch_that_was_confirmed_is_not_asked_about_again_unless_a_session_w
     assert "has left main for old, which has fewer guards" in told
     refused = project.next_start()
     assert (refused.returncode, project.canary) == (1, False)
-    assert "has left main for old, which has fewer guards: confirm it once more" in refused.stderr
+    assert "switched from main to old, which has fewer guards: please confirm again" in refused.stderr
 
 
 def test_a_new_branch_is_compared_with_the_one_it_comes_from_not_with_the_smallest(project: Guarded) -> None:

@@ -436,7 +436,7 @@ async def test_a_variable_that_no_setting_lists_is_told_at_the_start(
     async with await checkout.agent() as agent:
         notes = [issue.message for issue in agent.settings.issues]
     assert notes == (
-        [f"${name} is not listed in httpHooks.env, or is a key of the agent's own, so the hook cannot run"]
+        [f"${name} is not listed in httpHooks.env, or is one of the agent's own keys, so the hook cannot run"]
         if told
         else []
     )
