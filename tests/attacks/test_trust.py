@@ -256,7 +256,7 @@ def test_nor_by_a_process_that_outlives_the_session(project: Guarded) -> None:
         assert session.communicate(timeout=60)[1] == ""
     (place / "gate").write_text("go\n")
     told = waiting.communicate(timeout=60)[1]
-    assert "the process that it comes from began while a session of this project ran" in told
+    assert "the process that it comes from was started while a session of this project ran" in told
     assert (project.next_start().returncode, project.canary) == (1, False)
 
 

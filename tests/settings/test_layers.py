@@ -403,7 +403,7 @@ def test_a_file_is_read_and_named_in_every_finding(tmp_path: Path, start: str) -
 @pytest.mark.parametrize(
     ("content", "problem"),
     [
-        (b'{"model": "x",}', ":1:14: not valid JSON: a comma before }: remove it"),
+        (b'{"model": "x",}', ":1:14: not valid JSON: trailing comma before }: remove it"),
         (b'{\n  "model" "x"}', ":2:11: not valid JSON: a colon is expected"),
         (b"[]", ": settings must be an object, not a list"),
         (b"", ":1:1: not valid JSON"),
