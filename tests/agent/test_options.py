@@ -199,7 +199,7 @@ def test_by_default_every_file_is_read(project: Project) -> None:
 
 @pytest.mark.parametrize("name", ["usr", "flag", "code", ""])
 def test_an_unknown_source_is_an_error_that_lists_the_known_ones(project: Project, name: str) -> None:
-    with pytest.raises(SettingsError, match=f'"{name}" is not a source of settings; .*managed, user, project, local'):
+    with pytest.raises(SettingsError, match=f'"{name}" is not a settings source; .*managed, user, project, local'):
         project.gather(layers=["user", name])
 
 

@@ -159,7 +159,7 @@ def test_a_branch_that_was_confirmed_is_not_asked_about_again_unless_a_session_w
     assert project.next_start().returncode == 0
     project.git("checkout", "-q", "main")
     told = project.run("git checkout -q old")
-    assert "has left main for old, which has fewer guards" in told
+    assert "switched from main to old, which has fewer guards" in told
     refused = project.next_start()
     assert (refused.returncode, project.canary) == (1, False)
     assert "switched from main to old, which has fewer guards: please confirm again" in refused.stderr
@@ -329,5 +329,5 @@ def test_settings_of_the_user_that_a_session_rewrites_are_not_those_of_an_agent_
     project.home.mkdir()
     (project.home / "settings.json").write_text(json.dumps({"permissions": {"deny": ["Bash(ls:*)"]}}))
     told = nested(project, f'echo "{{}}" > "$WAVE_HOME/settings.json"; {START}')
-    assert "settings.json has changed since the agent that started this one has begun" in told
+    assert "settings.json has changed since the parent agent started" in told
     assert not project.canary

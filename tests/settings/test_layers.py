@@ -153,8 +153,8 @@ def test_a_key_of_a_wrong_type_is_told_with_its_place_and_changes_nothing(path: 
         ("models", [], "must be an object, not a list"),
         ("permissions.allow", {}, "must be a list of rules, not an object"),
         ("permissions.defaultMode", "acceptedits", '(did you mean "acceptEdits"?)'),
-        ("permissions.defaultMode", 5, "5 is not a permission mode; known are default, acceptEdits, plan,"),
-        ("permissions.defaultMode", ["plan"], "is not a permission mode; known are"),
+        ("permissions.defaultMode", 5, "5 is not a permission mode; use one of default, acceptEdits, plan,"),
+        ("permissions.defaultMode", ["plan"], "is not a permission mode; use one of"),
     ],
 )
 def test_what_is_wrong_with_a_value_is_told_in_words(path: str, value: Any, message: str) -> None:
@@ -404,7 +404,7 @@ def test_a_file_is_read_and_named_in_every_finding(tmp_path: Path, start: str) -
     ("content", "problem"),
     [
         (b'{"model": "x",}', ":1:14: not valid JSON: trailing comma before }: remove it"),
-        (b'{\n  "model" "x"}', ":2:11: not valid JSON: a colon is expected"),
+        (b'{\n  "model" "x"}', ":2:11: not valid JSON: expected a colon"),
         (b"[]", ": settings must be an object, not a list"),
         (b"", ":1:1: not valid JSON"),
         (b'{"model": "\xff"}', ": not valid JSON: not UTF-8 (invalid start byte at byte 11)"),

@@ -529,8 +529,8 @@ async def test_settings_are_a_snapshot_and_a_change_is_told(checkout: Checkout) 
     blocks = [block for message in agent.messages for block in message.blocks]
     notices = [block.content for block in blocks if isinstance(block, NoticeBlock)]
     assert len(notices) == 2
-    assert "settings.json appeared. This session goes on" in notices[0]
-    assert "settings.json has changed. This session goes on" in notices[1]
+    assert "settings.json was created. This session keeps" in notices[0]
+    assert "settings.json has changed. This session keeps" in notices[1]
 
 
 # ------------------------------------------------------------------------------------------------------------ the store
