@@ -1,1 +1,1 @@
-"""Speed, always beside a floor that was measured in the same run. `make bench` runs them all."""
+"""Benchmarks, each next to a baseline measured in the same run. `make bench` runs them all."""

@@ -1,6 +1,6 @@
-"""`python -m benchmarks [NAME…]`: every claim, its floor and its limit.
+"""`python -m benchmarks [NAME…]`: every claim, its baseline and its limit.
 
-Writes `benchmarks/results.json`, from which `scripts/generate_docs.py` makes the table and the plot of
+Writes `benchmarks/results.json`, from which `scripts/generate_docs.py` generates the table and the plot of
 `docs/performance.md`. Exit status 1 if a claim does not hold.
 """
 

@@ -1,4 +1,4 @@
-"""What it costs to read and stream a long answer of a model."""
+"""The cost of reading and streaming a model's long answer."""
 
 import asyncio
 import json
@@ -37,7 +37,7 @@ def claims() -> list[Claim]:
 
 @contextmanager
 def served(times: int) -> Iterator[str]:
-    """A server that has its answer ready, each event a chunk of its own: what is measured is the client."""
+    """A server with a prepared answer, each event in a separate chunk: only the client is measured."""
     end = json.dumps({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]})
     events = [f"data: {json.dumps(delta(content=WORD))}\n\n"] * WORDS + [f"data: {end}\n\n", "data: [DONE]\n\n"]
     head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -61,7 +61,7 @@ def served(times: int) -> Iterator[str]:
 
 
 async def read(base_url: str) -> float:
-    """Milliseconds of CPU of a whole turn, in this thread: the server has another one."""
+    """Milliseconds of CPU for a whole turn, in this thread: the server has its own."""
     size = 0
 
     def show(event: Event) -> None:

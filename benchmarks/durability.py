@@ -1,4 +1,4 @@
-"""What it adds that a killed agent leaves nothing running, and that what was recorded stays."""
+"""The cost of leaving nothing running after a kill, and of keeping what was recorded."""
 
 import os
 from pathlib import Path
@@ -25,7 +25,7 @@ def claims() -> list[Claim]:
         leftovers.close()
     return [
         Claim(name=name, value=value, unit="µs", limit=50, floor_name="one write", floor=floor)
-        for name, value in (("noting one process for the next start", noted), ("one record, appended", appended))
+        for name, value in (("recording one process for cleanup", noted), ("appending one record", appended))
     ]
 
 

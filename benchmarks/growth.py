@@ -1,4 +1,4 @@
-"""What grows with a session, and how: time and memory of a turn, resuming, the size of the process."""
+"""How costs grow with a session: time and memory of a turn, resuming, the size of the process."""
 
 import asyncio
 import json
@@ -25,7 +25,7 @@ FILE = "notes.txt"
 
 
 class Clocked:
-    """A model that calls a tool and then answers, and takes the time between its requests: the agent's own."""
+    """A model that calls a tool and then answers, and measures the time between its requests: the agent's own."""
 
     def __init__(self) -> None:
         self.requests = 0
@@ -53,7 +53,7 @@ def claims() -> list[Claim]:
     first, second = session.memory
     return [
         Claim(
-            name="overhead of turn 2,000, beside that of turn 20",
+            name="overhead of turn 2,000 vs turn 20",
             value=median(session.late),
             unit="ms",
             limit=1.5 * median(session.early),
@@ -63,7 +63,7 @@ def claims() -> list[Claim]:
             spread=spread_of(session.late),
         ),
         Claim(
-            name="memory of turns 1,001 to 2,000, beside the 1,000 before",
+            name="memory of turns 1,001 to 2,000 vs the first 1,000",
             value=second,
             unit="MB",
             limit=1.5 * first,
@@ -82,11 +82,11 @@ class Session(NamedTuple):
     """Milliseconds of the agent's own CPU in each of the turns around the 20th."""
     late: list[float]
     memory: tuple[float, float]
-    """Megabytes that the first and the second half of the session have added."""
+    """Megabytes added by the first and the second half of the session."""
 
 
 async def many_turns(project: Path, turns: int) -> Session:
-    """CPU and not time: waiting for the disk does not grow with the session, and would hide what does."""
+    """CPU, not time: waiting for the disk does not grow with the session, and would hide what does."""
     taken: list[float] = []
     sizes: list[float] = []
     async with await Agent.create(workdir=project, model_client=Clocked(), setting_sources=[]) as agent:
@@ -103,7 +103,7 @@ async def many_turns(project: Path, turns: int) -> Session:
 
 
 def resident() -> float:
-    """Megabytes that this process occupies."""
+    """Resident memory of this process, in megabytes."""
     if sys.platform == "linux":
         return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
@@ -118,7 +118,7 @@ async def resume(project: Path, session_id: str) -> tuple[float, int]:
 
 
 def twenty_turns(project: Path, directory: str) -> float:
-    """The peak of the process, in megabytes, as the system counts it."""
+    """The peak memory of the process, in megabytes, as reported by the system."""
     replies = [Reply(tool_calls=[call("Read", file_path=FILE)])] * 20 + ["Done."]
     with RecordingModelServer.in_thread(replies) as server:
         more = {"WAVE_HOME": f"{directory}/home", "WAVE_BASE_URL": server.base_url, "WAVE_MODEL": "any"}

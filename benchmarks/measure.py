@@ -1,4 +1,4 @@
-"""Timing that survives a noisy machine: a figure and its floor take turns, and of many samples the median counts."""
+"""Timing for noisy machines: figure and baseline are measured alternately, and the median of many samples is used."""
 
 import os
 import time
@@ -12,7 +12,7 @@ ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "PYT
 
 
 class Claim(Struct, frozen=True, kw_only=True):
-    """One line of the table: a figure, what it is held against, and how much it may be."""
+    """One line of the table: a figure, its baseline, and its limit."""
 
     name: str
     value: float
@@ -22,11 +22,11 @@ class Claim(Struct, frozen=True, kw_only=True):
     floor_name: str = ""
     floor: float | None = None
     factor: float | None = None
-    """What the limit is, in floors; None: it is a fixed figure."""
+    """The limit as a multiple of the baseline; None: it is a fixed figure."""
     spread: tuple[float, float] | None = None
     """The first and the last tenth of the samples."""
     at_least: bool = False
-    """The figure has to reach the limit, not to stay below it."""
+    """The figure must reach the limit, rather than stay below it."""
     group: str = ""
 
     @property
@@ -49,7 +49,7 @@ class Claim(Struct, frozen=True, kw_only=True):
 def in_floors(
     name: str, samples: Sequence[float], floors: Sequence[float], factor: float, *, floor_name: str, unit: str = "ms"
 ) -> Claim:
-    """A claim that the median is at most so many times the median of its floor."""
+    """A claim that the median is at most `factor` times the median of its baseline."""
     floor = median(floors)
     return Claim(
         name=name,
@@ -71,7 +71,7 @@ def spread_of(samples: Sequence[float]) -> tuple[float, float] | None:
 
 
 def in_turns(*works: Callable[[], object], rounds: int) -> list[list[float]]:
-    """Milliseconds of each, taken in turns, so that a busy moment of the machine falls on all of them."""
+    """Milliseconds of each, measured alternately, so that a busy moment of the machine affects all of them."""
     for work in works:
         work()
     times: list[list[float]] = [[] for _ in works]

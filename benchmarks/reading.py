@@ -1,4 +1,4 @@
-"""What it costs to give a hook's output its meaning, beside parsing that output with the standard library."""
+"""The cost of interpreting a hook's output, compared with parsing it with the standard library."""
 
 import json
 

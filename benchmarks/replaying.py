@@ -1,4 +1,4 @@
-"""What it costs to replay 1,000 recorded calls against a shell hook, beside starting that shell as often."""
+"""The cost of replaying 1,000 recorded calls against a shell hook, compared with starting that shell as often."""
 
 import json
 import os
@@ -30,7 +30,7 @@ def spawn_as_often(payload: bytes) -> float:
 
 
 def replay(directory: Path) -> float:
-    """The whole command, from its start to its report."""
+    """The whole command, from start to report."""
     (directory / "project").mkdir()
     (directory / "old").mkdir()
     (directory / "old" / "session.jsonl").write_text(transcript())

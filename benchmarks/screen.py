@@ -1,6 +1,6 @@
-"""How soon the screen answers a key while an answer streams into a long conversation.
+"""How fast the screen responds to a key while an answer streams into a long conversation.
 
-The floor is the same key in an empty conversation, in the same run.
+The baseline is the same key in an empty conversation, in the same run.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ MESSAGES = 500
 TOKENS = 20_000
 KEYS = 60
 LIMIT = 100_000.0
-"""Microseconds: what a person takes for at once."""
+"""Microseconds: what a person perceives as immediate."""
 PARAGRAPH = (
     "Some words about **the parser**, which reads `tokens` one by one and keeps\nwhat it has seen.\n\n"
     "- one thing\n- another thing\n\n```python\ndef parse(text):\n    return text.split()\n```\n\n"
@@ -34,12 +34,12 @@ PARAGRAPH = (
 
 
 def long_answer() -> str:
-    """About so many tokens, if a word is one."""
+    """About `TOKENS` tokens, if a word is one."""
     return PARAGRAPH * (TOKENS // len(PARAGRAPH.split()))
 
 
 def long_session(home: Path, project: str) -> str:
-    """A transcript of so many messages, calls among them."""
+    """A transcript with `MESSAGES` messages, including calls."""
     store = FileSessionStore(transcript_file(home, project, "long"))
     recorder = Recorder(store, session_id="long", project_dir=project)
     recorder.start()
@@ -54,9 +54,9 @@ def long_session(home: Path, project: str) -> str:
 
 
 def waited_for_a_core() -> float:
-    """Seconds in which this thread could have run and another process had the core: not the screen's fault.
+    """Seconds in which this thread was ready but another process had the core: not the screen's fault.
 
-    Only Linux tells; elsewhere the machine should have nothing else to do.
+    Only Linux reports this; on other systems the machine should be idle.
     """
     try:
         return int(Path("/proc/thread-self/schedstat").read_text().split()[1]) / 1e9
@@ -65,12 +65,12 @@ def waited_for_a_core() -> float:
 
 
 async def key(app: WaveApp, field: PromptInput) -> float:
-    """Seconds from a key press, as a terminal reports it, until the letter is drawn."""
+    """Seconds from a key press, as reported by a terminal, until the letter is drawn."""
     before = len(field.text)
     drawn = asyncio.Event()
     started = perf_counter() - waited_for_a_core()
     app.post_message(events.Key("x", "x"))
-    while len(field.text) == before:  # noqa: ASYNC110 - nobody tells, and the wait must not weigh
+    while len(field.text) == before:  # noqa: ASYNC110 - there is no event for it, and waiting must cost nothing
         await asyncio.sleep(0.0005)
     field.call_after_refresh(drawn.set)
     await drawn.wait()

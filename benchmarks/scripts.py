@@ -1,4 +1,4 @@
-"""What `@hook` adds to a hook script, beside a script that reads the JSON itself."""
+"""What `@hook` adds to a hook script, compared with a script that reads the JSON itself."""
 
 import json
 import subprocess
@@ -41,7 +41,7 @@ def run(script: Path) -> float:
 
 
 def claims() -> list[Claim]:
-    """The two take turns, so that a busy moment of the machine meets both."""
+    """The two run alternately, so that a busy moment of the machine affects both."""
     with TemporaryDirectory() as directory:
         scripts = [Path(directory) / name for name in ("bare.py", "guard.py")]
         for script, text in zip(scripts, (BARE, WITH_HOOK), strict=True):

@@ -1,4 +1,4 @@
-"""What the runner adds to a process, beside spawning the same one with pipes and a session of its own."""
+"""What the runner adds to a process, compared with spawning the same one with pipes in its own session."""
 
 import asyncio
 import subprocess
@@ -30,7 +30,7 @@ def job(command: str, directory: str, args: tuple[str, ...] | None = None) -> Ho
 
 def claims() -> list[Claim]:
     with TemporaryDirectory() as directory, asyncio.Runner() as own, ThreadPoolExecutor(AT_ONCE) as threads:
-        run = own.get_loop().run_until_complete  # Runner.run would set up signals each time; an agent's loop is running
+        run = own.get_loop().run_until_complete  # Runner.run sets up signals each time; an agent's loop is running
         script = Path(directory) / "hook.py"
         script.write_text(SCRIPT)
         guard = Path(directory) / "guard.sh"

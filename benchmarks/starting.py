@@ -1,4 +1,4 @@
-"""How long until something happens: `wave -p` up to its first request, `--help`, and the bare import."""
+"""Start-up times: `wave -p` up to its first request, `--help`, and the bare import."""
 
 import compileall
 import subprocess

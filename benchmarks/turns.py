@@ -1,4 +1,4 @@
-"""What a turn costs beside the command that it runs."""
+"""The cost of a turn in addition to the command it runs."""
 
 import asyncio
 import os
@@ -28,12 +28,12 @@ def claims() -> list[Claim]:
             floor=median(bare),
             spread=spread_of(over),
         ),
-        Claim(name="the two syncs to disk of such a turn", value=2 * median(syncs), unit="ms", limit=None),
+        Claim(name="the two disk syncs of this turn", value=2 * median(syncs), unit="ms", limit=None),
     ]
 
 
 async def one_call_each(rounds: int) -> tuple[list[float], list[float], list[float]]:
-    """Milliseconds of a turn with one call, of the bare command, and of one sync of a file, in turns."""
+    """Milliseconds of a turn with one call, of the bare command, and of one file sync, measured alternately."""
     syncs: list[float] = []
     turns: list[float] = []
     bare: list[float] = []
@@ -60,7 +60,7 @@ async def one_call_each(rounds: int) -> tuple[list[float], list[float], list[flo
 
 
 def sync(file: Path) -> float:
-    """One more line on the disk where the transcript is."""
+    """Appends a line on the disk where the transcript is."""
     with file.open("ab") as opened:
         opened.write(b"x" * 400 + b"\n")
         opened.flush()

@@ -1,4 +1,4 @@
-"""A function in a process that stays, beside its own time and beside the same script spawned; and a service asked."""
+"""A function in a persistent process, compared with its own time and with a spawned script; and an HTTP service."""
 
 import asyncio
 import sys
@@ -60,7 +60,7 @@ def claims() -> list[Claim]:
             limit=20,
             at_least=True,
         ),
-        Claim(name="http hook on a kept connection", value=median(asked), unit="ms", limit=2, spread=spread_of(asked)),
+        Claim(name="http hook on an open connection", value=median(asked), unit="ms", limit=2, spread=spread_of(asked)),
     ]
 
 

@@ -1,6 +1,6 @@
-"""Writes the tables in the docs, and the files in `schemas/`, from the data that the program runs on.
+"""Generates the tables in the docs, and the files in `schemas/`, from the program's own data.
 
-`--check` only says whether they are current. A generated part of a document stands between `<!-- generated: NAME -->`
+`--check` only reports whether they are up to date. A generated part of a document is between `<!-- generated: NAME -->`
 and `<!-- end -->`.
 """
 
@@ -30,12 +30,12 @@ ROOT = Path(__file__).parent.parent
 
 FLOW_WORDS = {
     Flow.PROCEED: "nothing can be blocked here; the reason goes to the user",
-    Flow.ERASE_PROMPT: "the model is not called and the prompt is erased; the reason goes to the user alone",
-    Flow.SKIP_TOOL: "the tool does not run; the model sees the reason and goes on",
+    Flow.ERASE_PROMPT: "the model is not called and the prompt is erased; only the user gets the reason",
+    Flow.SKIP_TOOL: "the tool does not run; the model gets the reason and continues",
     Flow.FEEDBACK: "nothing is undone; the reason goes to the model as a message",
     Flow.REFUSE_CALL: "the call is refused; the reason goes to the user, the model gets the hook's `message`",
     Flow.SKIP_COMPACTION: "nothing is summarised; the reason goes to the user",
-    Flow.KEEP_WORKING: "the turn does not end; the reason goes to the model, which goes on",
+    Flow.KEEP_WORKING: "the turn does not end; the reason goes to the model, which continues",
 }
 
 
@@ -147,7 +147,7 @@ def failures() -> str:
         ]
         for row in EVENTS.values()
     ]
-    return table(["event", "a failure can block", "and is told to", "default for functions given in code"], rows)
+    return table(["event", "a failure can block", "failures are shown to", "default for functions given in code"], rows)
 
 
 def layers() -> str:
@@ -163,7 +163,7 @@ def layers() -> str:
 
 
 def modes() -> str:
-    kinds = {ToolKind.READS: "what reads", ToolKind.EDITS: "edits of files", ToolKind.ACTS: "everything else"}
+    kinds = {ToolKind.READS: "reading", ToolKind.EDITS: "editing files", ToolKind.ACTS: "everything else"}
     rows = []
     for mode in PermissionMode:
         allowed = MODE_ALLOWS[mode]
@@ -182,18 +182,18 @@ def settings() -> str:
         key = f"{value.section}.{value.key}" if value.section else value.key
         default = getattr(defaults, value.name)
         shown = "–" if default in (None, ()) else code(json.dumps(default))
-        layers = "managed alone" if value.managed_only else "all add up" if value.adds_up else "the last wins"
+        layers = "managed only" if value.managed_only else "combined" if value.adds_up else "last wins"
         rows.append([code(key), shown, layers, value.meaning])
-    return table(["setting", "default", "of several layers", "meaning"], rows)
+    return table(["setting", "default", "several layers", "meaning"], rows)
 
 
 def checks() -> str:
     kinds = {str: "text", int: "number", dict: "object", list: "list"}
     rows = [
-        [code(name), kinds[check.type], "holds this" if check.how == "has" else "is this", check.meaning]
+        [code(name), kinds[check.type], "contains this" if check.how == "has" else "is this", check.meaning]
         for name, check in CHECKS.items()
     ]
-    return table(["key", "value", "met if it", "what"], rows)
+    return table(["key", "value", "passes if it", "what"], rows)
 
 
 def keys() -> str:
@@ -215,8 +215,8 @@ def lint_codes() -> str:
 
 def lint_levels() -> str:
     meanings = {
-        Level.ERROR: "the hook does not do what it is there for",
-        Level.WARNING: "it will not, on another machine or another day",
+        Level.ERROR: "the hook does not do its job",
+        Level.WARNING: "it will fail on another machine or another day",
         Level.ADVICE: "it could be safer; advice alone leaves the exit status at 0",
     }
     return table(["level", "means"], [[level, meanings[level]] for level in Level])
@@ -232,13 +232,13 @@ def recipes() -> str:
 
 
 def dialects() -> str:
-    """What the dialect of a hook changes."""
+    """The effects of a hook's dialect."""
     rows = [[column.topic, *(column.here(row) for row in DIALECTS.values())] for column in COLUMNS]
     return table(["", *(f"{row.dialect} ({row.agent})" for row in DIALECTS.values())], rows)
 
 
 def compatibility() -> str:
-    """Hooks for Claude Code here and there: first what the dialect settles, then what holds for all hooks."""
+    """Hooks for Claude Code there and here: first what depends on the dialect, then what applies to all hooks."""
     row = DIALECTS[Dialect.CLAUDE]
     found = [(one.topic, one.kinship, one.here(row), one.why) for one in COLUMNS]
     found += [(one.topic, one.kinship, one.here, one.why) for one in COMPARISONS]
@@ -247,7 +247,7 @@ def compatibility() -> str:
 
 
 def attacks() -> str:
-    """The classes in tests/attacks, with how many attempts each has and how many still get through."""
+    """The classes in tests/attacks, with their number of attempts and how many still get through."""
     files = sorted((ROOT / "tests" / "attacks" / "classes").glob("*.toml"))
     classes = {file.stem: tomllib.loads(file.read_text()) for file in files}
     rows, attempts, through = [], 0, 0
@@ -264,26 +264,26 @@ PLOT = ROOT / "docs" / "performance.svg"
 
 
 def performance() -> str:
-    """What `make bench` has measured last."""
+    """The latest results of `make bench`."""
     report = json.loads(RESULTS.read_text())
     rows = []
     for claim in report["claims"]:
         unit, floor = claim["unit"], claim["floor"]
         sign = "at least" if claim["at_least"] else "at most"
         beside = f"{claim['value'] / floor:.2f} × {claim['floor_name']} ({floor:.3g} {unit})" if floor else "–"
-        limit = f"{claim['factor']:g} × its floor" if claim["factor"] else f"{claim['limit'] or 0:.4g} {unit}"
+        limit = f"{claim['factor']:g} × baseline" if claim["factor"] else f"{claim['limit'] or 0:.4g} {unit}"
         mark = "" if claim["holds"] else " (missed in this run)"
         claimed = "–" if claim["limit"] is None else f"{sign} {limit}{mark}"
         rows.append([claim["name"], f"{claim['value']:.3g} {unit}", beside, claimed])
     told = (
-        f"Taken {report['taken']} with Python {report['python']} on {report['system']}, {report['cores']} cores, "
+        f"Measured {report['taken']} with Python {report['python']} on {report['system']}, {report['cores']} cores, "
         f"load {report['load']}."
     )
-    return table(["what", "measured", "beside its floor", "claimed"], rows) + f"\n\n{told}"
+    return table(["what", "measured", "relative to baseline", "claimed"], rows) + f"\n\n{told}"
 
 
 def plot() -> str:
-    """Each figure as a bar, as a share of what it may be; the line is the limit."""
+    """Each figure as a bar, as a share of its limit; the line is the limit."""
     claims = [claim for claim in json.loads(RESULTS.read_text())["claims"] if claim["limit"] is not None]
     left, full, step = 400, 300, 22
     height = step * len(claims) + 40
@@ -324,7 +324,7 @@ def generated(text: str) -> str:
 
 
 def wanted() -> dict[Path, str | None]:
-    """Each file as it should be; None: it should not be there."""
+    """The expected content of each file; None: it should not exist."""
     documents = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
     schemas = {ROOT / "schemas" / name: f"{json.dumps(schema, indent=2)}\n" for name, schema in all_schemas().items()}
     left = [file for file in sorted((ROOT / "schemas").rglob("*.json")) if file not in schemas]
@@ -345,7 +345,7 @@ def main() -> int:
     for file, text in stale.items():
         if not check:
             write(file, text)
-        print(f"{file.relative_to(ROOT)}: {'not current; run make docs' if check else 'written'}")
+        print(f"{file.relative_to(ROOT)}: {'out of date; run make docs' if check else 'written'}")
     return 1 if check and stale else 0
 
 

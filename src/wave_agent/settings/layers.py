@@ -463,8 +463,8 @@ VALUES = (
           below=_all_of),
     Value("sandbox", "network", "sandbox_network", _flag, "with `--sandbox`: commands can reach the network",
           below=_both),
-    Value("permissions", "defaultMode", "default_mode", _mode, "the permission mode; `--permission-mode` wins",
-          below=_stricter_mode),
+    Value("permissions", "defaultMode", "default_mode", _mode,
+          "the permission mode; `--permission-mode` takes precedence", below=_stricter_mode),
     Value("permissions", "additionalDirectories", "additional_directories", _directories,
           "directories to treat as part of the project", adds_up=True, below=_outer_stays),
 )  # fmt: skip
