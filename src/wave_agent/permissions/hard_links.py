@@ -44,7 +44,7 @@ def why_unread(rules: Rules, places: Places, real: str, facts: os.stat_result) -
     for rule in speaking:
         if any(rule.matches("Read", {"file_path": name}, places) for name in (real, *found.names)):
             return f"is blocked from being read by the permission rule {rule.text}"
-    return None if found.complete else "has other names (hard links), and too many files to check against the rules"
+    return None if found.complete else "has other names (hard links); too many files to check against the rules"
 
 
 def other_names(facts: os.stat_result, where: Sequence[str], *, most: int = MOST) -> OtherNames:

@@ -65,7 +65,7 @@ Overlay = str | os.PathLike[str] | Mapping[str, Any]
 
 
 class Gathered(Struct, frozen=True):
-    """The settings of all layers, notices about skipped ones, and the hooks of the project that may run."""
+    """The settings of all layers, notices about skipped ones, and the trust in the project's hooks."""
 
     sources: tuple[SettingsSource, ...]
     notices: tuple[str, ...]
@@ -79,7 +79,7 @@ class Gathered(Struct, frozen=True):
     silenced: tuple[HookDefinition, ...] = ()
     """Hooks that do not run because the user has disabled all but managed ones."""
     left_out: int = 0
-    """Hooks of the project that do not run because the user disabled them all."""
+    """Number of project hooks that do not run because the user disabled them all."""
     user_guards: Mapping[str, SourceGuards] = {}
     """The guards in the user's own settings, by file."""
 

@@ -24,7 +24,7 @@ _READ = OptionTable("adinNptu")
 
 
 class Known:
-    """If a variable may have several values, all of them are stored."""
+    """What a line defines. If a variable may have several values, all of them are stored."""
 
     def __init__(self, variables: Mapping[str, str]) -> None:
         self.values: dict[str, tuple[str, ...]] = {name: (value,) for name, value in variables.items()}

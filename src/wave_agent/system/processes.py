@@ -68,7 +68,7 @@ def spawn(
     fed: bool = False,
     kept: Sequence[int] = (),
 ) -> subprocess.Popen[bytes]:
-    """Start a program in its own session and group. Without `feed`, its stdin is empty.
+    """Start a program in its own session and group. Unless `fed`, its stdin is empty.
 
     `env` is its whole environment; `program` is its file, if already looked up; `kept` are descriptors it gets besides
     its streams. Raises the exceptions that `explain` describes.
@@ -284,7 +284,7 @@ class Service:
         whole_group: bool = False,
         use_pidfd: bool = True,
     ) -> None:
-        """`feed` is for a process spawned with stdin. Exceptions of either function are raised by `serve`."""
+        """`feed` is for a process spawned with `fed`. Exceptions of either function are raised by `serve`."""
         assert popen.stdout is not None and popen.stderr is not None and (popen.stdin is None) == (feed is None)
         self.group = ProcessGroup(popen, use_pidfd=use_pidfd)
         self.cut_short: Literal["timeout", "cancellation"] | None = None
