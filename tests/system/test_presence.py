@@ -158,7 +158,7 @@ def test_a_pipe_is_no_terminal() -> None:
 @pytest.mark.parametrize(
     ("options", "mount", "why"),
     [
-        (["-T", "--boottime", "1000000"], "true", "began while a session of this project ran"),
+        (["-T", "--boottime", "1000000"], "true", "was started while a session of this project ran"),
         (["-m"], "mount -t tmpfs x /proc", "/proc cannot be read"),
         (["-m"], "mount -t tmpfs x {home}/ended", "something is mounted on"),
     ],

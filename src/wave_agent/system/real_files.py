@@ -27,7 +27,7 @@ class ReplacedError(OSError):
     """The path leads to something other than when it was judged."""
 
     def __init__(self, path: str) -> None:
-        super().__init__(errno.ESTALE, "it was moved or replaced in the meantime; try again", path)
+        super().__init__(errno.ESTALE, "it was moved or replaced meanwhile; try again", path)
 
 
 class Seen(NamedTuple):
