@@ -174,7 +174,7 @@ class TestBoth:
         (session.project / "a.txt").symlink_to("a.txt")
         result = await change(session, tool, read=False)
         assert not result.ran
-        assert "points back to itself" in result.content
+        assert "leads back to itself" in result.content
 
     async def test_a_directory_or_a_device_is_not_replaced(self, session: Session, tool: str) -> None:
         os.mkfifo(session.project / "pipe")
