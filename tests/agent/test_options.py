@@ -199,7 +199,7 @@ def test_by_default_every_file_is_read(project: Project) -> None:
 
 @pytest.mark.parametrize("name", ["usr", "flag", "code", ""])
 def test_an_unknown_source_is_an_error_that_lists_the_known_ones(project: Project, name: str) -> None:
-    with pytest.raises(SettingsError, match=f'"{name}" is not a source of settings; .*managed, user, project, local'):
+    with pytest.raises(SettingsError, match=f'"{name}" is not a settings source; .*managed, user, project, local'):
         project.gather(layers=["user", name])
 
 
@@ -223,7 +223,7 @@ def test_an_overlay_may_be_an_object(project: Project) -> None:
 
 
 def test_an_overlay_that_is_not_there_is_an_error_with_its_name(project: Project, tmp_path: Path) -> None:
-    with pytest.raises(SettingsError, match=r"There is no settings file .*mine\.json"):
+    with pytest.raises(SettingsError, match=r"Settings file not found: .*mine\.json"):
         project.gather(overlays=[tmp_path / "mine.json"])
     with pytest.raises(SettingsError, match="cannot be read"):
         project.gather(overlays=[tmp_path])

@@ -203,7 +203,7 @@ def test_trust_is_kept_directory_by_directory(tree: Tree) -> None:
     tree.write(tree.start, {})
     with pytest.raises(UntrustedHooksError) as told:
         tree.gather()
-    assert told.value.alarms == ("gone or switched off: Stop: echo inner",)
+    assert told.value.alarms == ("removed or disabled: Stop: echo inner",)
     assert tree.gather(tree.root).notices == ()
 
 
@@ -220,7 +220,7 @@ def test_a_ref_is_asked_for_the_settings_of_every_directory(tree: Tree) -> None:
     assert "echo new" in "".join(told.value.hooks)
     tree.write(tree.start, {})
     tree.write(tree.root / "a", {})
-    with pytest.raises(SettingsError, match="are not here"):
+    with pytest.raises(SettingsError, match="removed or disabled here"):
         tree.gather(trust_ref="HEAD")
 
 

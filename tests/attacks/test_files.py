@@ -94,7 +94,7 @@ def test_instructions_that_a_rule_denies_are_not_sent(project: Project) -> None:
         done = project.wave("-p", "hi", server=server)
         assert SECRET not in asked(server)
     assert done.returncode == 0
-    assert done.stderr.count("is kept from being read by the permission rule Read(.env)") == 2
+    assert done.stderr.count("is blocked from being read by the permission rule Read(.env)") == 2
 
 
 def test_agents_md_may_be_a_link_to_claude_md(project: Project) -> None:

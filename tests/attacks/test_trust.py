@@ -120,7 +120,7 @@ def test_a_guard_that_a_session_takes_away_stops_the_next_start(project: Guarded
     assert not project.guards()  # without a memory of what was trusted the next session would run unguarded
     refused = project.next_start()
     assert (refused.returncode, project.canary) == (1, False)
-    assert "gone or switched off: PreToolUse: ./guard.sh" in refused.stderr
+    assert "removed or disabled: PreToolUse: ./guard.sh" in refused.stderr
 
 
 def test_who_agrees_for_one_run_runs_unguarded_once(project: Guarded) -> None:
@@ -129,7 +129,7 @@ def test_who_agrees_for_one_run_runs_unguarded_once(project: Guarded) -> None:
     project.run(COMMITTED["an older commit"])
     agreed = project.next_start("--trust")
     assert (agreed.returncode, project.canary) == (0, True)
-    assert "not as you left it: gone or switched off: PreToolUse: ./guard.sh" in agreed.stderr
+    assert "not as you left it: removed or disabled: PreToolUse: ./guard.sh" in agreed.stderr
     assert project.next_start().returncode == 1
 
 
@@ -139,8 +139,8 @@ def test_a_rule_that_a_session_takes_away_stops_the_next_start(project: Guarded)
     project.run("echo '{}' > .wave/settings.json")
     refused = project.next_start()
     assert (refused.returncode, project.canary) == (1, False)
-    assert "gone or switched off: the rule deny Bash(touch:*)" in refused.stderr
-    assert "gone or switched off: the rule ask Bash(ls:*)" in refused.stderr
+    assert "removed or disabled: the rule deny Bash(touch:*)" in refused.stderr
+    assert "removed or disabled: the rule ask Bash(ls:*)" in refused.stderr
     assert project.wave("hooks", "trust", "--yes").returncode == 0
     assert (project.next_start().returncode, project.canary) == (0, True)
 
@@ -159,10 +159,10 @@ def test_a_branch_that_was_confirmed_is_not_asked_about_again_unless_a_session_w
     assert project.next_start().returncode == 0
     project.git("checkout", "-q", "main")
     told = project.run("git checkout -q old")
-    assert "has left main for old, which has fewer guards" in told
+    assert "switched from main to old, which has fewer guards" in told
     refused = project.next_start()
     assert (refused.returncode, project.canary) == (1, False)
-    assert "has left main for old, which has fewer guards: confirm it once more" in refused.stderr
+    assert "switched from main to old, which has fewer guards: please confirm again" in refused.stderr
 
 
 def test_a_new_branch_is_compared_with_the_one_it_comes_from_not_with_the_smallest(project: Guarded) -> None:
@@ -256,7 +256,7 @@ def test_nor_by_a_process_that_outlives_the_session(project: Guarded) -> None:
         assert session.communicate(timeout=60)[1] == ""
     (place / "gate").write_text("go\n")
     told = waiting.communicate(timeout=60)[1]
-    assert "the process that it comes from began while a session of this project ran" in told
+    assert "the process that it comes from was started while a session of this project ran" in told
     assert (project.next_start().returncode, project.canary) == (1, False)
 
 
@@ -329,5 +329,5 @@ def test_settings_of_the_user_that_a_session_rewrites_are_not_those_of_an_agent_
     project.home.mkdir()
     (project.home / "settings.json").write_text(json.dumps({"permissions": {"deny": ["Bash(ls:*)"]}}))
     told = nested(project, f'echo "{{}}" > "$WAVE_HOME/settings.json"; {START}')
-    assert "settings.json has changed since the agent that started this one has begun" in told
+    assert "settings.json has changed since the parent agent started" in told
     assert not project.canary

@@ -121,8 +121,8 @@ def test_what_a_guard_cannot_read_is_refused_before_it_has_to(project: Project) 
     assert len(told) == len(calls)
     for what, text in zip([*UNREADABLE, "name", "id", "long name"], told, strict=True):
         assert text.startswith(("Not run: ", "The arguments of Bash are not valid JSON")), what
-    assert '"description" holds half of a surrogate pair (U+D800) at character 1' in told[0]
-    assert '"description[0].a[0]" holds half' in told[4]
+    assert '"description" contains half of a surrogate pair (U+D800) at character 1' in told[0]
+    assert '"description[0].a[0]" contains half' in told[4]
     assert "a NUL character (U+0000)" in told[5]
     assert not (project.directory / "log").exists()
     assert not (project.directory / "canary").exists()

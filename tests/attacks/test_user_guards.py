@@ -43,7 +43,7 @@ def run(project: Project, *commands: str) -> tuple[Any, Any]:
 
 @pytest.mark.parametrize(
     ("line", "told"),
-    [(EMPTY, "gone or switched off: PreToolUse"), (SCRIPT, "changed: "), (EMPTY + "; kill -9 $PPID", "the rule deny")],
+    [(EMPTY, "removed or disabled: PreToolUse"), (SCRIPT, "changed: "), (EMPTY + "; kill -9 $PPID", "the rule deny")],
     ids=["settings", "script", "killed"],
 )
 def test_a_session_that_takes_the_users_guard_away_stops_the_next_start(project: Project, line: str, told: str) -> None:

@@ -541,9 +541,9 @@ def test_the_prompt_may_stand_before_the_flag(project: Project) -> None:
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (("--settings", "nowhere.json"), "wave: There is no settings file "),
+        (("--settings", "nowhere.json"), "wave: Settings file not found: "),
         (("--cwd", "nowhere"), "wave: There is no directory "),
-        (("--plugin-dir", "nowhere", "--output-format", "json"), "wave: There is no plugin directory "),
+        (("--plugin-dir", "nowhere", "--output-format", "json"), "wave: Plugin directory not found: "),
         (("--allowed-tools", "Bash("), "Usage: wave [OPTIONS]"),
     ],
 )

@@ -63,7 +63,7 @@ def test_it_copies_hooks_and_restrictions_once(project: Project) -> None:
     }
     assert own(project) == expected
     again = project.wave("hooks", "import", "--yes")
-    assert (again.returncode, "it is there already" in again.stdout, "There is nothing to copy." in again.stdout) == (
+    assert (again.returncode, "already present" in again.stdout, "There is nothing to copy." in again.stdout) == (
         *(0, True, True),
     )
     assert own(project) == expected
@@ -122,7 +122,7 @@ def test_from_a_plugin_its_directory_is_written_into_the_commands(project: Proje
     hooks = {"Stop": [{"hooks": [{"command": "${CLAUDE_PLUGIN_ROOT}/a.sh x"}]}]}
     write(project, "../plugin/hooks/hooks.json", {"hooks": hooks})
     done = project.wave("hooks", "import", "--yes", "--from", str(tmp_path / "plugin"))
-    assert "CLAUDE_PLUGIN_ROOT and _DATA are not set for it any more" in done.stdout
+    assert "CLAUDE_PLUGIN_ROOT and CLAUDE_PLUGIN_DATA are no longer set for it" in done.stdout
     assert own(project)["hooks"]["Stop"][0]["hooks"][0]["command"] == f"{tmp_path}/plugin/a.sh x"
 
 

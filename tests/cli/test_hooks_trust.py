@@ -87,8 +87,8 @@ def test_what_is_gone_is_listed_until_it_is_agreed_to(project: Project) -> None:
     project.settings({})
     listed = project.wave("hooks", "trust", "--list")
     assert listed.returncode == 1
-    assert "ALARM    gone or switched off: Stop: true" in listed.stdout
-    assert "ALARM    gone or switched off: the rule deny Bash(rm:*)" in listed.stdout
+    assert "ALARM    removed or disabled: Stop: true" in listed.stdout
+    assert "ALARM    removed or disabled: the rule deny Bash(rm:*)" in listed.stdout
     assert len(json.loads(project.wave("hooks", "trust", "--list", "--json").stdout)["alarms"]) == 2
     assert project.wave("hooks", "trust", "--yes").returncode == 0
     assert project.wave("hooks", "trust", "--list").returncode == 0

@@ -257,7 +257,7 @@ def test_explain_takes_what_else_a_matcher_is_compared_with(empty: Project) -> N
         (("schema", "input"), "Name the event"),
         (("schema", "input", "Stpo"), 'did you mean "Stop"'),
         (("schema", "settings", "Stop"), "the same for all events"),
-        (("list", "--settings", "none.json"), "There is no settings file"),
+        (("list", "--settings", "none.json"), "Settings file not found:"),
         (("lint", "/bin/ls"), "/bin/ls: neither a settings file nor a script nor a project."),
     ],
 )

@@ -74,7 +74,7 @@ def test_commands_and_edits_stay_in_the_project_even_where_everything_is_permitt
         ],
     )
     assert (done.returncode, done.stdout) == (0, "Done.\n")
-    assert "outside of what the sandbox" in results[1]
+    assert "outside the directories that are writable in the sandbox" in results[1]
     assert "is protected, and read-only in the sandbox" in results[2]
     assert confined.victim.read_text() == "as it was"
     assert not (confined.root / "new").exists()

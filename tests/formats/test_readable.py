@@ -115,13 +115,13 @@ def test_only_what_is_no_text_is_replaced(text: str, read: str) -> None:
 @pytest.mark.parametrize(
     ("value", "why"),
     [
-        ({"a": ["x", {"b": "y\0"}]}, '"a[1].b" holds a NUL character (U+0000) at character 2'),
-        ({"a": {"\udc00": 1}}, 'a key of "a" holds half of a surrogate pair (U+DC00)'),
-        ({"\0": 1}, "a key of it holds a NUL character (U+0000)"),
-        ("\0", "it holds a NUL character (U+0000) at character 1"),
+        ({"a": ["x", {"b": "y\0"}]}, '"a[1].b" contains a NUL character (U+0000) at character 2'),
+        ({"a": {"\udc00": 1}}, 'a key of "a" contains half of a surrogate pair (U+DC00)'),
+        ({"\0": 1}, "a key of it contains a NUL character (U+0000)"),
+        ("\0", "it contains a NUL character (U+0000) at character 1"),
         ({"n": [1, float("inf")]}, '"n[1]" is a number out of range'),
         ({"n": 10**300}, '"n" is a number out of range'),
-        ({"k" * 500: {"a": "\0"}}, f'"{"k" * 120}…" holds a NUL character (U+0000) at character 1'),
+        ({"k" * 500: {"a": "\0"}}, f'"{"k" * 120}…" contains a NUL character (U+0000) at character 1'),
         (nested(MAX_DEPTH + 1), '"[0][0][0]" is nested deeper than 64 levels'),
     ],
 )

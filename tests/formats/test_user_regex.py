@@ -1,4 +1,4 @@
-"""Regular expressions in settings: what can take for ever is refused when it is loaded, and what is left is quick."""
+"""Regular expressions in settings: what can take forever is refused when it is loaded, and what is left is quick."""
 
 import re
 import time
@@ -21,9 +21,7 @@ PIECES = st.lists(st.text("ab", max_size=2), min_size=1, max_size=4)
     ],
 )  # fmt: skip
 def test_a_repeat_inside_a_repeat_is_refused_with_the_reason(pattern: str) -> None:
-    with pytest.raises(
-        ValueError, match=r"a repeat inside a repeat.*write the inner part|alternatives that begin alike"
-    ):
+    with pytest.raises(ValueError, match=r"nested repeats.*write the inner part|alternatives with a common beginning"):
         compile_strictly(pattern)
 
 
@@ -35,7 +33,7 @@ def test_a_repeat_inside_a_repeat_is_refused_with_the_reason(pattern: str) -> No
      "((?=a)b|c)+d", "(é1|[à-ü]2|x)+y", "([éa]1|[èb]2)+x", "([^ab]x|cd)+y"],
 )  # fmt: skip
 def test_alternatives_that_begin_alike_in_a_repeat_are_refused(pattern: str) -> None:
-    with pytest.raises(ValueError, match="alternatives that begin alike inside a repeat"):
+    with pytest.raises(ValueError, match="alternatives with a common beginning inside a repeat"):
         compile_strictly(pattern)
 
 
@@ -62,7 +60,7 @@ def test_what_is_no_expression_is_refused(pattern: str) -> None:
 @pytest.mark.parametrize("pattern", [".*.*.*.*x", "^.*.*.*.*.*x", "(?:a?b?){8}" * 2, "(?:.*|a.*){3}b"])
 def test_too_many_choices_are_slow(pattern: str) -> None:
     compile_strictly(pattern)
-    assert "can take for ever" in str(why_slow(pattern))
+    assert "can take forever" in str(why_slow(pattern))
 
 
 @pytest.mark.parametrize("pattern", ["a*a*a*b", "^a*a*a*a*b", "(?:a|b)*(?:a|c)*(?:a|d)*1", ".*a.*a.*b"])

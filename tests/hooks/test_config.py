@@ -1033,14 +1033,14 @@ def test_a_file_that_is_not_json_stops_the_start_with_line_and_column(text: str,
 @pytest.mark.parametrize(
     ("text", "advice"),
     [
-        ('{"a": 1,}', "a comma before }: remove it"),
-        ("[1,]", "a comma before ]: remove it"),
-        ('{"a": 1 "b": 2}', "a comma or } is expected here"),
-        ("{'a': 1}", "a key in double quotes is expected here"),
-        ('{"a" 1}', 'a colon is expected after "a"'),
-        ('{"a": 1, "a": 2}', 'the key "a" stands twice in one object: the first would be lost'),
+        ('{"a": 1,}', "trailing comma before }: remove it"),
+        ("[1,]", "trailing comma before ]: remove it"),
+        ('{"a": 1 "b": 2}', "expected a comma or }"),
+        ("{'a': 1}", "expected a key in double quotes"),
+        ('{"a" 1}', 'expected a colon after "a"'),
+        ('{"a": 1, "a": 2}', 'duplicate key "a": the first value would be lost'),
         ('{"a": }', "Expecting value: a value is missing or misspelt"),
-        ("{} x", "something follows the end of the document"),
+        ("{} x", "unexpected text after the end of the document"),
         ("[NaN]", "NaN is not JSON"),
     ],
 )
@@ -1242,4 +1242,4 @@ def test_an_expression_that_can_take_for_ever_is_a_broken_entry_with_the_reason(
     group = {"matcher": "(mcp_+)+x", "hooks": [{"command": "true", "onFailure": "block"}]}
     (issue,) = load_hooks([parse_settings(json.dumps({"hooks": {"PreToolUse": [group]}}), Layer.PROJECT, "s")]).issues
     assert issue.fatal
-    assert "a repeat inside a repeat" in issue.message
+    assert "nested repeats" in issue.message

@@ -307,11 +307,11 @@ async def test_with_the_format_opa_the_input_is_wrapped_and_the_result_taken(pol
         ([], "the service answered with a list, not an object"),
         (
             b'{"result": {"decision": "block"}, "result": {}}',
-            'the service\'s answer is not strict JSON: the key "result" stands twice in one object',
+            'the service\'s answer is not strict JSON: duplicate key "result"',
         ),
         (
             b'{"result": {"decision": "block", "decision": "approve"}}',
-            'the service\'s answer is not strict JSON: the key "decision" stands twice in one object',
+            'the service\'s answer is not strict JSON: duplicate key "decision"',
         ),
         ({"result": True}, '"result" is true or false, not an object: name the rule that decides'),
         ({"result": None}, '"result" is null, not an object: name the rule that decides'),
@@ -436,7 +436,7 @@ async def test_a_variable_that_no_setting_lists_is_told_at_the_start(
     async with await checkout.agent() as agent:
         notes = [issue.message for issue in agent.settings.issues]
     assert notes == (
-        [f"${name} is not listed in httpHooks.env, or is a key of the agent's own, so the hook cannot run"]
+        [f"${name} is not listed in httpHooks.env, or is one of the agent's own keys, so the hook cannot run"]
         if told
         else []
     )

@@ -225,7 +225,7 @@ def test_what_is_longer_than_a_name_is_not_compared_and_the_hooks_run():
 
 
 def test_an_expression_with_too_many_choices_is_refused():
-    with pytest.raises(MatcherError, match="so many repeats"):
+    with pytest.raises(MatcherError, match="this many repeats"):
         parse_matcher("mcp__.*.*.*.*x")
 
 

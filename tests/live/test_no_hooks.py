@@ -16,7 +16,7 @@ from tests.cli.project import WAVE, Project, serving
 from wave_agent.testing import RecordingModelServer, Reply, call
 
 GUARD = "cat >> guard.log; echo 'the guard is broken' >&2; exit 2"
-NOTICE = "--no-hooks: hooks do not run in this session, unless they are managed: "
+NOTICE = "--no-hooks: hooks do not run in this session, except managed ones: "
 
 
 def guards(*events: str, name: str = "guard", command: str = GUARD) -> dict[str, Any]:
@@ -153,7 +153,7 @@ def test_another_agent_cannot_either(project: Project, variable: str) -> None:
         status, shown = at_terminal(project, server, "-p", "Make it.", "--no-hooks", **{variable: "1"})
         assert server.requests == []
     assert status == 1
-    assert "has started this program: not started." in shown
+    assert "started this program: not started." in shown
 
 
 def test_nor_can_the_agent_itself_with_a_terminal_that_it_has_made(project: Project, tmp_path: Path) -> None:
@@ -171,7 +171,7 @@ def test_nor_can_the_agent_itself_with_a_terminal_that_it_has_made(project: Proj
         (project.home / "settings.json").unlink()
         ran = project.wave(*arguments, server=server)
         assert len(server.requests) == 2
-        assert "another agent has started this program: not started." in json.dumps(server.requests[1].body)
+        assert "another agent started this program: not started." in json.dumps(server.requests[1].body)
     assert ran.returncode == 0, ran.stderr
 
 

@@ -127,7 +127,7 @@ def test_settings_of_a_directory_below_take_guards_away_or_loosen_what_holds(
     assert sorted((project.directory / "log").read_text().split()) == ["inner", "inner", "outer", "outer"]
     assert sorted(one.name for one in package.directory.iterdir()) == [".wave", "secret"]
     for key in ("permissions.allow", "permissions.defaultMode", "permissions.additionalDirectories", "strictHooks"):
-        assert f"{key}: has no effect in a directory below the project's own" in done.stderr
+        assert f"{key}: has no effect in a subdirectory of the project" in done.stderr
 
 
 def test_a_session_and_the_trust_of_a_project_are_lost_in_its_directories(project: Project, package: Project) -> None:

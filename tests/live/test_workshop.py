@@ -67,7 +67,7 @@ def test_a_trailing_comma_is_called_that(project: Project) -> None:
     guard(project, """#!/bin/sh\necho '{"decision": "block", "reason": "no",}'\n""")
     with serving(Reply(tool_calls=[call("Bash", command="true")]), "Done.") as server:
         done = project.wave("-p", "go", "--trust", "--allowed-tools", "Bash", server=server)
-    assert "a trailing comma: remove it" in done.stderr
+    assert "trailing comma: remove it" in done.stderr
 
 
 def test_an_exit_2_of_uv_itself_is_called_an_accident(project: Project) -> None:

@@ -240,7 +240,7 @@ def test_every_reason_to_ask_is_given_and_of_a_hook_only_its_name_to_the_model()
 def test_of_a_path_that_git_may_change_the_way_on_is_told() -> None:
     call = call_of(ToolKind.ACTS, protected="/srv/project/.wave/settings.json")
     given = decide(replace(call, by_git=True), PermissionMode.BYPASS, Rules(), hooks_that_say(), PLACES)
-    assert given.why.endswith("(where it can, name the paths that you mean: `git restore src`)")
+    assert given.why.endswith("(if possible, name specific paths: `git restore src`)")
     assert "which this git command may change" in given.for_user
 
 

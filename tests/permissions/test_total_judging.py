@@ -67,7 +67,7 @@ async def test_a_tool_that_cannot_be_judged_does_not_run_and_the_next_call_does(
 async def test_a_path_that_the_system_does_not_resolve_is_denied_with_its_reason(project: Path) -> None:
     (project / "loop").symlink_to("loop")
     (first, second), _ = await results(project, call("Read", file_path="loop"), call("Read", file_path="x" * 300))
-    assert f"it could not be judged ({project}/loop: it is a symbolic link that leads back to itself)" in first
+    assert f"it could not be judged ({project}/loop: it is a symbolic link that points back to itself)" in first
     assert "File name too long" in second
 
 

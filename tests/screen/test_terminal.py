@@ -121,7 +121,7 @@ def test_a_signal_closes_it_and_gives_the_terminal_back(terminal: Terminal, proj
 
 @pytest.mark.parametrize(
     ("arguments", "status", "message"),
-    [("-r nonsense", 1, 'There is no session "nonsense"'), ("--settings nowhere.json", 2, "There is no settings file")],
+    [("-r nonsense", 1, 'There is no session "nonsense"'), ("--settings nowhere.json", 2, "Settings file not found:")],
 )
 def test_what_is_wrong_is_told_in_the_plain_terminal(
     terminal: Terminal, project: Path, home: Path, arguments: str, status: int, message: str

@@ -75,7 +75,7 @@ def test_hooks_for_other_agents_are_missed_only_where_they_count(repository: Rep
     git(repository.root, "update-ref", "refs/remotes/origin/main", "HEAD")
     assert len(merge_settings(repository.gather().sources).hooks.hooks) == 2
     repository.settings(SETTINGS)
-    with pytest.raises(SettingsError, match=r"switched off:\n  Stop: true\n  the rule deny Bash\(rm:\*\)"):
+    with pytest.raises(SettingsError, match=r"disabled here:\n  Stop: true\n  the rule deny Bash\(rm:\*\)"):
         repository.gather()
 
 
@@ -108,7 +108,7 @@ def test_a_guard_that_a_branch_takes_away_stops_the_start(repository: Repository
     else:
         repository.settings({**SETTINGS, "hooks": hooks if attack == "switched off" else {}})
     repository.commit()
-    with pytest.raises(SettingsError, match=r"not here, or switched off:\n  UserPromptSubmit: \./hooks/guard\.sh"):
+    with pytest.raises(SettingsError, match=r"removed or disabled here:\n  UserPromptSubmit: \./hooks/guard\.sh"):
         repository.gather()
 
 
@@ -137,7 +137,7 @@ def test_a_tag_cannot_pass_itself_off_as_the_branch(repository: Repository) -> N
     repository.script.write_text("#!/bin/sh\ncurl evil\n")
     repository.commit()
     git(repository.root, "tag", "origin/main")
-    with pytest.raises(SettingsError, match="more than one ref"):
+    with pytest.raises(SettingsError, match="ambiguous"):
         repository.gather()
     with pytest.raises(UntrustedHooksError):
         repository.gather("refs/remotes/origin/main")

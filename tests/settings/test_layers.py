@@ -145,16 +145,16 @@ def test_a_key_of_a_wrong_type_is_told_with_its_place_and_changes_nothing(path: 
     [
         ("model", 5, "must be a string, not a number"),
         ("strictHooks", "yes", "must be true or false, not a string"),
-        ("maxStopBlocks", -1, "must be a whole number of 0 or more, not -1"),
-        ("maxStopBlocks", 1.5, "must be a whole number of 0 or more, not a number"),
-        ("maxStopBlocks", "8", "must be a whole number of 0 or more, not a string"),
+        ("maxStopBlocks", -1, "must be a whole number, 0 or more, not -1"),
+        ("maxStopBlocks", 1.5, "must be a whole number, 0 or more, not a number"),
+        ("maxStopBlocks", "8", "must be a whole number, 0 or more, not a string"),
         ("httpHooks.hosts", "a", "must be a list of strings, not a string"),
         ("httpHooks.hosts", ["a", 5], "must be a string, not a number"),
         ("models", [], "must be an object, not a list"),
         ("permissions.allow", {}, "must be a list of rules, not an object"),
         ("permissions.defaultMode", "acceptedits", '(did you mean "acceptEdits"?)'),
-        ("permissions.defaultMode", 5, "5 is not a permission mode; known are default, acceptEdits, plan,"),
-        ("permissions.defaultMode", ["plan"], "is not a permission mode; known are"),
+        ("permissions.defaultMode", 5, "5 is not a permission mode; use one of default, acceptEdits, plan,"),
+        ("permissions.defaultMode", ["plan"], "is not a permission mode; use one of"),
     ],
 )
 def test_what_is_wrong_with_a_value_is_told_in_words(path: str, value: Any, message: str) -> None:
@@ -386,7 +386,7 @@ def test_a_link_that_leads_nowhere_is_not_taken_for_no_settings(tmp_path: Path) 
     (tmp_path / "link").symlink_to(tmp_path / "gone")
     (tmp_path / "settings.json").symlink_to(tmp_path / "gone")
     for file in (tmp_path / "file" / "settings.json", tmp_path / "link" / "settings.json", tmp_path / "settings.json"):
-        with pytest.raises(SettingsError, match="leads nowhere"):
+        with pytest.raises(SettingsError, match="dangling link"):
             read_source(Layer.PROJECT, file)
         assert has_settings(str(file.parent), tmp_path / "home", ["settings.json"])
 
@@ -403,11 +403,11 @@ def test_a_file_is_read_and_named_in_every_finding(tmp_path: Path, start: str) -
 @pytest.mark.parametrize(
     ("content", "problem"),
     [
-        (b'{"model": "x",}', ":1:14: not valid JSON: a comma before }: remove it"),
-        (b'{\n  "model" "x"}', ":2:11: not valid JSON: a colon is expected"),
+        (b'{"model": "x",}', ":1:14: not valid JSON: trailing comma before }: remove it"),
+        (b'{\n  "model" "x"}', ":2:11: not valid JSON: expected a colon"),
         (b"[]", ": settings must be an object, not a list"),
         (b"", ":1:1: not valid JSON"),
-        (b'{"model": "\xff"}', ": not valid JSON: it is not UTF-8 (invalid start byte at byte 11)"),
+        (b'{"model": "\xff"}', ": not valid JSON: not UTF-8 (invalid start byte at byte 11)"),
     ],
 )
 def test_a_file_that_is_not_json_is_told_with_its_place(tmp_path: Path, content: bytes, problem: str) -> None:
@@ -481,7 +481,7 @@ def test_too_many_rules_of_one_list_keep_the_agent_from_starting(kind: str) -> N
     rules = [f"Bash(git x{number}:*)" for number in range(MOST_RULES + 1)]
     issue = the_issue(merged(project={"permissions": {kind: rules}}))
     assert (issue.fatal, issue.path) == (True, ("permissions", kind))
-    assert "has 2,001 rules, and at most 2,000 of one list are used" in issue.message
+    assert "has 2,001 rules; the limit is 2,000 per list" in issue.message
     assert merged(project={"permissions": {kind: rules[1:]}}).issues == ()
 
 

@@ -67,14 +67,14 @@ def test_an_added_file_that_is_not_there_stops_the_start(tmp_path: Path, managed
 def test_a_file_that_others_can_write_stops_the_start(tmp_path: Path, managed: Path, which: str, mode: int) -> None:
     write(managed, {})
     (managed if which == "file" else managed.parent).chmod(mode | 0o111)
-    with pytest.raises(SettingsError, match="can be written by others"):
+    with pytest.raises(SettingsError, match="is writable by other users"):
         gather(tmp_path, managed)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
 def test_a_file_of_another_user_stops_the_start(tmp_path: Path, managed: Path) -> None:
     os.chown(write(managed, {}), 65534, 65534)
-    with pytest.raises(SettingsError, match="belongs to user 65534"):
+    with pytest.raises(SettingsError, match="is owned by user 65534"):
         gather(tmp_path, managed)
 
 
@@ -85,7 +85,7 @@ def test_so_do_a_link_and_a_directory_further_up_that_others_can_change(tmp_path
     link.symlink_to(real)
     assert len(read_managed(link, None)) == 1
     (tmp_path / "open").chmod(0o777)
-    with pytest.raises(SettingsError, match="can be written by others"):
+    with pytest.raises(SettingsError, match="is writable by other users"):
         read_managed(link, None)
 
 
@@ -111,7 +111,7 @@ def test_a_link_is_judged_by_what_it_leads_to(tmp_path: Path, managed: Path) -> 
     managed.symlink_to(real)
     assert len(read_managed(managed, None)) == 1
     real.parent.chmod(0o777)
-    with pytest.raises(SettingsError, match="can be written by others"):
+    with pytest.raises(SettingsError, match="is writable by other users"):
         read_managed(managed, None)
 
 
@@ -230,7 +230,7 @@ def test_on_the_command_line(tmp_path: Path) -> None:
     assert "The permission mode is acceptEdits, not bypassPermissions: managed settings allow no more." in done.stderr
     file.chmod(0o666)
     refused = project.wave("-p", "go", WAVE_MANAGED_SETTINGS=str(file))
-    assert (refused.returncode, "can be written by others" in refused.stderr) == (1, True)
+    assert (refused.returncode, "is writable by other users" in refused.stderr) == (1, True)
 
 
 async def test_a_live_agent_keeps_the_model_and_the_mode_that_are_managed(tmp_path: Path, managed: Path) -> None:

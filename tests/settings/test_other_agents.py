@@ -322,7 +322,7 @@ def test_a_plugin_without_hooks_is_told_and_one_that_is_not_there_stops_the_star
 ) -> None:
     (tmp_path / "empty").mkdir()
     assert "has no hooks/hooks.json" in checkout.gather(plugins=[str(tmp_path / "empty")]).notices[0]
-    with pytest.raises(SettingsError, match="There is no plugin directory"):
+    with pytest.raises(SettingsError, match="Plugin directory not found:"):
         checkout.gather(plugins=[str(tmp_path / "gone")])
 
 

@@ -155,7 +155,7 @@ def test_a_file_that_was_not_there_and_appears_asks_again(checkout: Checkout) ->
     assert "late.sh" in checkout.doubts()
 
 
-GONE = "gone or switched off: PreToolUse: ./.wave/hooks/guard.sh"
+GONE = "removed or disabled: PreToolUse: ./.wave/hooks/guard.sh"
 
 
 def test_a_trusted_hook_that_is_gone_stops_the_start_until_somebody_agrees(checkout: Checkout) -> None:
@@ -167,7 +167,7 @@ def test_a_trusted_hook_that_is_gone_stops_the_start_until_somebody_agrees(check
     assert checkout.gather(project_hooks=False).notices == ()
     assert checkout.gather(layers=[]).notices == ()
     agreed = checkout.gather(trust=True).notices
-    assert agreed == (f"Trusted for this run alone, though not as you left it: {GONE}",)
+    assert agreed == (f"Trusted for this run only, though not as you left it: {GONE}",)
     assert checkout.alarms() == (GONE,)
     checkout.trust()
     assert checkout.gather().notices == ()
@@ -179,7 +179,7 @@ def test_so_does_a_rule_that_restricts(checkout: Checkout) -> None:
     checkout.trust()
     checkout.settings({"hooks": hooks, "permissions": {"deny": ["Write"]}})
     checkout.settings({"permissions": {"ask": ["Edit"]}}, "settings.local.json")  # moved, and made stricter: both hold
-    assert checkout.alarms() == ("gone or switched off: the rule deny Bash(rm:*)",)
+    assert checkout.alarms() == ("removed or disabled: the rule deny Bash(rm:*)",)
 
 
 @pytest.mark.parametrize("permissions", [5, {"deny": 5}, {"deny": [5, None]}])
@@ -492,7 +492,7 @@ async def test_trust_that_is_given_anew_meanwhile_does_not_count_in_this_session
     assert not (checkout.project / "two.txt").exists()
     assert [run.outcome for run in agent.hook_runs] == ["none", "failure"]
     assert checkout.alarms() == (
-        "trust in this project was changed while a session ran unattended: confirm it once more",
+        "trust in this project was changed while a session ran unattended: please confirm again",
     )
 
 
@@ -529,8 +529,8 @@ async def test_settings_are_a_snapshot_and_a_change_is_told(checkout: Checkout) 
     blocks = [block for message in agent.messages for block in message.blocks]
     notices = [block.content for block in blocks if isinstance(block, NoticeBlock)]
     assert len(notices) == 2
-    assert "settings.json appeared. This session goes on" in notices[0]
-    assert "settings.json has changed. This session goes on" in notices[1]
+    assert "settings.json was created. This session keeps" in notices[0]
+    assert "settings.json has changed. This session keeps" in notices[1]
 
 
 # ------------------------------------------------------------------------------------------------------------ the store

@@ -68,7 +68,7 @@ def looker(home: Path, where: str) -> "subprocess.Popen[str]":
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs /proc")
 @pytest.mark.parametrize(
-    ("where", "why"), [("script", "the process that it comes from began"), ("terminal", "this te")]
+    ("where", "why"), [("script", "the process that it comes from was started"), ("terminal", "this te")]
 )
 @pytest.mark.parametrize("end", ["closed", "killed"])
 def test_what_began_while_a_session_ran_stays_in_doubt(tmp_path: Path, where: str, why: str, end: str) -> None:
@@ -118,7 +118,9 @@ def test_without_a_leader_the_oldest_of_the_others_tells(tmp_path: Path, older: 
     process = early or without_leader()
     running.close()
     told, _ = process.communicate("go\n", timeout=60)
-    assert told == ("\n" if older else "the process that it comes from began while a session of this project ran\n")
+    assert told == (
+        "\n" if older else "the process that it comes from was started while a session of this project ran\n"
+    )
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs /proc")
@@ -156,7 +158,7 @@ def test_a_pipe_is_no_terminal() -> None:
 @pytest.mark.parametrize(
     ("options", "mount", "why"),
     [
-        (["-T", "--boottime", "1000000"], "true", "began while a session of this project ran"),
+        (["-T", "--boottime", "1000000"], "true", "was started while a session of this project ran"),
         (["-m"], "mount -t tmpfs x /proc", "/proc cannot be read"),
         (["-m"], "mount -t tmpfs x {home}/ended", "something is mounted on"),
     ],

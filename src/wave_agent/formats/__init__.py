@@ -1,1 +1,1 @@
-"""Formats that people and programs write: strict JSON with places, YAML as JSON, edits that keep a file as it was."""
+"""File formats: strict JSON with locations, YAML as JSON, edits that preserve the rest of a file."""

@@ -1,4 +1,4 @@
-"""Changes to the text of a JSON file that leave every byte elsewhere as it was."""
+"""Edits to the text of a JSON file that leave all other bytes unchanged."""
 
 import json
 import re
@@ -11,15 +11,15 @@ _BOM = "\ufeff"
 
 
 def replace_span(text: str, span: tuple[int, int], new: str) -> str:
-    """`span` as a `Document` has it."""
+    """`span` is in the format of `Document`."""
     shift = text.startswith(_BOM)
     return f"{text[: span[0] + shift]}{new}{text[span[1] + shift :]}"
 
 
 def append(text: str, path: Path, value: Any) -> str:
-    """`value` as the last of the list at `path`. Lists and objects on the way that are not there are made.
+    """Appends `value` to the list at `path`. Missing lists and objects along the path are created.
 
-    Raises `StrictJSONError` if the text is no JSON, and `TypeError` if something else stands in the way.
+    Raises `StrictJSONError` if the text is not JSON, and `TypeError` if there is something else at the path.
     """
     if not text.strip(f"{_BOM} \t\r\n"):
         return json.dumps(_nested(path, [value]), indent=2, ensure_ascii=False) + "\n"
@@ -30,7 +30,7 @@ def append(text: str, path: Path, value: Any) -> str:
         found = cast(dict[str, Any], found)[str(path[depth])]
         depth += 1
     if not isinstance(found, list if depth == len(path) else dict):
-        raise TypeError(f"{'.'.join(map(str, path[:depth])) or 'the top level'} is of another type")
+        raise TypeError(f"{'.'.join(map(str, path[:depth])) or 'the top level'} has a different type")
     there, missing = path[:depth], path[depth:]
     key = json.dumps(missing[0]) + ": " if missing else ""
     inside = _nested(missing[1:], [value]) if missing else value
@@ -46,7 +46,7 @@ def _nested(path: Path, value: Any) -> Any:
 
 
 def _insert(text: str, around: tuple[int, int], last: int | None, key: str, value: Any) -> str:
-    """Behind the `last` child of the container `around`, laid out like its neighbours."""
+    """After the `last` child of the container `around`, formatted like its siblings."""
     shift = text.startswith(_BOM)
     start, end = around[0] + shift, around[1] + shift
     newline = "\r\n" if "\r\n" in text else "\n"
@@ -64,7 +64,7 @@ def _insert(text: str, around: tuple[int, int], last: int | None, key: str, valu
 
 
 def _indent_at(text: str, at: int) -> str:
-    """The blanks that the line of this place begins with."""
+    """The indentation of the line at this position."""
     begin = text.rfind("\n", 0, at) + 1
     blanks = re.match(r"[ \t]*", text[begin:].removeprefix(_BOM))
     return blanks[0] if blanks else ""

@@ -1,8 +1,8 @@
-"""What a hook is given can be read by every JSON reader, every shell and every program.
+"""Makes sure that every JSON reader, shell and program can read what hooks receive.
 
-A reader that stops in the middle (`jq` at half a surrogate pair or at its limit of nesting, a shell at a NUL) leaves a
-guard with an empty string, and an empty string is allowed. So a call that holds such a thing is refused before any hook
-sees it (`why_unreadable`), and whatever else hooks are given has it replaced (`readable`).
+A reader that stops halfway (`jq` at half a surrogate pair or at its nesting limit, a shell at a NUL) leaves a guard
+with an empty string, and an empty string is allowed. So a call that contains such values is refused before any hook
+sees it (`why_unreadable`), and in everything else that hooks receive they are replaced (`readable`).
 """
 
 import json
@@ -17,23 +17,23 @@ from wave_agent.formats.strict_json import MAX_DEPTH, Path, show_path
 
 _UNREADABLE = re.compile("[\0\ud800-\udfff]")
 _LARGEST = 10**300
-"""Of whole numbers. Readers take larger ones for infinity, and Python's own refuses those of 4,301 digits."""
+"""For whole numbers. Readers take larger ones for infinity, and Python's own rejects those with 4,301 digits."""
 _TOO_DEEP = f"[nested deeper than {MAX_DEPTH}]"
 _SHOWN = 120
 """Characters of a path in a message."""
 _DEEPEST = MAX_DEPTH + 2
-"""Of a payload: `tool_input` is one level down, and what a tool returns may be two."""
+"""Of a payload: `tool_input` is one level down, and a tool's result may be two."""
 
 
 def readable_text(text: str) -> str:
-    """The text, with U+FFFD for each NUL and each lone surrogate. The two halves of a pair become their character."""
+    """The text with each NUL and lone surrogate replaced by U+FFFD. The two halves of a pair become their character."""
     if _first_odd(text) is None:
         return text
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace").replace("\0", "\ufffd")
 
 
 def readable(value: Any, depth: int = 0) -> Any:
-    """The value as plain JSON: text as `readable_text` has it, null for numbers that JSON lacks, bounded in depth."""
+    """The value as plain JSON: text as in `readable_text`, null for numbers that JSON lacks, with limited depth."""
     if isinstance(value, str):
         return readable_text(str(value))
     if value is None or isinstance(value, int | float):
@@ -46,14 +46,14 @@ def readable(value: Any, depth: int = 0) -> Any:
     if isinstance(value, list | tuple | set | frozenset):
         return [readable(item, depth + 1) for item in cast(Iterable[Any], value)]
     try:
-        return readable(msgspec.to_builtins(value), depth)  # structs, dates, bytes and the like, as msgspec spells them
+        return readable(msgspec.to_builtins(value), depth)  # structs, dates, bytes and the like, in msgspec's format
     except (TypeError, ValueError, RecursionError):
         return f"[{type(value).__name__}]"
 
 
 def encode_readable(payload: Mapping[str, Any]) -> bytes:
     """`readable(payload)` as UTF-8 JSON."""
-    if _is_plain(payload):  # as nearly every payload is: then the quick encoder sees whether its texts are as well
+    if _is_plain(payload):  # like nearly every payload: then the fast encoder also checks its texts
         try:
             encoded = msgspec.json.encode(payload)
         except UnicodeEncodeError:  # half a surrogate pair
@@ -64,7 +64,7 @@ def encode_readable(payload: Mapping[str, Any]) -> bytes:
 
 
 def why_unreadable(value: Any) -> str | None:
-    """What in this JSON value not every hook could read, and where; None if all can."""
+    """Which part of this JSON value some hooks could not read, and where; None if there is none."""
     waiting: list[tuple[Path, Any]] = [((), value)]
     while waiting:
         path, one = waiting.pop()
@@ -72,11 +72,11 @@ def why_unreadable(value: Any) -> str | None:
             return f"{_shown(path[:3])} is nested deeper than {MAX_DEPTH} levels"
         if isinstance(one, str):
             if found := _first_odd(one):
-                return f"{_shown(path)} holds {_named(found[0])} at character {found.start() + 1}"
+                return f"{_shown(path)} contains {_named(found[0])} at character {found.start() + 1}"
         elif isinstance(one, Mapping):
             for key, item in reversed([(str(key), item) for key, item in cast(Mapping[Any, Any], one).items()]):
                 if found := _first_odd(key):
-                    return f"a key of {_shown(path)} holds {_named(found[0])}"
+                    return f"a key of {_shown(path)} contains {_named(found[0])}"
                 waiting.append(((*path, key), item))
         elif isinstance(one, list):
             items = list(enumerate(cast(list[Any], one)))
@@ -87,7 +87,7 @@ def why_unreadable(value: Any) -> str | None:
 
 
 def _first_odd(text: str) -> re.Match[str] | None:
-    """The quick questions come first: texts are long, and nearly all of them are fine."""
+    """Fast checks come first: texts are long, and nearly all of them are fine."""
     if text.isascii() and "\0" not in text:
         return None
     return _UNREADABLE.search(text)
@@ -98,7 +98,7 @@ def _in_range(number: float) -> bool:
 
 
 def _is_plain(payload: Mapping[str, Any]) -> bool:
-    """Nothing but JSON's own types, nested no deeper than it should be. The texts are not looked into."""
+    """Whether it contains only JSON's own types, not nested too deep. Does not check the texts."""
     waiting: list[tuple[Any, int]] = [(payload, 1)]
     while waiting:
         one, level = waiting.pop()

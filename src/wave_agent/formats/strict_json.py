@@ -1,6 +1,6 @@
-"""JSON read strictly: one reader for what hooks print, one that knows places for what people write.
+"""Strict JSON: one parser for the output of hooks, and one with locations for files that people write.
 
-Python's own reader takes NaN, and the last of two equal keys. In a hook's answer that would turn
+Python's own parser accepts NaN, and the last of two equal keys. In a hook's output that would turn
 `{"decision": "block", "decision": "approve"}` into an approval; in a settings file it would drop a guard.
 """
 
@@ -14,7 +14,7 @@ from msgspec import Struct
 
 MAX_DEPTH = 64
 MOST_VALUES = 50_000
-"""Of a document that people write. Each costs time when it is read, and again when it is judged."""
+"""In a document that people write. Each value costs time when it is parsed, and again when it is judged."""
 
 _TYPE_NAMES: dict[type, str] = {
     dict: "an object",
@@ -28,12 +28,12 @@ _TYPE_NAMES: dict[type, str] = {
 
 
 def type_name(value: object) -> str:
-    """What a JSON author calls the type of this value."""
+    """The JSON name of this value's type."""
     return _TYPE_NAMES.get(type(value), type(value).__name__)
 
 
 class StrictJSONError(ValueError):
-    """Why a text is not strict JSON, with its place where one is known."""
+    """Why a text is not strict JSON, with its location if known."""
 
     def __init__(self, problem: str, line: int = 0, column: int = 0) -> None:
         super().__init__(f"line {line}, column {column}: {problem}" if line else problem)
@@ -45,7 +45,7 @@ def _refuse_constant(name: str) -> float:
 
 
 def _integer(digits: str) -> int | float:
-    """Python refuses to convert very long integers. They are JSON all the same: out of range, like `1e999`."""
+    """Python refuses to convert very long integers. They are valid JSON, but out of range, like `1e999`."""
     try:
         return int(digits)
     except ValueError:
@@ -53,7 +53,7 @@ def _integer(digits: str) -> int | float:
 
 
 class Twice(tuple[Any, ...]):
-    """All values of a key that one object has more than once."""
+    """All values of a duplicate key."""
 
     __slots__ = ()
 
@@ -63,7 +63,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(found) < len(pairs):
         seen: set[str] = set()
         double = next(key for key, _ in pairs if key in seen or seen.add(key))
-        raise StrictJSONError(f'the key "{double}" stands twice in one object')
+        raise StrictJSONError(f'duplicate key "{double}"')
     return found
 
 
@@ -85,20 +85,20 @@ _CLOSES = re.compile(r"\s*[}\]]")
 
 
 def _explained(error: json.JSONDecodeError) -> StrictJSONError:
-    """The most common mistake by its name: what Python calls it, and where it sees it, differs between versions."""
+    """Names the most common mistake: Python's wording and position for it differ between versions."""
     comma = error.doc.rfind(",", 0, error.pos + 1)
     before = error.doc[:comma].rstrip()[-1:] if comma > 0 else ""
     closes = _CLOSES.match(error.doc, comma + 1)
     if before not in ("", "{", "[", ":", ",") and closes is not None and closes.end() > error.pos:
         line = error.doc.count("\n", 0, comma) + 1
-        return StrictJSONError("a trailing comma: remove it", line, comma - error.doc.rfind("\n", 0, comma))
+        return StrictJSONError("trailing comma: remove it", line, comma - error.doc.rfind("\n", 0, comma))
     return StrictJSONError(error.msg, error.lineno, error.colno)
 
 
 def parse_object(text: str, *, twice: bool = False) -> dict[str, Any]:
-    """The one object that `text` is, with no blanks around it; raises `StrictJSONError` otherwise.
+    """Parses the one object in `text`, with no whitespace around it; raises `StrictJSONError` otherwise.
 
-    With `twice`, a duplicate key is no error: its value is `Twice`, for a reader who knows which one is safe.
+    With `twice`, a duplicate key is not an error: its value is `Twice`, for a reader who knows which one is safe.
     """
     try:
         value, end = (_keeping_all if twice else _decoder).raw_decode(text)
@@ -111,16 +111,16 @@ def parse_object(text: str, *, twice: bool = False) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise StrictJSONError(f"{type_name(value)}, not an object")
     if end < len(text):
-        raise StrictJSONError("something follows the end of the object")
+        raise StrictJSONError("unexpected text after the end of the object")
     found = cast(dict[str, Any], value)
     if text.count("{") + text.count("[") > MAX_DEPTH and _depth(found) > MAX_DEPTH:
         raise StrictJSONError(f"nested deeper than {MAX_DEPTH}")
-    # A lone surrogate (from an escape) cannot be written anywhere as UTF-8, and losing a deny over one would be worse.
+    # A lone surrogate (from an escape) cannot be encoded as UTF-8, and losing a deny because of one would be worse.
     return _without_lone_surrogates(found) if "\\u" in text else found
 
 
 def out_of_range(value: object) -> bool:
-    """Some number in this value is beyond what can be represented; it reads as infinity and cannot be written back."""
+    """Whether a number in this value is too large to represent; it reads as infinity and cannot be written back."""
     if isinstance(value, float):
         return isinf(value)
     if isinstance(value, dict):
@@ -129,7 +129,7 @@ def out_of_range(value: object) -> bool:
 
 
 def holds_twice(value: object) -> bool:
-    """Some object in this value has a key more than once."""
+    """Whether an object in this value has a duplicate key."""
     if isinstance(value, dict):
         return any(map(holds_twice, cast(dict[str, object], value).values()))
     return isinstance(value, Twice) or (isinstance(value, list) and any(map(holds_twice, cast(list[object], value))))
@@ -139,7 +139,7 @@ def _depth(value: object) -> int:
     deepest, open_values = 0, [(value, 1)]
     while open_values:
         current, level = open_values.pop()
-        if isinstance(current, Twice):  # not a level of its own
+        if isinstance(current, Twice):  # not a separate level
             open_values.extend((child, level) for child in current)
         elif isinstance(current, dict | list):
             deepest = max(deepest, level)
@@ -178,17 +178,17 @@ class Document(Struct, frozen=True):
     value: Any
     lines: dict[Path, int]
     spans: dict[Path, tuple[int, int]] = {}
-    """Where each value begins and ends in the text, a byte order mark not counted."""
+    """Start and end of each value in the text, not counting a byte order mark."""
 
     def line(self, path: Path) -> int | None:
-        """The line of `path` or, if it is absent, of the nearest value around it."""
+        """The line of `path` or, if it is missing, of the nearest value around it."""
         while path and path not in self.lines:
             path = path[:-1]
         return self.lines.get(path)
 
 
 def parse_document(text: str) -> Document:
-    """Like `parse_object`, for any value, with places. Slower; for files that a person wrote."""
+    """Like `parse_object`, for any value, with locations. Slower; for files that people write."""
     return _JSONScanner(text.removeprefix("\ufeff")).document()
 
 
@@ -196,21 +196,21 @@ _space = re.compile(r"[ \t\r\n]*")
 
 
 class _JSONScanner:
-    """Walks containers itself, to know where things are, and leaves scalars to the standard decoder."""
+    """Walks containers itself, to record locations, and leaves scalars to the standard decoder."""
 
     def __init__(self, text: str) -> None:
         self.text = text
         self.at = 0
         self.line = 1
         self.counted = 0
-        """Up to where the newlines are counted: counting from the beginning each time would take for ever."""
+        """Newlines are counted up to here: counting from the start each time would take forever."""
         self.lines: dict[Path, int] = {}
         self.spans: dict[Path, tuple[int, int]] = {}
 
     def document(self) -> Document:
         value = self.value(())
         if self.at < len(self.text):
-            raise self.problem("something follows the end of the document")
+            raise self.problem("unexpected text after the end of the document")
         return Document(value, self.lines, self.spans)
 
     def problem(self, what: str, at: int | None = None) -> StrictJSONError:
@@ -219,7 +219,7 @@ class _JSONScanner:
         return StrictJSONError(what, line, at - self.text.rfind("\n", 0, at))
 
     def skip_space(self) -> str:
-        """The next character that counts, or nothing at the end."""
+        """The next significant character, or an empty string at the end."""
         match = _space.match(self.text, self.at)
         self.at = match.end() if match else self.at
         return self.text[self.at : self.at + 1]
@@ -269,12 +269,12 @@ class _JSONScanner:
         def member() -> None:
             start = self.at
             if self.text[start : start + 1] != '"':
-                raise self.problem("a key in double quotes is expected here")
+                raise self.problem("expected a key in double quotes")
             key = self.scalar()
             if key in found:
-                raise self.problem(f'the key "{key}" stands twice in one object: the first would be lost', start)
+                raise self.problem(f'duplicate key "{key}": the first value would be lost', start)
             if self.skip_space() != ":":
-                raise self.problem(f'a colon is expected after "{key}"')
+                raise self.problem(f'expected a colon after "{key}"')
             self.at += 1
             found[key] = self.value((*path, key))
 
@@ -300,6 +300,6 @@ class _JSONScanner:
             if separator == end:
                 return
             if separator != ",":
-                raise self.problem(f"a comma or {end} is expected here", comma)
+                raise self.problem(f"expected a comma or {end}", comma)
             if self.skip_space() == end:
-                raise self.problem(f"a comma before {end}: remove it", comma)
+                raise self.problem(f"trailing comma before {end}: remove it", comma)

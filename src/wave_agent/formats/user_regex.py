@@ -1,8 +1,8 @@
-"""Regular expressions that people write into settings, and how long one of them can take.
+"""Regular expressions in settings, and limits on how long one of them can take.
 
-Python's `re` goes back and tries again: `(a+)+$` on thirty letters takes a minute, and a hook's matcher would hold the
-agent that long at every call. Such an expression is refused when it is loaded. What is left is quick, because what it
-is compared with is never longer than a name.
+Python's `re` backtracks: `(a+)+$` on thirty letters takes a minute, and a hook's matcher would block the agent that
+long on every call. Such an expression is rejected when it is loaded. The rest are fast, because they are only matched
+against short names.
 """
 
 import re
@@ -13,27 +13,27 @@ from math import log2
 from typing import Any
 
 _MANY = 8
-"""A repeat that can go on for longer multiplies whatever choice there is inside it."""
+"""A repeat that can run longer multiplies all choices inside it."""
 _LONGEST = 128
 _MOST_BITS = 28.5
-"""Of an upper limit for the ways to try: three repeats without end, or four behind a "^". About a second at worst."""
+"""Upper limit of the ways to try: three unbounded repeats, or four after a "^". About a second at worst."""
 
 _Items = Iterable[tuple[Any, Any]]
 _NESTED = (
-    'a repeat inside a repeat, as in "(a+)+", can take for ever: write the inner part without *, +, ? and {…}, or the '
-    "outer one without its repeat"
+    'nested repeats, as in "(a+)+", can take forever: write the inner part without *, +, ? and {…}, or the outer '
+    "one without its repeat"
 )
 _ALIKE = (
-    'alternatives that begin alike inside a repeat, as in "(a|ab)+", can take for ever: write each letter or word in '
-    "one of them only, or leave out the repeat"
+    'alternatives with a common beginning inside a repeat, as in "(a|ab)+", can take forever: use each letter or '
+    "word in only one of them, or remove the repeat"
 )
-_TOO_MANY = "so many repeats and optional parts can take for ever: write fewer, or one expression for each case"
+_TOO_MANY = "this many repeats and optional parts can take forever: use fewer, or one expression per case"
 
 
 def compile_strictly(pattern: str) -> re.Pattern[str]:
-    """`re.compile`, with `ValueError` for whatever is wrong, ambiguous or can take for ever in the pattern."""
+    """`re.compile`, with `ValueError` for anything in the pattern that is wrong, ambiguous or can take forever."""
     with warnings.catch_warnings():
-        warnings.simplefilter("error", FutureWarning)  # a class that a later Python would read differently
+        warnings.simplefilter("error", FutureWarning)  # a class that a later Python would interpret differently
         try:
             compiled = re.compile(pattern)
             items = _parsed(pattern)
@@ -45,17 +45,17 @@ def compile_strictly(pattern: str) -> re.Pattern[str]:
 
 
 def why_slow(pattern: str) -> str | None:
-    """Why a search for this expression, which can be compiled, may take long in a name; None if it does not."""
+    """Why a search for this valid expression in a name may take long; None if it does not."""
     items = [*_parsed(pattern)]
     anchored = bool(items) and str(items[0][0]) == "AT" and str(items[0][1]).startswith("AT_BEGINNING")
     return _TOO_MANY if _bits(items) + (0 if anchored else log2(_LONGEST)) > _MOST_BITS else None
 
 
 def matching_glob(pieces: Iterable[str], anything: str = ".", *, glued: bool = False) -> str:
-    """The expression for pieces that any number of `anything` may stand between; with `glued`, not before the last.
+    """The expression for pieces with any number of `anything` between them; with `glued`, not before the last.
 
-    A piece is taken where it comes first, which loses no match, and is not looked for again: so the time that it takes
-    grows with the text, whatever is in it.
+    A piece is matched at its first occurrence, which loses no match, without backtracking: so the time grows with the
+    length of the text, whatever its content.
     """
     first, *rest = pieces
     if not rest:
@@ -71,7 +71,7 @@ def _parsed(pattern: str) -> _Items:
 
 
 def _why_endless(items: _Items, *, repeated: bool) -> str | None:
-    """`repeated`: all of it stands in a repeat that can go on for long."""
+    """`repeated`: all of it is inside a repeat that can run long."""
     for operation, value in items:
         name, inner, again = str(operation), _inside(str(operation), value), repeated
         if name in ("MAX_REPEAT", "MIN_REPEAT"):
@@ -79,7 +79,7 @@ def _why_endless(items: _Items, *, repeated: bool) -> str | None:
             if repeated and least != most:
                 return _NESTED
             again = repeated or most > _MANY
-        elif name in ("ATOMIC_GROUP", "POSSESSIVE_REPEAT"):  # never gone back into
+        elif name in ("ATOMIC_GROUP", "POSSESSIVE_REPEAT"):  # never backtracked into
             again = False
         elif repeated and name in ("GROUPREF", "GROUPREF_EXISTS"):
             return _NESTED
@@ -92,7 +92,7 @@ def _why_endless(items: _Items, *, repeated: bool) -> str | None:
 
 
 def _inside(name: str, value: Any) -> list[_Items]:
-    """The expressions that an operation is about."""
+    """The expressions inside an operation."""
     if name == "BRANCH":
         return [*value[1]]
     if name in ("MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT"):
@@ -109,14 +109,14 @@ def _inside(name: str, value: Any) -> list[_Items]:
 
 
 def _bits(items: _Items) -> float:
-    """The logarithm of how many ways there are, at most, to match all of this."""
+    """The logarithm of the maximum number of ways to match all of this."""
     total = 0.0
     for operation, value in items:
         name = str(operation)
         each = [_bits(one) for one in _inside(name, value)]
         if name in ("MAX_REPEAT", "MIN_REPEAT"):
             least, most = (min(int(one), _LONGEST) for one in value[:2])
-            # Within one that can go on for long there is no choice, or it would have been refused.
+            # A repeat that can run long contains no choice, or it would have been rejected.
             total += log2(most - least + 1) + (each[0] * most if most <= _MANY else 0)
         elif name == "BRANCH":
             total += log2(sum(2**one for one in each))
@@ -130,7 +130,7 @@ _CHARACTERS = [*map(chr, range(128)), "é"]
 
 
 def _begin_alike(alternatives: list[_Items]) -> bool:
-    """Two of these may begin with the same character, or one of them may be empty."""
+    """Whether two of these may start with the same character, or one of them may be empty."""
     seen: set[str] = set()
     for one in alternatives:
         first = _first(one)
@@ -141,7 +141,7 @@ def _begin_alike(alternatives: list[_Items]) -> bool:
 
 
 def _first(items: _Items) -> set[str] | None:
-    """The characters, in lower case, that a match may begin with. None: it may be empty, or nobody knows."""
+    """The characters, in lower case, that a match may start with. None: it may be empty, or it is unknown."""
     for operation, value in items:
         name = str(operation)
         if name in ("LITERAL", "NOT_LITERAL", "ANY", "IN"):
@@ -157,7 +157,7 @@ def _first(items: _Items) -> set[str] | None:
 
 
 def _beyond(name: str, value: Any) -> set[str]:
-    """A letter outside ASCII that is named stands for itself and, so as to be on the safe side, for all of them."""
+    """A named letter outside ASCII stands for itself and, to be safe, for all of them."""
     return {"é"} if name == "LITERAL" and value >= 128 else set()
 
 

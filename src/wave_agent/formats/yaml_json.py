@@ -1,4 +1,4 @@
-"""YAML as far as it is JSON: the same values, with the line of each, and no key twice."""
+"""The JSON subset of YAML: the same values, with the line of each, and no duplicate keys."""
 
 from typing import Any, cast
 
@@ -20,7 +20,7 @@ class YAMLProblemError(ValueError):
 
 
 class _YAMLLoader(yaml.SafeLoader):
-    """The safe loader, without dates: a text that looks like one stays a text."""
+    """The safe loader, without dates: text that looks like one stays text."""
 
 
 _YAMLLoader.yaml_implicit_resolvers = {
@@ -52,7 +52,7 @@ def _value(loader: _YAMLLoader, node: Node, path: Path, lines: dict[Path, int]) 
     if len(lines) > MAX_VALUES:  # aliases of aliases grow without limit
         raise _problem(node, f"more than {MAX_VALUES:,} values")
     if not isinstance(node, ScalarNode) and node.tag not in _PLAIN:
-        raise _problem(node, f"{node.tag} is no JSON value")
+        raise _problem(node, f"{node.tag} is not a JSON value")
     if isinstance(node, MappingNode):
         return _mapping(loader, node, path, lines)
     if isinstance(node, SequenceNode):
@@ -60,7 +60,7 @@ def _value(loader: _YAMLLoader, node: Node, path: Path, lines: dict[Path, int]) 
         return [_value(loader, item, (*path, index), lines) for index, item in enumerate(items)]
     found = cast(object, loader.construct_object(node))  # pyright: ignore[reportUnknownMemberType]
     if not isinstance(found, str | int | float | bool | None):
-        raise _problem(node, f"{type(found).__name__} is no JSON value: put it into quotes")
+        raise _problem(node, f"{type(found).__name__} is not a JSON value: put it in quotes")
     return found
 
 
@@ -69,9 +69,9 @@ def _mapping(loader: _YAMLLoader, node: MappingNode, path: Path, lines: dict[Pat
     for key_node, value_node in cast(list[tuple[Node, Node]], node.value):
         key: Any = key_node.value if isinstance(key_node, ScalarNode) else None
         if not isinstance(key, str) or key_node.tag == "tag:yaml.org,2002:merge":
-            raise _problem(key_node, "a key must be plain text")
+            raise _problem(key_node, "keys must be plain text")
         if key in found:
-            raise _problem(key_node, f'the key "{key}" stands twice')
+            raise _problem(key_node, f'duplicate key "{key}"')
         found[key] = _value(loader, value_node, (*path, key), lines)
         lines[(*path, key)] = key_node.start_mark.line + 1
     return found

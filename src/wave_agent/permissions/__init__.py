@@ -1,1 +1,1 @@
-"""Whether a call may run: the decision, protected paths, the sandbox."""
+"""Whether a call may run: the decision, protected paths and the sandbox."""

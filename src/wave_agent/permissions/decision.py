@@ -2,8 +2,8 @@
 
     deny rule > hook deny > plan mode's limit > protected path, ask rule, hook ask > hook allow > allow rule > mode
 
-A hook can tighten, and can answer the question that would be asked. It cannot lift a rule that denies or asks, plan
-mode, or a protected path.
+A hook can tighten, and can answer the question that would be asked. It cannot override a deny or ask rule, plan mode,
+or a protected path.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -22,7 +22,7 @@ INSTEAD = "Do without it, or tell the user."
 
 
 ModeName: TypeAlias = Literal["default", "acceptEdits", "plan", "dontAsk", "bypassPermissions"]
-"""A `PermissionMode` as people write it."""
+"""A `PermissionMode` as users write it."""
 
 
 class PermissionMode(StrEnum):
@@ -40,11 +40,11 @@ NOT_LOOSER: Mapping[PermissionMode, frozenset[PermissionMode]] = {
     PermissionMode.ACCEPT_EDITS: frozenset(PermissionMode) - {PermissionMode.BYPASS},
     PermissionMode.BYPASS: frozenset(PermissionMode),
 }
-"""For each mode those that let nothing run that it would not. `plan` reads what `dontAsk` may not."""
+"""For each mode, the modes that are no looser. `plan` can read what `dontAsk` may not."""
 
 
 class ToolKind(StrEnum):
-    """What a tool does, as far as modes care."""
+    """What a tool does, from the point of view of modes."""
 
     READS = "reads"
     EDITS = "edits files"
@@ -66,88 +66,88 @@ class Rules(Struct, frozen=True, kw_only=True):
 
 
 class JudgedCall(Struct, frozen=True, kw_only=True):
-    """A tool call, with what must be known to judge it."""
+    """A tool call, with everything needed to judge it."""
 
     tool: str
     tool_input: Mapping[str, Any]
     kind: ToolKind = ToolKind.ACTS
     inside: bool = True
-    """Everything it touches lies in the project or an added directory."""
+    """Everything it touches is in the project or an added directory."""
     outside: str | None = None
-    """The path that does not, if the model may be told."""
+    """The path that is outside, if the model may see it."""
     protected: str | None = None
-    """A protected path that it would write to."""
+    """A protected path it would write to."""
     by_git: bool = False
-    """Git would, or might, by a command that does not name it."""
+    """Git would or might write to it, in a command that does not name it."""
     real_input: Mapping[str, Any] | None = None
-    """The input with links resolved, where that makes a difference."""
+    """The input with links resolved, if that makes a difference."""
     own: bool = False
-    """It touches only what this session has started."""
+    """It touches only what this session started."""
     other_inputs: tuple[Mapping[str, Any], ...] = ()
-    """The input with other names of the same file: hard links."""
+    """The input with the file's other names: hard links."""
     unsure: str | None = None
-    """A path that may have other names, which nobody could look for everywhere."""
+    """A path that may have other names, which could not all be searched for."""
 
     @property
     def real(self) -> Mapping[str, Any]:
-        """The input that an allow rule must match: a link must not widen one."""
+        """The input that an allow rule must match: links must not widen it."""
         return self.tool_input if self.real_input is None else self.real_input
 
 
 class Permission(Struct, frozen=True, kw_only=True):
-    """The answer, who gave it, and what each side is told."""
+    """The answer, its source, and the text for each side."""
 
     answer: Ruling
     by: str
     """What decided: `rule Bash(rm:*)`, `hook guard`, `mode plan` …"""
     for_model: str = ""
-    """Why a call was denied, as the model reads it."""
+    """Why a call was denied, for the model."""
     for_user: str = ""
-    """Why it is asked or was allowed."""
+    """Why it asks or was allowed."""
     needs_person: bool = False
     """A question that no hook may answer with an allow."""
     why: str = ""
-    """What wants confirmation, as the model may hear it: of a hook its name alone."""
+    """What needs confirmation, in the model's version: only the name of a hook."""
 
 
 class PermissionRequest(Struct, frozen=True, kw_only=True):
-    """The question that somebody has to answer before a call runs."""
+    """The question to be answered before a call runs."""
 
     tool_name: str
     tool_input: Mapping[str, Any]
     reason: str
     suggestions: tuple[str, ...] = ()
-    """Rules that would answer it for good, each alone, the narrowest first."""
+    """Rules that would each answer it permanently, the narrowest first."""
     together: tuple[str, ...] = ()
-    """Rules that would answer it for good together: one for each command of a line."""
+    """Rules that would answer it permanently together: one for each command of a line."""
     tool_use_id: str = ""
     by: str = ""
     """What asks: `rule Bash(git push:*)`, `hook guard`, `mode default` …"""
 
     @property
     def lasting(self) -> bool:
-        """An allow rule would answer it for good: nothing but the mode asks."""
+        """An allow rule would answer it permanently: only the mode asks."""
         return self.by.startswith("mode ")
 
 
 class Allow(Struct, frozen=True):
-    """Run it, perhaps with another input."""
+    """Run it, possibly with a different input."""
 
     updated_input: Mapping[str, Any] | None = None
 
 
 class Deny(Struct, frozen=True):
-    """Do not run it. The model is told why."""
+    """Do not run it. The model gets the reason."""
 
     message: str = ""
 
 
 Approver: TypeAlias = Callable[[PermissionRequest], Allow | Deny | Awaitable[Allow | Deny]]
-"""Whoever answers for the program."""
+"""Answers questions on behalf of the program."""
 
 
 _TOGETHER = 5
-"""Rules that are offered at once: more than that nobody reads."""
+"""Rules offered at once: users do not read more."""
 
 
 def suggestions(call: JudgedCall, places: Places) -> tuple[str, ...]:
@@ -161,8 +161,8 @@ def suggestions(call: JudgedCall, places: Places) -> tuple[str, ...]:
 
 
 def suggested_together(call: JudgedCall, places: Places) -> tuple[str, ...]:
-    """For a line of several commands: rules that permit it together, and lines that resemble it. Empty if one rule
-    does, or none can."""
+    """For a line of several commands: rules that together permit it and similar lines. Empty if one rule is enough, or
+    if no rules can."""
     offered = _for_each_command(call) if call.tool == "Bash" else ()
     return offered if 1 < len(offered) <= _TOGETHER and _would_permit(offered, call, places) else ()
 
@@ -172,13 +172,13 @@ def _for_each_command(call: JudgedCall) -> tuple[str, ...]:
 
 
 def _beginning(command: str) -> str:
-    """The word or two that tell which command it is."""
+    """The first word or two, which identify the command."""
     words = command.split()
     return " ".join(words[:2]) if len(words) > 1 and words[1].isalnum() else words[0]
 
 
 def _would_permit(texts: Sequence[str], call: JudgedCall, places: Places) -> bool:
-    """A rule that leaves the question open would be an empty promise."""
+    """Do not offer a rule that would not answer the question."""
     try:
         rules = [parse_rule(text) for text in texts]
     except RuleError:
@@ -196,7 +196,7 @@ def decide(call: JudgedCall, mode: PermissionMode, rules: Rules, hooks: Outcome,
 
 
 def unanswered(question: Permission, because: str = NOBODY_TO_ASK) -> Permission:
-    """A question that nobody can answer is a deny. The reason of a hook stays with the user."""
+    """A question that cannot be answered is a deny. A hook's reason is shown only to the user."""
     return Permission(
         answer=Ruling.DENY,
         by=question.by,
@@ -213,13 +213,13 @@ class _Situation(Struct, frozen=True):
     places: Places
 
     def restricting(self, rules: Sequence[Rule]) -> Rule | None:
-        """The first of these rules that speaks of the call. A link must not dodge it, of either kind."""
+        """The first of these rules that matches the call. Neither symlinks nor hard links can dodge it."""
         call = self.call
         inputs = (call.tool_input, *(() if call.real == call.tool_input else (call.real,)), *call.other_inputs)
         return next((rule for rule in rules for one in inputs if rule.matches(call.tool, one, self.places)), None)
 
     def permitting(self) -> tuple[Rule, ...]:
-        """The allow rules that permit the call. A link must not widen them."""
+        """The allow rules that permit the call. Links must not widen them."""
         return permitting(self.rules.allow, self.call.tool, self.call.real, self.places)
 
 
@@ -242,7 +242,7 @@ def _deny_rule(case: _Situation) -> Permission | None:
 def _hook_deny(case: _Situation) -> Permission | None:
     if case.hooks.decision < Decision.BLOCK:
         return None
-    stopped = case.hooks.decision is Decision.STOP  # its reason is for the user alone
+    stopped = case.hooks.decision is Decision.STOP  # its reason is only for the user
     return Permission(
         answer=Ruling.DENY,
         by=_hooks(case.hooks, case.hooks.decision),
@@ -261,7 +261,7 @@ def _plan_limit(case: _Situation) -> Permission | None:
 
 
 def _ask(case: _Situation) -> Permission | None:
-    """Every reason to ask is given; none of them can be answered by a hook's allow."""
+    """Collects every reason to ask; a hook's allow cannot answer any of them."""
     asking: list[_Asking] = []
     if path := case.call.protected:
         how = _BY_GIT if case.call.by_git else ""
@@ -269,7 +269,7 @@ def _ask(case: _Situation) -> Permission | None:
             _Asking(f"protected path {path}", f"{path} is a protected path{how}", f"the protected path {path}{how}")
         )
     if path := case.call.unsure:
-        told = f"{path} has other names (hard links), and too many files to compare them with the rules"
+        told = f"{path} has other names (hard links), and there are too many files to check them against the rules"
         asking.append(_Asking("hard links", told, f"the hard links of {path}"))
     if rule := case.restricting(case.rules.ask):
         asking.append(_Asking(f"rule {rule.text}", f"the rule {rule.text} asks", f"the permission rule {rule.text}"))
@@ -288,9 +288,7 @@ def _ask(case: _Situation) -> Permission | None:
     )
 
 
-_BY_GIT = (
-    ", which this git command may change or bring back (where it can, name the paths that you mean: `git restore src`)"
-)
+_BY_GIT = ", which this git command may change or restore (if possible, name specific paths: `git restore src`)"
 
 
 class _Asking(Struct, frozen=True):
@@ -322,7 +320,7 @@ MODE_ALLOWS: Mapping[PermissionMode, frozenset[ToolKind]] = {
     PermissionMode.DONT_ASK: frozenset(),
     PermissionMode.BYPASS: frozenset(ToolKind),
 }
-"""What runs unasked, inside the project."""
+"""What runs without asking, inside the project."""
 
 
 def _by_mode(case: _Situation) -> Permission:
@@ -346,7 +344,7 @@ def _uncovered(case: _Situation) -> str:
 
 
 def _unpermitted(case: _Situation) -> str:
-    """What no rule allows: where rules allow some commands, which one of this line they do not."""
+    """What no rule allows: if rules allow some commands of the line, the first one they do not."""
     missing = _uncovered(case)
     return f"no permission rule allows {missing}, so {case.call.tool}" if missing else case.call.tool
 

@@ -1,4 +1,4 @@
-"""Other names of a file: hard links, by which a rule for one name could be dodged."""
+"""Other names of a file: hard links, which could be used to dodge a rule."""
 
 import os
 import re
@@ -11,7 +11,7 @@ from wave_agent.rules.rule import Places, Rule, anchored
 from wave_agent.system.real_files import identity, resolve_or_keep
 
 MOST = 50_000
-"""Entries of directories that are looked at for one file."""
+"""Directory entries checked for one file."""
 
 _WILDCARD = re.compile(r"[*?\[]")
 
@@ -19,17 +19,17 @@ _WILDCARD = re.compile(r"[*?\[]")
 class OtherNames(Struct, frozen=True):
     names: tuple[str, ...] = ()
     complete: bool = True
-    """False: there may be more, in places that rules speak of."""
+    """False: there may be more, in places that rules cover."""
 
 
 def places_of(rules: Iterable[Rule], places: Places) -> tuple[str, ...]:
-    """Real paths of the directories, and files, that hold all that the patterns of these rules can match."""
+    """Real paths of the directories and files that contain everything these rules' patterns can match."""
     patterns = (pattern for rule in rules for pattern in (rule.pattern, rule.also) if pattern is not None)
     return tuple(dict.fromkeys(resolve_or_keep(_place(pattern, places)) for pattern in patterns))
 
 
 def _place(pattern: str, places: Places) -> str:
-    """What stands before the first wildcard."""
+    """The part before the first wildcard."""
     base, pattern = anchored(pattern, places)
     steps = pattern.strip("/").split("/")
     first = next((at for at, step in enumerate(steps) if _WILDCARD.search(step)), len(steps))
@@ -37,19 +37,19 @@ def _place(pattern: str, places: Places) -> str:
 
 
 def why_unread(rules: Rules, places: Places, real: str, facts: os.stat_result) -> str | None:
-    """Why a file must not be read without anybody asking for it: a `Read` rule for this path, or for another name of
-    the same file, denies or asks."""
+    """Why a file must not be read unprompted: a `Read` rule for this path, or for another name of the same file, denies
+    or asks."""
     speaking = [rule for rule in (*rules.deny, *rules.ask) if rule.tool == "read" and rule.pattern is not None]
     found = other_names(facts, places_of(speaking, places) if speaking else ())
     for rule in speaking:
         if any(rule.matches("Read", {"file_path": name}, places) for name in (real, *found.names)):
-            return f"is kept from being read by the permission rule {rule.text}"
-    return None if found.complete else "has other names (hard links), and too many files to compare them with the rules"
+            return f"is blocked from being read by the permission rule {rule.text}"
+    return None if found.complete else "has other names (hard links); too many files to check against the rules"
 
 
 def other_names(facts: os.stat_result, where: Sequence[str], *, most: int = MOST) -> OtherNames:
-    """Paths in these places that are the same file. Links are not followed: their targets are in one of the places, or
-    no rule speaks of them."""
+    """Paths in these places that are the same file. Symlinks are not followed: their targets are in one of the places,
+    or no rule covers them."""
     if facts.st_nlink < 2:
         return OtherNames()
     walk = _LinkSearch(facts, most)
@@ -65,7 +65,7 @@ class _LinkSearch:
     def __init__(self, facts: os.stat_result, most: int) -> None:
         self._sought = identity(facts)
         self.left = most
-        """Below zero: the search was given up."""
+        """Below zero: the search was abandoned."""
 
     def names(self, where: Sequence[str]) -> Iterator[str]:
         outermost = [one for one in where if not any(one.startswith(f"{other.rstrip('/')}/") for other in where)]
@@ -84,7 +84,7 @@ class _LinkSearch:
                     return
                 if entry.is_dir(follow_symlinks=False):
                     pending.append(entry.path)
-                # The number in the directory is cheap. It may be that of another device, so the file is asked as well.
+                # The inode number in the entry is cheap, but may be from another device, so stat the file as well.
                 elif entry.inode() == self._sought[1] and _identity(entry.path) == self._sought:
                     yield entry.path
 
@@ -93,7 +93,7 @@ class _LinkSearch:
             with os.scandir(directory) as entries:
                 yield from entries
         except OSError:
-            if os.access(directory, os.X_OK):  # who knows a name in it can read the file all the same
+            if os.access(directory, os.X_OK):  # a file in it can still be read by anyone who knows its name
                 self.left = -1
 
 

@@ -1,4 +1,4 @@
-"""Files by which the agent could rewrite its own guards: a write to one of them asks in every mode."""
+"""Files that would let the agent rewrite its own guards: writing to one of them asks in every mode."""
 
 import os
 import re
@@ -46,7 +46,7 @@ START_UP_FILES = (
 )
 START_UP_DIRECTORIES = (
     *(".config/fish/conf.d", ".config/git", ".jq"),
-    # Python packages of the user, whichever version runs a hook: `usercustomize` and `.pth` files are run there.
+    # The user's Python packages, for any version that runs a hook: `usercustomize` and `.pth` files run there.
     *(".local/lib", "Library/Python"),
 )
 _SITE_DIRECTORIES = ("site-packages", "dist-packages")
@@ -55,33 +55,33 @@ _PACKAGE_RUNNERS = {
     **dict.fromkeys(("npx", "npm", "pnpm", "yarn", "bun", "bunx"), "node_modules/.bin"),
     **dict.fromkeys(("uv", "poetry", "pipenv", "hatch", "pdm", "rye"), ".venv/bin"),
 }
-"""Where these find programs."""
+"""Where each of these looks for programs."""
 _INTERPRETERS = re.compile(
     r"(?:ba|da|z|k|a)?sh|fish|(?:python|pypy)[\d.]*|node|deno|bun|tsx|ruby|perl|php|lua|source|\."
 )
 
 
 class ProtectedPaths(Struct, frozen=True):
-    """The files, and the directories with all that is in them. Each as it is written and as links resolve it."""
+    """The files, and the directories with everything in them. Each as written and with links resolved."""
 
     files: frozenset[str]
     directories: tuple[str, ...]
     beside: tuple[str, ...] = ()
-    """Directories in which a write is a matter for the user, but in which a program may be given a file to work with,
-    and which may be removed with what is around them: those that hooks are run from."""
+    """Directories in which a write needs the user's consent, but in which a program may be given a file to work with,
+    and which may be removed along with their parent: those that hooks run from."""
     roots: tuple[str, ...] = ()
-    """To name these, or what is above, says nothing: the project, the user's home and `~/.local`."""
+    """Naming these, or a parent of them, means nothing: the project, the user's home and `~/.local`."""
 
     modules: tuple[tuple[str, frozenset[str]], ...] = ()
-    """Directories in which the Python of a hook finds modules before its own, and the names that it looks for."""
+    """Directories that a hook's Python searches for modules before its own, and the names it looks for."""
 
     def find(self, path: str) -> str | None:
-        """The path, if writing to it is a matter for the user."""
+        """The path, if writing to it needs the user's consent."""
         held = self._holds(path, (*self.directories, *self.beside)) or self._is_linked(path)
         return path if held or self._is_module(path) else None
 
     def _is_module(self, path: str) -> bool:
-        """`json.py`, `json.so`, `json/__init__.py`, where a hook would load them."""
+        """`json.py`, `json.so`, `json/__init__.py`, in a place where a hook would load them."""
         for form in (os.path.normpath(path), os.path.realpath(path)) if self.modules else ():
             file = os.path.dirname(form) if os.path.basename(form).startswith("__init__.") else form
             directory, name = os.path.split(file)
@@ -98,7 +98,7 @@ class ProtectedPaths(Struct, frozen=True):
         )
 
     def _is_linked(self, path: str) -> bool:
-        """Another name of a protected file: a hard link, through which a command would write to it."""
+        """Another name of a protected file: a hard link through which a command would write to it."""
         try:
             facts = os.stat(path)
         except (OSError, ValueError):
@@ -109,7 +109,7 @@ class ProtectedPaths(Struct, frozen=True):
         return any(_identity(one) == identity(facts) for one in (*self.files, *inside))
 
     def touched(self, write: WriteTarget) -> str | None:
-        """What of it a command would change, whether the file is there or not."""
+        """The protected path that a command would change, existing or not."""
         if "\0" in write.pattern or (write.removes and self._is_cache(write.pattern)):
             return None
         plain = _plain(write.pattern)
@@ -126,7 +126,7 @@ class ProtectedPaths(Struct, frozen=True):
         return self.find(plain) or self._around(plain, write) or self._package(plain, write.reach)
 
     def _is_cache(self, pattern: str) -> bool:
-        """What Python has compiled, and would compile again: without it a hook runs as before."""
+        """Python's compiled files, which it recreates: without them a hook runs as before."""
         steps = pattern.rstrip("/").split("/")
         guards = (*self.files, *self.directories, *self.beside)
         if not (steps[-1].endswith(_COMPILED) or _CACHE in steps[-2:]) or any(
@@ -142,7 +142,7 @@ class ProtectedPaths(Struct, frozen=True):
         return there is not None and len(there) < _MOST_MATCHES and all(map(_is_compiled, there))
 
     def _named(self, path: str) -> str | None:
-        """A program that may do anything is given the path: it, or what is below it, is protected."""
+        """A program that may do anything gets this path as an argument: it, or something below it, is protected."""
         if self._holds(path, self.directories):
             return path
         for form in dict.fromkeys((os.path.normpath(path), os.path.realpath(path))):
@@ -155,7 +155,7 @@ class ProtectedPaths(Struct, frozen=True):
         return None
 
     def _around(self, path: str, write: WriteTarget) -> str | None:
-        """A protected path in the directory that is written to, or anywhere below what is moved or removed."""
+        """A protected path in the directory that is written to, or anywhere below one that is moved or removed."""
         reach = write.reach
         if reach is Reach.FILE:
             return None
@@ -170,12 +170,12 @@ class ProtectedPaths(Struct, frozen=True):
         return None
 
     def _package(self, path: str, reach: Reach) -> str | None:
-        """A directory is put where a hook would take it for a package."""
+        """A directory is created where a hook would take it for a package."""
         new = reach is Reach.TREE and not os.path.lexists(path)
         return path if new and self._is_module(f"{path}/__init__.py") else None
 
     def _matching(self, write: WriteTarget) -> str | None:
-        """By the pattern, so that a file that is not there yet counts; and by what is there, through links."""
+        """By the pattern, to include files that do not exist yet; and by existing files, through links."""
         directory, rest = _directory(write.pattern)
         for base in dict.fromkeys((directory, os.path.realpath(directory))):
             expression = _compiled(f"{escape(base.rstrip('/'))}/{rest}")
@@ -201,7 +201,7 @@ class ProtectedPaths(Struct, frozen=True):
 
 
 def _is_compiled(path: str) -> bool:
-    """The path is Python's cache, or in it, or is a compiled file beside its source."""
+    """The path is Python's cache, or in it, or is a compiled file next to its source."""
     for form in (os.path.normpath(path), os.path.realpath(path)):
         beside = form.endswith(_COMPILED) and os.path.isfile(f"{form[:-1]}")
         if _CACHE not in form.split("/")[-2:] and not beside:
@@ -210,7 +210,7 @@ def _is_compiled(path: str) -> bool:
 
 
 def _counts(path: str, write: WriteTarget) -> bool:
-    """What makes no file cannot make this one."""
+    """A write that creates no file cannot create this one."""
     return not write.existing or os.path.lexists(path)
 
 
@@ -222,7 +222,7 @@ def _identity(path: str) -> tuple[int, int] | None:
 
 
 def _inside(directory: str) -> list[str]:
-    """The entries of a directory, if it can be read."""
+    """The entries of a directory, if it is readable."""
     try:
         with os.scandir(directory) as entries:
             return [entry.path for entry in islice(entries, _MOST_MATCHES)]
@@ -232,30 +232,30 @@ def _inside(directory: str) -> list[str]:
 
 _MOST_MATCHES = 1000
 _MOST_ENTRIES = 10_000
-"""Of directories that a pattern is compared with."""
+"""Limit on the directories a pattern is compared with."""
 _CACHE = "__pycache__"
 _COMPILED = (".pyc", ".pyo")
 _LARGEST_POINTER = 4096
-"""Bytes of a file of git that names a directory."""
+"""Bytes of a git file that names a directory."""
 _NO_PATH = re.compile(r"(?!)")
 _QUOTED = re.compile(r"\[([*?\[])\]")
 
 
 def _plain(pattern: str) -> str | None:
-    """The path, if the pattern stands for one."""
+    """The path, if the pattern is a single one."""
     return None if re.search(r"[*?\[]", _QUOTED.sub("", pattern)) else _QUOTED.sub(r"\1", pattern)
 
 
 def _directory(pattern: str) -> tuple[str, str]:
-    """The directory in front of the first wildcard, and the rest."""
+    """The directory before the first wildcard, and the rest."""
     steps = os.path.normpath(pattern).split("/")
     first = next(at for at, step in enumerate(steps) if _plain(step) is None)
     return _plain("/".join(steps[:first])) or "/", "/".join(steps[first:])
 
 
 def _compiled(pattern: str) -> re.Pattern[str]:
-    """Of a shell's pattern."""
-    from wave_agent.rules.path_patterns import path_glob  # lazy: few lines have one
+    """From a shell pattern."""
+    from wave_agent.rules.path_patterns import path_glob  # lazy: few lines have a pattern
 
     try:
         return re.compile(path_glob(pattern, ends=r"\Z", dots=False), re.DOTALL)
@@ -264,7 +264,7 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 
 
 def _there(pattern: str) -> list[str] | None:
-    """The paths that a pattern stands for today. None: too much would have to be looked at."""
+    """The existing paths that a pattern matches. None: too many to check."""
     found, looked = [""], 0
     for step in pattern.split("/")[1:]:
         plain = _plain(step)
@@ -298,10 +298,10 @@ def protected_paths(
     settings: Iterable[str] = (),
     start: str = "",
 ) -> ProtectedPaths:
-    """What is protected in this project, whether it exists yet or not. `state` is the agent's own directory.
+    """The protected paths of this project, existing or not. `state` is the agent's own directory.
 
-    `settings` are the files that this session's settings may come from; it begins in `start`, if not where the project
-    does.
+    `settings` are the files that this session's settings may come from; `start` is where it starts, if not in the
+    project's root.
     """
     home = home or Path.home()
     hooks = list(hooks)
@@ -338,7 +338,7 @@ def _imported_from(hooks: Iterable[HookDefinition], project: str) -> Iterator[tu
 
 
 def _forms(paths: Iterable[str]) -> tuple[str, ...]:
-    """As they are written, and as links resolve them."""
+    """As written, and with links resolved."""
     return tuple(dict.fromkeys(form for path in paths for form in (os.path.normpath(path), os.path.realpath(path))))
 
 
@@ -347,13 +347,13 @@ def _is_at_or_above(path: str, roots: Iterable[str]) -> bool:
 
 
 def _is_shared(path: str) -> bool:
-    """A directory of the whole system: that one of a hook's programs lies there says nothing."""
+    """A system-wide directory: it does not matter that a hook's program is there."""
     return path in _SHARED_DIRECTORIES or path.startswith(tuple(f"{one}/" for one in _SHARED_DIRECTORIES[:4]))
 
 
 def _installation(projects: Iterable[str]) -> tuple[list[str], list[str]]:
-    """Files and directories of the agent's own program. Nothing where the project is its source: whoever develops it
-    there would be asked about every edit."""
+    """Files and directories of the agent's own program. None if the project is its source: developing it there would
+    ask about every edit."""
     package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     parent = os.path.dirname(package)
     installed = os.path.basename(parent) in _SITE_DIRECTORIES
@@ -364,9 +364,9 @@ def _installation(projects: Iterable[str]) -> tuple[list[str], list[str]]:
 
 
 def _runs_from(hook: HookDefinition, project: str) -> list[str]:
-    """Directories of the files that a hook runs, and those in which the runners that it calls look for programs.
+    """Directories of the files a hook runs, and those in which the runners it calls look for programs.
 
-    A file that a program is only given, such as the tests in `pytest tests/test_x.py`, does not close its directory.
+    A file that is only an argument, such as the tests in `pytest tests/test_x.py`, does not protect its directory.
     """
     files = hook_files(hook, project)
     if hook.kind is not HookKind.COMMAND:
@@ -382,14 +382,14 @@ def _runs_from(hook: HookDefinition, project: str) -> list[str]:
 
 
 def _searched_for_programs(project: str) -> list[str]:
-    """Directories of the project in which the shell looks for programs, and so do hooks."""
+    """Project directories in which the shell, and so hooks, look for programs."""
     entries = os.environ.get("PATH", "").split(os.pathsep)
     roots = _forms((project,))
     return [one for one in entries if one and any(one.startswith(f"{root}/") for root in roots)]
 
 
 def _git_directories(project: Path) -> list[Path]:
-    """Where git keeps what it runs: `.git`, of the project or around it, and what it points to in a worktree."""
+    """Where git stores what it runs: `.git` of the project or around it, and what it points to in a worktree."""
     found = [project / ".git"]
     found += [one for one in (parent / ".git" for parent in project.parents) if one.exists()][:1]
     for one in list(found):

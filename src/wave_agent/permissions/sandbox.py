@@ -1,8 +1,8 @@
-"""Borders that the kernel keeps: commands run under bubblewrap, and see what it mounts for them.
+"""A sandbox enforced by the kernel: commands run under bubblewrap, and see only what it mounts for them.
 
-The whole file system is there to read; the project, added directories and a private /tmp can be written. On top of that
-lie, read-only, the files by which the agent could rewrite its guards. A directory on the way to such a file is a mount
-of its own: what is a mount can be neither renamed nor removed, so that nobody puts another directory in its place.
+The whole file system is readable; the project, added directories and a private /tmp are writable. On top of that, files
+that would let the agent rewrite its guards are mounted read-only. Every directory on the path to such a file is a
+mount too: a mount can be neither renamed nor removed, so nothing can replace the directory.
 """
 
 import os
@@ -24,42 +24,42 @@ SETTINGS_DIRECTORIES = (".wave", ".claude", ".codex")
 """Read-only as a whole: a settings file that does not exist yet cannot be mounted."""
 PRIVATE_PLACES = ("/tmp", "/var/tmp")
 EMPTIED_PLACES = ("/run", "/var/run")
-"""Where services listen: Docker, D-Bus, agents of ssh and gpg. That a mount is read-only keeps nobody from a socket."""
+"""Where services listen: Docker, D-Bus, ssh and gpg agents. A read-only mount does not prevent use of a socket."""
 KEPT_IN_RUN = ("/run/current-system", "/run/wrappers")
-"""Where NixOS has its programs."""
+"""Where NixOS stores its programs."""
 DROPPED_VARIABLES = (
     *("SSH_AUTH_SOCK", "SSH_AGENT_PID", "GPG_AGENT_INFO", "DBUS_SESSION_BUS_ADDRESS", "XDG_RUNTIME_DIR"),
     *("DOCKER_HOST", "TMUX", "STY", "WAYLAND_DISPLAY", "DISPLAY", "TMP", "TEMP", "TEMPDIR"),
 )
 LOADER_VARIABLES = ("GCONV_PATH", "GLIBC_TUNABLES", "LOCPATH", "NLSPATH", "BASH_ENV", "ENV")
-"""With `LD_…` they make a program load files. bubblewrap, which is outside, must not load what a command wrote."""
+"""Like `LD_…`, they make a program load files. bubblewrap runs outside and must not load what a command wrote."""
 _PROBE_SECONDS = 30
 _SOCKETS = Path("/proc/net/unix")
 
-# bubblewrap dies of the SIGTERM that a group is sent first, and takes along a command that would have cleaned up. So it
-# ignores that signal, and the command, which would inherit this, gets it back.
+# bubblewrap dies of the SIGTERM that its group is sent first, and kills the command before it can clean up. So it
+# ignores that signal, and the default is restored for the command, which would otherwise inherit this.
 _IGNORE_TERM = 'trap "" TERM; exec "$@"'
 _RESTORE_TERM = ("env", "--default-signal=TERM")
 
 
 class Borders(Struct, frozen=True, kw_only=True):
-    """What a command can see and change: paths that exist, without links."""
+    """What a command can see and change: existing paths, with links resolved."""
 
     writable: tuple[str, ...]
     pinned: tuple[str, ...] = ()
-    """Directories below a writable one that lead to something read-only."""
+    """Directories below a writable one that contain something read-only."""
     read_only: tuple[str, ...] = ()
     hidden: tuple[str, ...] = ()
-    """Directories that look empty."""
+    """Directories that appear empty."""
     silenced: tuple[str, ...] = ()
     """Sockets that cannot be reached."""
     private: Mapping[str, str] = {}
-    """Directories with the one that stands in their place."""
+    """Directories and their replacements."""
     network: bool = False
 
 
 def arguments(borders: Borders) -> list[str]:
-    """bubblewrap's arguments for these borders. Of two wishes for one path the stricter one counts."""
+    """bubblewrap's arguments for these borders. If a path is listed twice, the stricter one wins."""
     mounts: dict[str, tuple[str, ...]] = {"/": ("--ro-bind", "/", "/")}
     mounts |= {path: ("--bind", source, path) for path, source in borders.private.items()}
     mounts |= {path: ("--bind", path, path) for path in (*borders.writable, *borders.pinned)}
@@ -67,7 +67,7 @@ def arguments(borders: Borders) -> list[str]:
     mounts |= {path: ("--ro-bind", "/dev/null", path) for path in borders.silenced}
     mounts |= {path: ("--ro-bind", path, path) for path in borders.read_only}
     mounts |= {"/dev": ("--dev", "/dev"), "/proc": ("--proc", "/proc")}
-    # A mount covers what was mounted below its place before.
+    # A mount hides earlier mounts below it.
     ordered = sorted(mounts, key=lambda path: path.split("/"))
     return [
         *("--die-with-parent", "--cap-drop", "ALL"),
@@ -79,7 +79,7 @@ def arguments(borders: Borders) -> list[str]:
 
 
 class Sandbox:
-    """The borders of one session. They are drawn anew for every command, as files come and go."""
+    """The borders of one session. They are rebuilt for every command, as files come and go."""
 
     def __init__(
         self,
@@ -92,8 +92,8 @@ class Sandbox:
         outputs: Path,
         network: bool,
     ) -> None:
-        """`directories` count to the project; `state` is the agent's own, `outputs` the part of it that the model may
-        read. Touches no disk."""
+        """`directories` are treated as part of the project; `state` is the agent's own directory, `outputs` the part of
+        it that the model may read. Does not touch the disk."""
         self._program = program
         self._project = project
         self._state = os.path.realpath(state)
@@ -120,7 +120,7 @@ class Sandbox:
         network: bool,
         environment: Mapping[str, str],
     ) -> Self:
-        """A sandbox that has been tried. Raises `SandboxError` where none can be had."""
+        """A sandbox that has been tested. Raises `SandboxError` if none is available."""
         program = find_bubblewrap(environment, distrusted=(project, *directories))
         sandbox = cls(
             program,
@@ -134,38 +134,38 @@ class Sandbox:
         try:
             sandbox.probe(environment)
         finally:
-            sandbox.close()  # a session that runs no command leaves no trace, not even while it lasts
+            sandbox.close()  # a session that runs no command leaves no trace, even while it is running
         return sandbox
 
     def probe(self, environment: Mapping[str, str]) -> None:
-        """Runs a command that does nothing. Raises `SandboxError` with bubblewrap's own words."""
+        """Runs a command that does nothing. Raises `SandboxError` with bubblewrap's error message."""
         problem = self._try(environment)
         if problem and self._gentle:
-            self._gentle = False  # an `env` that cannot restore signals costs the grace at a timeout, not the sandbox
+            self._gentle = False  # an `env` that cannot restore signals costs the grace period, not the sandbox
             problem = self._try(environment)
         if problem:
             raise SandboxError(
                 f"--sandbox: bubblewrap does not work here: {problem}\n"
-                "Where the system forbids user namespaces, an administrator can allow them "
+                "If the system forbids user namespaces, an administrator can allow them "
                 "(kernel.unprivileged_userns_clone, kernel.apparmor_restrict_unprivileged_userns, or the container's "
                 "seccomp profile). Without --sandbox, commands run unconfined."
             )
 
     @property
     def description(self) -> str:
-        """What the model should know of it."""
+        """The description for the model."""
         network = "" if self._network else " There is no network."
         return (
-            "Commands run in a sandbox: only the project, added directories and a private /tmp can be written; "
-            f"settings, scripts of hooks, .git/config and .git/hooks are read-only.{network}"
+            "Commands run in a sandbox: only the project, added directories and a private /tmp are writable; "
+            f"settings, hook scripts, .git/config and .git/hooks are read-only.{network}"
         )
 
     def command(
         self, argv: Sequence[str], environment: Mapping[str, str], *, cwd: str, writable: Sequence[str] = ()
     ) -> list[str]:
-        """The command line that runs `argv` inside. `writable` are files beyond the borders that it has to write.
+        """The command line that runs `argv` inside. `writable` are files outside the borders that it must write.
 
-        It wants the environment that `outside` makes of the command's own.
+        Run it with the environment that `outside` returns for the command's own.
         """
         borders = self._draw()
         extra = [word for path in writable for word in ("--bind", path, path)]
@@ -177,20 +177,20 @@ class Sandbox:
         return ["/bin/sh", "-c", _IGNORE_TERM, "sh", *inside, *_RESTORE_TERM, *argv]
 
     def outside(self, environment: Mapping[str, str]) -> dict[str, str]:
-        """The environment for what has to run outside."""
+        """The environment for programs that must run outside."""
         kept = {name: value for name, value in environment.items() if not _is_for_the_loader(name)}
         return {**{name: value for name, value in kept.items() if name not in DROPPED_VARIABLES}, "TMPDIR": "/tmp"}
 
     def may_have_changed(self, program: str) -> bool:
-        """A command may have written this program, so that only another command should run it."""
+        """Whether a command may have written this program, so that only other commands should run it."""
         forms = (program, os.path.realpath(program))
         return any(is_below(form, base) for form in forms for base in self._directories)
 
     def watch(self) -> Callable[[], str]:
-        """Looks at what no mount can hold: links that lead to protected files, and files that do not exist yet.
+        """Records what cannot be mounted: links that lead to protected files, and files that do not exist yet.
 
-        The function that comes back looks again: what was put there is moved away, and it says so. Otherwise it
-        returns nothing.
+        The returned function checks again: anything created there is moved away, which its return value reports.
+        Otherwise it returns an empty string.
         """
         before = {path: _seen(path) for path in self._survey().open}
         return lambda: "\n".join(self._put_right(path, was) for path, was in before.items() if _seen(path) != was)
@@ -203,26 +203,26 @@ class Sandbox:
         usable = [path for path in self._directories if self._is_usable(path)]
         if _innermost(real, (*usable, self._state, self._transcripts)) not in usable:
             inside = ", ".join(dict.fromkeys(self._directories))
-            return f"{path} is outside of what the sandbox lets be written: {inside}."
+            return f"{path} is outside the directories that are writable in the sandbox: {inside}."
         return None
 
     def close(self) -> None:
-        """Leaves nothing behind."""
+        """Removes everything it created."""
         for path in reversed(self._placeholders):
-            with suppress(OSError):  # Somebody has put something there: then it is theirs.
+            with suppress(OSError):  # Something was put there: leave it alone.
                 os.rmdir(path)
         self._placeholders.clear()
         if self._private is not None:
             shutil.rmtree(self._private, ignore_errors=True)
             self._private = None
-            with suppress(OSError):  # There are outputs in it.
+            with suppress(OSError):  # It contains outputs.
                 self._outputs.rmdir()
 
     # ---------------------------------------------------------------------------------------------------------- inside
 
     def _try(self, environment: Mapping[str, str]) -> str:
-        """Why a command cannot be run inside, if so."""
-        import subprocess  # lazy: once a session
+        """Why a command cannot run inside; empty if it can."""
+        import subprocess  # lazy: used once per session
 
         try:
             done = subprocess.run(
@@ -268,7 +268,7 @@ class Sandbox:
         )
 
     def _is_usable(self, directory: str) -> bool:
-        """It is there, is no link that has come into its place, and adding it gives nothing away that is protected."""
+        """It exists, was not replaced by a link, and adding it exposes nothing protected."""
         if os.path.realpath(directory) != directory:
             return False
         if directory == self._project:
@@ -278,7 +278,7 @@ class Sandbox:
         return os.path.isdir(directory) and not inside and not state
 
     def _private_directory(self) -> str:
-        """Among what commands cannot write: they would put a link in its place, and the next mount would follow it."""
+        """In a place that commands cannot write: they could replace it with a link that the next mount would follow."""
         if self._private is None:
             _make_private(self._outputs)
             private = self._outputs / f"tmp-{os.urandom(4).hex()}"
@@ -293,7 +293,7 @@ class Sandbox:
         closed = self._protected.directories
         for path in sorted({*self._protected.files, *closed}):
             if any(is_below(path, directory) and path != directory for directory in closed):
-                continue  # read-only with all that is in it
+                continue  # read-only with everything in it
             around = [base for base in self._directories if is_below(path, base) and path != base]
             if around:
                 survey.add(min(around, key=len), path, is_directory=path in closed)
@@ -308,27 +308,27 @@ class Sandbox:
         if was is not None:
             os.symlink(was, path)
         where = f"; what was put there is now {moved}" if moved else ""
-        return f"{path} is protected and must not be made or replaced by a command{where}"
+        return f"{path} is protected and must not be created or replaced by a command{where}"
 
 
 class _MountPlan:
-    """What has to be done to keep protected paths as they are."""
+    """What has to be done to keep protected paths unchanged."""
 
     def __init__(self) -> None:
         self.pinned: dict[str, None] = {}
         self.read_only: dict[str, None] = {}
         self.placeholders: dict[str, None] = {}
-        """Absent, and an empty directory there is no harm: it can be made, mounted and removed again."""
+        """Missing, and an empty directory there is harmless: it can be created, mounted and removed again."""
         self.open: dict[str, None] = {}
         """Nothing can be mounted there."""
 
     def pin(self, bases: Sequence[str], path: str) -> None:
-        """A writable directory in another one: nobody is to put something else in the place of what leads there."""
+        """A writable directory in another one: nothing may replace the directories that lead to it."""
         while bases and (path := os.path.dirname(path)) not in bases:
             self.pinned[path] = None
 
     def add(self, base: str, path: str, *, is_directory: bool) -> None:
-        """Follows the path from the writable directory on, up to the first part that decides."""
+        """Follows the path from the writable directory down to the first decisive part."""
         current = base
         for name in os.path.relpath(path, base).split("/"):
             current = os.path.join(current, name)
@@ -346,20 +346,20 @@ class _MountPlan:
 
 
 def find_bubblewrap(environment: Mapping[str, str], *, distrusted: Sequence[str] = ()) -> str:
-    """The program, from a directory of PATH in which no command can have put it. Raises `SandboxError`."""
-    without = "or leave --sandbox out: commands then run unconfined"
+    """The program, from a directory of PATH that no command can have written. Raises `SandboxError`."""
+    without = "or omit --sandbox: commands then run unconfined"
     if sys.platform != "linux":
-        raise SandboxError(f"--sandbox needs Linux and bubblewrap; this is {sys.platform}. Leave --sandbox out here.")
+        raise SandboxError(f"--sandbox needs Linux and bubblewrap; this is {sys.platform}. Omit --sandbox here.")
     absolute = map(os.path.realpath, environment.get("PATH", os.defpath).split(os.pathsep))
     usable = [path for path in absolute if not any(is_below(path, base) for base in distrusted)]
     found = shutil.which("bwrap", path=os.pathsep.join(usable))
     if found is None:
-        raise SandboxError(f"--sandbox needs the program bwrap. Install the package bubblewrap, {without}.")
+        raise SandboxError(f"--sandbox needs bwrap, which was not found. Install the package bubblewrap, {without}.")
     return found
 
 
 def _sockets() -> Iterable[str]:
-    """The sockets in the file system that somebody on this machine has bound."""
+    """The bound sockets in this machine's file system."""
     try:
         lines = _SOCKETS.read_text(errors="surrogateescape").splitlines()[1:]
     except OSError:
@@ -374,14 +374,14 @@ def _is_for_the_loader(name: str) -> bool:
 
 
 def _make_private(directory: Path) -> None:
-    """The directory with all parents; those that are new are the user's alone."""
+    """Creates the directory with all parents; new ones are accessible only to the user."""
     if not directory.is_dir():
         _make_private(directory.parent)
         directory.mkdir(mode=0o700, exist_ok=True)
 
 
 def _seen(path: str) -> str | None:
-    """What a link says; "" for anything else that is there, None for nothing."""
+    """The target of a link; "" for any other file, None if there is nothing."""
     if os.path.islink(path):
         return os.readlink(path)
     return "" if os.path.lexists(path) else None

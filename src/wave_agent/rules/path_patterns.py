@@ -1,7 +1,7 @@
-"""Patterns of paths as regular expressions, of which none takes longer than the pattern times the path.
+"""Path patterns as regular expressions, none of which takes longer than pattern length times path length.
 
-What stands behind a `*` or `**` is taken where it comes first and is not looked for again. That loses no match: it is
-as many names long wherever it stands, so that what follows has the most room behind the first of them.
+The text after a `*` or `**` is matched at its first occurrence, without backtracking. That loses no match: it has the
+same number of names wherever it occurs, so the first occurrence leaves the most room for the rest.
 """
 
 import re
@@ -17,7 +17,7 @@ _NAME = "[^/]"
 def path_glob(pattern: str, *, ends: str, dots: bool) -> str:
     """The expression of a glob in which `**` between slashes spans directories.
 
-    `ends` is what has to follow. Without `dots`, no wildcard but `**` stands for the dot that a name begins with.
+    `ends` must follow. Without `dots`, no wildcard but `**` matches the leading dot of a name.
     """
     out, chunk, deep, at = "", "", False, 0
     name = [""]
@@ -43,12 +43,12 @@ def path_glob(pattern: str, *, ends: str, dots: bool) -> str:
 
 
 def _found(chunk: str, deep: bool) -> str:
-    """Names in a row; where directories may be in front of them, in the first place in which they are found."""
+    """Consecutive names; if directories may precede them, at their first occurrence."""
     return f"(?>(?:[^/]*+/)*?{chunk})" if deep and chunk else chunk
 
 
 def _one(token: re.Match[str]) -> str:
-    """What stands for a single character."""
+    """The expression for a single character."""
     if token["set"] is None:
         return _NAME
     members = re.sub(r"[\\\[\]^&~|]", r"\\\g<0>", token["set"])

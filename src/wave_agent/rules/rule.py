@@ -1,4 +1,4 @@
-"""Permission rules: `Tool` or `Tool(pattern)`, as settings and a hook's `if` write them."""
+"""Permission rules: `Tool` or `Tool(pattern)`, as written in settings and in a hook's `if`."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -24,7 +24,7 @@ PATH_FIELDS: Mapping[str, str] = {
     "Grep": "path",
 }
 _PATH_FIELDS = {tool.casefold(): field for tool, field in PATH_FIELDS.items()}
-"""File tools, and the input field with the path that a pattern is compared with."""
+"""File tools, and the input field with the path that a pattern is matched against."""
 
 
 class RuleError(ValueError):
@@ -32,19 +32,19 @@ class RuleError(ValueError):
 
 
 class Purpose(Enum):
-    """What a match would do. It decides on which side to err."""
+    """What a match would do. It determines which way to err."""
 
     RESTRICT = "deny or ask"
     PERMIT = "allow"
 
 
 class Places(Struct, frozen=True):
-    """What relative patterns and `~/` refer to. Absolute paths."""
+    """The base of relative patterns and `~/`. Absolute paths."""
 
     project: str
     home: str
     start: str = ""
-    """What relative paths in a tool's input refer to, if not the project."""
+    """The base of relative paths in a tool's input, if not the project."""
 
 
 class Rule(Struct, frozen=True):
@@ -54,20 +54,20 @@ class Rule(Struct, frozen=True):
     tool: str
     pattern: str | None = None
     also: str | None = None
-    """The same pattern, for the directory below the project whose settings the rule stands in."""
+    """The same pattern, for the subdirectory whose settings contain the rule."""
 
     @property
     def spelt(self) -> tuple[str, ...]:
-        """Rules that say the same without a directory of their own."""
+        """Equivalent rules that do not depend on a directory."""
         return (self.text,) if self.also is None else (self.text, f"{self.text.partition('(')[0]}({self.also})")
 
     def matches(
         self, tool: str, tool_input: Mapping[str, Any], places: Places, purpose: Purpose = Purpose.RESTRICT
     ) -> bool:
-        """Whether the rule speaks of this call."""
+        """Whether the rule applies to this call."""
         name = tool.casefold()
         if self.pattern is None:
-            # `mcp__server` stands for every tool of that server; `mcp__server__tool` for itself alone.
+            # `mcp__server` means every tool of that server; `mcp__server__tool` only that one.
             whole_server = self.tool.startswith("mcp__") and self.tool.count("__") == 1
             return name == self.tool or (whole_server and name.startswith(f"{self.tool}__"))
         if name != self.tool:
@@ -94,7 +94,7 @@ def parse_rule(text: str) -> Rule:
         known = ", ".join(["Bash", *PATH_FIELDS])
         raise RuleError(f'"{text}": only {known} take a pattern; write "{shape[1]}" for every call of that tool')
     if tool == "bash":
-        import_module("wave_agent.shell.reader")  # when a command is to be judged, there may be no descriptor left
+        import_module("wave_agent.shell.reader")  # when a command is judged, no file descriptor may be left
         import_module("wave_agent.shell.wrappers")
     if not _PREFIX.sub("", pattern):
         raise RuleError(f'"{text}": the pattern is empty; write "{shape[1]}" for every call of that tool')
@@ -104,8 +104,8 @@ def parse_rule(text: str) -> Rule:
 
 
 def below(rule: Rule, directory: str) -> Rule:
-    """A rule that restricts, from the settings of a directory below the project: whoever wrote it may have meant that
-    directory or the project, so it holds for both."""
+    """A restrictive rule from the settings of a subdirectory: it may have been meant for that directory or for the
+    project, so it applies to both."""
     if not directory or rule.pattern is None or rule.tool not in _PATH_FIELDS or rule.pattern.startswith(("//", "~/")):
         return rule
     escaped = re.sub(r"[*?\[]", r"[\g<0>]", directory)
@@ -113,21 +113,21 @@ def below(rule: Rule, directory: str) -> Rule:
 
 
 def _check_path_pattern(text: str, pattern: str) -> None:
-    """A pattern that could never match would be a guard that is not there."""
+    """A pattern that could never match would be a missing guard."""
     inner = pattern.removeprefix("//").removeprefix("~/").removeprefix("./").strip("/")
     if any(part in ("", ".", "..") for part in inner.split("/")):
-        raise RuleError(f'"{text}": write the path without empty, "." and ".." parts; // in front makes it absolute')
+        raise RuleError(f'"{text}": write the path without empty, "." and ".." parts; a leading // makes it absolute')
     try:
         compile_strictly(_glob(pattern))
     except ValueError as error:
-        raise RuleError(f'"{text}": the pattern cannot be read: {error}') from None
+        raise RuleError(f'"{text}": invalid pattern: {error}') from None
 
 
 _KEPT = 8192
-"""Expressions that are kept: more than there are rules, else each call would compile all of them again."""
+"""Cached expressions: more than there are rules, else each call would recompile all of them."""
 _PREFIX = re.compile(r":\*$")
 _OPEN_END = re.compile(r"(?::| )\*$")
-# An allow rule's `*` must not reach over into another command, a substitution or a redirection.
+# An allow rule's `*` must not extend into another command, a substitution or a redirection.
 _ONE_COMMAND = r"[^;&|<>\n`$(){}]"
 
 
@@ -141,13 +141,13 @@ def _compiled(pattern: str, anything: str) -> re.Pattern[str]:
 
 
 def _read_line(command: str) -> ParsedLine:
-    from wave_agent.shell.reader import read_line  # lazy: only rules with a pattern for Bash need it
+    from wave_agent.shell.reader import read_line  # lazy: only needed for Bash rules with a pattern
 
     return read_line(command)
 
 
 def _matches_command(pattern: str, command: str, purpose: Purpose) -> bool:
-    """Restrictions hold for the line and every command in it, permissions only if they hold for the whole line."""
+    """Restrictions apply to the line and every command in it; allow rules must match the whole line."""
     if purpose is Purpose.RESTRICT:
         return _restricts(pattern, command)
     commands = _read_line(command).plain
@@ -159,7 +159,7 @@ def _restricts(pattern: str, command: str) -> bool:
     line = said.line
     if line.anything:
         return True
-    # A look for the rule's first words spares most rules the comparison with every command.
+    # Checking for the rule's first words first saves most rules the comparison with every command.
     bare = _PREFIX.sub("", pattern)
     if bare.partition("*")[0] in said.all_texts:
         compiled = _compiled(pattern, ".")
@@ -177,7 +177,7 @@ def _restricts(pattern: str, command: str) -> bool:
 
 
 def _is_spelt_otherwise(pattern: str, commands: Sequence[ShellCommand]) -> bool:
-    """Whether one of the commands has the rule's options in another order or form."""
+    """Whether one of the commands has the rule's options in a different order or form."""
     opened = _OPEN_END.sub("", pattern)
     rule = opened.split()
     if "*" in opened or not any(word.startswith("-") for word in rule):
@@ -189,20 +189,20 @@ def _is_spelt_otherwise(pattern: str, commands: Sequence[ShellCommand]) -> bool:
 
 
 class _ComparedLine(Struct, frozen=True):
-    """A line as rules are compared with it, one after the other."""
+    """A line in the form that rules are compared with."""
 
     line: ParsedLine
     texts: tuple[str, ...]
     """The line, its statements and its commands."""
     all_texts: str
     unsure: tuple[ShellCommand, ...]
-    """Commands with words that are not known."""
+    """Commands with unknown words."""
     unseen: tuple[ShellCommand, ...]
-    """Commands of which only the beginning can be seen."""
+    """Commands of which only the beginning is known."""
     mentions: tuple[str, ...]
-    """The words of texts in other languages."""
+    """The words of text in other languages."""
     handed: tuple[str, ...]
-    """The words of those that run programs, and of their data."""
+    """The words of text that runs programs, and of its data."""
 
 
 @lru_cache(maxsize=16)
@@ -225,18 +225,18 @@ def _is_static(command: ShellCommand) -> bool:
 
 
 def _may_begin(pattern: str, command: ShellCommand) -> bool:
-    """Whether a command of which only the beginning can be seen may be the rule's."""
+    """Whether a command of which only the beginning is known may match the rule."""
     words = command.words
     unseen = next(at for at, word in enumerate(words) if word.anything)
     seen = "".join(f"{word.text} " for word in words[:unseen])
     pieces = _PREFIX.sub("*", pattern).split("*")
     if seen.startswith(pieces[0]) and len(pieces) > 1:
-        return True  # the rest is up to a wildcard, or cannot be seen
+        return True  # a wildcard covers the rest, or it is unknown
     return pieces[0].startswith(seen)
 
 
 def _is_mentioned(pattern: str, texts: Sequence[str]) -> bool:
-    """Whether text in another language has the rule's words in it, quoted and parted as it may be."""
+    """Whether text in another language contains the rule's words, however quoted and split."""
     if not texts:
         return False
     groups = [_NO_WORD.sub(" ", piece).strip() for piece in _PREFIX.sub("", pattern).split("*")]
@@ -259,10 +259,10 @@ def _could_run(pattern: str, texts: Sequence[str]) -> bool:
 
 
 def _may_match(compiled: re.Pattern[str], rule: list[str], command: ShellCommand) -> bool:
-    """Whether a command with unknown words would match if these were those of the rule.
+    """Whether a command with unknown words would match if these were the rule's words.
 
-    The rest has to say something too: `$cmd push` may be `git push`, but not every `$cmd` is `rm`. Nor is every `$file`
-    an option.
+    The known words must fit too: `$cmd push` may be `git push`, but not every `$cmd` is `rm`. Nor is every `$file` an
+    option.
     """
     shared = list(zip(command.words, rule, strict=False))
     unknown = [not word.static or (at == 0 and word.glob is not None) for at, (word, _) in enumerate(shared)]
@@ -277,7 +277,7 @@ def _may_match(compiled: re.Pattern[str], rule: list[str], command: ShellCommand
 
 
 def _permits_line(pattern: str, command: str) -> bool:
-    """The rule spells the line: its structure, and whatever variable it sets."""
+    """The rule spells out the line: its structure, and any variables it sets."""
     if _compiled(pattern, _ONE_COMMAND).fullmatch(command.strip()) is None:
         return False
     line = _read_line(command)
@@ -287,7 +287,7 @@ def _permits_line(pattern: str, command: str) -> bool:
 def _permits(pattern: str, command: ShellCommand) -> bool:
     from wave_agent.shell.wrappers import RUN_OTHERS  # lazy: see above
 
-    # What is quoted is no syntax here, but it may be for a command that hands its arguments to a shell.
+    # Quoted text is not syntax here, but may be for a command that passes its arguments to a shell.
     anything = _ONE_COMMAND if command.words[0].text.rsplit("/", 1)[-1] in RUN_OTHERS else "."
     return _compiled(pattern, anything).fullmatch(command.quoted) is not None
 
@@ -307,7 +307,7 @@ def permitting(rules: Sequence[Rule], tool: str, tool_input: Mapping[str, Any], 
 
 
 def plain_commands(tool_input: Mapping[str, Any]) -> tuple[str, ...]:
-    """The commands of a line of Bash, as `permitting` compares them with rules. Empty if the line is more than that."""
+    """The commands of a Bash line, as `permitting` matches them against rules. Empty if the line is more complex."""
     return tuple(one.quoted for one in _read_line(str(tool_input.get("command", ""))).plain)
 
 
@@ -316,7 +316,7 @@ _SHOWN = 80
 
 
 def uncovered(rules: Sequence[Rule], tool: str, tool_input: Mapping[str, Any]) -> str:
-    """What of a line of Bash none of these rules permits, in a few words. Empty where rules say nothing of lines."""
+    """The part of a Bash line that none of these rules permits, in a few words. Empty if no rules are about lines."""
     patterns = [rule.pattern for rule in rules if rule.tool == "bash" and rule.pattern is not None]
     if tool.casefold() != "bash" or not patterns:
         return ""
@@ -330,7 +330,7 @@ def uncovered(rules: Sequence[Rule], tool: str, tool_input: Mapping[str, Any]) -
 
 def _matches_path(pattern: str, path: str, places: Places) -> bool:
     path = normpath(join(places.start or places.project, path))
-    path = path.replace("//", "/", 1)  # POSIX lets two leading slashes stand; they must not dodge a rule
+    path = path.replace("//", "/", 1)  # POSIX keeps two leading slashes; they must not dodge a rule
     return _compiled_path(pattern, places).fullmatch(path) is not None
 
 
@@ -340,20 +340,20 @@ def _compiled_path(pattern: str, places: Places) -> re.Pattern[str]:
 
 
 def path_expression(pattern: str, places: Places) -> str:
-    """The regular expression of the absolute paths that a pattern speaks of.
+    """The regular expression of the absolute paths that a pattern matches.
 
-    gitignore-style: a pattern without a slash matches at any depth, a matched directory covers what is below it.
+    gitignore-style: a pattern without a slash matches at any depth, and a matched directory covers everything below it.
     """
     base, pattern = anchored(pattern, places)
     inside = _glob(pattern.strip("/"))
     base = normpath(base).replace("//", "/", 1).rstrip("/")
-    # A pattern such as `**` also speaks of the base itself.
+    # A pattern such as `**` also matches the base itself.
     itself = f"|{re.escape(base) or '/'}" if re.fullmatch(inside, "") else ""
     return rf"{re.escape(base)}/(?:{inside})(?:/.*)?{itself}"
 
 
 def anchored(pattern: str, places: Places) -> tuple[str, str]:
-    """The directory that a pattern begins at, and the rest of it."""
+    """The directory a pattern starts from, and the rest of it."""
     if pattern.startswith("//"):
         return "/", pattern[2:]
     if pattern.startswith("~/"):
@@ -363,7 +363,7 @@ def anchored(pattern: str, places: Places) -> tuple[str, str]:
 
 
 def _glob(pattern: str) -> str:
-    """The regular expression of a gitignore-style glob. What it matches covers what is below."""
-    from wave_agent.rules.path_patterns import path_glob  # lazy: rules for paths alone need it
+    """The regular expression of a gitignore-style glob. A match covers everything below it."""
+    from wave_agent.rules.path_patterns import path_glob  # lazy: only needed for path rules
 
     return path_glob(pattern, ends=r"(?=/|\Z)", dots=True)

@@ -1,1 +1,1 @@
-"""Settings: their layers, whom they come from, and which of them are trusted."""
+"""Settings: layers, sources and trust."""

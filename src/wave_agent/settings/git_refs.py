@@ -1,4 +1,4 @@
-"""Trust in what a git ref holds: for CI, where the working tree may be anybody's."""
+"""Trust in the content of a git ref: for CI, where anyone may have written the working tree."""
 
 import hashlib
 import os
@@ -20,8 +20,8 @@ _PATIENCE = 30.0
 
 
 def record_at(ref: str, project: Project, home: Path, *, foreign: bool) -> Record:
-    """What the project's hooks and settings are at this ref. Those for other agents are among them if they count now
-    (`foreign`), or did at the ref. Raises `SettingsError`."""
+    """The project's hooks and settings at this ref. Includes those for other agents if they are used now (`foreign`)
+    or were used at the ref. Raises `SettingsError`."""
     tree = _CommitTree(ref, project.directory)
     sources: list[SettingsSource] = []
     for place in project_places(home, project):
@@ -30,7 +30,7 @@ def record_at(ref: str, project: Project, home: Path, *, foreign: bool) -> Recor
         except SettingsError as error:
             raise SettingsError(f"At {ref}: {error}") from None
     for place in project_places(home, project, PROJECT_FILES) if foreign or wants_foreign(sources) else ():
-        # One that cannot be read is not trusted, and told if it is still there.
+        # An unreadable file is not trusted, and is reported if it still exists.
         with suppress(SettingsError):
             sources += map(as_foreign, _settings_at(tree, place))
     found = candidates(sources, project.directory, tree.digest, digest_of_program=tree.digest_of_program)
@@ -38,7 +38,7 @@ def record_at(ref: str, project: Project, home: Path, *, foreign: bool) -> Recor
 
 
 def _settings_at(tree: "_CommitTree", place: LayerFile) -> list[SettingsSource]:
-    """What the file held, if it was there."""
+    """The file's settings at the commit, if it existed."""
     content = tree.read(str(place.file))
     if content is None:
         return []
@@ -53,17 +53,17 @@ class _CommitTree:
         self._project = project
         self._ref = ref
         if shutil.which("git") is None:
-            raise SettingsError(f"--trust-ref {ref}: there is no git on this machine.")
+            raise SettingsError(f"--trust-ref {ref}: git is not installed.")
         asked = self._git("rev-parse", "--verify", "--end-of-options", f"{ref}^{{commit}}")
         if asked.returncode != 0:
             raise SettingsError(f"--trust-ref {ref}: {_told(asked, ref)}")
         if b"ambiguous" in asked.stderr:
-            raise SettingsError(f"--trust-ref {ref}: more than one ref has this name; write it whole (refs/…).")
+            raise SettingsError(f"--trust-ref {ref}: the name is ambiguous; use the full ref (refs/…).")
         self._commit = asked.stdout.decode().strip()
         self._prefix = self._git("rev-parse", "--show-prefix").stdout.decode(errors="surrogateescape").rstrip("\n")
 
     def read(self, path: str) -> bytes | None:
-        """The content of a file, by its path in the working tree; None if the commit has no such file."""
+        """A file's content, by its path in the working tree; None if the commit does not contain it."""
         found = self._git("cat-file", "blob", f"{self._commit}:{self._inside(path)}")
         return found.stdout if found.returncode == 0 else None
 
@@ -75,18 +75,18 @@ class _CommitTree:
         return digest_of(hashlib.sha256(content).hexdigest(), runs=listed.startswith(b"100755"))
 
     def digest_of_program(self, path: str) -> str | None:
-        """As the ref has it. One that no commit brought along, such as that of a virtual environment which CI has just
-        made, is taken as it is."""
+        """The digest at the ref. A program that is not tracked, such as one in a virtual environment that CI has just
+        created, is taken as it is."""
         found = self.digest(path)
         tracked = found is None and self._git("ls-files", "--", os.path.relpath(path, self._project)).stdout
         return found if found is not None or tracked else file_digest(path)
 
     def _inside(self, path: str) -> str:
-        """The path as the repository knows it."""
+        """The path relative to the repository root."""
         return os.path.normpath(os.path.join(self._prefix, os.path.relpath(path, self._project)))
 
     def _git(self, *arguments: str) -> subprocess.CompletedProcess[bytes]:
-        # A repository's own configuration can name programs to run; none of them has a part in reading a blob.
+        # A repository's configuration can name programs to run; reading a blob needs none of them.
         quiet = ("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null")
         environment = {
             **os.environ,
@@ -108,7 +108,7 @@ class _CommitTree:
                 check=False,
             )
         except (OSError, ValueError, subprocess.TimeoutExpired) as error:
-            raise SettingsError(f"--trust-ref {self._ref}: git did not answer: {error}") from None
+            raise SettingsError(f"--trust-ref {self._ref}: git did not respond: {error}") from None
 
 
 def _told(answer: subprocess.CompletedProcess[bytes], ref: str) -> str:
@@ -116,5 +116,5 @@ def _told(answer: subprocess.CompletedProcess[bytes], ref: str) -> str:
     if "not a git repository" in text:
         return "this is not a git repository."
     if not text or "Needed a single revision" in text:
-        return f'there is no ref "{ref}" here. Fetch it first, or name another one.'
+        return f'ref "{ref}" not found. Fetch it first, or name another one.'
     return text.splitlines()[-1].removeprefix("fatal: ").rstrip(".") + "."

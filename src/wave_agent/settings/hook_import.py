@@ -1,4 +1,4 @@
-"""Copying hooks that were written for another agent into a project's own settings."""
+"""Copies hooks written for another agent into a project's own settings."""
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,8 +20,8 @@ from wave_agent.settings.other_agents import PLUGIN_FILE, PROJECT_FILES, as_fore
 from wave_agent.settings.trust import entry_digest, fingerprint
 
 _NOT_COPIED = {
-    "permissions.allow": "it loosens; copy by hand what you want",
-    "env": "it changes what hooks and tools run with; copy by hand what you want",
+    "permissions.allow": "it loosens permissions; copy the rules you want by hand",
+    "env": "it changes the environment of hooks and tools; copy the variables you want by hand",
 }
 
 
@@ -29,15 +29,15 @@ class ImportPlan(Struct, frozen=True):
     """What an import would do."""
 
     text: str
-    """The settings as they would be."""
+    """The resulting settings."""
     added: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
-    """What is changed on the way."""
+    """Changes made during the import."""
     left_out: tuple[str, ...] = ()
 
 
 def find_importable(place: Path, *, any_kind: bool = True) -> list[Path]:
-    """The files with hooks for other agents in a project or, of `any_kind`, in a plugin or a directory of settings."""
+    """Files with hooks for other agents in a project or, with `any_kind`, in a plugin or a settings directory."""
     if place.is_file():
         return [place]
     names = [name for name, layer in PROJECT_FILES.items() if layer is Layer.PROJECT]
@@ -46,7 +46,7 @@ def find_importable(place: Path, *, any_kind: bool = True) -> list[Path]:
 
 
 def plan_import(files: Sequence[Path], before: str, target: str) -> ImportPlan:
-    """`before` is what stands in the settings file `target`. Raises `SettingsError`."""
+    """`before` is the current content of the settings file `target`. Raises `SettingsError`."""
     text = before if before.strip() else "{}\n"
     own = parse_settings(text, Layer.PROJECT, target)
     present = {fingerprint(hook, own) for hook in load_hooks([own]).hooks}
@@ -64,21 +64,21 @@ def plan_import(files: Sequence[Path], before: str, target: str) -> ImportPlan:
 
 
 def _put(text: str, target: str, path: tuple[str, str], items: list[Any]) -> str:
-    """The text with these items in the list at `path`, which is made if it is not there."""
+    """The text with these items appended to the list at `path`, which is created if missing."""
     settings = cast(Mapping[str, Any], parse_settings(text, Layer.PROJECT, target).document.value)
     section: Any = settings.get(path[0], {})
     if not isinstance(section, Mapping):
-        raise SettingsError(f"{target}: {path[0]} must be an object, not {type_name(section)}: correct it first.")
+        raise SettingsError(f"{target}: {path[0]} must be an object, not {type_name(section)}; fix it first.")
     held = cast(Mapping[str, Any], section).get(path[1], [])
     if not isinstance(held, list):
-        raise SettingsError(f"{target}: {show_path(path)} must be a list, not {type_name(held)}: correct it first.")
+        raise SettingsError(f"{target}: {show_path(path)} must be a list, not {type_name(held)}; fix it first.")
     for item in items:
         text = append(text, path, item)
     return text
 
 
 class _Collected:
-    """What the files give, in their order."""
+    """Hooks and rules collected from the files, in order."""
 
     def __init__(self, present: set[str]) -> None:
         self.present = present
@@ -91,7 +91,7 @@ class _Collected:
     def add(self, file: Path) -> None:
         raw = read_source(Layer.PROJECT, file)
         if raw is None:
-            raise SettingsError(f"There is no file {file}.")
+            raise SettingsError(f"File not found: {file}")
         source = as_foreign(raw)
         if file.parts[-2:] == tuple(PLUGIN_FILE.split("/")):
             source = replace(source, plugin_root=str(file.parent.parent))
@@ -117,7 +117,7 @@ class _Collected:
             before = entry_digest(hook.event.value, around, {key: entry[key] for key in entry if key != "dialect"})
             described = f"{hook.event}: {hook.shown_command} ({hook.source}:{hook.line})"
             if self.present & {known_as, before}:
-                self.left_out.append(f"{described}: it is there already")
+                self.left_out.append(f"{described}: already present")
                 continue
             self.present.add(known_as)
             self.added.append(described)
@@ -128,12 +128,12 @@ class _Collected:
 
 
 def _as_own(entry: Any, hook: HookDefinition) -> tuple[dict[str, Any], str]:
-    """The entry so that it means what it meant before, and what had to be changed for that."""
+    """The entry, adapted so that it keeps its meaning, and a note on what had to change."""
     own = {"command": entry} if isinstance(entry, str) else {**cast(Mapping[str, Any], entry)}
     changed: dict[str, Any] = {"dialect": hook.dialect.value}
     note = ""
     if hook.plugin_root and hook.kind is HookKind.COMMAND and hook.command != own["command"].strip():
-        note = "the plugin's directory is written into it; CLAUDE_PLUGIN_ROOT and _DATA are not set for it any more"
+        note = "the plugin's directory is inlined; CLAUDE_PLUGIN_ROOT and CLAUDE_PLUGIN_DATA are no longer set for it"
         changed["command"] = hook.command
     if note and hook.args is not None:
         changed["args"] = list(hook.args)
@@ -147,7 +147,7 @@ def _rules(source: SettingsSource, kind: str) -> list[str]:
 
 
 def _others(raw: SettingsSource, source: SettingsSource) -> Iterator[str]:
-    """What else stands in the file, and why it is not copied."""
+    """The file's other settings, and why they are not copied."""
     name = os.path.basename(raw.name)
     taken = cast(Mapping[str, Any], source.document.value)
     if "hooks" not in raw.document.value and "hooks" in taken:  # the bare map of events

@@ -1,8 +1,8 @@
-"""An agent that another agent's tool has started: it inherits mode and limits, and no flag of its own loosens them.
+"""An agent started by another agent's tool inherits its mode and limits; none of its own flags can loosen them.
 
-What is inherited travels in one environment variable. A command can take that away from its children, or set another
-one, so on Linux the environments of all processes above are looked at as well, and the strictest holds. A process that
-has cut itself loose from all of them is out of sight.
+The inheritance travels in one environment variable. A command can remove or replace that variable for its children, so
+on Linux the environments of all parent processes are checked too, and the strictest wins. A process that has detached
+itself from all of them is not detected.
 """
 
 import os
@@ -26,22 +26,22 @@ from wave_agent.system.project import Project
 from wave_agent.system.real_files import is_below
 
 _LARGEST = 64 * 1024
-"""Bytes: the system takes 128 KiB for one variable."""
+"""Bytes: the system allows 128 KiB for one variable."""
 
 
 class Inheritance(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What holds for every agent below this one."""
+    """Limits that apply to every agent below this one."""
 
     mode: PermissionMode
     home: str
     project: str
     directories: tuple[str, ...]
-    """Where it may work, real paths."""
+    """Directories it may work in, as real paths."""
     inner: tuple[str, ...] = ("",)
-    """The directories of the project whose settings `record` speaks of, relative to it."""
+    """The project directories whose settings `record` covers, relative to the project."""
     max_turns: int | None = None
     overlays: tuple[Any, ...] = ()
-    """Settings that the user named: paths and objects."""
+    """Settings named by the user: paths and objects."""
     deny: tuple[str, ...] = ()
     ask: tuple[str, ...] = ()
     strict: bool = False
@@ -52,17 +52,17 @@ class Inheritance(Struct, frozen=True, kw_only=True, omit_defaults=True):
     added_managed: str | None = None
     plugins: tuple[str, ...] = ()
     claude_home: str = ""
-    """Where the user keeps settings for other agents."""
+    """The user's directory of settings for other agents."""
     user_home: str = ""
     """What `~` means in rules and settings."""
     files: Mapping[str, str | None] = {}
-    """Settings files that are not the project's → what was in them: guards stand there too."""
+    """Settings files outside the project → digest of their content: they hold guards too."""
     environment: Mapping[str, str] = {}
-    """Variables that steer the programs of hooks."""
+    """Variables that affect which programs hooks run."""
     process: tuple[int, int] | None = None
-    """The agent's own: number, and when it was born. Its environment is that of the hooks, if it can be read."""
+    """The agent's own process: id and start time. Hooks use its environment, if it can be read."""
     hidden: str = ""
-    """What cannot be handed down. An agent that would have to do without it does not start."""
+    """Settings that cannot be handed down. A child agent that would have to run without them does not start."""
 
     def variable(self) -> dict[str, str]:
         """For the environment of tools."""
@@ -73,7 +73,7 @@ class Inheritance(Struct, frozen=True, kw_only=True, omit_defaults=True):
                 home=self.home,
                 project=self.project,
                 directories=self.directories,
-                hidden="settings that are too large to be handed down",
+                hidden="settings that are too large to hand down",
             )
             text = msgspec.json.encode(small).decode()
         return {VARIABLE: text}
@@ -86,62 +86,60 @@ class Inheritance(Struct, frozen=True, kw_only=True, omit_defaults=True):
         return min(limits, default=None)
 
     def restricted_directories(self, asked: Sequence[str]) -> tuple[str, ...]:
-        """The first of those that were asked for stays the first."""
+        """The first of the requested directories stays first."""
         return _common(asked, self.directories)
 
     def require_inside(self, directory: str) -> None:
-        """Raises `SettingsError` if an agent would begin where the agent above may not work."""
+        """Raises `SettingsError` if the agent would start where its parent may not work."""
         if not any(is_below(directory, base) for base in self.directories):
             where = ", ".join(self.directories)
-            raise SettingsError(f"The agent that started this one may not work in {directory}, only in {where}.")
+            raise SettingsError(f"The parent agent may not work in {directory}, only in {where}.")
 
     def require_same_guards(self, user_home: str, digest: Callable[[str], str | None]) -> None:
-        """Raises `SettingsError` if this agent would read other guards than the one above has."""
+        """Raises `SettingsError` if this agent would read other guards than its parent."""
         if self.user_home and user_home != self.user_home:
             raise SettingsError(
-                f"HOME is {user_home}, and {self.user_home} for the agent that started this one: rules would mean "
-                "other files, so nothing is started."
+                f"Not started: HOME is {user_home}, but {self.user_home} for the parent agent, so rules would apply to "
+                "other files."
             )
         changed = [name for name, content in self.files.items() if digest(name) != content]
         if changed:
             raise SettingsError(
-                f"{', '.join(changed)} has changed since the agent that started this one has begun, so nothing can be "
-                "started below it. Start that one anew."
+                f"Not started: {', '.join(changed)} has changed since the parent agent started. "
+                "Restart the parent agent."
             )
 
     def project_for(self, found: Project) -> Project:
-        """The project of an agent that would begin here. Neither another repository inside, nor a worktree, nor
-        settings of its own take it out of the project above. Raises `SettingsError` where its guards cannot hold."""
+        """The project of an agent that starts here. Neither a nested repository, nor a worktree, nor separate settings
+        take it out of the parent's project. Raises `SettingsError` if the parent's guards cannot apply."""
         if found.directory == self.project:
             return found
         if is_below(found.start, self.project):
             return Project(self.project, found.start, min(found.root, self.project, key=len))
         if self.record.hooks:
             raise SettingsError(
-                f"The hooks of {self.project} hold for the agent that started this one. They would not in "
-                f"{found.start}, so nothing is started there."
+                f"Not started: the parent agent is bound by the hooks of {self.project}, and they would not run in "
+                f"{found.start}."
             )
         return found
 
     def hook_environment(self, own: Mapping[str, str]) -> dict[str, str]:
-        """What hooks run with: the environment of the agent above, as far as it can be known. What a command sets for
-        an agent that it starts must not switch guards off."""
+        """The environment of hooks: that of the parent agent, if it can be read. Variables that a command sets for an
+        agent it starts must not disable guards."""
         above = _environment_of(self.process)
         kept = {name: value for name, value in own.items() if not _steers(name)} if above is None else above
         return {**kept, **self.environment, "WAVE_HOME": self.home}
 
     def require_complete(self) -> None:
-        """Raises `SettingsError` if a guard of the agent above could not be handed down."""
+        """Raises `SettingsError` if a guard of the parent agent could not be handed down."""
         if self.hidden:
-            raise SettingsError(
-                f"The agent that started this one has {self.hidden}, so nothing can be started below it."
-            )
+            raise SettingsError(f"The parent agent has {self.hidden}, so it cannot start other agents.")
 
 
 def inherited(environment: Mapping[str, str]) -> Inheritance | None:
-    """What the agents above hand down, if there are any. Raises `SettingsError` if that cannot be read.
+    """The limits handed down by parent agents, if there are any. Raises `SettingsError` if they cannot be read.
 
-    A command can set the variable anew for its children, so every one that is found counts, and the strictest holds.
+    A command can overwrite the variable for its children, so all variables found are combined, and the strictest wins.
     """
     try:
         found = [msgspec.json.decode(text, type=Inheritance) for text in handed_down(environment)]
@@ -153,7 +151,7 @@ def inherited(environment: Mapping[str, str]) -> Inheritance | None:
 
 
 def _both(outer: Inheritance, inner: Inheritance) -> Inheritance:
-    """What holds below two agents. Where only one can be believed, it is the outer one."""
+    """The limits that apply below two agents. If only one can be believed, it is the outer one."""
     return replace(
         outer,
         mode=outer.restricted_mode(inner.mode),
@@ -174,7 +172,7 @@ _STEERING = frozenset(
         *("TMPDIR", "EDITOR", "PAGER", "LANG", "LANGUAGE", "SHELL"),
     }
 )
-"""Beside those that decide which code a hook runs."""
+"""In addition to those that decide which code a hook runs."""
 _STEERING_PREFIXES = (
     *("GCONV_", "LC_", "GIT_", "XDG_", "JQ_"),
     *("PYTHON", "PERL", "RUBY", "NODE_", "NPM_", "npm_", "JAVA_", "JDK_"),
@@ -187,9 +185,9 @@ def _steers(name: str) -> bool:
 
 
 def steering(environment: Mapping[str, str]) -> dict[str, str]:
-    """The variables by which somebody else's program can be put in the place of the one that a hook means.
+    """The variables that can replace the program a hook is meant to run.
 
-    What looks like a secret is not handed down: a command that it was taken away from would get it back.
+    Anything that looks like a secret is not handed down: a command that was denied it would get it back.
     """
     return {
         name: value
@@ -205,7 +203,7 @@ def this_process() -> tuple[int, int] | None:
 
 
 def _environment_of(process: tuple[int, int] | None) -> dict[str, str] | None:
-    """What this process began with; None if it is not there any more, or cannot be looked at."""
+    """The environment this process started with; None if it has exited or cannot be inspected."""
     if process is None or birth_of(process[0]) != process[1]:
         return None
     pairs = (os.fsdecode(entry).partition("=") for entry in environment_of(process[0]) if b"=" in entry)
@@ -213,14 +211,14 @@ def _environment_of(process: tuple[int, int] | None) -> dict[str, str] | None:
 
 
 def _common(some: Sequence[str], others: Sequence[str]) -> tuple[str, ...]:
-    """The directories that lie in one of these and in one of those."""
+    """The directories that are below one of `some` and one of `others`."""
     pairs = [(one, other) for one in some for other in others]
     found = [one for one, other in pairs if is_below(one, other)] + [b for a, b in pairs if is_below(b, a)]
     return tuple(dict.fromkeys(found))
 
 
 def restricted(overlays: Sequence[SettingsSource]) -> tuple[list[dict[str, Any]], list[str]]:
-    """Of settings that were named to an agent below another one: what tightens, and the names of the rest."""
+    """For settings named to a child agent: the parts that tighten, and the names of the rest."""
     kept: list[dict[str, Any]] = []
     dropped: list[str] = []
     for source in overlays:

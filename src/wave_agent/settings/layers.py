@@ -1,7 +1,7 @@
 """The layers of settings → one `Settings`.
 
-Hooks and permission rules of all layers add up, `env` by key; otherwise the last layer that says something wins, and
-managed settings cannot be overridden. Of the directories of a project the inner one wins, but it cannot loosen.
+Hooks and permission rules of all layers add up, as does `env` (by key); otherwise the last layer that sets a value
+wins, and managed settings cannot be overridden. Within a project the inner directory wins, but it cannot loosen.
 """
 
 import json
@@ -33,11 +33,11 @@ from wave_agent.system.real_files import resolve, resolve_or_keep
 from wave_agent.text import did_you_mean
 
 PRICED = ("input", "output")
-"""Kinds of tokens that `models.NAME.prices` may have a price for."""
+"""Kinds of tokens that `models.NAME.prices` can price."""
 
 
 class Settings(Struct, frozen=True, kw_only=True):
-    """What all layers say together."""
+    """The merged settings of all layers."""
 
     hooks: HookConfig = HookConfig()
     env: Mapping[str, str] = {}
@@ -55,19 +55,19 @@ class Settings(Struct, frozen=True, kw_only=True):
     managed_hooks_only: bool = False
     cleanup_days: int = 30
     managed: frozenset[str] = frozenset()
-    """The names of the fields above that managed settings have set: neither flag nor environment overrides them."""
+    """The names of the fields above set by managed settings: neither flags nor environment override them."""
     sandbox_network: bool = False
     issues: tuple[Issue, ...] = ()
 
     def require_usable(self) -> None:
-        """Raises `SettingsError` if starting would lose a guard that must not be lost."""
+        """Raises `SettingsError` if starting would drop a guard that must not be dropped."""
         fatal = [str(issue) for issue in self.issues if issue.fatal]
         if fatal:
-            raise SettingsError("These settings are broken and must not be skipped; correct them first:", fatal)
+            raise SettingsError("These settings are invalid and must not be skipped; fix them first:", fatal)
 
 
 def merge_settings(sources: Iterable[SettingsSource], *, strict: bool = False) -> Settings:
-    """Never raises: what is wrong is in the issues. `strict` is `--strict-hooks`."""
+    """Never raises: problems are collected as issues. `strict` is `--strict-hooks`."""
     ordered = in_configuration_order(sources)
     layered = _layered(ordered)
     strict = strict or layered.values.get("strict_hooks", False)
@@ -93,13 +93,13 @@ def merge_settings(sources: Iterable[SettingsSource], *, strict: bool = False) -
 
 
 def wants_foreign(sources: Iterable[SettingsSource]) -> bool | None:
-    """Whether these settings have hooks of other agents read. None: they do not say."""
+    """Whether these settings enable hooks of other agents. None: not set."""
     stated = [source for source in sources if "compat" in source.document.value]
     return _layered(in_configuration_order(stated)).values.get("compat_claude")
 
 
 def _layered(ordered: Iterable[SettingsSource]) -> "_Merge":
-    """What is managed is laid on last, so that nothing overrides it."""
+    """Managed settings are applied last, so that nothing overrides them."""
     layered = _Merge()
     for source in sorted(ordered, key=lambda source: source.layer is Layer.MANAGED):
         layered.add(source)
@@ -109,7 +109,7 @@ def _layered(ordered: Iterable[SettingsSource]) -> "_Merge":
 def _unlisted(
     hooks: HookConfig, hosts: Sequence[str], variables: Sequence[str], managed: Collection[str]
 ) -> Iterator[Issue]:
-    """Each run of these hooks would fail. One for another agent says itself what it needs, unless that is managed."""
+    """Hooks that would always fail. One for another agent needs no entry, unless managed settings restrict it."""
     for hook in hooks.hooks:
         found: list[tuple[Where, str]] = []
         anywhere = hook.columns.names_its_services and "http_hosts" not in managed
@@ -120,7 +120,7 @@ def _unlisted(
             known = named if hook.columns.names_its_services and "http_env" not in managed else variables
             unknown = [f"${name}" for name in named if name not in known or name in AGENT_KEYS]
             if unknown:
-                why = "is not listed in httpHooks.env, or is a key of the agent's own"
+                why = "is not listed in httpHooks.env, or is one of the agent's own keys"
                 found.append((("headers", header), f"{unknown[0]} {why}"))
         for inside, told in found:
             message = f"{told}, so the hook cannot run"
@@ -128,10 +128,10 @@ def _unlisted(
 
 
 SourceName: TypeAlias = Literal["managed", "user", "project", "local"]
-"""One of `DEFAULT_SOURCES`, as people write it."""
+"""One of `DEFAULT_SOURCES`, as users write it."""
 DEFAULT_SOURCES = (Layer.MANAGED, Layer.USER, Layer.PROJECT, Layer.LOCAL)
 OF_THE_PROJECT = (Layer.PROJECT, Layer.LOCAL)
-"""Layers that come with a project: they count as far as it is trusted."""
+"""Layers that come with a project: used only if it is trusted."""
 MANAGED_FILE = Path("/etc/wave/settings.json")
 OWN_FILES: Mapping[str, Layer] = {".wave/settings.json": Layer.PROJECT, ".wave/settings.local.json": Layer.LOCAL}
 """In each directory of a project."""
@@ -142,7 +142,7 @@ LARGEST_FILE = 4 << 20
 
 
 def settings_files(home: Path, project_dir: str) -> Mapping[Layer, Path]:
-    """Where the settings of each layer stand."""
+    """The settings file of each layer."""
     project = Path(project_dir) / ".wave"
     return {
         Layer.MANAGED: MANAGED_FILE,
@@ -153,20 +153,20 @@ def settings_files(home: Path, project_dir: str) -> Mapping[Layer, Path]:
 
 
 class LayerFile(Struct, frozen=True):
-    """A file that may hold settings of a project."""
+    """A file that may contain settings of a project."""
 
     layer: Layer
     file: Path
     inner: str = ""
-    """The directory that it stands for, if that lies below the project's own."""
+    """The directory it applies to, if that is below the project's root."""
     root: str = "/"
-    """The real path of the directory that it must not lead out of: of the project, if it is a project's."""
+    """Real path of the directory it must not lead out of: the project, for a project's file."""
 
 
 def project_places(home: Path, project: Project, names: Mapping[str, Layer] | None = None) -> tuple[LayerFile, ...]:
-    """Where a project may have settings of its own, or files of these `names`; the outermost directory first.
+    """The places where a project may have settings, or files with these `names`; outermost directory first.
 
-    A directory whose `.wave` is the agent's own state has no settings of a project there.
+    If a directory's `.wave` is the agent's own state, it holds no project settings.
     """
     wanted = OWN_FILES if names is None else names
     return tuple(
@@ -178,7 +178,7 @@ def project_places(home: Path, project: Project, names: Mapping[str, Layer] | No
 
 
 def has_settings(directory: str, home: Path, names: Iterable[str]) -> bool:
-    """One of these files is there; also if one cannot be looked at, which is told when it is read."""
+    """Whether one of these files exists. True as well if one cannot be checked; reading it reports the problem."""
     return any(not _is_state(file := Path(directory) / name, home) and _may_exist(file) for name in names)
 
 
@@ -187,7 +187,7 @@ def _is_state(file: Path, home: Path) -> bool:
 
 
 def _may_exist(file: Path) -> bool:
-    """Also a link that leads nowhere: whoever made it wanted settings to be there."""
+    """True for a dangling link as well: its author meant settings to be there."""
     try:
         os.stat(file)
     except (FileNotFoundError, NotADirectoryError):
@@ -204,8 +204,8 @@ def read_place(place: LayerFile) -> SettingsSource | None:
 
 
 def read_source(layer: Layer, file: Path, root: str = "/") -> SettingsSource | None:
-    """The settings in this file, if there is one. Nothing that leads out of `root` is read. Raises `SettingsError`: a
-    file that is there and cannot be read may have held guards."""
+    """The settings in this file, if it exists. Never reads outside `root`. Raises `SettingsError`: a file that exists
+    but cannot be read may have held guards."""
 
     def check(_real: str, facts: os.stat_result) -> None:
         if layer is Layer.MANAGED:
@@ -215,34 +215,34 @@ def read_source(layer: Layer, file: Path, root: str = "/") -> SettingsSource | N
         content = read_project_file(str(file), root, LARGEST_FILE, denied=check)
         if content is None:
             if os.path.islink(file) or (layer is not Layer.USER and _may_exist(file)):
-                raise NotReadError("cannot be read: it, or its directory, is a link that leads nowhere or no directory")
+                raise NotReadError("cannot be read: it or its directory is a dangling link, or not a directory")
             return None
         text = content.decode()
     except NotReadError as error:
         raise SettingsError(f"{file} {error}.") from None
     except UnicodeDecodeError as error:
-        raise SettingsError(f"{file}: not valid JSON: it is not UTF-8 ({error.reason} at byte {error.start})") from None
+        raise SettingsError(f"{file}: not valid JSON: not UTF-8 ({error.reason} at byte {error.start})") from None
     return parse_settings(text, layer, str(file))
 
 
 def read_managed(file: Path, added: str | None) -> list[SettingsSource]:
-    """What is managed: the system's file if there is one, and one that is `added` to it, never put in its place.
+    """The managed settings: the system's file, if there is one, and one `added` to it; it never replaces the system's.
 
-    The added one comes first: of two values the system's wins.
+    The added one comes first, so the system's values win.
     """
     found: list[SettingsSource] = []
     if added:
         more = read_source(Layer.MANAGED, Path(added).absolute())
         if more is None:
-            raise SettingsError(f"There is no managed settings file {added}, which WAVE_MANAGED_SETTINGS names.")
+            raise SettingsError(f"Managed settings file not found: {added} (named by WAVE_MANAGED_SETTINGS).")
         found.append(more)
     system = read_source(Layer.MANAGED, file)
     return [*found, system] if system else found
 
 
 def require_sound_owner(descriptor: int, file: Path, *, levels: int | None = None) -> None:
-    """Raises `SettingsError` if somebody else than root or the running user could have written this file, or could put
-    another one in its place: that is whoever can write to a directory that leads to it. `levels`: only so many."""
+    """Raises `SettingsError` if anyone but root or the running user could have written or replaced this file, which
+    includes anyone who can write to a directory above it. `levels`: check only this many directories."""
     _require_sound_place(os.fstat(descriptor), file, levels)
 
 
@@ -255,11 +255,11 @@ def _require_sound_place(facts: os.stat_result, file: Path, levels: int | None =
 
 def _require_sound(name: str, facts: os.stat_result) -> None:
     if facts.st_uid not in (0, os.geteuid()):
-        raise SettingsError(f"{name} belongs to user {facts.st_uid}, not to root or you, so it is not relied on.")
+        raise SettingsError(f"{name} is owned by user {facts.st_uid}, not by root or you, so it is not trusted.")
     # In a sticky directory only the owner of a file can remove it.
     sticky = stat.S_ISDIR(facts.st_mode) and facts.st_mode & stat.S_ISVTX
     if facts.st_mode & (stat.S_IWGRP | stat.S_IWOTH) and not sticky:
-        raise SettingsError(f"{name} can be written by others, so it is not relied on: chmod go-w {name}")
+        raise SettingsError(f"{name} is writable by other users, so it is not trusted: chmod go-w {name}")
 
 
 def without_hooks(source: SettingsSource) -> SettingsSource:
@@ -268,14 +268,14 @@ def without_hooks(source: SettingsSource) -> SettingsSource:
 
 
 RESTRICTIONS = ("deny", "ask")
-"""The rules that count whoever says them."""
+"""The rules that apply no matter who sets them."""
 
 
 def only_restrictions(source: SettingsSource, *, keep_hooks: bool = False) -> tuple[SettingsSource, tuple[str, ...]]:
-    """What an untrusted project may say: rules that deny or ask. Also the names of what was left out.
+    """The part an untrusted project may set: deny and ask rules. Also returns the names of the dropped settings.
 
-    `keep_hooks`: its hooks are trusted, and only they. Keys that mean nothing stay: they are reported when the settings
-    are merged, since a misspelt `hooks` is a guard that is not there, and trust would not bring it back.
+    `keep_hooks`: its hooks, and only they, are trusted. Unknown keys stay: they are reported when the settings are
+    merged, since a misspelt `hooks` is a missing guard that trust would not bring back.
     """
     settings = cast(Mapping[str, Any], source.document.value)
     permissions: Any = settings.get("permissions")
@@ -283,7 +283,7 @@ def only_restrictions(source: SettingsSource, *, keep_hooks: bool = False) -> tu
     misspelt = [key for key in rules if key not in _PERMISSION_KEYS]
     restrictions: Any = {key: rules[key] for key in (*RESTRICTIONS, *misspelt) if key in rules}
     if permissions is not None and not isinstance(permissions, Mapping):
-        restrictions = permissions  # told as broken when the settings are merged
+        restrictions = permissions  # reported as invalid when the settings are merged
     kept = {"permissions": restrictions, **{key: value for key, value in settings.items() if key not in KEYS}}
     if keep_hooks and "hooks" in settings:
         kept["hooks"] = settings["hooks"]
@@ -293,7 +293,7 @@ def only_restrictions(source: SettingsSource, *, keep_hooks: bool = False) -> tu
 
 
 class _WrongError(Exception):
-    """This value cannot be used. `inside` is where in it, if not all of it is meant."""
+    """This value cannot be used. `inside` is the place within it, if only a part is wrong."""
 
     def __init__(self, message: str, inside: Where = ()) -> None:
         super().__init__(message)
@@ -315,7 +315,7 @@ def _flag(value: Any) -> bool:
 def _count(value: Any) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or value < 0:
         raise _WrongError(
-            f"must be a whole number of 0 or more, not {value if isinstance(value, int) else type_name(value)}"
+            f"must be a whole number, 0 or more, not {value if isinstance(value, int) else type_name(value)}"
         )
     return value
 
@@ -344,7 +344,7 @@ def _object(value: Any) -> Mapping[str, Any]:
 
 
 def _model(value: Any) -> Mapping[str, Any]:
-    """What is said about one model."""
+    """The settings of one model."""
     facts = _object(value)
     window = facts.get("contextWindow", 1)
     if not isinstance(window, int) or isinstance(window, bool) or window < 1:
@@ -352,7 +352,7 @@ def _model(value: Any) -> Mapping[str, Any]:
     for key in LIMIT_KEYS:
         limit = facts.get(key, 1)
         if not isinstance(limit, int) or isinstance(limit, bool) or limit < 1:
-            raise _WrongError(f"must be a whole number of 1 or more, not {limit!r}", (key,))
+            raise _WrongError(f"must be a whole number, 1 or more, not {limit!r}", (key,))
     if not isinstance(facts.get("images", False), bool):
         raise _WrongError(f"must be true or false, not {facts['images']!r}", ("images",))
     _prices(facts.get("prices", {}))
@@ -360,25 +360,25 @@ def _model(value: Any) -> Mapping[str, Any]:
 
 
 def _prices(value: Any) -> None:
-    """US dollars for a million tokens, by kind."""
+    """US dollars per million tokens, by kind."""
     if not isinstance(value, Mapping):
         raise _WrongError(f"must be an object, not {type_name(value)}", ("prices",))
     for kind, price in cast(Mapping[str, Any], value).items():
         if kind not in PRICED or not isinstance(price, int | float) or isinstance(price, bool) or price < 0:
-            raise _WrongError(f"has a price for each of {', '.join(PRICED)}, not {kind} {price!r}", ("prices", kind))
+            raise _WrongError(f"takes a price for each of {', '.join(PRICED)}, not {kind} {price!r}", ("prices", kind))
 
 
 def _mode(value: Any) -> PermissionMode:
     known = [mode.value for mode in PermissionMode]
     if value not in known:
         hint = did_you_mean(value, known) if isinstance(value, str) else ""
-        raise _WrongError(f"{value!r} is not a permission mode{hint}; known are {', '.join(known)}")
+        raise _WrongError(f"{value!r} is not a permission mode{hint}; use one of {', '.join(known)}")
     return PermissionMode(value)
 
 
 _Reader = Callable[[Any], Any]
 _Joined = Callable[[Any, Any], Any]
-"""What an outer directory of a project says, and what one below it says → what counts there."""
+"""(value of an outer project directory, value of one below it) → the value used there."""
 
 
 def _inner_wins(_: Any, inner: Any) -> Any:
@@ -421,63 +421,63 @@ SCHEMAS: Mapping[_Reader, Mapping[str, Any]] = {
         },
     },
 }
-"""What each reader takes, as JSON Schema."""
+"""The JSON Schema of what each reader accepts."""
 MODEL_SCHEMA = SCHEMAS[_model]
 
 
 class Value(Struct, frozen=True):
-    """One setting of which the last layer wins."""
+    """A setting for which the last layer wins."""
 
     section: str
-    """The object it stands in; empty at the top level."""
+    """The object it belongs to; empty at the top level."""
     key: str
     name: str
     """The field of `Settings`."""
     reader: _Reader
     meaning: str
     adds_up: bool = False
-    """The values of all layers count."""
+    """The values of all layers are combined."""
     managed_only: bool = False
-    """Only the managed layer can say it."""
+    """Only the managed layer can set it."""
     below: _Joined = _inner_wins
-    """What settings of an inner directory of a project can do to it: nothing that takes a guard away."""
+    """How settings of an inner project directory may change it: they cannot remove a guard."""
 
 
 VALUES = (
-    Value("", "model", "model", _text, "the model to ask; `--model` and `WAVE_MODEL` come first"),
-    Value("", "baseUrl", "base_url", _text, "the endpoint; `--base-url` and `WAVE_BASE_URL` come first"),
+    Value("", "model", "model", _text, "the model to use; `--model` and `WAVE_MODEL` take precedence"),
+    Value("", "baseUrl", "base_url", _text, "the endpoint; `--base-url` and `WAVE_BASE_URL` take precedence"),
     Value("", "maxStopBlocks", "max_stop_blocks", _count,
-          "how often in a row Stop hooks can keep the agent from stopping; 0 is without limit"),
-    Value("", "strictHooks", "strict_hooks", _flag, "every failure of a hook blocks, as with `--strict-hooks`",
+          "how often in a row Stop hooks can keep the agent from stopping; 0 means no limit"),
+    Value("", "strictHooks", "strict_hooks", _flag, "every hook failure blocks, as with `--strict-hooks`",
           below=_either),
-    Value("", "allowManagedHooksOnly", "managed_hooks_only", _flag, "no hook but managed ones runs", managed_only=True),
+    Value("", "allowManagedHooksOnly", "managed_hooks_only", _flag, "only managed hooks run", managed_only=True),
     Value("", "cleanupPeriodDays", "cleanup_days", _count,
-          "sessions that nobody has touched for so many days are forgotten; 0 keeps all"),
+          "sessions unused for this many days are deleted; 0 keeps all"),
     Value("compat", "claude", "compat_claude", _flag,
-          "hooks and rules in `.claude/` and `.codex/` count where they stand: see [compat.md](compat.md)",
+          "use hooks and rules in `.claude/` and `.codex/` in place: see [compat.md](compat.md)",
           below=_either),
     Value("httpHooks", "hosts", "http_hosts", _texts,
-          "the hosts that `http` hooks may ask: `policy.example.com`, `localhost:8181`, `*.example.com`",
+          "the hosts that `http` hooks may call: `policy.example.com`, `localhost:8181`, `*.example.com`",
           below=_all_of),
-    Value("httpHooks", "env", "http_env", _texts, "the environment variables that headers of `http` hooks may name",
+    Value("httpHooks", "env", "http_env", _texts, "the environment variables that `http` hook headers may use",
           below=_all_of),
     Value("sandbox", "network", "sandbox_network", _flag, "with `--sandbox`: commands can reach the network",
           below=_both),
-    Value("permissions", "defaultMode", "default_mode", _mode, "the permission mode; `--permission-mode` comes first",
-          below=_stricter_mode),
+    Value("permissions", "defaultMode", "default_mode", _mode,
+          "the permission mode; `--permission-mode` takes precedence", below=_stricter_mode),
     Value("permissions", "additionalDirectories", "additional_directories", _directories,
-          "directories that count to the project", adds_up=True, below=_outer_stays),
+          "directories to treat as part of the project", adds_up=True, below=_outer_stays),
 )  # fmt: skip
 _SECTIONS = ("permissions", "compat", "httpHooks", "sandbox", "env", "models")
 _FREE = ("env", "models")
-"""Sections whose keys are names that the user chooses."""
+"""Sections whose keys are names chosen by the user."""
 _RULES = ("deny", "ask", "allow")
 MOST_RULES = 2000
-"""Rules of one list of a settings file. Each is compared with every call."""
+"""Rules in one list of a settings file. Each is compared with every call."""
 MOST_RULES_IN_ALL = 8000
-"""Those of all files of a session: a project has one for each directory."""
+"""Rules in all files of a session: a project has a file for each directory."""
 _MOST_HINTS = 20
-"""Rules of one list of which it is said what they may have meant."""
+"""Rules in one list that get a "did you mean" hint."""
 _SECTION_KEYS: Mapping[str, tuple[str, ...] | None] = {
     section: None
     if section in _FREE
@@ -491,7 +491,7 @@ KEYS = ("hooks", "$schema", *_SECTIONS, *(value.key for value in VALUES if not v
 
 _TOOL_NAMES = frozenset(tool.casefold() for tool in KNOWN_TOOLS)
 _DEFAULTS: Mapping[str, Any] = {field.name: field.default for field in fields(Settings)}
-_NO_LOOSENING = "has no effect in a directory below the project's own, where settings can only tighten"
+_NO_LOOSENING = "has no effect in a subdirectory of the project, where settings can only tighten"
 
 
 def _shown(value: Any) -> str:
@@ -518,7 +518,7 @@ class _Merge:
         self.tell_unknown(source, (), settings, KEYS)
         sections: dict[str, Mapping[str, Any]] = {"": settings}
         for name in _SECTIONS:
-            # Nobody knows what permissions that cannot be read would have denied.
+            # Unreadable permissions may have contained denials.
             fatal = name == "permissions"
             sections[name] = self.read(source, (name,), settings.get(name), _object, fatal=fatal) or {}
             self.tell_unknown(source, (name,), sections[name], _SECTION_KEYS[name])
@@ -530,7 +530,7 @@ class _Merge:
         for key, raw in sections["env"].items():
             text = self.read(source, ("env", key), raw, _text)
             if not key or "=" in key or why_unreadable({key: text}):
-                self.report(source, ("env", key), "cannot be the name or value of an environment variable", broken=True)
+                self.report(source, ("env", key), "is not a valid environment variable name or value", broken=True)
                 continue
             if text is not None:
                 self.env[key] = text
@@ -543,13 +543,13 @@ class _Merge:
 
     def value(self, source: SettingsSource, path: Where, value: Value, found: Any) -> None:
         if value.managed_only and source.layer is not Layer.MANAGED:
-            self.report(source, path, "only managed settings can say this", broken=False)
+            self.report(source, path, "only managed settings can set this", broken=False)
             return
         before = self.values.get(value.name, _DEFAULTS[value.name])
         if source.inner:
             kept = value.below(before, found)
             if kept == before != found:
-                self.report(source, path, f"{_NO_LOOSENING}; {_shown(before)} holds", broken=False)
+                self.report(source, path, f"{_NO_LOOSENING}; {_shown(before)} is used", broken=False)
             found = kept
         elif value.adds_up:
             found = (*before, *found)
@@ -559,14 +559,14 @@ class _Merge:
     def tell_unknown(
         self, source: SettingsSource, path: Where, found: Mapping[str, Any], known: tuple[str, ...] | None
     ) -> None:
-        """`known` None: every key is fine."""
+        """`known` None: any key is accepted."""
         for key in found:
             if known is not None and key not in known and not key.startswith("//"):
                 hint = did_you_mean(key, known)
                 self.report(source, (*path, key), f'unknown setting "{key}"{hint}', broken=False)
 
     def read(self, source: SettingsSource, path: Where, raw: Any, reader: _Reader, *, fatal: bool = False) -> Any:
-        """The value, or None if there is none or it cannot be used."""
+        """The value, or None if it is missing or cannot be used."""
         if raw is None:
             return None
         try:
@@ -576,11 +576,11 @@ class _Merge:
             return None
 
     def rules(self, source: SettingsSource, kind: str, raw: Any) -> None:
-        """A rule that restricts and cannot be read must not be skipped."""
+        """A restrictive rule that cannot be parsed must not be skipped."""
         path: Where = ("permissions", kind)
         restricts = kind != "allow"
         if source.inner and not restricts and raw:
-            self.report(source, path, f"{_NO_LOOSENING}, so nothing is allowed by it", broken=False)
+            self.report(source, path, f"{_NO_LOOSENING}, so it allows nothing", broken=False)
             return
         if raw is not None and not isinstance(raw, list):
             self.report(source, path, f"must be a list of rules, not {type_name(raw)}", broken=True, fatal=restricts)
@@ -588,10 +588,8 @@ class _Merge:
         rules = cast(list[Any], raw or [])
         self.count += len(rules)
         if rules and (len(rules) > MOST_RULES or self.count > MOST_RULES_IN_ALL):
-            most = (
-                f"{MOST_RULES:,} of one list" if len(rules) > MOST_RULES else f"{MOST_RULES_IN_ALL:,} in all settings"
-            )
-            told = f"has {len(rules):,} rules, and at most {most} are used: write patterns that say more in one rule"
+            most = f"{MOST_RULES:,} per list" if len(rules) > MOST_RULES else f"{MOST_RULES_IN_ALL:,} in all settings"
+            told = f"has {len(rules):,} rules; the limit is {most}: use patterns that cover more"
             self.report(source, path, told, broken=True, fatal=restricts)
             return
         for index, text in enumerate(rules):
@@ -600,7 +598,7 @@ class _Merge:
                 getattr(self, kind).append(rule)
                 known = index >= _MOST_HINTS or rule.tool in _TOOL_NAMES
                 if not known and (hint := did_you_mean(rule.tool, KNOWN_TOOLS)):
-                    told = f'no built-in tool is called "{rule.text.partition("(")[0].strip()}"{hint}'
+                    told = f'there is no built-in tool "{rule.text.partition("(")[0].strip()}"{hint}'
                     self.report(source, (*path, index), told, broken=False)
             except (RuleError, _WrongError) as error:
                 self.report(source, (*path, index), str(error), broken=True, fatal=restricts)

@@ -1,7 +1,6 @@
-"""Hooks that a project or a user already has for other agents, read where they stand.
+"""Hooks that a project or a user already has for other agents, read in place.
 
-Of such a file count its hooks, its permission rules and, once it is trusted, its variables. Everything else in it is
-another program's business.
+Only hooks, permission rules and, once the file is trusted, variables are used from such a file. The rest is ignored.
 """
 
 import hashlib
@@ -37,17 +36,17 @@ _TOOL_WITH_PATTERN = re.compile(r"\s*(\w+)\(.*\)\s*", re.DOTALL)
 
 
 def claude_home(environment: Mapping[str, str]) -> Path:
-    """Where the user keeps settings for all projects."""
+    """The user's directory of settings for all projects."""
     return Path(environment.get("CLAUDE_CONFIG_DIR") or Path.home() / ".claude").absolute()
 
 
 def foreign_files(home: Path, project: Project, user_directory: Path) -> list[LayerFile]:
-    """The user's first, so that what is the user's own is not taken for a project's."""
+    """The user's files first, so that they are not mistaken for a project's."""
     return [LayerFile(Layer.USER, user_directory / "settings.json"), *project_places(home, project, PROJECT_FILES)]
 
 
 def read_foreign(files: Iterable[LayerFile], known: Iterable[Path]) -> Iterator[SettingsSource]:
-    """What stands in these files. One that is the same as a `known` one by another name is left out.
+    """The settings in these files. A file that is a `known` one under another name is skipped.
 
     Raises `SettingsError`.
     """
@@ -61,7 +60,7 @@ def read_foreign(files: Iterable[LayerFile], known: Iterable[Path]) -> Iterator[
 
 
 def look_at_foreign(files: Iterable[LayerFile], known: Iterable[Path]) -> Iterator[SettingsSource]:
-    """The same of files that do not count: what is wrong with one of them is nobody's concern."""
+    """The same for files that are not used: problems in them are ignored."""
     known = list(known)
     for one in files:
         try:
@@ -71,11 +70,11 @@ def look_at_foreign(files: Iterable[LayerFile], known: Iterable[Path]) -> Iterat
 
 
 def read_plugin(directory: str, home: Path) -> SettingsSource | None:
-    """The hooks of a plugin; None if it has none. What it has to remember, it keeps below the agent's own directory.
+    """The hooks of a plugin; None if it has none. Its data is stored below the agent's own directory.
 
     Raises `SettingsError`."""
     if not os.path.isdir(directory):
-        raise MissingPathError(f"There is no plugin directory {directory}.")
+        raise MissingPathError(f"Plugin directory not found: {directory}")
     root = os.path.abspath(directory)
     source = read_source(Layer.FLAG, Path(root) / PLUGIN_FILE, resolve_or_keep(root))
     if source is None:
@@ -87,14 +86,14 @@ def read_plugin(directory: str, home: Path) -> SettingsSource | None:
 
 
 def _plugin_data(root: str, home: Path) -> Path:
-    """Of two plugins with one name, each has its own."""
+    """Two plugins with the same name have separate directories."""
     real = resolve_or_keep(root)
     name = re.sub(r"[^A-Za-z0-9_.-]", "-", os.path.basename(real)) or "plugin"
     return home / "plugins" / "data" / f"{name}-{hashlib.sha256(os.fsencode(real)).hexdigest()[:8]}"
 
 
 def as_foreign(source: SettingsSource) -> SettingsSource:
-    """What counts of a file that was written for another agent."""
+    """The parts used from a file written for another agent."""
     document = _with_hooks(source.document)
     settings = cast(Mapping[str, Any], document.value)
     kept = {key: settings[key] for key in TAKEN if key in settings}
@@ -106,7 +105,7 @@ def as_foreign(source: SettingsSource) -> SettingsSource:
 
 
 def _with_hooks(document: Document) -> Document:
-    """`hooks.json` files may be the bare map of events."""
+    """`hooks.json` files may be just the map of events."""
     found = cast(Mapping[str, Any], document.value)
     if "hooks" in found or not any(key in EVENTS or key in NEVER_HERE for key in found):
         return document
@@ -116,8 +115,8 @@ def _with_hooks(document: Document) -> Document:
 
 
 def _readable(kind: str, rules: Any) -> Any:
-    """Of a pattern for a tool that takes none here, such as `WebFetch(domain:…)`, a restriction becomes one of every
-    call of the tool, and a permission none at all."""
+    """If a tool takes no patterns here, as in `WebFetch(domain:…)`, a restriction is widened to every call of the
+    tool, and an allow rule is dropped."""
     if not isinstance(rules, list):
         return rules
     texts = [(rule, _tool_without_patterns(rule)) for rule in cast(list[Any], rules)]
@@ -125,7 +124,7 @@ def _readable(kind: str, rules: Any) -> Any:
 
 
 def _tool_without_patterns(rule: Any) -> str | None:
-    """The tool of this rule, if the rule has a pattern and the tool takes none."""
+    """The rule's tool, if the rule has a pattern and the tool takes none."""
     shape = _TOOL_WITH_PATTERN.fullmatch(rule) if isinstance(rule, str) else None
     if shape is None or _is_rule(rule) or _is_rule(f"{shape[1]}(x)"):
         return None

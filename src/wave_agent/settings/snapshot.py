@@ -1,4 +1,4 @@
-"""Settings are those that a session began with. What changes on disk meanwhile is told, and does not count."""
+"""A session uses the settings it started with. Later changes on disk are reported but not applied."""
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -11,13 +11,13 @@ from wave_agent.settings.trust import file_digest
 class SettingsChange(Struct, frozen=True):
     file: str
     source: str
-    """What hooks know this file by: `user_settings`, `project_settings` …"""
+    """How hooks refer to this file: `user_settings`, `project_settings` …"""
     told: str
-    """What to tell the user."""
+    """The message for the user."""
 
 
 class Snapshot:
-    """The settings files of a session, whether they exist or not, as they were when it began."""
+    """The settings files of a session, existing or not, as they were when it started."""
 
     def __init__(self, files: Iterable[Path] = (), sources: Mapping[str, str] | None = None) -> None:
         self._seen = {str(file): file_digest(str(file)) for file in files}
@@ -25,7 +25,7 @@ class Snapshot:
 
     @property
     def digests(self) -> Mapping[str, str | None]:
-        """What was in them when they were last looked at; None: not there."""
+        """Their digests when last checked; None: not found."""
         return dict(self._seen)
 
     @property
@@ -33,13 +33,13 @@ class Snapshot:
         return tuple(self._seen)
 
     def changes(self) -> list[SettingsChange]:
-        """The files that differ from what was last seen: each change once."""
+        """The files that differ from the last check; each change is returned once."""
         found: list[SettingsChange] = []
         for file, before in self._seen.items():
             now = file_digest(file)
             if now != before:
                 self._seen[file] = now
-                what = "was removed" if now is None else "appeared" if before is None else "has changed"
-                told = f"{file} {what}. This session goes on with the settings that it began with."
+                what = "was removed" if now is None else "was created" if before is None else "has changed"
+                told = f"{file} {what}. This session keeps the settings it started with."
                 found.append(SettingsChange(file, self._sources.get(file, "other_settings"), told))
         return found

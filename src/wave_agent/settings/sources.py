@@ -1,5 +1,5 @@
-"""Which settings count: managed ones always, then the user's, the project's as far as it is trusted, those that were
-named, and those in code."""
+"""Which settings apply: managed ones always, then the user's, the trusted ones of the project, those named by the
+caller, and those in code."""
 
 import inspect
 import os
@@ -59,57 +59,57 @@ from wave_agent.system.project import Project, find_project
 from wave_agent.text import reveal
 
 Trust = bool | Callable[[Sequence[HookDefinition]], bool] | Callable[[Sequence[HookDefinition], Sequence[str]], bool]
-"""A function that takes two arguments is also asked about guards that are gone."""
-_GONE = "gone or switched off: "
+"""A function that takes two arguments is also asked about missing guards."""
+_GONE = "removed or disabled: "
 Overlay = str | os.PathLike[str] | Mapping[str, Any]
 
 
 class Gathered(Struct, frozen=True):
-    """The settings of all layers, what the user is told about those left out, and what the project's hooks may run."""
+    """The settings of all layers, notices about skipped ones, and the trust in the project's hooks."""
 
     sources: tuple[SettingsSource, ...]
     notices: tuple[str, ...]
     trust: ProjectTrust
     files: tuple[Path, ...] = ()
-    """Where settings may stand that count."""
+    """Places where settings that apply may be."""
     unused: tuple[str, ...] = ()
-    """The project's hooks for other agents, if nobody has said yet whether they count."""
+    """The project's hooks for other agents, if `compat.claude` is not set yet."""
     foreign: bool = False
-    """What stands there for other agents counts."""
+    """Settings for other agents are used."""
     silenced: tuple[HookDefinition, ...] = ()
-    """Hooks that do not run because the user has switched off all but managed ones."""
+    """Hooks that do not run because the user has disabled all but managed ones."""
     left_out: int = 0
-    """Hooks of the project that do not run because the user wants none of them."""
+    """Number of project hooks that do not run because the user disabled them all."""
     user_guards: Mapping[str, SourceGuards] = {}
-    """What the user's own settings say, file by file."""
+    """The guards in the user's own settings, by file."""
 
 
 class SourceChoice(Struct, frozen=True, kw_only=True):
-    """What the caller says about the settings to use."""
+    """The caller's choice of settings."""
 
     layers: Sequence[str] | None = None
-    """Which to read; managed ones are read in any case."""
+    """Which to read; managed ones are always read."""
     overlays: Sequence[Overlay] = ()
-    """Files and objects that the user named."""
+    """Files and objects named by the user."""
     hooks: Mapping[str, Any] | Mapping[HookEventName, Any] | None = None
     trust: Trust = False
     trust_ref: str | None = None
-    """Trust exactly what this git ref holds."""
+    """Trust exactly what this git ref contains."""
     record: Record | None = None
-    """Trust exactly this, whatever the store says."""
+    """Trust exactly this, regardless of the store."""
     project_hooks: bool = True
-    """False: the project's own hooks are left out, whether trusted or not."""
+    """False: the project's own hooks are skipped, trusted or not."""
     no_hooks: bool = False
-    """All hooks but managed ones are left out."""
+    """Skip all hooks but managed ones."""
     managed_file: Path = MANAGED_FILE
     added_managed: str | None = None
     """One more managed file."""
     plugins: Sequence[str] = ()
-    """Directories of plugins that the user named."""
+    """Plugin directories named by the user."""
     claude_home: Path | None = None
-    """Where the user keeps settings for other agents; None: the usual place."""
+    """The user's directory of settings for other agents; None: the default."""
     search_path: str | None = None
-    """Where hooks find programs; None: where this process does."""
+    """PATH of the hooks; None: that of this process."""
 
     @property
     def wanted(self) -> tuple[Layer, ...]:
@@ -121,15 +121,15 @@ class SourceChoice(Struct, frozen=True, kw_only=True):
 
 
 def locate(start: str, home: Path, choice: SourceChoice | None = None) -> Project:
-    """The project around a directory. Settings for other agents make a directory a project's if they count.
+    """The project around a directory. Settings for other agents mark a project directory too, if they are used.
 
     Raises `SettingsError`.
     """
     choice = choice or SourceChoice()
     user = os.path.realpath(Path.home())
-    try:  # Where somebody trusted guards is a project, also when all its settings are gone.
+    try:  # A directory with trusted guards is a project, even if all its settings were deleted.
         guarded = TrustStore(home).guarded()
-    except SettingsError:  # told when the settings are read
+    except SettingsError:  # reported when the settings are read
         guarded = frozenset[str]()
     found = find_project(start, lambda one: one in guarded or has_settings(one, home, OWN_FILES), user)
 
@@ -144,7 +144,7 @@ def locate(start: str, home: Path, choice: SourceChoice | None = None) -> Projec
 
 
 def _named_and_own(home: Path, project: Project, choice: SourceChoice) -> list[SettingsSource]:
-    """The settings of all layers, the project's as they are."""
+    """The settings of all layers; the project's unfiltered."""
     own = [read_place(place) for place in project_places(home, project) if place.layer in choice.wanted]
     user = read_source(Layer.USER, home / "settings.json") if Layer.USER in choice.wanted else None
     return [
@@ -177,7 +177,7 @@ def gather_settings(home: Path, project: Project, choice: SourceChoice | None = 
     plugins, notices = _plugins(choice.plugins, home)
     silenced: tuple[HookDefinition, ...] = ()
     if choice.no_hooks:
-        from wave_agent.settings.no_hooks import notice_of, silence  # lazy: for the day somebody is locked out
+        from wave_agent.settings.no_hooks import notice_of, silence  # lazy: rarely used
 
         everything, silenced = silence([*sources, *plugins])
         sources, plugins = everything[: len(sources)], everything[len(sources) :]
@@ -207,18 +207,18 @@ def gather_settings(home: Path, project: Project, choice: SourceChoice | None = 
 
 
 def merge_gathered(gathered: Gathered, project: Project) -> Settings:
-    """What these settings say together, and what is wrong with them as far as the disk tells."""
+    """These settings combined, with the problems that can be found on disk."""
     settings = merge_settings(gathered.sources)
     return replace(settings, issues=(*settings.issues, *_misplaced(settings.hooks.hooks, project.directory)))
 
 
 def _misplaced(hooks: Iterable[HookDefinition], project: str) -> Iterator[Issue]:
-    """Hooks that worked while their directory was a project of its own. As guards they would be gone."""
+    """Hooks that worked while their directory was a separate project. Their guards would be lost."""
     for hook in hooks:
         file = misplaced_file(hook, project) if hook.enabled else None
         if file is not None:
             message = (
-                f"names {file}, which is not in {project}, where the hooks of this project run; "
+                f"names {file}, which is not in {project}, where this project's hooks run; "
                 f"write {os.path.join(hook.inner, file)}"
             )
             yield Issue(source=hook.source, path=hook.path, line=hook.line, message=message, fatal=True)
@@ -231,27 +231,27 @@ def _wants_foreign(
 
 
 def _plugins(directories: Iterable[str], home: Path) -> tuple[list[SettingsSource], list[str]]:
-    """Their hooks, and what to tell of those that have none."""
+    """Their hooks, and notices about plugins without any."""
     found = [(directory, read_plugin(directory, home)) for directory in directories]
-    empty = [f"{directory} has no {PLUGIN_FILE}: nothing of it is used." for directory, source in found if not source]
+    empty = [f"{directory} has no {PLUGIN_FILE}; it is ignored." for directory, source in found if not source]
     return [source for _, source in found if source is not None], empty
 
 
 def _unused(elsewhere: Iterable[LayerFile], known: Iterable[Path]) -> tuple[str, ...]:
-    """The hooks that the project has for other agents, described."""
+    """Descriptions of the project's hooks for other agents."""
     found = look_at_foreign([one for one in elsewhere if one.layer in OF_THE_PROJECT], known)
     return tuple(reveal(describe(hook)) for hook in load_hooks(found).hooks)
 
 
 def _may_say(source: SettingsSource, project: Project, store: TrustStore, choice: SourceChoice) -> bool:
-    """Whether this file can have hooks of other agents read: the user's can, a project's if it is trusted."""
+    """Whether this file can enable hooks of other agents: the user's can, a project's only if it is trusted."""
     if source.layer not in OF_THE_PROJECT or "compat" not in source.document.value or choice.trust is not False:
         return True  # a function that decides is asked for those hooks too
     return _record(project, store, choice, foreign=False).covers(source, project.directory)
 
 
 def project_settings(home: Path, project: Project) -> list[SettingsSource]:
-    """The project's own settings as they are, trusted or not. With those for other agents, if they would count."""
+    """The project's own settings, trusted or not. Includes those for other agents, if they would be used."""
     sources = _named_and_own(home, project, SourceChoice())
     own = [source for source in sources if source.layer in OF_THE_PROJECT]
     if wants_foreign(sources):
@@ -270,12 +270,12 @@ def _judge(
     with_hooks: bool,
     foreign: bool,
 ) -> Gathered:
-    """The project's settings, less what is not trusted. `users` is what is amiss with the user's own.
+    """The project's settings without the untrusted parts. `users` are problems with the user's own settings.
 
-    `with_hooks` False: its hooks are left out in any case.
-    `foreign`: what is there for other agents counts."""
+    `with_hooks` False: its hooks are always skipped.
+    `foreign`: settings for other agents are used."""
     _check_trust(choice.trust)
-    # Looked at once: what is judged is what is pinned.
+    # Read only once: the hooks that are judged are the ones that get pinned.
     found = candidates(theirs, project.directory, file_digest, path=choice.search_path)
     everything = record_of(theirs, project.directory, found)
     record = everything if choice.trust is True else _record(project, store, choice, foreign=foreign)
@@ -283,7 +283,7 @@ def _judge(
     alarms = [*users, *(_alarms(record, everything, project, store, choice) if with_hooks else [])]
     notices: list[str] = []
     if choice.trust is True:
-        notices = [f"Trusted for this run alone, though not as you left it: {one}" for one in alarms]
+        notices = [f"Trusted for this run only, though not as you left it: {one}" for one in alarms]
     elif callable(choice.trust) and (doubts or alarms):
         agreed = _says_yes(choice.trust, [hook for hook, _ in doubts], alarms)
         record = everything if agreed else record
@@ -302,7 +302,7 @@ def _judge(
 
 
 def _compared(why: str, ref: str | None) -> str:
-    """With `--trust-ref` nobody has trusted anything: a ref is what it is compared with."""
+    """With `--trust-ref` nothing was trusted by a user: hooks are compared with the ref."""
     return why if ref is None else why.replace(CHANGED, f"differs from {ref}")
 
 
@@ -311,20 +311,20 @@ def _refusal(
 ) -> SettingsError | UntrustedHooksError:
     if hooks or users or choice.trust_ref is None:
         return UntrustedHooksError(hooks, alarms)
-    told = f"--trust-ref {choice.trust_ref}: these guards that it holds are not here, or switched off:"
+    told = f"--trust-ref {choice.trust_ref}: guards at this ref were removed or disabled here:"
     return SettingsError(told, [alarm.removeprefix(_GONE) for alarm in alarms])
 
 
 def _alarms(record: Record, now: Record, project: Project, store: TrustStore, choice: SourceChoice) -> list[str]:
-    """What is amiss with what is to be trusted, whoever says what that is."""
+    """Problems with the trust for this run, whatever it is based on."""
     if choice.trust_ref is not None or choice.record is not None:
         return _gone(record, now, project)
     return alarms_of(store.read(project.directory), now, project, store)
 
 
 def alarms_of(record: Record, now: Record, project: Project, store: TrustStore) -> list[str]:
-    """What is amiss with what the user trusted: guards that are gone, and trust that is in doubt."""
-    alarms = [reveal(f"{record.doubt}: confirm it once more")] if record.doubt else []
+    """Problems with what the user trusted: missing guards, and trust in doubt."""
+    alarms = [reveal(f"{record.doubt}: please confirm again")] if record.doubt else []
     alarms += _gone(record, now, project)
     for inner, level in zip(project.inner[1:], project.levels[1:], strict=True):
         alarms += _gone(store.read(level).moved_to(inner), now, project)
@@ -332,15 +332,15 @@ def alarms_of(record: Record, now: Record, project: Project, store: TrustStore) 
 
 
 def _gone(record: Record, now: Record, project: Project) -> list[str]:
-    """The guards that this record has and the project has not, described."""
+    """Descriptions of guards that are in the record but missing in the project."""
     return [_GONE + reveal(one) for one in record.only(project.inner).gone(now)]
 
 
 def _counted(source: SettingsSource, record: Record, project: str) -> tuple[SettingsSource, list[str]]:
-    """What counts of one file of the project, and what to tell about the rest."""
+    """The settings used from one project file, and notices about the rest."""
     if record.covers(source, project):
         counted, dropped = _without_bypass(source)
-        return counted, [f"{source.name}: ignored: {name}: no project can set that" for name in dropped]
+        return counted, [f"{source.name}: ignored: {name}: a project cannot set this" for name in dropped]
     counted, dropped = only_restrictions(source, keep_hooks=True)
     told = f"{source.name}: not trusted, so ignored: {', '.join(dropped)} (wave hooks trust)"
     return counted, [told] if dropped else []
@@ -362,7 +362,7 @@ def _check_trust(trust: Any) -> None:
 
 
 def _says_yes(trust: Callable[..., bool], hooks: Sequence[HookDefinition], alarms: Sequence[str]) -> bool:
-    """One that takes hooks alone cannot agree to what is gone: it would not know of it."""
+    """A function that takes only hooks cannot approve missing guards: it does not see them."""
     wants_alarms = _takes_two(trust)
     if alarms and not wants_alarms:
         return False
@@ -375,17 +375,17 @@ def _says_yes(trust: Callable[..., bool], hooks: Sequence[HookDefinition], alarm
 
 
 def _takes_two(function: Callable[..., Any]) -> bool:
-    """With nothing optional about the second: a default there was meant for something else."""
+    """The second argument must be required: an optional one was meant for something else."""
     try:
         parameters = inspect.signature(function).parameters.values()
-    except (TypeError, ValueError):  # written in C: it does not say
+    except (TypeError, ValueError):  # written in C, without a signature
         return False
     placed = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     return sum(one.kind in placed and one.default is one.empty for one in parameters) == 2
 
 
 def _without_bypass(source: SettingsSource) -> tuple[SettingsSource, tuple[str, ...]]:
-    """No project, however trusted, takes away all questions."""
+    """No project, however trusted, can turn off all questions."""
     settings = cast(Mapping[str, Any], source.document.value)
     permissions: Any = settings.get("permissions")
     if not isinstance(permissions, Mapping) or "defaultMode" not in permissions:
@@ -399,7 +399,7 @@ def _without_bypass(source: SettingsSource) -> tuple[SettingsSource, tuple[str, 
 
 
 def describe(hook: HookDefinition) -> str:
-    """All that would be run, and where it is written."""
+    """The full command, and where it is defined."""
     command = shlex.join([hook.command, *hook.args]) if hook.args is not None else hook.shown_command
     return f"{hook.event}: {command} ({hook.source}:{hook.line})"
 
@@ -409,12 +409,12 @@ def read_overlay(overlay: Overlay) -> SettingsSource:
         return SettingsSource(Layer.FLAG, "settings", Document(overlay, {}))
     found = read_source(Layer.FLAG, Path(overlay))
     if found is None:
-        raise MissingPathError(f"There is no settings file {overlay}.")
+        raise MissingPathError(f"Settings file not found: {overlay}")
     return found
 
 
 def _layer(name: str) -> Layer:
     known = [layer.value for layer in DEFAULT_SOURCES]
     if name not in known:
-        raise SettingsError(f'"{name}" is not a source of settings; known are {", ".join(known)}.')
+        raise SettingsError(f'"{name}" is not a settings source; use one of {", ".join(known)}.')
     return Layer(name)

@@ -1,7 +1,7 @@
 """Which hooks of a project may run.
 
-Trust is bound to what a hook says and to the content of every file of the project that its command names. It is kept
-under the agent's own directory, by the real path of the project: nothing in a repository can point to it.
+Trust is bound to the hook's definition and to the content of every project file that its command names. It is stored
+in the agent's own directory, by the project's real path: nothing in a repository can point to it.
 """
 
 import hashlib
@@ -29,15 +29,15 @@ from wave_agent.system.project import branch_of
 
 UNREADABLE = "cannot be relied on: "
 RUNS = "+x"
-"""Ends the digest of a file that can be run."""
+"""Ends the digest of an executable file."""
 
-_CONFIRM = "Only the user can agree to that, with wave hooks trust; a new session then runs it."
-"""The model reads this too, and must not take it for something that it could do."""
+_CONFIRM = "Only the user can approve this, with wave hooks trust; it then runs in a new session."
+"""The model reads this too, and must not think that it could do this itself."""
 _BRANCHES = 100
-"""Branches of one project that are remembered."""
+"""Branches remembered per project."""
 
 _PLACES = 8
-"""Places of one program that are remembered."""
+"""Locations remembered per program."""
 
 _PROGRAM = "the program "
 
@@ -45,17 +45,17 @@ _NAME = 200
 """Characters of a hook's name that are handed down."""
 
 Digest = Callable[[str], str | None]
-"""The digest of a file's content, by absolute path; None if there is no such file."""
+"""The digest of a file's content, by absolute path; None if the file does not exist."""
 
 
 class TrustCandidate(Struct, frozen=True):
-    """A hook of the project, with all that trust in it is bound to."""
+    """A hook of the project, with everything that trust in it is bound to."""
 
     hook: HookDefinition
     fingerprint: str
-    """Of a hook in the settings of a directory below the project's own, that directory stands before it."""
+    """For a hook in a subdirectory's settings, prefixed with that directory."""
     files: Mapping[str, str | None]
-    """Path, relative to the project → digest; None: not there."""
+    """Path, relative to the project → digest; None: not found."""
     programs: Programs = Programs()
 
 
@@ -63,10 +63,10 @@ CHANGED = "changed since it was trusted"
 
 
 class SourceGuards(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What one of the user's own settings files says, as far as it would be missed: see `user_guards`."""
+    """The guards in one of the user's own settings files: see `user_guards`."""
 
     hooks: Mapping[str, str] = {}
-    """Fingerprint → what to call it."""
+    """Fingerprint → display name."""
     rules: tuple[str, ...] = ()
     files: Mapping[str, str | None] = {}
     """Scripts of the hooks, outside the project → digest."""
@@ -75,39 +75,39 @@ class SourceGuards(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class UserRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What sessions that nobody attended have left of the guards in the user's own settings."""
+    """The state of the guards in the user's own settings after unattended sessions."""
 
     before: Mapping[str, SourceGuards] = {}
-    """Settings file → what it said before such a session changed it, until a person confirms the change."""
+    """Settings file → its guards before an unattended session changed it, until a person confirms the change."""
     confirmed: Mapping[str, str] = {}
-    """Settings file → digest of what a person has confirmed."""
+    """Settings file → digest of the guards that a person has confirmed."""
 
 
 class Record(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What the user trusts in one project."""
 
     hooks: Mapping[str, Mapping[str, str | None]] = {}
-    """Fingerprint of a hook → the files that it names."""
+    """Fingerprint of a hook → the files it names."""
     settings: Mapping[str, str] = {}
-    """Settings file, relative to the project → digest of what it says beside hooks and restrictions."""
+    """Settings file, relative to the project → digest of its settings other than hooks and restrictions."""
     shown: Mapping[str, str] = {}
-    """Fingerprint of a hook → what to call it when it is no longer there."""
+    """Fingerprint of a hook → its display name, for when it is missing."""
     rules: Mapping[str, tuple[str, ...]] = {}
-    """Directory, relative to the project → the rules that its settings restrict by: `deny Bash(rm:*)`."""
+    """Directory, relative to the project → the restrictive rules in its settings: `deny Bash(rm:*)`."""
     programs: Mapping[str, tuple[str, ...]] | None = None
-    """Name of a program → where hooks found it when they were trusted; "": nowhere, as one that is not listed. None:
-    trusted before this was kept."""
+    """Name of a program → where hooks found it when they were trusted; "": not found, the same as not listed. None:
+    trusted before this was recorded."""
     branches: Mapping[str, "Record"] = {}
-    """Branch → what was confirmed on it. The fields above are what was confirmed or used last, on whichever branch."""
+    """Branch → what was confirmed on it. The fields above hold what was last confirmed or used, on any branch."""
     doubt: str = ""
-    """Why a person has to confirm all this once more."""
+    """Why a person has to confirm all this again."""
     allow: tuple[str, ...] = ()
-    """Rules that the user gave as an answer for always."""
+    """Rules the user always allows."""
     told: bool = False
-    """The user knows that the project has hooks for other agents."""
+    """The user has seen the notice about hooks for other agents."""
 
     def only(self, directories: Collection[str]) -> "Record":
-        """What it says about the settings of these directories, relative to the project."""
+        """The part about the settings of these directories, relative to the project."""
         return replace(
             self,
             hooks={key: files for key, files in self.hooks.items() if _directory(key) in directories},
@@ -117,7 +117,7 @@ class Record(Struct, frozen=True, kw_only=True, omit_defaults=True):
         )
 
     def laid_over(self, other: "Record") -> "Record":
-        """Both; where they differ, what this one says."""
+        """Both records combined; this one wins on conflict."""
         return replace(
             self,
             hooks={**other.hooks, **self.hooks},
@@ -128,15 +128,15 @@ class Record(Struct, frozen=True, kw_only=True, omit_defaults=True):
         )
 
     def on(self, branch: str) -> "Record":
-        """What counts on this branch. One that nothing was confirmed on has what was confirmed or used last: a new name
-        for a branch takes no guard away."""
+        """The record for this branch. A branch without confirmations uses what was last confirmed or used, so a new
+        branch name removes no guard."""
         own = self.branches.get(branch)
         if own is None:
             return self
         return replace(own, allow=self.allow, told=self.told, doubt=self.doubt, branches=self.branches)
 
     def moved_to(self, directory: str) -> "Record":
-        """The guards of a project that is a directory of another one now."""
+        """The guards of a project that is now a directory of another one."""
         return Record(
             hooks={_below(directory, key): {} for key in self.hooks},
             shown={_below(directory, key): text for key, text in self.shown.items()},
@@ -145,17 +145,17 @@ class Record(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def alone(self) -> "Record":
-        """What is confirmed on one branch, without what holds for the project as a whole."""
+        """The part confirmed on one branch, without the project-wide fields."""
         return replace(self, allow=(), told=False, doubt="", branches={})
 
     @property
     def guards(self) -> frozenset[str]:
-        """All that would be missed if it were gone."""
+        """Everything whose removal must be noticed."""
         return frozenset((*self.hooks, *(f"{level}:{rule}" for level, rules in self.rules.items() for rule in rules)))
 
     @property
     def directories(self) -> frozenset[str]:
-        """Those that it speaks of."""
+        """The directories it covers."""
         return frozenset((*map(_directory, self.hooks), *map(_level, self.settings), *self.rules))
 
     def why_not(self, candidate: TrustCandidate) -> str | None:
@@ -169,16 +169,16 @@ class Record(Struct, frozen=True, kw_only=True, omit_defaults=True):
         return self._why_not_run(candidate.programs)
 
     def _why_not_run(self, now: Programs) -> str | None:
-        """Which of a hook's programs lead elsewhere than when they were trusted."""
+        """Which of a hook's programs are no longer the ones that were trusted."""
         if self.programs is None:
-            return "trusted by an older version, which did not note where its programs are" if now.names else None
+            return "trusted by an older version, which did not record where its programs are" if now.names else None
         places = {name: self.programs.get(name, ("",)) for name in {*now.found, *(now.names & self.programs.keys())}}
         moved = [name for name, known in sorted(places.items()) if now.found.get(name, "") not in known]
         told = [describe_move(name, now.found.get(name, ""), places[name]) for name in moved]
-        return f"it would run something else than when it was trusted: {', '.join(told)}" if told else None
+        return f"it would run something other than what was trusted: {', '.join(told)}" if told else None
 
     def gone(self, now: "Record") -> tuple[str, ...]:
-        """The guards that were confirmed and are not there now: somebody has removed them, or switched them off."""
+        """The guards that were confirmed and are now removed or disabled."""
         hooks = [self.shown.get(one, "a hook") for one in self.hooks if one not in now.hooks]
         rules = [
             rule for level in self.rules for rule in self.rules[level] if not holds(rule, now.rules.get(level, ()))
@@ -186,7 +186,7 @@ class Record(Struct, frozen=True, kw_only=True, omit_defaults=True):
         return (*hooks, *(f"the rule {rule}" for rule in rules))
 
     def covers(self, source: SettingsSource, project: str) -> bool:
-        """Everything that this file says beside its hooks is trusted."""
+        """Whether everything in this file besides its hooks is trusted."""
         return self.settings.get(_relative(source.name, project)) == rest_digest(source)
 
 
@@ -198,8 +198,8 @@ def candidates(
     path: str | None = None,
     digest_of_program: Digest | None = None,
 ) -> tuple[TrustCandidate, ...]:
-    """The hooks in these settings that would run. `path` is where they find programs, if not where this process does;
-    those of them that lie in the project have a `digest_of_program`."""
+    """The hooks in these settings that would run. `path` is their PATH, if not that of this process; programs in the
+    project are digested with `digest_of_program`."""
     by_name = {source.name: source for source in sources}
     root, path = _root(project), search_path(os.environ) if path is None else path
     return tuple(
@@ -217,8 +217,8 @@ def candidates(
 def record_of(
     sources: Sequence[SettingsSource], project: str, found: Sequence[TrustCandidate], before: "Record | None" = None
 ) -> Record:
-    """What has to be kept to trust all of this. `found` are the hooks in it, looked at once: what is kept is what was
-    judged or shown. `before` is what was trusted so far, if that is to be kept along with it."""
+    """The record that trusts all of this. `found` are its hooks, read only once: the record contains exactly what was
+    judged or shown. `before` is the trust so far, if it is to be kept as well."""
     known = (before and before.programs) or {}
     places = {name: (where,) for candidate in found for name, where in candidate.programs.found.items()}
     nowhere = {name: ("",) for one in found for name in one.programs.names & known.keys() if name not in places}
@@ -234,7 +234,7 @@ def record_of(
 def _all_places(
     some: Mapping[str, tuple[str, ...]] | None, others: Mapping[str, tuple[str, ...]] | None
 ) -> Mapping[str, tuple[str, ...]] | None:
-    """A program may be here or there: in a terminal with an environment of the project, and in one without."""
+    """A program can have several locations: with and without the project's environment activated."""
     if some is None or others is None:
         return others if some is None else some
     names = dict.fromkeys((*others, *some))
@@ -247,7 +247,7 @@ def _called(hook: HookDefinition) -> str:
 
 
 def restrictions_of(sources: Iterable[SettingsSource], project: str) -> dict[str, tuple[str, ...]]:
-    """The rules by which these settings deny or ask, by directory."""
+    """The deny and ask rules in these settings, by directory."""
     found: dict[str, tuple[str, ...]] = {}
     for source in sources:
         rules: Any = cast(Mapping[str, Any], source.document.value).get("permissions")
@@ -262,13 +262,13 @@ def restrictions_of(sources: Iterable[SettingsSource], project: str) -> dict[str
 
 
 def holds(rule: str, now: Collection[str]) -> bool:
-    """A rule that asked may deny by now."""
+    """Whether the rule still applies. An ask rule may have become a deny rule."""
     kind, _, text = rule.partition(" ")
     return rule in now or (kind == "ask" and f"deny {text}" in now)
 
 
 def file_digest(path: str) -> str | None:
-    """Of what is in the file now, and whether it can be run. What cannot be read has a digest that no file has."""
+    """Of the file's content and whether it is executable. An unreadable file gets a digest that no file has."""
     try:
         with open(path, "rb", opener=_without_waiting) as file:
             facts = os.fstat(file.fileno())
@@ -282,16 +282,16 @@ def file_digest(path: str) -> str | None:
 
 
 def digest_of(content: str, *, runs: bool) -> str:
-    """A guard that lost its permission to execute is a guard that is gone."""
+    """A guard that is no longer executable is a lost guard."""
     return f"{content}{RUNS}" if runs else content
 
 
 def _without_waiting(path: str, flags: int) -> int:
-    return os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC)  # nobody may ever write to a FIFO
+    return os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC)  # a FIFO may never have a writer
 
 
 def rest_digest(source: SettingsSource) -> str:
-    """Of what trust in a file lets count beside its hooks: nothing that only restricts."""
+    """Of the settings that trust enables besides hooks: everything that does not merely restrict."""
     rest = dict(cast(Mapping[str, Any], source.document.value))
     rules: Any = rest.get("permissions")
     if isinstance(rules, Mapping):
@@ -301,7 +301,7 @@ def rest_digest(source: SettingsSource) -> str:
 
 
 def fingerprint(hook: HookDefinition, source: SettingsSource) -> str:
-    """Of the entry as it is written, with its event and what its group says. Where it stands does not matter."""
+    """Of the entry as written, with its event and the settings of its group. Its position does not matter."""
     entry: Any = _at(source.document.value, hook.path)
     group: Any = _at(source.document.value, hook.path[:3]) if len(hook.path) > 3 else {}
     around = {key: value for key, value in group.items() if key != "hooks"}
@@ -309,7 +309,7 @@ def fingerprint(hook: HookDefinition, source: SettingsSource) -> str:
 
 
 def _bound(hook: HookDefinition, source: SettingsSource) -> str:
-    """To the directory whose settings it stands in: what is trusted there is not trusted everywhere."""
+    """Includes the directory whose settings contain it: trust there is not trust everywhere."""
     found = fingerprint(hook, source)
     return f"{hook.inner}:{found}" if hook.inner else found
 
@@ -324,12 +324,12 @@ def _below(directory: str, fingerprint: str) -> str:
 
 
 def _level(settings: str) -> str:
-    """The directory that a settings file stands for, by its path in the project."""
+    """The directory that a settings file applies to, by its path in the project."""
     return os.path.dirname(os.path.dirname(settings))
 
 
 def entry_digest(event: str, around: Mapping[str, Any], entry: Any) -> str:
-    """Of a hook as it is written, with what its group says. Whether it is switched off makes no other hook of it."""
+    """Of a hook as written, with the settings of its group. A disabled hook is still the same hook."""
     if isinstance(entry, Mapping):
         entry = {key: value for key, value in cast(Mapping[str, Any], entry).items() if key != "enabled"}
     return _digest_of([event, around, entry])
@@ -346,7 +346,7 @@ def _digest_of(value: Any) -> str:
 
 
 def _named(hook: HookDefinition, project: str, root: str, digest: Digest) -> Iterator[tuple[str, str | None]]:
-    """Those that come with the project."""
+    """The files that belong to the project."""
     for path in hook_files(hook, project):
         if os.path.commonpath([path, root]) == root:
             yield _relative(path, project), digest(path)
@@ -363,43 +363,43 @@ def _relative(path: str, project: str) -> str:
 
 
 class ProjectTrust:
-    """The project's hooks of one session, each bound to the files that it had when it was trusted.
+    """The project's hooks in one session, each pinned to the files it had when it was trusted.
 
-    What is trusted anew on disk meanwhile does not count: whoever did that may have been the agent. Only a person who
-    is asked in this session can `accept` a change.
+    Trust changed on disk during the session is ignored: the agent may have changed it. Only a person who is asked in
+    this session can `accept` a change.
     """
 
     def __init__(self, pinned: Iterable[TrustCandidate] = (), *, project: str = "", path: str | None = None) -> None:
-        """`path` is where hooks find programs, if not where this process does."""
+        """`path` is the PATH of the hooks, if not that of this process."""
         self._pinned = {_place(found.hook): found for found in pinned}
         self._project = project
         self._root = _root(project)
         self._path = search_path(os.environ) if path is None else path
         self._seen: dict[tuple[Any, ...], Programs] = {}
-        """Where programs were when it was last looked, if not where they are pinned."""
+        """Where programs were at the last check, if that differs from the pinned location."""
 
     @property
     def record(self) -> Mapping[str, Mapping[str, str | None]]:
-        """What is trusted, as a record keeps it."""
+        """The trusted hooks, in the form of a record."""
         return {found.fingerprint: found.files for found in self._pinned.values()}
 
     @property
     def programs(self) -> Mapping[str, tuple[str, ...]]:
-        """Where its programs are, as a record keeps it."""
+        """The locations of its programs, in the form of a record."""
         return {name: (where,) for one in self._pinned.values() for name, where in one.programs.found.items()}
 
     @property
     def shown(self) -> Mapping[str, str]:
-        """What to call the hooks of the record."""
+        """The display names of the hooks in the record."""
         return {found.fingerprint: _called(found.hook)[:_NAME] for found in self._pinned.values()}
 
     def problem(self, hook: HookDefinition) -> str | None:
-        """Why this hook must not run now; None if it may. Hooks that are not the project's are not looked at."""
+        """Why this hook must not run now; None if it may. Hooks from outside the project are not checked."""
         pinned = self._pinned.get(_place(hook))
         if pinned is None:
             return None
         changed = self._changed_files(pinned)
-        moved = {} if changed else self._moved(pinned)  # another script may well name other programs
+        moved = {} if changed else self._moved(pinned)  # a different script may well name different programs
         if moved:
             told = [
                 describe_move(name, now or "", [pinned.programs.found.get(name, "")]) for name, now in moved.items()
@@ -409,20 +409,20 @@ class ProjectTrust:
             return None
         for name, digest in changed.items():
             if digest is not None and digest.startswith(UNREADABLE):
-                return f"whether {name} is still what you trusted is not known, it {digest}"
+                return f"cannot tell whether {name} is still what you trusted: it {digest}"
         gone = [name for name, digest in changed.items() if digest is None]
-        what = f"{', '.join(gone)} does not exist any more" if gone else f"{', '.join(changed)} has changed"
+        what = f"{', '.join(gone)} no longer exists" if gone else f"{', '.join(changed)} has changed"
         return f"{what} since it was trusted. {_CONFIRM}"
 
     def changes(self) -> Mapping[str, str | None]:
-        """The files of hooks that are not what was trusted, as they are now: path in the project → digest."""
+        """Files of hooks that differ from the trusted ones, as they are now: path in the project → digest."""
         found: dict[str, str | None] = {}
         for pinned in self._pinned.values():
             found |= self._changed(pinned)
         return {name: digest for name, digest in found.items() if not (digest or "").startswith(UNREADABLE)}
 
     def accept(self, changes: Mapping[str, str | None]) -> None:
-        """A person has looked at these changes, and trusts the files as they were then, for this session."""
+        """A person has reviewed these changes, and trusts the files as they were then, for this session."""
         for place, pinned in self._pinned.items():
             agreed = {name: digest for name, digest in changes.items() if name in pinned.files}
             known = (*pinned.programs.found, *self._moved(pinned))
@@ -438,7 +438,7 @@ class ProjectTrust:
         }
 
     def _moved(self, pinned: TrustCandidate) -> dict[str, str | None]:
-        """Programs that are not where they were: name → where they are, None if nowhere."""
+        """Programs that have moved: name → new location, None if not found."""
         place = _place(pinned.hook)
         now = self._seen.get(place, pinned.programs)
         if not now.is_fresh:
@@ -463,21 +463,20 @@ class TrustStore:
         self.file = home / "trust.json"
 
     def read(self, project: str) -> Record:
-        """What is trusted in this project, on the branch that is checked out. Raises `SettingsError` if the store
-        cannot be relied on."""
+        """What is trusted in this project, on the current branch. Raises `SettingsError` if the store cannot be relied
+        on."""
         stored = self._load().get(project)
         return Record() if stored is None else stored.on(branch_of(project))
 
     def guarded(self) -> frozenset[str]:
-        """The projects that have guards which would be missed."""
+        """The projects with guards whose removal must be noticed."""
         return frozenset(project for project, record in self._load().items() if record.guards)
 
     def trust(self, project: str, record: Record, directories: Collection[str] = ("",), *, doubt: str = "") -> None:
-        """From now on exactly this of what is in the settings of these `directories`, relative to the project, on the
-        branch that is checked out.
+        """Replaces the trust in the settings of these `directories`, relative to the project, on the current branch.
 
-        What is trusted in others stays, and so do rules that the user allowed for always. `doubt` says why a person is
-        to confirm it once more.
+        Trust in other directories stays, and so do the rules that the user always allows. `doubt` says why a person
+        must confirm it again.
         """
         branch = branch_of(project)
         with self._changing() as projects:
@@ -487,14 +486,14 @@ class TrustStore:
             others = {name: one for name, one in before.branches.items() if name != branch}
             kept = dict([*others.items(), *([(branch, confirmed)] if branch else [])][-_BRANCHES:])
             projects[project] = replace(confirmed, branches=kept, doubt=doubt, allow=before.allow, told=before.told)
-            for inner in filter(None, directories):  # once projects of their own: what they had is looked at here now
+            for inner in filter(None, directories):  # once separate projects: their records are now checked here
                 if (path := os.path.join(project, inner)) in projects:
                     projects[path] = Record(allow=projects[path].allow, told=projects[path].told)
 
     def use(self, project: str) -> Record:
-        """A session begins: a branch that nothing was confirmed on is compared with this one's guards from now on.
+        """A session starts: from now on, a branch without confirmations is compared with this branch's guards.
 
-        Returns all that is kept about the project.
+        Returns everything stored about the project.
         """
         stored = self._load().get(project, Record())
         here = stored.on(branch_of(project))
@@ -505,16 +504,16 @@ class TrustStore:
         return here
 
     def look_back(self, project: str, before: Record, branch: str) -> str:
-        """A session that nobody attended has ended: what it did to the trust in its project, empty if nothing.
+        """An unattended session has ended: how it changed the trust in its project, empty if it did not.
 
-        It is kept as a doubt. `before` is what was kept when it began, on this `branch`.
+        The change is stored as a doubt. `before` is what was stored when the session started, on this `branch`.
         """
         now = self._load().get(project, Record())
         here = branch_of(project)
         if (now.allow, now.branches or now.alone) != (before.allow, before.branches or before.alone):
             found = "trust in this project was changed while a session ran unattended"
         elif here != branch and before.on(branch).guards - now.on(here).guards:
-            found = f"a session that ran unattended has left {branch} for {here}, which has fewer guards"
+            found = f"an unattended session switched from {branch} to {here}, which has fewer guards"
         else:
             return ""
         with self._changing() as projects:
@@ -522,18 +521,18 @@ class TrustStore:
         return found
 
     def revoke(self, project: str) -> bool:
-        """Forgets the project, its rules included. False if there was nothing to forget."""
+        """Forgets the project, including its rules. False if there was nothing to forget."""
         with self._changing() as projects:
             return projects.pop(project, None) is not None
 
     def remember_rule(self, project: str, rule: str) -> None:
-        """Allows this in the project for always."""
+        """Always allows this in the project."""
         with self._changing() as projects:
             before = projects.get(project, Record())
             projects[project] = replace(before, allow=tuple(dict.fromkeys((*before.allow, rule))))
 
     def remember_told(self, project: str) -> bool:
-        """The user knows now that the project has hooks for other agents. False if that was known."""
+        """Records that the user knows of the project's hooks for other agents. False if that was already recorded."""
         before = self.read(project)
         if before.told:
             return False
@@ -543,11 +542,11 @@ class TrustStore:
 
     @property
     def user(self) -> UserRecord:
-        """What is known of changes to the user's own settings. Raises `SettingsError`."""
+        """The record of changes to the user's own settings. Raises `SettingsError`."""
         return self._load_all().user
 
     def remember_user(self, record: UserRecord) -> None:
-        """Does nothing if that is known."""
+        """Does nothing if nothing changed."""
         if record != self.user:
             with self._rewriting() as stored:
                 stored.user = record
@@ -567,23 +566,23 @@ class TrustStore:
         try:
             return msgspec.json.decode(content, type=_Stored)
         except msgspec.DecodeError as error:
-            what = "Nothing in it is relied on: remove it, and trust your projects anew."
+            what = "Nothing in it is trusted: delete it, and trust your projects again."
             raise SettingsError(f"{self.file} is damaged: {error}. {what}") from None
 
     @contextmanager
     def _changing(self) -> Generator[dict[str, Record]]:
-        """The projects, to be changed."""
+        """The projects, for modification."""
         with self._rewriting() as stored:
             yield stored.projects
 
     @contextmanager
     def _rewriting(self) -> Generator["_Stored"]:
-        """All of it, to be changed; written whole, and by one process at a time. Below an agent nothing is."""
+        """The whole store, for modification; written atomically, by one process at a time. Not below an agent."""
         if handed_down(os.environ):
             raise SettingsError(
-                f"{self.file} is not changed by what an agent has started: trust is a person's to give."
+                f"{self.file} cannot be changed by a program that an agent has started: only a person can grant trust."
             )
-        import fcntl  # lazy: only whoever changes the store needs it
+        import fcntl  # lazy: only needed to change the store
 
         try:
             self.file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -602,12 +601,12 @@ class TrustStore:
 
 
 class Vigil:
-    """Over the trust in a project while a session runs that nobody attends: what it did to it, a person is asked about
-    at the next start. Never raises: a store that cannot be relied on stops the next start by itself."""
+    """Watches the trust in a project during an unattended session; if the session changes it, a person is asked at the
+    next start. Never raises: a store that cannot be relied on aborts the next start anyway."""
 
     def __init__(self, home: Path, project: str, *, is_needed: bool) -> None:
-        """`is_needed`: False for a session that somebody attends. Below another agent it is that one which is watched,
-        and the store takes no notes."""
+        """`is_needed`: False for an attended session. Below another agent, that agent is watched, and nothing is
+        stored."""
         self._store = TrustStore(home)
         self._project = project
         self._is_needed = is_needed
@@ -620,7 +619,7 @@ class Vigil:
             self._before = self._store.use(self._project)
 
     def end(self) -> str:
-        """What it did; empty if nothing."""
+        """What the session changed; empty if nothing."""
         before, self._before = self._before, None
         if before is None or not self._is_needed:
             return ""

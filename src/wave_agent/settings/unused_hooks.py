@@ -13,11 +13,11 @@ false ignores them. This notice is shown once."""
 
 
 def unused_hooks_notice(home: Path, project: str, hooks: Sequence[str]) -> str:
-    """Empty if there are none, or if the project has had its notice."""
+    """Empty if there are none, or if the notice was already shown for this project."""
     if not hooks:
         return ""
     try:
         is_news = TrustStore(home).remember_told(project)
-    except SettingsError:  # it cannot be recorded, so the notice comes again
+    except SettingsError:  # it cannot be recorded, so the notice will be shown again
         is_news = True
     return _NOTICE.format(hooks="\n".join(f"  {hook}" for hook in hooks)) if is_news else ""

@@ -1,7 +1,7 @@
-"""The guards in the user's own settings, as they were when a session began that nobody attended.
+"""The guards in the user's own settings, as they were when an unattended session started.
 
-The user's settings need no trust: a person may change them at any time. But if they are not the same at the end of such
-a session, or once it was killed, the next start asks whether that was the user.
+The user's settings need no trust: a person may change them at any time. But if they differ when an unattended session
+ends, or after it was killed, the next start asks whether the user changed them.
 """
 
 import os
@@ -39,8 +39,8 @@ _UNREADABLE = SourceGuards(rest="cannot be read")
 
 
 def guards_in(sources: Iterable[SettingsSource], own: Path, project: str) -> dict[str, SourceGuards]:
-    """What there is to remember: of the user's own settings file, whether it exists or not, and of those for other
-    agents that count."""
+    """The guards to remember: from the user's own settings file, existing or not, and from those for other agents
+    that are used."""
     found = {str(own): SourceGuards()}
     return found | {source.name: _guards_of(source, project) for source in sources if source.layer is Layer.USER}
 
@@ -74,8 +74,8 @@ def _guards_of(source: SettingsSource, project: str) -> SourceGuards:
 
 
 def _is_script(path: str, hook: HookDefinition, project: str) -> bool:
-    """A file that the hook runs, and not one that it is only given, such as a log. What is in the project changes with
-    the work there."""
+    """Whether the hook runs this file, rather than just receiving it as an argument, such as a log. Files in the
+    project change with the work there and are not included."""
     if is_below(path, project):
         return False
     runs = hook.command.split(None, 1)[0].strip("\"'") if hook.command.strip() else ""
@@ -85,7 +85,7 @@ def _is_script(path: str, hook: HookDefinition, project: str) -> bool:
 def changes(
     before: Mapping[str, SourceGuards], now: Mapping[str, SourceGuards], confirmed: Mapping[str, str]
 ) -> list[str]:
-    """What is not as it was, described. Nothing of a file that a person has `confirmed` as it is."""
+    """Descriptions of the differences, except in files that a person has `confirmed` in their current state."""
     found: list[str] = []
     for file, was in before.items():
         if now[file] != was and digest_of_guards(now[file]) != confirmed.get(file):
@@ -94,33 +94,33 @@ def changes(
 
 
 def _differences(was: SourceGuards, now: SourceGuards) -> list[str]:
-    found = [f"gone or switched off: {name}" for key, name in was.hooks.items() if key not in now.hooks]
-    found += [f"gone: the rule {rule}" for rule in was.rules if not holds(rule, now.rules)]
+    found = [f"removed or disabled: {name}" for key, name in was.hooks.items() if key not in now.hooks]
+    found += [f"removed: the rule {rule}" for rule in was.rules if not holds(rule, now.rules)]
     found += [
-        f"{'gone' if now.files.get(path) is None else 'changed'}: {path}"
+        f"{'removed' if now.files.get(path) is None else 'changed'}: {path}"
         for path, digest in was.files.items()
         if now.files.get(path) != digest
     ]
     found += [f"new: {name}" for key, name in now.hooks.items() if key not in was.hooks]
-    found += ["changed: settings beside hooks and rules"] if now.rest != was.rest and now.rest else []
+    found += ["changed: settings other than hooks and rules"] if now.rest != was.rest and now.rest else []
     return found
 
 
 def digest_of_guards(guards: SourceGuards) -> str:
-    import hashlib  # lazy: only where something has changed
+    import hashlib  # lazy: only needed after a change
 
     return hashlib.sha256(msgspec.json.encode(guards, order="sorted")).hexdigest()
 
 
 class UserVigil:
-    """Over the user's own settings while a session runs that nobody attends. Never raises."""
+    """Watches the user's own settings during an unattended session. Never raises."""
 
     def __init__(self, home: Path, project: str, before: Mapping[str, SourceGuards]) -> None:
-        """`before` is what they said when the session began; empty if nothing is to be watched."""
+        """`before` are their guards when the session started; empty if nothing is to be watched."""
         self._home, self._project, self._before = home, project, before
 
     def end(self) -> str:
-        """What became of them; empty if they are the same. It is kept until a person confirms it."""
+        """What changed; empty if nothing. The change is stored until a person confirms it."""
         store = TrustStore(self._home)
         with suppress(SettingsError):
             known = store.user
@@ -136,9 +136,10 @@ def own_file(home: Path) -> Path:
 
 
 def user_alarms(home: Path, project: str) -> list[str]:
-    """What sessions that nobody attended have changed in the user's own settings, and no person has confirmed.
+    """Changes to the user's own settings by unattended sessions that no person has confirmed yet.
 
-    What a killed one began with is kept, since its own note goes with the next start. Raises `SettingsError`.
+    The guards from the start of a killed session are stored, since its own note is deleted at the next start. Raises
+    `SettingsError`.
     """
     store = TrustStore(home)
     known = store.user
@@ -146,14 +147,14 @@ def user_alarms(home: Path, project: str) -> list[str]:
     own = own_file(home)
     changed = [one for one in begun if changes(one, guards_now(one, own, project), known.confirmed)]
     kept = {file: guards for one in reversed(changed) for file, guards in one.items()}
-    with suppress(SettingsError):  # below an agent nothing is kept
+    with suppress(SettingsError):  # below an agent nothing is stored
         store.remember_user(replace(known, before=kept))
     told = changes(kept, guards_now(kept, own, project), known.confirmed)
     return [reveal(f"your own settings, while a session ran unattended: {one}") for one in told]
 
 
 def confirm_user(home: Path, project: str) -> None:
-    """A person has looked at the changes. Raises `SettingsError`."""
+    """A person has reviewed the changes. Raises `SettingsError`."""
     store = TrustStore(home)
     before: dict[str, SourceGuards] = {}
     for begun in (*noted(guards_noted(home)), store.user.before):
@@ -164,7 +165,7 @@ def confirm_user(home: Path, project: str) -> None:
 
 
 def noted(facts: Iterable[Any]) -> list[dict[str, SourceGuards]]:
-    """What other sessions began with, by their own notes. One that cannot be read says nothing."""
+    """The guards other sessions started with, from their notes. Unreadable notes are ignored."""
     found: list[dict[str, SourceGuards]] = []
     for one in facts:
         try:

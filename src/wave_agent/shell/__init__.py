@@ -1,1 +1,1 @@
-"""What a line of Bash runs and writes, as far as it can be seen without running it."""
+"""What a line of Bash runs and writes, determined without running it."""

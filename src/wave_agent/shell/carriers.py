@@ -1,6 +1,6 @@
 """Programs and variables that carry a command: tables, and how they are looked up.
 
-`wrappers` has the programs whose command line needs a reader of its own.
+Programs whose command line needs a special reader are in `wrappers`.
 """
 
 import re
@@ -22,7 +22,7 @@ _EVERYWHERE = """
     systemd-nspawn tini tmux torsocks trickle uname26 uvx valgrind x86_64 xterm xvfb-run
 """
 EVERYWHERE = frozenset(_EVERYWHERE.split())
-"""What follows these may be a command from any word on, and a word with blanks in it may be a line for a shell."""
+"""After these, any word may start a command, and a word containing blanks may be a line for a shell."""
 AFTER: Mapping[str, frozenset[str]] = {
     **dict.fromkeys(("docker", "podman", "nerdctl"), frozenset({"exec", "run"})),
     **dict.fromkeys(("kubectl", "oc"), frozenset({"exec", "run"})),
@@ -37,13 +37,13 @@ AFTER: Mapping[str, frozenset[str]] = {
     "dotenv": frozenset({"run", "--"}),
     "machinectl": frozenset({"shell"}),
 }
-"""The same, behind one of these words."""
+"""The same, after one of these words."""
 _MENTIONING = frozenset({"cat", "echo", "egrep", "fgrep", "grep", "ls", "printf", "rg", "test", "wc", "which"})
-"""Behind one of these nothing is run."""
+"""After one of these, nothing is run."""
 _LOADER = re.compile(r"ld(?:-[\w.-]+)?\.so(?:\.\d+)*")
 _MOST = 24
 _LONGEST = 200
-"""Words of a command that are looked at."""
+"""Words of a command to check."""
 
 
 def _tails(words: Sequence[Word]) -> Iterator[Inner]:
@@ -67,16 +67,16 @@ def _after(words: Sequence[Word], subcommands: frozenset[str]) -> int:
 
 
 class Given(Struct, frozen=True):
-    """A command that an option gives, however it is attached, abbreviated or glued to others."""
+    """A command given by an option, however it is attached, abbreviated or bundled."""
 
     names: tuple[str, ...]
     options: OptionTable
     bundled: bool = False
-    """The first word may be letters of options without a dash: `tar xIf PROGRAM FILE`."""
+    """The first word may be option letters without a dash: `tar xIf PROGRAM FILE`."""
 
 
 def _given(*names: str, values: str = "", longs: tuple[str, ...] = (), bundled: bool = False) -> Given:
-    """Of the options, those whose value is a command; letters and names of others that take a value."""
+    """The options whose value is a command; letters and names of others that take a value."""
     letters = "".join(name[1] for name in names if len(name) == 2)
     return Given(names, OptionTable(letters + values, (*(name for name in names if len(name) > 2), *longs)), bundled)
 
@@ -134,7 +134,7 @@ _SUBSCRIPTED = re.compile(r"[^\[]*+\[.*(?:\$\(|`)", re.DOTALL)
 _SSH_RUNS = re.compile(r"\s*(?:ProxyCommand|LocalCommand|KnownHostsCommand|RemoteCommand)\s*[=\s]\s*(.*)", re.I | re.S)
 _SSH_OPTIONS = OptionTable("BbcDEeFIiJLlmOoPpQRSWw")
 _EVALUATING = frozenset({"[", "declare", "let", "local", "readonly", "test", "typeset", "unset"})
-"""They expand what stands in the index of an array: `test -v 'a[$(x)]'`."""
+"""They expand the index of an array: `test -v 'a[$(x)]'`."""
 
 
 def _scripts(words: Sequence[Word]) -> Iterator[Word]:
@@ -158,7 +158,7 @@ def _scripts(words: Sequence[Word]) -> Iterator[Word]:
 
 
 def _expands(text: str) -> bool:
-    """Whether a text that is expanded runs something."""
+    """Whether expanding this text runs something."""
     return "$(" in text or "`" in text or "${" in text
 
 
@@ -192,26 +192,26 @@ def _stripped(value: Word) -> Word:
 
 
 class CodeCarrier(Struct, frozen=True):
-    """A program that runs text in a language of its own, and where it gets it from."""
+    """A program that runs text in its own language, and where it gets that text."""
 
     names: tuple[str, ...] = ()
-    """Options whose value is such text."""
+    """Options whose value is code."""
     options: OptionTable = OptionTable()
     first: bool = False
-    """So is the first operand, unless one of these options, or `unless`, is given."""
+    """The first operand is code, unless one of these options, or `unless`, is given."""
     unless: tuple[str, ...] = ()
     flags: tuple[str, ...] = ()
-    """So is the first operand, if one of these is given."""
+    """The first operand is code, if one of these is given."""
     every: bool = False
-    """So is every word."""
+    """Every word is code."""
     stdin: bool = True
-    """So is what it reads, where no operand names a file."""
+    """Its stdin is code, if no operand names a file."""
     plus: bool = False
-    """So is what follows a plus sign."""
+    """The text after a plus sign is code."""
     only_if: str = ""
-    """A text without this runs nothing."""
+    """Text without this runs nothing."""
     editor: bool = False
-    """Its operands are files to work on, so that it reads commands besides."""
+    """Its operands are files to work on, so it also reads commands from stdin."""
 
 
 def _code(*names: str, values: str = "", longs: tuple[str, ...] = ()) -> CodeCarrier:
@@ -273,15 +273,15 @@ LANGUAGES: Mapping[str, CodeCarrier] = {
     "sbcl": _code("--eval", "--load"),
     "scala": _code("-e"),
 }
-"""What they run is searched for the words of a rule, no more."""
+"""The code they run is only searched for the words of a rule."""
 _MODULES = frozenset({"cProfile", "code", "pdb", "profile", "timeit", "trace"})
-"""Of Python's, those that run text that they are given."""
+"""Of Python's modules, those that run text they are given."""
 RUNS_PROGRAMS = re.compile(
     r"system|exec|spawn|popen|fork|subprocess|child_process|\bqx\b|`|\|\s*getline|\|\s*\"|\beval\b|__import__|import_module"
     r"|getattr|Open3|proc_open|passthru|os\.|Command|\bpty\b",
     re.IGNORECASE,
 )
-"""In code: it may run a program, by words that it gets from elsewhere."""
+"""In code: it may run a program with words that come from elsewhere."""
 _PYTHON_CODE = CodeCarrier(("-c",), OptionTable("cmWX"))
 _SED = OptionTable("efl", ("--expression", "--file", "--line-length"), attached="i")
 _SED_RUNS = re.compile(
@@ -328,7 +328,7 @@ _VIM_RUNS = re.compile(r":?!(.*)", re.DOTALL)
 
 
 def _sed(words: Sequence[Word], stdin: Word | None) -> Iterator[Inner]:
-    """The command `e` runs what is read."""
+    """The command `e` runs its input."""
     options, operands = read(words, _SED, mixed=True)
     files = values_of(options, "-f", "--file")
     if stdin is not None and any(_STANDARD_INPUT.fullmatch(file.text) for file in files):
@@ -352,7 +352,7 @@ class Variable(Struct, frozen=True):
     harmless: re.Pattern[str]
     """Values that do not."""
     unseen: bool
-    """What is run is not in the value: settings, a file, a library."""
+    """What it runs is not in the value: settings, a file, a library."""
 
 
 def _variable(name: str, harmless: str = "(?!)", *, unseen: bool = False) -> Variable:
@@ -378,7 +378,7 @@ VARIABLES = (
 
 
 def variable_runs(name: str, value: Word) -> Inner | None:
-    """What setting this variable makes other programs run."""
+    """What other programs run if this variable is set."""
     rows = [row for row in VARIABLES if row.name.fullmatch(name)]
     row = next((row for row in rows if not (value.static and row.harmless.fullmatch(value.text))), None)
     if row is None:
@@ -396,11 +396,11 @@ def variable_runs(name: str, value: Word) -> Inner | None:
 
 
 _OPTIONS_IN = frozenset({"TAR_OPTIONS", "MAKEFLAGS", "GNUMAKEFLAGS", "GOFLAGS", "VIMINIT", "EXINIT"})
-"""Those whose value is no command, but may hold one."""
+"""Variables whose value is not a command, but may contain one."""
 
 
 def carried(words: Sequence[Word], stdin: Word | None) -> Iterator[Inner]:
-    """What the tables know of this command."""
+    """What this command runs, according to the tables."""
     yield from map(ShellText, _scripts(words))
     yield from _tails(words)
     yield from _texts(words, stdin)

@@ -1,6 +1,6 @@
-"""The directory that a command runs in, as far as a line says where that is.
+"""The directory a command runs in, if the line says so.
 
-A directory is a path, or a `Pattern` of the paths that it may have.
+A directory is a path, or a `Pattern` of possible paths.
 """
 
 from posixpath import join, normpath
@@ -9,11 +9,11 @@ from wave_agent.shell.values import Word, escape
 from wave_agent.shell.words import Pattern
 
 ANYWHERE = Pattern("/**")
-"""A directory of which nothing is known."""
+"""A directory about which nothing is known."""
 
 
 def below(directory: str, word: Word) -> str:
-    """The directory that a word names, for a command that runs in another one."""
+    """The directory named by a word, for a command that runs in another one."""
     if word.glob is not None:
         return Pattern(normpath(join(as_pattern(directory), word.glob)))
     if not word.static:

@@ -1,7 +1,7 @@
-"""Texts that are not understood: whether any part of them could run what a rule speaks of.
+"""Text that cannot be parsed: whether any part of it could run a command that a rule matches.
 
-A command may begin at every word, behind every sign and every quote; what is not known may be the rule's. Errs on the
-side of finding too much, in time that grows with the length of the text.
+A command may start at every word, after every operator and every quote; unknown words may be the rule's. Errs on the
+side of finding too much, in time that grows linearly with the length of the text.
 """
 
 import re
@@ -23,7 +23,7 @@ _BEFORE_A_WORD = re.compile(r".*[\s;&|(){}]", re.DOTALL)
 _REDIRECTION = re.compile(r"(?:(?<![0-9])[0-9]++)?(?:<<<|<<-?|&>>?|>>|>&|>\||<&|<>|[<>])[ \t]*[^\s;&|<>()]*")
 _DEEPEST = 3
 UNKNOWN = "\uffff"
-"""Stands for what an expansion may become."""
+"""Placeholder for the result of an expansion."""
 
 
 _MADE = r"(?:\$\(|`|\$\{!|\$\{\w+(?:\[[^\]]*\])?[:/^,@]|\$_\b)"
@@ -35,13 +35,13 @@ _MAKES = re.compile(
 
 
 def may_make(text: str) -> bool:
-    """Whether there is something in the place of a command that the line puts together when it runs."""
+    """Whether there is something in command position that the line builds at run time."""
     spend(len(text))
     return _MAKES.search(text) is not None
 
 
 def forms(text: str) -> Iterator[str]:
-    """The text without quotes, as whoever runs it may come to see it."""
+    """The text without quotes, in the forms that whatever runs it may see."""
     spend(len(text) >> 1)
     text = text.replace(UNKNOWN, "")
     decoded = _ANSI.sub(lambda found: f" {decode(found[1])} ", text) if "$'" in text else text
@@ -93,14 +93,14 @@ def _expanded(bare: str) -> Iterator[str]:
 _OPTION = rf"-[^\s;&|]*+(?:[ \t]++[^-\s;&|{UNKNOWN}$`]++)?"
 _NOTHING = rf"[^-\s;&|{UNKNOWN}$`]*+[{UNKNOWN}$`][^\s;&|]*+"
 _BETWEEN = rf"(?:[ \t]++(?:{_OPTION}|{_NOTHING})){{0,16}}?[ \t]++"
-"""Between two words of a rule: options and their values, and what may come to nothing."""
+"""Between two words of a rule: options and their values, and anything that may expand to nothing."""
 _GUESS = rf"[\w./-]{{0,40}}(?:[{UNKNOWN}$`*?]|\[[^\]\s,]{{1,20}}\])[^\s;&|]*+"
 _UNKNOWN = re.compile(rf"[{UNKNOWN}$`*?\[]")
 _MOST_GUESSED = 4
 
 
 def could_run(pattern: str, texts: Sequence[str]) -> bool:
-    """Whether one of these forms has the words of this rule in it."""
+    """Whether one of these forms contains the words of this rule."""
     searches = _searches(pattern)
     return any(
         all(part in text for part in needed) and (not guess or _UNKNOWN.search(text)) and expression.search(text)
@@ -111,7 +111,7 @@ def could_run(pattern: str, texts: Sequence[str]) -> bool:
 
 @lru_cache(maxsize=2048)
 def _searches(pattern: str) -> list[tuple[list[str], bool, "InOrder | re.Pattern[str]"]]:
-    """What has to be in a text, and the expression that is then to be searched for."""
+    """The text that must be present, and the expression to search for if it is."""
     words = pattern.removesuffix(":*").split()
     if "*" in " ".join(words).rstrip("*"):
         chunks = [chunk.split() for chunk in pattern.removesuffix(":*").split("*") if chunk.strip()]
@@ -139,11 +139,11 @@ def _compiled(expression: str) -> re.Pattern[str]:
 
 
 class InOrder:
-    """Searches for pieces on one line that follow each other at a limited distance, in one go for each piece: an
-    expression would try every combination of places."""
+    """Searches one line for pieces that follow each other within a limited distance, in one pass per piece: a regular
+    expression would try every combination of positions."""
 
     def __init__(self, front: str, pieces: Sequence[str], behind: str, distance: int) -> None:
-        """`pieces` are expressions; `front` stands before the first, `behind` after the last."""
+        """`pieces` are expressions; `front` comes before the first, `behind` after the last."""
         whole = [*pieces]
         whole[0] = front + whole[0]
         whole[-1] += behind
@@ -173,7 +173,7 @@ _SUBCOMMAND = re.compile(r"\s([a-z][a-z-]+)\b")
 
 
 def git_words(text: str) -> Iterator[str]:
-    """The first word behind each `git` that may be a subcommand."""
+    """The first word after each `git` that may be a subcommand."""
     word, done, end = _SUBCOMMAND.search(text), 0, -1
     for git in _GIT.finditer(text):
         at = git.end()

@@ -1,7 +1,7 @@
-"""How much work a line may make: counted, not timed, so that a line is judged alike on every machine.
+"""Limits the work per line: counted, not timed, so that a line is judged the same on every machine.
 
-Whoever reads a line sets a budget, and whatever does a piece of work on the way spends from it. A unit is about a
-microsecond. When the budget is used up, the line is one that is not understood.
+The reader of a line sets a budget, and each piece of work spends from it. A unit is about a microsecond. When the
+budget is used up, the line is treated as not understood.
 """
 
 from collections.abc import Generator
@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 
 MOST = 150_000
-"""Units for one reading of a line. A line of an ordinary day takes a few hundred."""
+"""Units for one reading of a line. An ordinary line takes a few hundred."""
 MOST_UNPARSED = 12_000
-"""The same for a line that is too long for the grammar: its length alone costs something that is not counted."""
+"""The same for a line that is too long for the grammar: its length alone has uncounted costs."""
 
 
 class TooMuchError(Exception):
@@ -19,7 +19,7 @@ class TooMuchError(Exception):
 
 
 class Effort:
-    """A budget, and what is left of it."""
+    """A budget, and how much of it is left."""
 
     __slots__ = ("left", "most")
 
@@ -36,7 +36,7 @@ _CURRENT: ContextVar[Effort | None] = ContextVar("effort", default=None)
 
 @contextmanager
 def limited(most: int = MOST) -> Generator[Effort]:
-    """In here, work is counted."""
+    """Work in this context is counted."""
     effort = Effort(most)
     before = _CURRENT.set(effort)
     try:
@@ -46,7 +46,7 @@ def limited(most: int = MOST) -> Generator[Effort]:
 
 
 def spend(units: int) -> None:
-    """Raises `TooMuchError` if there is nothing left. Without a budget, work is not counted."""
+    """Raises `TooMuchError` if nothing is left. Without a budget, work is not counted."""
     effort = _CURRENT.get()
     if effort is not None:
         effort.left -= units

@@ -45,17 +45,17 @@ _READING_COMMANDS = frozenset(
         *("stage", "status", "tag", "var", "verify-commit", "verify-tag", "version", "whatchanged"),
     }
 )
-"""They may read the work tree, and write to the repository, but not to a file that is named to them."""
+"""They may read the work tree and write to the repository, but not to a file named as an argument."""
 _CONFIGURES = ("add", "remove", "rm", "rename", "set-url", "set-branches", "set-head")
 _REMOTE = OptionTable("tm", ("--track", "--master"))
 _PLAIN_NAME = re.compile(r"\w[\w.-]*(?:/\w[\w.-]*)*")
 _PLAIN_ADDRESS = re.compile(r"(?!.*(?:::|//-|:-))[\w./~][\w.@:/~+%-]*")
-"""No transport is named that runs a program (`ext::`), and no host is an option of ssh."""
+"""No transport runs a program (`ext::`), and no host is an option of ssh."""
 
 
 def _is_plain_remote(words: Sequence[Word]) -> bool:
-    """What it writes to the configuration is a name and an address, or the end of them: git runs nothing by it. To
-    rename a remote is another matter: settings that are there already would be those of another name."""
+    """Whether it only writes or removes a name and an address in the configuration, which makes git run nothing.
+    Renaming a remote is different: existing settings would then apply to another name."""
     _, operands = read(words, _REMOTE, mixed=True)
     texts = [word.text for word in operands]
     if not all(word.static and word.glob is None for word in operands):
@@ -72,7 +72,7 @@ def _paths(operands: Sequence[Word], below: Word | None) -> Iterator[Target]:
 
 
 def _restore(operands: Sequence[Word], below: Word | None) -> Iterator[Target]:
-    """A guard that is named. What else it would bring back, git is asked."""
+    """Guards named explicitly. Git is asked what else would be restored."""
     options, paths = read(operands, OptionTable("s", ("--source", "--conflict", "--pathspec-from-file")), mixed=True)
     if not says(options, "-S", "--staged") or has(options, "-W", "--worktree"):
         yield from (Target(word, reach, below=below) for word in paths for reach in (Reach.NAMED, Reach.FILE))
@@ -106,7 +106,7 @@ def _new_directory(operands: Sequence[Word], below: Word | None) -> Iterator[Tar
 
 
 def _maintenance(operands: Sequence[Word], _: Word | None) -> Iterator[Target]:
-    """Repositories that git looks after are listed in the user's settings."""
+    """Repositories under git maintenance are listed in the user's settings."""
     options, rest = read(
         operands, OptionTable("", ("--config-file", "--scheduler", "--schedule", "--task")), mixed=True
     )
@@ -120,7 +120,7 @@ def users_settings() -> Iterator[Target]:
 
 
 def _init(operands: Sequence[Word], below: Word | None) -> Iterator[Target]:
-    """A template brings hooks and settings."""
+    """A template can contain hooks and settings."""
     options, rest = read(
         operands, OptionTable("b", ("--template", "--separate-git-dir", "--initial-branch")), mixed=True
     )
@@ -147,11 +147,11 @@ _RUNS_NOTHING = re.compile(
     r"|fetch\.prune|merge\.conflictstyle|http\.postbuffer",
     re.IGNORECASE,
 )
-"""Settings that every project sets, and by which git runs nothing and finds no other files."""
+"""Settings that every project uses, which make git neither run anything nor use other files."""
 
 
 def _is_plain_upstream(rest: Sequence[Word]) -> bool:
-    """`branch.x.remote origin`: a remote may also be an address, and that of a program."""
+    """`branch.x.remote origin`: a remote may also be an address, which can name a program."""
     upstream = re.fullmatch(r"branch\.[\w./-]+\.(?:merge|remote)", rest[0].text, re.IGNORECASE)
     plain = all(word.static and word.glob is None for word in rest)
     return plain and len(rest) == 2 and upstream is not None and _PLAIN_NAME.fullmatch(rest[1].text) is not None

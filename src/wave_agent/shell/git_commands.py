@@ -1,4 +1,4 @@
-"""Git's own subcommands, and what its settings run: tables. Anything else may be an alias, which no line shows."""
+"""Git's own subcommands, and what its settings run: tables. Any other name may be an alias."""
 
 import re
 from collections.abc import Mapping
@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from wave_agent.shell.options import OptionTable
 
-# `git --list-cmds=builtins,main` and the `list-…` groups of git 2.39, and what came until 2.52.
+# `git --list-cmds=builtins,main` and the `list-…` groups of git 2.39, plus additions up to 2.52.
 _OWN = """
     add add--interactive am annotate apply archimport archive backfill bisect bisect--helper blame branch bugreport
     bundle cat-file check-attr check-ignore check-mailmap check-ref-format checkout checkout--worker checkout-index
@@ -30,7 +30,7 @@ _OWN = """
     version web--browse whatchanged worktree write-tree
 """
 _KNOWN_ADDITIONS = "lfs"
-"""A program of its own that many projects need. Git prefers a program of that name to an alias."""
+"""A separate program that many projects need. Git prefers a program of that name to an alias."""
 COMMANDS = frozenset(f"{_OWN} {_KNOWN_ADDITIONS}".split())
 
 SAME_AS: Mapping[tuple[str, ...], str] = {
@@ -40,22 +40,22 @@ SAME_AS: Mapping[tuple[str, ...], str] = {
     ("stage",): "add",
     ("init-db",): "init",
 }
-"""What another subcommand does under a name of its own."""
+"""Subcommands that are another name for a different one."""
 
 
 class Carries(Struct, frozen=True):
-    """How a subcommand is told what to run."""
+    """How a subcommand gets the command to run."""
 
     options: tuple[str, ...] = ()
     """Options whose value is text for a shell."""
     operands: int | None = None
-    """The command begins with this operand."""
+    """The command starts with this operand."""
     script: bool = False
     """These operands are text for a shell."""
     git: bool = False
     """They are a git command, without the word git."""
     reads: OptionTable = OptionTable()
-    """Options with a value."""
+    """Options that take a value."""
 
 
 _TRANSPORT = Carries(
@@ -107,7 +107,7 @@ RUNS = re.compile(
 )
 """Settings whose value is a command."""
 HELPER = re.compile(r"credential\.(?:.+\.)?helper")
-"""And those whose value is one, or the end of a name: `store` is `git credential-store`."""
+"""Settings whose value is a command or the end of a name: `store` is `git credential-store`."""
 _CORE = (
     "abbrev|attributesfile|autocrlf|bare|bigfilethreshold|checkroundtripencoding|checkstat|commentchar|commitgraph"
     "|compression|createobject|deltabasecachelimit|disambiguate|eol|excludesfile|filemode|fscache|fsync.*|ignorecase"
@@ -124,4 +124,4 @@ HARMLESS = re.compile(
 )
 """Settings that run nothing."""
 UNLESS = re.compile(r"init\.templatedir|diff\.external|uploadpack\.packobjectshook|receive\.procreceiverefs")
-"""What these patterns would take for harmless."""
+"""Settings that these patterns would wrongly take for harmless."""

@@ -1,4 +1,4 @@
-"""What git runs: by an option of a subcommand, an alias, a setting."""
+"""What git runs: through an option of a subcommand, an alias or a setting."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -17,7 +17,7 @@ _SPLIT_BY_RULES_OF_ITS_OWN = re.compile(r"['\"\\]")
 
 
 def git_runs(words: Sequence[Word]) -> Iterator[Inner]:
-    """The command without the options in front of its subcommand, and what it runs."""
+    """The command without the options before its subcommand, and what it runs."""
     options, operands = read(words, GIT)
     for setting in _settings(options):
         yield from _setting(setting, operands)
@@ -36,7 +36,7 @@ def git_runs(words: Sequence[Word]) -> Iterator[Inner]:
 
 
 def _settings(options: Sequence[Option]) -> Iterator[Word]:
-    """`name=value`. Of `--config-env` the value is in a variable."""
+    """`name=value`. With `--config-env`, the value is in a variable."""
     yield from values_of(options, "-c")
     for value in values_of(options, "--config-env"):
         yield Word(value.text, static=False)

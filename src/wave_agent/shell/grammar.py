@@ -1,8 +1,8 @@
 """The grammar of Bash: text in, syntax tree out.
 
-The grammar's own scanner looks characters up in a table of 256, whatever they are: `{` and U+10FFFF after it end the
-process. To Bash every character beyond ASCII is one like another, a part of a word, so that the parser is given signs
-in their place that are in the table, and that no name of a variable can have in it.
+The grammar's scanner looks up any character in a table of 256 entries: `{` followed by U+10FFFF crashes the process. To
+Bash, all characters beyond ASCII are the same, part of a word, so the parser gets substitutes that are in the table
+and cannot occur in a variable name.
 """
 
 import re
@@ -16,29 +16,29 @@ if TYPE_CHECKING:
     from tree_sitter import LogType, Node, Point, Tree
 
 LONGEST = 20_000
-"""Characters of a line that is parsed. A longer one is cut into pieces by its characters alone."""
+"""Maximum characters of a line to parse. A longer one is split by its characters alone."""
 DEEPEST = 80
-"""Levels of nesting that are followed."""
+"""Maximum levels of nesting."""
 
 
 _LOPSIDED = 200
-"""Brackets without a partner. The parser's time to recover grows with their square."""
+"""Unbalanced brackets. The parser's recovery time grows with their square."""
 
 
 _SHORT = 400
 """Bytes that are parsed without counting the parser's steps."""
 _MOST_STEPS = 26_000
 _CHUNK = 128
-"""Bytes that the parser is given at a time."""
+"""Bytes passed to the parser at a time."""
 _NODE = 3
 _RECOVERY = 40
 
 _DIGITS = "¡¢£¤¥¦§©«¬®°±¶·»"
-"""Sixteen signs that are neither letters nor blanks."""
+"""Sixteen characters that are neither letters nor blanks."""
 _MARK = "¿"
 _WIDTH = 6
 _MISTAKEN = re.compile(r"[^\x00-\x7f]|[\r\v\f]")
-"""What is beyond ASCII, and what the grammar takes for blanks but Bash does not."""
+"""Characters beyond ASCII, and those the grammar takes for blanks but Bash does not."""
 _STAND_IN = re.compile(f"{_MARK}([{_DIGITS}]{{{_WIDTH}}})")
 _TO_SIGNS = str.maketrans("0123456789abcdef", _DIGITS)
 _FROM_SIGNS = str.maketrans(_DIGITS, "0123456789abcdef")
@@ -54,21 +54,21 @@ def _language() -> Any:
 
 
 def can_parse(text: str) -> bool:
-    """Whether a tree is to be had, and in a moment."""
+    """Whether the text can be parsed quickly."""
     lopsided = any(abs(text.count(opening) - text.count(closing)) > _LOPSIDED for opening, closing in ("()", "{}"))
-    if len(text) > LONGEST or lopsided or "\0" in text:  # no line that Bash is given has a NUL in it
+    if len(text) > LONGEST or lopsided or "\0" in text:  # a line passed to Bash cannot contain a NUL
         return False
     try:
         _language()
-    except (ImportError, OSError):  # no descriptor is left to load it: then the line is not understood
+    except (ImportError, OSError):  # no descriptor is left to load it: the line is then not understood
         return False
     return True
 
 
 def parse(text: str, *, again: bool = False) -> "Node":
-    """The root of its tree. What a node says is to be had from `spelling`. Raises `TooMuchError`.
+    """The root of its tree. Get a node's text with `spelling`. Raises `TooMuchError`.
 
-    `again`: the budget has paid for this text already.
+    `again`: the budget has already paid for this text.
     """
     root, cost = _parsed(text)
     if root is None:
@@ -77,13 +77,13 @@ def parse(text: str, *, again: bool = False) -> "Node":
     return root
 
 
-@lru_cache(maxsize=8)  # a line is read more than once: by rules, and for what it writes
+@lru_cache(maxsize=8)  # a line is read more than once: for rules, and for its writes
 def _parsed(text: str) -> tuple["Node | None", int]:
-    """The root, if it can be had, and what it cost."""
+    """The root, if there is one, and its cost."""
     data = _prepared(text)
     if len(data) <= _SHORT:
         root = parse_unwatched(text)
-        return root, len(text) ** 2 // _RECOVERY if root.has_error else 0  # it went back and tried again
+        return root, len(text) ** 2 // _RECOVERY if root.has_error else 0  # it backtracked
     watched = _WatchedParse(data)
     tree = watched.parse()
     # A line is read twice and parsed once.
@@ -91,7 +91,7 @@ def _parsed(text: str) -> tuple["Node | None", int]:
 
 
 def parse_unwatched(text: str) -> "Node":
-    """The same for a text that nobody made to take long, such as a script of the user's own."""
+    """The same for text that is not hostile, such as the user's own script."""
     from tree_sitter import Parser  # lazy: see above
 
     return Parser(_language()).parse(_prepared(text)).root_node
@@ -103,8 +103,8 @@ def _prepared(text: str) -> bytes:
 
 
 class _WatchedParse:
-    """The parser's time grows with the square of a text that it cannot make sense of, and it cannot be interrupted. But
-    it says what it does, step by step, and when there have been too many of them, the text ends for it."""
+    """The parser's time grows with the square of a text it cannot parse, and it cannot be interrupted. But it logs its
+    steps, and after too many of them the text is cut off."""
 
     def __init__(self, data: bytes) -> None:
         self.steps = 0
@@ -121,7 +121,7 @@ class _WatchedParse:
     def _read(self, at: int, _point: "Point") -> bytes:
         if self.steps > _MOST_STEPS:
             return b""
-        # Whole characters only: where one is cut and the text ends before the rest of it, the parser ends the process.
+        # Whole characters only: if the text ends in the middle of one, the parser crashes the process.
         end = at + _CHUNK
         while self._data[end : end + 1] and self._data[end] & 0xC0 == 0x80:
             end += 1
@@ -129,7 +129,7 @@ class _WatchedParse:
 
 
 def spelling(of_node: bytes | None) -> str:
-    """A node's bytes, or some of them, as the text had them."""
+    """The original text of a node's bytes, or of some of them."""
     text = (of_node or b"").decode(errors="replace")
     return _STAND_IN.sub(_stood_for, text) if _MARK in text else text
 
@@ -143,17 +143,17 @@ def _stood_for(found: re.Match[str]) -> str:
 
 
 _GLUED = re.compile(rb"(?<!\\)(?:\\\\)*[ \t\n]")
-"""A blank that no backslash keeps."""
+"""A blank not preceded by a backslash."""
 _UNPARTED = frozenset(["word", "simple_expansion", "variable_name"])
 _PARTS = frozenset([
     "command_name", "word", "number", "string", "raw_string", "ansi_c_string", "translated_string", "concatenation",
     "variable_assignment", "simple_expansion", "expansion", "command_substitution",
 ])  # fmt: skip
-"""What stands in a command with blanks between."""
+"""Nodes that blanks separate in a command."""
 
 
 def is_sound(root: "Node") -> bool:
-    """Whether it has neither errors nor words that the grammar parts elsewhere than Bash does: `{ [[` is not one word,
+    """Whether it has neither errors nor words that the grammar splits differently from Bash: `{ [[` is not one word,
     nor is `$⏎git`, and `$""\\git` is not two."""
     if root.has_error:
         return False
@@ -179,7 +179,7 @@ def _is_torn(node: "Node") -> bool:
 
 
 def is_deep(root: "Node") -> bool:
-    """Whether it is nested deeper than is followed."""
+    """Whether it is nested too deep."""
     level = [root]
     for _ in range(DEEPEST):
         level = [child for node in level for child in node.named_children]

@@ -1,4 +1,4 @@
-"""What a line says about the values of its variables, and about names that it gives a meaning."""
+"""What a line says about the values of its variables, and about names it defines."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -24,7 +24,7 @@ _READ = OptionTable("adinNptu")
 
 
 class Known:
-    """Where a variable may have one value or another, all of them are kept."""
+    """What a line defines. If a variable may have several values, all of them are stored."""
 
     def __init__(self, variables: Mapping[str, str]) -> None:
         self.values: dict[str, tuple[str, ...]] = {name: (value,) for name, value in variables.items()}
@@ -32,20 +32,20 @@ class Known:
         self.aliases: dict[str, tuple[Word, ...]] = {}
         self.functions: set[str] = set()
         self.bodies: dict[str, list[Node]] = {}
-        """What functions do, by their names."""
+        """Bodies of functions, by name."""
         self.runs: dict[Inner, None] = {}
         """What other programs run because of a value."""
         self.remade = False
-        """A command has been given another meaning, that may be any."""
+        """A command was redefined in an unknown way."""
         self.complete = True
-        """False: there are values that are not kept."""
+        """False: some values are not stored."""
 
     @property
     def size(self) -> int:
         return sum(map(len, self.values.values())) + len(self.aliases)
 
     def collect(self, root: "Node") -> None:
-        """Every value that a variable is given anywhere: a loop may use it before the place where it is set."""
+        """Every value assigned to a variable anywhere: a loop may use it before it is set."""
         waiting, found = [root], list["Node"]()
         while waiting:
             node = waiting.pop()
@@ -59,7 +59,7 @@ class Known:
                 self._define(node, name)
 
     def _match(self, node: "Node") -> None:
-        """`[[ text =~ expression ]]`: what was found is the text, or a part of it."""
+        """`[[ text =~ expression ]]`: the match is the text, or a part of it."""
         for side in node.children_by_field_name("left"):
             for fields in known_words(side, self.values):
                 self._give("BASH_REMATCH", fields, ())
@@ -106,7 +106,7 @@ class Known:
         for word in fields:
             if word.glob is not None:
                 self.learn(name, pattern(word))
-        # An assignment keeps together what an argument would part.
+        # An assignment does not split what an argument would.
         whole = fields[0] if len(fields) == 1 else Word(text, not isinstance(text, Pattern), origin=origin)
         if (runs := variable_runs(name, whole)) is not None:
             self.runs[runs] = None
@@ -140,7 +140,7 @@ class Known:
         if name == "BASH_ARGV0":
             self.learn("0", text)
         if name == "IFS":
-            self.complete = False  # words are parted elsewhere than at blanks
+            self.complete = False  # words are split at other characters than blanks
 
     def set_arguments(self, arguments: Sequence[Word]) -> None:
         """`$0`, `$1` and so on."""
@@ -158,7 +158,7 @@ class Known:
     # ------------------------------------------------------------------------------------ commands that set something
 
     def follow(self, command: Sequence[Word], stdin: Word | None) -> None:
-        """What a command says about what comes after it."""
+        """What a command says about later ones."""
         name = command[0].text
         if name == "set":
             self._set(command)

@@ -1,4 +1,4 @@
-"""Names of commands that are written as patterns, and words that are none."""
+"""Command names written as patterns, and words that are not names."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -13,7 +13,7 @@ _COMMON = (
     "cat chmod chown curl docker git kill killall make nc node npm npx pip pip3 pkill python python3 reboot ssh scp"
 )
 NAMES = sorted({*RUN_OTHERS, *WRITERS, *_COMMON.split(), "shutdown", "systemctl", "wget", "yarn"})
-"""What a pattern in front of a command may stand for. Which programs there are besides, the line does not say."""
+"""Commands that a pattern may match. Which other programs exist, the line does not say."""
 _DESCRIPTOR = re.compile(r"\{[A-Za-z_]\w*\}")
 _MOST = 16
 
@@ -27,7 +27,7 @@ def meant(words: Sequence[Word]) -> Iterator[tuple[Word, ...]]:
         yield from ((Word(name), *words[1:]) for name in names[:_MOST])
     if len(words) > 1 and words[1].static and re.fullmatch(r"[\w*?\[\]-]+", words[1].glob or ""):
         yield (words[0], Word(words[1].text, static=False), *words[2:])
-    # `git {fd}>log push`: the number of the redirection is kept in a variable.
+    # `git {fd}>log push`: the number of the redirection is stored in a variable.
     rest = tuple(word for word in words[1:] if not _DESCRIPTOR.fullmatch(word.text))
     if len(rest) + 1 < len(words):
         yield (words[0], *rest)

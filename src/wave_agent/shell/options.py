@@ -1,4 +1,4 @@
-"""Where options end and operands begin, command by command."""
+"""Where options end and operands start, command by command."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -9,14 +9,14 @@ from wave_agent.shell.values import Word
 
 
 class OptionTable(Struct, frozen=True):
-    """The options of a command, as far as it matters which of them take the next word."""
+    """The options of a command: which of them take the next word."""
 
     values: str = ""
-    """Letters of short options with a value. All other letters are flags."""
+    """Letters of short options that take a value. All other letters are flags."""
     longs: tuple[str, ...] = ()
     """Long options whose value may be the next word."""
     attached: str = ""
-    """Letters of short options whose value, if any, follows in the same word: `-i.bak`."""
+    """Letters of short options whose optional value follows in the same word: `-i.bak`."""
 
 
 class Option(Struct, frozen=True):
@@ -25,7 +25,7 @@ class Option(Struct, frozen=True):
 
 
 def read(words: Sequence[Word], options: OptionTable, *, mixed: bool = False) -> tuple[list[Option], list[Word]]:
-    """Options and operands after the name. `mixed`: options may come after operands as well."""
+    """Options and operands after the name. `mixed`: options may also come after operands."""
     found: list[Option] = []
     operands: list[Word] = []
     rest = list(words[1:])
@@ -70,7 +70,7 @@ _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=|-$")
 
 
 def without_assignments(words: Sequence[Word]) -> list[Word]:
-    """And without the `-` of `env - A=1 COMMAND`."""
+    """Also without the `-` of `env - A=1 COMMAND`."""
     at = 0
     while at < len(words) and _ASSIGNMENT.match(words[at].text):
         at += 1
@@ -82,18 +82,18 @@ def value_of(options: Sequence[Option], *names: str) -> Word | None:
 
 
 def values_of(options: Sequence[Option], *names: str) -> list[Word]:
-    """The values of these options. A long one may be abbreviated."""
+    """The values of these options. Long ones may be abbreviated."""
     return [option.value for option in options if option.value is not None and _is_one_of(option.name, names)]
 
 
 def has(options: Sequence[Option], *names: str) -> bool:
-    """Whether one of these may be given. A long one may be abbreviated: programs take what is unambiguous, and where it
-    is not they do nothing."""
+    """Whether one of these may be given. Long ones may be abbreviated: programs accept unambiguous prefixes, and do
+    nothing with ambiguous ones."""
     return any(_is_one_of(option.name, names) for option in options)
 
 
 def says(options: Sequence[Option], *names: str) -> bool:
-    """Whether one of these is spelled out: for options with which a command does less."""
+    """Whether one of these is spelled out: for options that make a command do less."""
     return any(option.name in names for option in options)
 
 

@@ -1,4 +1,4 @@
-"""A line that no grammar understands, cut where a command may begin. Errs on the side of too many pieces."""
+"""Splits a line that cannot be parsed wherever a command may start. Errs on the side of too many pieces."""
 
 import re
 from collections.abc import Iterator
@@ -7,7 +7,7 @@ from wave_agent.shell.effort import spend
 
 _BETWEEN_COMMANDS = re.compile(r"\$\(|&&|\|\||[;&|\n(){}`]")
 _BETWEEN_LINES = re.compile(r"&&|\|\||[;&|\n]")
-"""The same, where braces and brackets are parts of words."""
+"""The same, with braces and brackets as parts of words."""
 _REDIRECTION = re.compile(r"(?:(?<!\d)\d++)?(?:<<<|<<-?|&>>?|>>|>&|>\||<&|<>|[<>])\s*[^\s;&|<>]*")
 _EXPANSION = re.compile(r"\$(?:(\w+)|\{(\w+)\})")
 _WRITES_TO = re.compile(r"(?:>>|>\||&>|<>|>)\s*([^\s;&|<>()]+)")
@@ -24,18 +24,18 @@ _TAKES_TEXT = re.compile(
 _AT_QUOTES = re.compile(rf"{_BETWEEN_COMMANDS.pattern}|['\"]")
 _MOST_WORDS = 24
 _DEEPEST = 32
-"""Words in front of a command that are looked behind."""
+"""Words before a command that are skipped."""
 
 
 def pieces(line: str) -> list[str]:
-    """What may be a command in this line, as written and without what can stand in front of, behind or around one."""
+    """Possible commands in this line, as written and without anything that can come before, after or around one."""
     spend(len(line) >> 4)
     found: list[str] = []
     line = _BRACES.sub(_expanded, line.replace("\\\n", " "))
     if _TAKES_TEXT.search(line):
         found += _suffixes(line)
     values = dict(_ASSIGNMENT.findall(line))
-    # A redirection may have a sign in it that otherwise parts commands; a variable may hold what is said, or nothing.
+    # A redirection may contain a character that otherwise separates commands; a variable may hold text, or nothing.
     for form in dict.fromkeys((line, _REDIRECTION.sub(" ", line))):
         for piece in dict.fromkeys((*_BETWEEN_COMMANDS.split(form), *_BETWEEN_LINES.split(form))):
             found.append(piece.strip())
@@ -47,7 +47,7 @@ def pieces(line: str) -> list[str]:
 
 
 def _behind(piece: str) -> Iterator[str]:
-    """The command, and what is left of it without what stands in front."""
+    """The command, and the rest of it without leading words."""
     spend(4 + (len(piece) >> 4))
     plain = " ".join(_QUOTING.sub("", piece).split())
     yield plain
@@ -66,7 +66,7 @@ def _expanded(braces: re.Match[str]) -> str:
 
 
 def _suffixes(line: str) -> Iterator[str]:
-    """Where text may become a command, one may begin at every word, also between quotes."""
+    """If text may become a command, one may start at every word, even inside quotes."""
     for piece in _AT_QUOTES.split(line):
         given = piece.split(maxsplit=_MOST_WORDS)[:_MOST_WORDS]
         spend(len(given))
@@ -74,7 +74,7 @@ def _suffixes(line: str) -> Iterator[str]:
 
 
 def redirected(line: str) -> list[str]:
-    """What may be the target of a redirection."""
+    """Possible targets of redirections."""
     return [_QUOTING.sub("", target) for target in _WRITES_TO.findall(line)]
 
 

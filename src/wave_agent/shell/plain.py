@@ -1,7 +1,7 @@
-"""Lines that are nothing but commands in a row: the only ones that a permission can be about, piece by piece.
+"""Lines that are just a sequence of commands: only these can be permitted piece by piece.
 
-Two readers that share nothing must agree on the words, the grammar and the standard library's `shlex`: a permission
-must not rest on the mistake of one of them.
+Two independent parsers must agree on the words, the grammar and the standard library's `shlex`: a permission must not
+depend on the mistake of one of them.
 """
 
 import re
@@ -15,7 +15,7 @@ from wave_agent.shell.words import combinations, source
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-# Expansions, escapes over line ends, comments and characters that readers might take for something else.
+# Expansions, escaped line ends, comments and characters that parsers might read differently.
 _NEVER = re.compile(r"[`#\r\x00-\x08\x0b-\x1f\x7f]|\\\n|[^\x00-\x7f]\s|\\$")
 _BETWEEN = frozenset({"&&", "||", "|", "|&", ";", "\n"})
 _WORDS = frozenset({"word", "raw_string", "string", "concatenation", "number", "command_name", "string_content"})
@@ -75,11 +75,11 @@ _CHANGE_WHAT_FOLLOWS = frozenset(
         "complete",
     ]
 )
-"""Commands after which another one may not be what it is called."""
+"""Commands after which another one may not be what its name says."""
 
 
 def plain_commands(text: str) -> tuple[ShellCommand, ...]:
-    """The commands of the line, or none if it is anything but a row of them."""
+    """The commands of the line, or none if it is anything but a sequence of them."""
     if not can_parse(text) or _NEVER.search(text):
         return ()
     other = _other_reading(text)
@@ -95,7 +95,7 @@ def plain_commands(text: str) -> tuple[ShellCommand, ...]:
 
 
 def _row(node: "Node") -> list["Node"] | None:
-    """The simple commands, if there is nothing else between them than what joins commands."""
+    """The simple commands, if only operators join them."""
     found: list[Node] = []
     for child in node.children:
         if child.type == "command":
@@ -132,7 +132,7 @@ def _command(node: "Node") -> ShellCommand | None:
 
 
 def _is_literal(node: "Node") -> bool:
-    """No expansion but of wildcards."""
+    """No expansion except of wildcards."""
     return all(
         (
             child.type in _WORDS
@@ -145,7 +145,7 @@ def _is_literal(node: "Node") -> bool:
 
 
 def _other_reading(text: str) -> list[str]:
-    """The words without operators, redirections and what these are about."""
+    """The words without operators, redirections and their targets."""
     lexer = shlex.shlex(text, posix=True, punctuation_chars=True)
     lexer.commenters = ""
     lexer.wordchars += "~!@%^*+=[]:?,./\\-_{}$"

@@ -1,4 +1,4 @@
-"""What commands print, if that is plain to see."""
+"""What commands print, if that is obvious."""
 
 import re
 
@@ -8,7 +8,7 @@ PRINTING = frozenset({"which", "type", "command", "echo", "yes", "printf", "buil
 
 
 def printed(command: tuple[Word, ...]) -> str | None:
-    """What a simple command prints, if that is plain to see."""
+    """What a simple command prints, if that is obvious."""
     if not command or not all(word.static for word in command):
         return None
     name, *arguments = (word.text for word in command)
@@ -19,7 +19,7 @@ def printed(command: tuple[Word, ...]) -> str | None:
         escapes |= "e" in arguments.pop(0)
     if name in ("echo", "yes"):
         text = " ".join(arguments)
-        # Whether backslashes mean something depends on the shell and its settings.
+        # The meaning of backslashes depends on the shell and its settings.
         return decode(text) if escapes or "\\" not in text else f"{text}\n{decode(text)}"
     return _formatted(arguments) if name == "printf" else None
 
@@ -58,7 +58,7 @@ _NAMED = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "e": "\x1b", "E
 
 
 def decode(text: str) -> str:
-    """Backslashes as `$'…'`, `echo -e` and `printf` read them."""
+    """Decodes backslashes like `$'…'`, `echo -e` and `printf`."""
     return _ESCAPE.sub(_decoded, text)
 
 

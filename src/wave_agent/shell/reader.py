@@ -1,7 +1,7 @@
-"""Reads a line of Bash: every command in it, whether that is all of it, and what it visibly writes to.
+"""Reads a line of Bash: every command in it, whether it was understood completely, and what it visibly writes to.
 
-The line is not run, and nothing is looked up: what a variable holds is known if the line itself or the caller says so.
-Where a line may do one thing or another, both are taken.
+The line is not run, and nothing is looked up: a variable's value is known if the line or the caller says so. If a line
+may do one thing or another, both are included.
 """
 
 import re
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 _MOST_COMMANDS = 3000
 _MOST_WORDS = 100_000
 _ANYWHERE = WriteTarget("/", Reach.TREE)
-"""For a line that writes to more than is followed."""
+"""For a line with too many writes to follow."""
 _TOO_MUCH = ParsedLine(
     commands=(ShellCommand((UNSEEN,)),),
     understood=False,
@@ -57,7 +57,7 @@ _TOO_MUCH = ParsedLine(
     git=(Placed((Word("git"), UNSEEN), ("/",)),),
     anything=True,
 )
-"""A line that is more work than is done for one: it may run anything, and write anywhere."""
+"""A line that takes too much work: it may run anything, and write anywhere."""
 _MOST_SCRIPTS = 120
 _LONGEST_ALTOGETHER = 8 * LONGEST
 _DEEPEST_WRAPPING = 24
@@ -72,24 +72,24 @@ _DESCRIPTOR = re.compile(r"[0-9]+|\{[A-Za-z_][A-Za-z0-9_]*\}")
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
-@lru_cache(maxsize=16)  # a call is judged by one rule after the other
+@lru_cache(maxsize=16)  # a call is judged by one rule after another
 def read_line(text: str) -> ParsedLine:
-    """What the line says to somebody who knows no variable and no directory. Never fails, in bounded time."""
+    """Reads the line without knowing any variable or directory. Never fails, in bounded time."""
     return _read(text, _NOTHING, None)
 
 
 def read_writes(text: str, variables: Mapping[str, str], directory: str) -> tuple[WriteTarget, ...]:
-    """The paths that the line visibly writes to, when it is run with these variables in this directory."""
+    """The paths that the line visibly writes to, if it is run with these variables in this directory."""
     return _read(text, variables, directory).writes
 
 
 def read_placed(text: str, variables: Mapping[str, str], directory: str) -> ParsedLine:
-    """The line, when it is run with these variables in this directory."""
+    """The line, if it is run with these variables in this directory."""
     return _read(text, variables, directory)
 
 
 _GIVEN_UP: deque[str] = deque(maxlen=16)
-"""Lines that were too much work of late. A line is read for its paths and for its commands, and given up once."""
+"""Recent lines that took too much work. A line is read for its paths and for its commands, but given up only once."""
 
 
 def _read(text: str, variables: Mapping[str, str], directory: str | None) -> ParsedLine:
@@ -104,7 +104,7 @@ def _read(text: str, variables: Mapping[str, str], directory: str | None) -> Par
 
 
 def forget() -> None:
-    """Nothing has been read yet."""
+    """Clears the cache."""
     read_line.cache_clear()
     _GIVEN_UP.clear()
 
@@ -137,21 +137,21 @@ def _read_within(text: str, variables: Mapping[str, str], directory: str | None)
 
 
 def _forms(text: str) -> list[str]:
-    """The line as the grammar has to be given it to see what Bash sees. All of these readings count."""
+    """The line in the forms the grammar needs to see what Bash sees. All of these readings are used."""
     joined: tuple[str, ...] = ()
     if "\\\n" in text:
-        # A backslash continues its line, unless there is another one before it, or the line ends in a comment.
+        # A backslash continues its line, unless another one precedes it, or the line ends in a comment.
         joined = (text.replace("\\\n", ""), _CONTINUED.sub(r"\1", text), _CONTINUED.sub(r"\1", _COMMENT.sub("", text)))
     return list(dict.fromkeys((text, *map(_parted, (text, *joined)))))
 
 
 def _parted(text: str) -> str:
-    """The grammar parts `a$IFS-b` elsewhere than Bash does, and glues the end of a line to a `\\x` after it."""
+    """The grammar splits `a$IFS-b` differently from Bash, and joins the end of a line with a `\\x` after it."""
     return _BACKSLASH_IN_FRONT.sub(" ", _BLANK.sub(" ", text))
 
 
 class _TreeReader:
-    """Goes through the tree once, and collects."""
+    """Walks the tree once, and collects."""
 
     def __init__(self, variables: Mapping[str, str], directory: str | None) -> None:
         self.commands: list[ShellCommand] = []
@@ -167,31 +167,31 @@ class _TreeReader:
         self._start: tuple[str, ...] = ("",) if directory is None else (directory,)
         self._directories: tuple[str, ...] = self._start
         self._entered: tuple[str, ...] | None = None
-        """Where a `cd` led that has just been read."""
+        """The target of the `cd` that was just read."""
         self._visited: dict[str, None] = {}
-        """Where any `cd` has led: another one may lead back."""
+        """The targets of any `cd`: another one may lead back."""
         self._scripts = self._length = self._known_at_first = self._words = 0
         self._depth = 0
         self._dotglob = self._by_name = False
         self._texts: dict[str, None] = {}
-        """All that a shell reads."""
+        """All text that a shell reads."""
         self._signature: list[tuple[str | None, ...]] = []
-        """What has been found in the text that is being read, for the two readers to be compared."""
+        """What was found in the current text, to compare the two readers."""
         self._agreed = True
         self._from_elsewhere = False
-        """The text that is being read is another program's report."""
+        """The current text is another program's report."""
         self._files: dict[str, Word] = {}
-        """What the line has written to files, by their names: it may run them."""
+        """What the line has written to files, by name: it may run them."""
         self._started: set[str] = set()
         """Names of files that a shell was given before the line wrote to them."""
         self._fed: set[tuple[str, Word]] = set()
-        """Functions, and what they have been given to read."""
+        """Functions, and what they were given to read."""
         self._guessing = False
-        """The command may begin at any of several words."""
+        """The command may start at any of several words."""
 
     def forms(self, text: str) -> None:
-        """The line as the grammar has to be given it to see what Bash sees. All of these readings count, and one of
-        them must be what the simple reader finds."""
+        """The line in the forms the grammar needs to see what Bash sees. All of these readings are used, and one of
+        them must match what the simple reader finds."""
         reading = SimpleReading(text)
         agreed = False
         for form in _forms(text):
@@ -200,20 +200,20 @@ class _TreeReader:
         self._agree(text, reading, agreed=agreed)
 
     def long(self, text: str) -> None:
-        """A line that is too long for the grammar is a matter of the simple reader alone."""
+        """A line that is too long for the grammar is read only by the simple reader."""
         self.parsed = False
         self._texts[text] = None
         reading = SimpleReading(text)
         if not reading.exact:
             raise TooMuchError
         self.anything |= any(found.words and not found.words[0].static for found in reading.commands)
-        # What a function is given to read is not followed here.
+        # Input of functions is not followed here.
         self.anything |= bool(reading.functions) and any(map(_reads_commands, reading.commands))
         self.understood &= not _is_expanded_again(text)
         self._found_simply(reading)
 
     def _found_simply(self, reading: SimpleReading) -> None:
-        """What the simple reader has found, as far as it knows the words."""
+        """What the simple reader has found, if it knows the words."""
         handed_on = made = Word("", static=False, origin=ValueOrigin.MADE)
         for function in reading.functions:
             self.known.define(function)
@@ -244,7 +244,7 @@ class _TreeReader:
             self._run(one, None, 0)
 
     def _resolved(self, word: Word) -> Word:
-        """The word with the values of its variables, if these are all that is not known of it."""
+        """The word with its variables replaced by their values, if nothing else in it is unknown."""
         if word.static:
             return word
         missing = False
@@ -265,7 +265,7 @@ class _TreeReader:
         return list(dict.fromkeys(form for text in self._texts for form in forms(text)))
 
     def line(self, text: str, reading: SimpleReading) -> None:
-        """Twice, if on the way something was learned about values that were used before."""
+        """Twice, if the first pass learned something about values that were used before."""
         self.script(text, reading)
         known = self.known.size
         self._run_values()
@@ -278,7 +278,7 @@ class _TreeReader:
     def script(
         self, text: str, reading: SimpleReading, arguments: Sequence[Word] = (), stdin: Word | None = None
     ) -> None:
-        """A line, or a text that a command has a shell read."""
+        """A line, or text that a command passes to a shell."""
         self._scripts += 1
         spend(100 + (len(text) >> 2))
         again = text in self._texts
@@ -300,7 +300,7 @@ class _TreeReader:
         self.known.collect(root)
         if self._depth == 0:
             self._known_at_first = self.known.size
-        self._dotglob |= "dotglob" in text  # a star then stands for the dot in front as well
+        self._dotglob |= "dotglob" in text  # a star then also matches a leading dot
         self._by_name |= "cdable_vars" in text
         self.understood &= not _is_expanded_again(text)
         outer, self._signature = self._signature, []
@@ -316,18 +316,18 @@ class _TreeReader:
         self._depth -= 4
 
     def _agree(self, text: str, reading: SimpleReading, *, agreed: bool) -> None:
-        """Where the readers find different commands, either may be right, and one of these commands may be put together
-        by the line itself."""
+        """If the readers find different commands, either may be right, and the line itself may build one of these
+        commands."""
         if not agreed:
             self.understood = False
             self.anything |= may_make(text)
             self._found_simply(reading)
             for word in [word for found in reading.commands for word in found.words[1:]]:
                 if word.static and " " in word.text and word.text not in self._texts:
-                    self._nested(word.text)  # whichever command has it, may hand it to a shell
+                    self._nested(word.text)  # whichever command it belongs to may pass it to a shell
 
     def _give_up(self) -> NoReturn:
-        """There is more of it than is followed."""
+        """There is too much of it to follow."""
         raise TooMuchError
 
     def cut(self, text: str) -> None:
@@ -365,7 +365,7 @@ class _TreeReader:
         else:
             self._redirect(extra)
             if node.type in ("word", "regex") and _HIDDEN.search(source(node)):
-                self._nested(source(node))  # `${x:-`…`}`: the grammar does not look into it
+                self._nested(source(node))  # `${x:-`…`}`: the grammar does not parse it
             if node.type in REDIRECTIONS:
                 self._note_redirection(node)
             if node.type == "function_definition":
@@ -391,7 +391,7 @@ class _TreeReader:
             self._visit(child, stdin)
 
     def _elsewhere(self, node: "Node", stdin: Word | None) -> None:
-        """Another process: its directory is its own."""
+        """Another process: it has its own directory."""
         directories = self._directories
         if node.type == "command_substitution" and (node.text or b"").startswith(b"`") and b"\\" in (node.text or b""):
             inside = source(node)[1:-1]
@@ -400,7 +400,7 @@ class _TreeReader:
         self._directories = directories
 
     def _list(self, node: "Node", stdin: Word | None, extra: Redirections | None) -> None:
-        """The grammar hangs the redirections of the last command on the whole list."""
+        """The grammar attaches the redirections of the last command to the whole list."""
         before = self._directories
         last = node.named_children[-1:]
         for child in node.children:
@@ -420,7 +420,7 @@ class _TreeReader:
             stdin = self._output(stage, stdin)
 
     def _output(self, node: "Node", stdin: Word | None = None) -> Word:
-        """What a stage of a pipeline hands on."""
+        """What a stage of a pipeline passes on."""
         if node.type == "redirected_statement":
             redirections = Redirections.of(redirects(node), self.known.values)
             body = node.child_by_field_name("body") or node
@@ -444,7 +444,7 @@ class _TreeReader:
         inside = [child for child in node.named_children if child.type in ("command", "redirected_statement")]
         if node.type in ("subshell", "compound_statement") and inside:
             texts = [self._output(child) for child in inside]
-            # Whether a line ends where an output ends, is left open.
+            # Whether a line ends at the end of an output is left open.
             joined = "\n".join(between.join(text.text for text in texts) for between in ("\n", "")[: len(texts)])
             return Word(joined, static=all(text.static for text in texts))
         return Word(source(node), static=False, origin=origin([node]))
@@ -461,7 +461,7 @@ class _TreeReader:
             self._visit(body, self._read_from(redirections) or stdin, redirections)
         for redirect in redirects(node):
             self._note_redirection(redirect)
-            # What stands behind `<<EOF` on its line is found inside of it.
+            # Whatever follows `<<EOF` on its line is found inside it.
             piped = self._output(node) if redirect.type == "heredoc_redirect" else None
             for child in redirect.named_children:
                 if child.type == "pipeline" and piped is not None:
@@ -503,7 +503,7 @@ class _TreeReader:
         if not found:
             return
         spend(20 + 2 * len(found))
-        self._words += len(found)  # aliases and functions can make a command longer each time
+        self._words += len(found)  # aliases and functions can make a command longer every time
         if level > _DEEPEST_WRAPPING or len(self.commands) > _MOST_COMMANDS or self._words > _MOST_WORDS:
             self._give_up()
         name = found[0]
@@ -529,7 +529,7 @@ class _TreeReader:
         self._guessing = outer
 
     def _unknown(self, found: tuple[Word, ...], stdin: Word | None, level: int) -> None:
-        """What is not known in front may be nothing, something that runs the rest, or a shell."""
+        """Leading unknown words may be nothing, something that runs the rest, or a shell."""
         name = found[0]
         if not name.static and name.origin is not ValueOrigin.ENVIRONMENT and name.glob is None:
             self.anything |= name.origin is ValueOrigin.MADE or not (self._from_elsewhere or self._guessing)
@@ -548,7 +548,7 @@ class _TreeReader:
             )
 
     def _meaning(self, found: tuple[Word, ...], stdin: Word | None, level: int) -> None:
-        """What the line itself says about this name, or this command about what follows."""
+        """What the line itself says about this name, or this command about later ones."""
         name = found[0].text
         if name in ("cd", "pushd", "popd"):
             self._enter(name, found[1:])
@@ -557,14 +557,14 @@ class _TreeReader:
                 if _ASSIGNS.match(word.text):
                     self.known.give(word)
         if name == "exec" and len(found) == 1 and stdin is not None:
-            self._script(ShellText(stdin), None)  # from now on, what reads, reads this
+            self._script(ShellText(stdin), None)  # from now on, anything that reads stdin reads this
         self._run_files(found, stdin)
         self.known.follow(found, stdin)
         if name in self.known.aliases:
             aliases = self.known.aliases
             rest = found[1:]
             self._found((*aliases[name], *rest), stdin, level + 1)
-            if any(word.text in aliases for word in rest):  # `alias g='git '`: what follows is looked up as well
+            if any(word.text in aliases for word in rest):  # `alias g='git '`: the next word is looked up as well
                 self._found(
                     (*aliases[name], *(w for word in rest for w in aliases.get(word.text, (word,)))), stdin, level + 1
                 )
@@ -574,19 +574,19 @@ class _TreeReader:
                 self._again(body, stdin)
         if name in self.known.functions and found[1:]:
             self.known.set_arguments(found)
-            for at in range(1, min(len(found), MOST_VALUES)):  # the function may run what it is given
+            for at in range(1, min(len(found), MOST_VALUES)):  # the function may run its arguments
                 if not re.search(r"\s", found[at].text):
                     self._found(found[at:], stdin, level + 1)
 
     def _again(self, function: "Node", stdin: Word) -> None:
-        """A function, for what it is given to read."""
+        """A function, with the input it is given."""
         signature = self._signature
         self._signature = []
         self._inside(function, stdin)
         self._signature = signature
 
     def _run_files(self, found: tuple[Word, ...], stdin: Word | None) -> None:
-        """What the line writes to files may be run from there, and a FIFO is run before: `bash f & echo x > f`."""
+        """Files written by the line may be run, and a FIFO even before: `bash f & echo x > f`."""
         name = found[0].text
         names = [word.text.rsplit("/", 1)[-1] for word in found]
         for one in names[:_MOST_FILES] if name in SHELLS or name in (".", "source") else names[:1]:
@@ -613,7 +613,7 @@ class _TreeReader:
             self._files[name] = text
 
     def _read_from(self, redirections: Redirections) -> Word | None:
-        """What the line says about what is read."""
+        """What the line says about the input."""
         kept = (self._files.get(word.text.rsplit("/", 1)[-1]) for word in redirections.read)
         return redirections.stdin or next((text for text in kept if text is not None), None)
 
@@ -642,13 +642,13 @@ class _TreeReader:
             given = " ".join((given, *(value for value in values if not isinstance(value, Pattern))))[:_LONGEST_DATA]
             text = f"{text} {given}"
         if RUNS_PROGRAMS.search(code.text.text):
-            # What it runs may begin in the code and end in its data, or the other way round.
+            # What it runs may start in the code and end in its data, or the other way round.
             self.handed.append(f"{text} {code.text.text}")
         for target in named_in(text):
             self._write(target)
 
     def _script(self, script: ShellText, stdin: Word | None) -> None:
-        """Text for a shell. What is expanded before the shell gets to read it may be any text."""
+        """Text for a shell. Anything expanded before the shell reads it may be any text."""
         text = script.text
         if text.static:
             self._nested(text.text, script.arguments, stdin)
@@ -665,13 +665,13 @@ class _TreeReader:
         self._entered = tuple(dict.fromkeys(self._destinations(name, arguments)))[:MOST_VALUES]
         self._visited |= dict.fromkeys((*self._directories, *self._entered))
         after = tuple(dict.fromkeys((*self._directories, *self._entered)))
-        # A `cd` that fails leads nowhere: where there are too many places, one that is not kept may be the place.
+        # A `cd` that fails changes nothing: with too many places, the actual one may not be stored.
         self._directories = after if len(after) <= MOST_VALUES else (*after[1 - MOST_VALUES :], ANYWHERE)
         for directory in self._entered:
             self.known.learn("PWD", directory)
 
     def _destinations(self, name: str, arguments: Sequence[Word]) -> Iterator[str]:
-        """Where a `cd` may lead. To a pattern, or to what is not known: there as well."""
+        """Where a `cd` may lead. The target may also be a pattern, or unknown."""
         operands = [word for word in arguments if not word.text.startswith("-") or word.text == "-"]
         home = self.known.values.get("HOME", ())
         if name == "popd" or (name == "pushd" and not operands) or any(_BACK.fullmatch(one.text) for one in arguments):
@@ -688,7 +688,7 @@ class _TreeReader:
 
     def _add_targets(self, found: Sequence[Word]) -> None:
         spend(5 + 4 * len(found))
-        # Not what an alias may be: whoever asks git about the line knows the aliases.
+        # Not what an alias may be: the code that asks git about the line knows the aliases.
         if found and found[0].text.rsplit("/", 1)[-1] == "git" and not any(word.anything for word in found):
             known = [one for one in self._directories if not isinstance(one, Pattern)]
             known = known or [one for one in (*self._start, *self._visited) if not isinstance(one, Pattern)]
@@ -699,7 +699,7 @@ class _TreeReader:
     def _write(self, target: Target) -> None:
         word = target.word
         if not word.static and word.glob is None and word.origin is ValueOrigin.MADE and not target.guessed:
-            word = Word(word.text, static=False, glob=ANYWHERE)  # the line puts the name together
+            word = Word(word.text, static=False, glob=ANYWHERE)  # the line builds the name
         if (not word.static and word.glob is None) or not word.text:
             return
         spend(6 + (len(word.text) >> 4))
@@ -721,24 +721,24 @@ class _TreeReader:
 
     def _add_write(self, write: WriteTarget, *, wild: bool) -> None:
         if write not in self.writes:
-            # It will be compared with what is protected, by its name and by what is there.
+            # It will be compared with protected paths, by name and by existing files.
             spend(300 + len(write.pattern) if wild else 40 + (len(write.pattern) >> 3))
             self.writes[write] = None
 
 
 _INDEX = re.compile(r"(?>.*?\w\[).*(?:\$\(|`)", re.DOTALL)
-"""With a substitution in it. Only the first bracket is looked at, so that the time does not grow with the square."""
+"""Contains a substitution. Only the first bracket is checked, so that the time does not grow quadratically."""
 _INDEX_ENDS = re.compile(r"[\]\n]")
 _BY_NUMBER = re.compile(r"/proc/[^/]+/(?:exe|fd/\d+)|/dev/fd/\d+|/dev/stdin")
-"""Names of programs that say nothing about them."""
+"""Names that do not identify a program."""
 _SIMPLE_VARIABLE = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
 _REMAKES = re.compile(r"(?:^|=)(?:BASH_ALIASES|BASH_CMDS|BASH_FUNC_|command_not_found_handle|expand_aliases$)")
-"""By these, a command gets to be another one."""
+"""These redefine a command."""
 _WORKS_ON = re.compile(rf"{RUNS_PROGRAMS.pattern}|open|write|[>|]|unlink|rename|remove|shutil|Path|File", re.IGNORECASE)
-"""In code: it may do something with what it is given, besides showing it."""
+"""In code: it may do something with its input other than showing it."""
 _LONGEST_DATA = 4000
 _KEEPING = frozenset({"dd", "sponge", "tee"})
-"""Commands that write to a file what they read."""
+"""Commands that write their input to a file."""
 _BY_ITSELF: Mapping[str, tuple[str, ...]] = {
     "cmake": ("CMakeLists.txt",),
     "make": ("GNUmakefile", "Makefile", "makefile"),
@@ -759,14 +759,14 @@ def _reads_commands(found: SimpleCommand) -> bool:
 
 
 def _is_expanded_again(text: str) -> bool:
-    """Whether there is a value or an index that is expanded once more when it is used."""
+    """Whether it contains a value or an index that is expanded again when it is used."""
     if "@P}" in text:
         return True
     return "[" in text and ("$(" in text or "`" in text) and any(map(_INDEX.match, _INDEX_ENDS.split(text)))
 
 
 def _upwards(directory: str) -> list[str]:
-    """The directory and those around it."""
+    """The directory and its parents."""
     steps = normpath(directory).split("/")
     return ["/".join(steps[:end]) or "/" for end in range(len(steps), 0, -1)][:_MOST_STEPS]
 
@@ -777,7 +777,7 @@ def _untimed(words: tuple[Word, ...]) -> tuple[Word, ...]:
 
 
 def _unordered(words: tuple[str | None, ...]) -> tuple[str | None, ...]:
-    """The grammar hangs words on redirections that stand in front of them, and loses the dash of `python3 - <<E`."""
+    """The grammar attaches words to redirections before them, and loses the dash of `python3 - <<E`."""
     return (words[0], *sorted((word for word in words[1:] if word != "-"), key=str))
 
 

@@ -1,4 +1,4 @@
-"""Commands that only read what is handed to them: a table. To any other, a path is handed for better or worse."""
+"""Commands that only read their arguments: a table. Any other command may do anything with a path."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -52,7 +52,7 @@ READERS: Mapping[str, tuple[str, ...]] = {
     "xxd": ("-r", "-revert"),
     "yq": ("-i", "--inplace", "-s", "--split-exp"),
 }
-"""And the options, or words, with which they write."""
+"""And the options, or words, that make them write."""
 _MOST_READ = {"xxd": 1, "json.tool": 1}
 """Operands that are read; the next one is written."""
 _AWK_WRITES = re.compile(r"[>|]|\bsystem\b|@")
@@ -74,11 +74,11 @@ _RUN_A_FILE = frozenset(
     }
 )
 _MOUNTING = frozenset({"docker", "podman", "nerdctl"})
-"""What they are given before their command may be a directory that the command sees under another name."""
+"""Words before their command may name a directory that the command sees under another name."""
 
 
 def named(words: Sequence[Word]) -> Iterator[Target]:
-    """The paths that are handed to a command of which nobody knows what it does with them."""
+    """The paths passed to a command with unknown effects."""
     name = _name(words[0].text)
     if words[0].anything or _only_reads(name, words):
         return
@@ -98,7 +98,7 @@ def named(words: Sequence[Word]) -> Iterator[Target]:
 
 
 def _in_front(words: Sequence[Word]) -> Iterator[Word]:
-    """The options in front of a command, and what may be the value of one."""
+    """The options before a command, and possible values of them."""
     for before, word in pairwise(words):
         if word.text.startswith("-"):
             yield word
@@ -109,15 +109,15 @@ def _in_front(words: Sequence[Word]) -> Iterator[Word]:
 
 
 def named_in(text: str) -> Iterator[Target]:
-    """The same, for text in another language: what looks like a path."""
+    """The same, for text in another language: anything that looks like a path."""
     found = dict.fromkeys(token for token in _NO_PATH.split(text) if "/" in token or "." in token)
     yield from (Target(Word(token), _reach(token)) for token in list(found)[:_MOST_IN_TEXT])
 
 
 def named_by(word: Word) -> Iterator[Target]:
-    """The word itself, and what is glued to an option, an equals sign or a colon in it."""
+    """The word itself, and anything attached to an option, an equals sign or a colon in it."""
     text = word.text
-    if word.glob is not None and "**" in word.glob:  # what a search has found: it is below this
+    if word.glob is not None and "**" in word.glob:  # the result of a search: it is below this
         yield Target(Word(text), _reach(text))
         return
     if word.glob is not None:
@@ -134,17 +134,17 @@ def named_by(word: Word) -> Iterator[Target]:
 
 
 def _reach(text: str) -> Reach:
-    """A bare word such as `test` is no directory to a program that has subcommands."""
+    """A bare word such as `test` is not a directory to a program that has subcommands."""
     return Reach.NAMED if "/" in text or text.startswith((".", "~")) else Reach.FILE
 
 
 def _name(word: str) -> str:
-    """A program of the system is known by its name; one that lies elsewhere is not."""
+    """A system program is known by its name; one from another place is not."""
     return word.rsplit("/", 1)[-1] if word.startswith(_SYSTEM) else word
 
 
 def runs_files(name: str) -> bool:
-    """Whether it runs a file that is named to it, in a language of its own."""
+    """Whether it runs a file named as an argument, in its own language."""
     return name in _RUN_A_FILE or (name not in LANGUAGES and language(name) is not None)
 
 
@@ -176,7 +176,7 @@ def _writes(words: Sequence[Word], marks: Sequence[str]) -> bool:
 
 
 def _handed_to_script(name: str, words: Sequence[Word]) -> Iterator[Target]:
-    """The file that an interpreter runs is read; what it does with its arguments is not known."""
+    """The file an interpreter runs is read; what it does with its arguments is unknown."""
     found = language(name)
     options, operands = read(words, _SHELL if found is None else found.options)
     module = value_of(options, "-m") if found is not None and name not in LANGUAGES else None

@@ -22,7 +22,7 @@ REDIRECTIONS = frozenset({"file_redirect", "herestring_redirect", "heredoc_redir
 
 
 def redirects(node: "Node") -> list["Node"]:
-    """Those of a statement. The grammar does not name all of them."""
+    """The redirections of a statement. The grammar does not name all of them."""
     return [child for child in node.named_children if child.type in REDIRECTIONS]
 
 
@@ -33,11 +33,11 @@ class Redirections(Struct, frozen=True):
     stdin: Word | None = None
     """The text of a here-document or here-string."""
     read: tuple[Word, ...] = ()
-    """Files that are read."""
+    """Files it reads."""
     words: tuple[Any, ...] = ()
-    """What stands behind a redirection on its line, and belongs to the command: nodes."""
+    """Nodes after a redirection on its line that belong to the command."""
     substitutions: tuple[str, ...] = ()
-    """Commands between backquotes in a here-document, which the grammar does not name."""
+    """Commands in backquotes in a here-document, which the grammar does not name."""
 
     @classmethod
     def of(cls, nodes: Iterable["Node"], variables: Variables) -> "Redirections":
@@ -59,7 +59,7 @@ class Redirections(Struct, frozen=True):
                 stdin = _text(node.named_children[-1:], variables)
             else:
                 behind += node.children_by_field_name("argument")
-                # What is redirected behind `<<EOF` on its line hangs on it.
+                # Redirections after `<<EOF` on its line are attached to it.
                 waiting[:0] = node.children_by_field_name("redirect")
                 stdin = _document(node)
                 if not stdin.static:
@@ -94,7 +94,7 @@ def _text(nodes: list["Node"], variables: Variables) -> Word | None:
 
 
 def _document(node: "Node") -> Word:
-    """A here-document. With expansions in it the text is not known, unless its delimiter is quoted."""
+    """A here-document. If it contains expansions, its text is unknown, unless its delimiter is quoted."""
     starts = [source(child) for child in node.named_children if child.type == "heredoc_start"]
     literal = any(character in start for start in starts for character in "'\"\\")
     text = "".join(source(child) for child in node.named_children if child.type == "heredoc_body")

@@ -13,7 +13,7 @@ class Tail(Struct, frozen=True):
 
     words: tuple[Word, ...]
     directory: Word | None = None
-    """Where, if not where the command itself is run."""
+    """The directory, if not that of the command itself."""
     assignments: tuple[Word, ...] = ()
 
 
@@ -26,17 +26,17 @@ class ShellText(Struct, frozen=True):
 
 
 class ForeignCode(Struct, frozen=True):
-    """Text in another language. It is not read, only searched: for the words of a rule, and for protected paths."""
+    """Text in another language. It is not parsed, only searched for the words of a rule and for protected paths."""
 
     text: Word
     data: Word | None = None
-    """What the line gives it to work on."""
+    """The data that the line gives it."""
 
 
 Inner: TypeAlias = Tail | ShellText | ForeignCode
 
 ANY_COMMAND = Tail((UNSEEN,))
-"""Something is run, and the line does not say what."""
+"""Something is run, but the line does not say what."""
 
 
 def joined(words: Iterable[Word]) -> Word:

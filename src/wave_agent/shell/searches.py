@@ -1,4 +1,4 @@
-"""Commands that print paths, or pass on what they read: what the next stage of a pipeline gets."""
+"""Commands that print paths or pass on their input: what the next stage of a pipeline gets."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -12,7 +12,7 @@ _GREP = OptionTable("eABCfmd", ("--regexp", "--include", "--exclude", "--exclude
 
 
 def handed_on(words: Sequence[Word], stdin: Word | None) -> Word | None:
-    """What a command prints: the text, or the pattern of the paths; none if nothing is known of it."""
+    """What a command prints: the text, or the pattern of the paths; None if unknown."""
     places = list(_searched(words))
     if places:
         return Word(places[0].text, static=False, paths=tuple(place.pattern for place in places))
@@ -43,7 +43,7 @@ _LISTING = frozenset({"diff", "diff-files", "diff-index", "diff-tree", "grep", "
 
 
 def _git(words: Sequence[Word]) -> Iterator[Word]:
-    """Files of the work tree. A star of git's also stands for slashes."""
+    """Files of the work tree. In git, a star also matches slashes."""
     texts = [word.text for word in words]
     if texts[1:2] == ["ls-files"]:
         below = [word for word in words[2:] if not word.text.startswith("-")]
@@ -76,7 +76,7 @@ def _grep(words: Sequence[Word]) -> Iterator[Word]:
 
 
 def found(words: Sequence[Word]) -> list[Word]:
-    """What `find` finds, patterns for each directory that it starts at."""
+    """The results of `find`: patterns for each directory that it starts from."""
     rest = list(words[1:])
     follows = any(word.text in ("-L", "-H", "-follow") for word in rest)
     while rest and rest[0].text[:2] in ("-H", "-L", "-P", "-O"):
@@ -99,12 +99,12 @@ _ACTS = ("-exec", "-ok", "-delete", "-print", "-fprint", "-fls", "-ls", "-prune"
 
 
 def _tests(texts: Sequence[str]) -> Sequence[str]:
-    """What stands in front of the first action: behind it, a test comes too late."""
+    """The tests before the first action: a later test has no effect on it."""
     return texts[: next((at for at, text in enumerate(texts) if text.startswith(_ACTS)), len(texts))]
 
 
 def _leaves_git(texts: Sequence[str], start: str) -> bool:
-    """`-path ./.git -prune -o …`, `… -not -path './.git/*' …`: nothing of a repository's own directory is found."""
+    """`-path ./.git -prune -o …`, `… -not -path './.git/*' …`: nothing in a repository's own directory is found."""
     here = ("./.git",) if start == "." else ()
     itself = {("-name", _GIT), *((test, path) for test in _PATHS for path in ("*/.git", *here))}
     inside = ("*/.git/*", "*/.git*", *(f"{one}{end}" for one in here for end in ("*", "/*")))
@@ -123,7 +123,7 @@ def _leaves_git(texts: Sequence[str], start: str) -> bool:
 
 
 def _tree(start: Word, *, without_git: bool) -> list[Word]:
-    """All that is below. `.git` is left out by patterns for every other name."""
+    """Everything below. `.git` is excluded with patterns for every other name."""
     base = start.pattern.rstrip("/")
     if not without_git:
         return [Word(start.text, start.static, f"{base}/**")]
@@ -132,7 +132,7 @@ def _tree(start: Word, *, without_git: bool) -> list[Word]:
 
 
 def found_name(words: Sequence[Word]) -> Word | None:
-    """The one name that is searched for, if all that is found has it."""
+    """The one name that is searched for, if all results have it."""
     texts = [word.text for word in words]
     negated = (texts[at + 1] not in _PATHS for at, text in enumerate(texts[:-1]) if text in _NOT)
     if _OR & set(texts) or any(negated):
@@ -142,6 +142,6 @@ def found_name(words: Sequence[Word]) -> Word | None:
 
 
 def _below(start: Word, named: Word) -> str:
-    """The name is a pattern, whether quoted or not, and its star also stands for a dot in front."""
+    """The name is a pattern, quoted or not, and its star also matches a leading dot."""
     below = f"{start.pattern.rstrip('/')}/**"
     return f"{below}/{named.text.replace('*', '**', 1) if named.text.startswith('*') else named.text}"

@@ -1,8 +1,8 @@
-"""The second reader of Bash: quotes, operators and brackets, one character after the other. It shares nothing with the
-grammar, so that a restriction does not rest on the mistake of one of them.
+"""The second reader of Bash: quotes, operators and brackets, character by character. It shares nothing with the
+grammar, so that a restriction does not depend on the mistake of one of them.
 
-It finds simple commands and redirections, and knows where it is not sure of itself. Which keyword closes which, it does
-not ask: to find too many commands is no mistake here.
+It finds simple commands and redirections, and knows when it is unsure. It does not check which keyword closes which:
+finding too many commands is not a mistake here.
 """
 
 import re
@@ -13,10 +13,10 @@ from wave_agent.shell.values import Word
 
 _MOST_COMMANDS = 800
 _MOST_PARTS = 6000
-"""Of words, all in all. A line that long is no longer something that a person writes."""
+"""Total number of words. People do not write longer lines."""
 _DEEPEST = 30
 DECLARING = frozenset({"declare", "typeset", "export", "readonly", "local", "unset", "unsetenv"})
-"""Commands that take assignments. The grammar has a place of its own for them."""
+"""Commands that take assignments. The grammar treats them specially."""
 TESTING = frozenset({"[", "test", "[["})
 _BLANK = re.compile(r"(?:[ \t]|\\\n)+")
 _ANY_BLANK = re.compile(r"(?:[ \t\n]|\\\n|(?<=[ \t\n])#[^\n]*)+")
@@ -34,7 +34,7 @@ _TWO_WORDS = re.compile(r"\w[ \t\n]+[A-Za-z_]")
 _OPENING = frozenset({"if", "then", "elif", "else", "while", "until", "do", "!", "{"})
 _CLOSING = frozenset({"fi", "done", "}"})
 _UNMODELLED = frozenset({"coproc", "esac", "in", "]]"})
-"""Where they stand in the place of a command, something has been read differently from Bash."""
+"""If one of these is in command position, something was read differently from Bash."""
 _COMPOUND = frozenset({*_OPENING, "for", "select", "case", "[[", "time", "coproc", "function"})
 _STRING_PART = re.compile(r'[^"\\$`]+')
 _ESCAPED = re.compile(r'\\([$`"\\\n])')
@@ -57,11 +57,11 @@ class SimpleCommand:
         self.piped = False
         """There was a pipe on the line before it."""
         self.fed = False
-        """It reads what another command writes: `>(…)`."""
+        """It reads the output of another command: `>(…)`."""
 
 
 class _UnsureError(Exception):
-    """From here on it cannot be said what is what."""
+    """The rest cannot be read reliably."""
 
 
 class SimpleReading:
@@ -70,7 +70,7 @@ class SimpleReading:
     def __init__(self, text: str) -> None:
         self.commands: list[SimpleCommand] = []
         self.exact = True
-        """False: there may be more commands, or others."""
+        """False: there may be more commands, or different ones."""
         self.parts = 0
         self.functions: list[str] = []
         try:
@@ -79,7 +79,7 @@ class SimpleReading:
             self.exact = False
 
     def signature(self) -> list[tuple[str | None, ...]]:
-        """What the other reader has to find as well, in any order. What is not known is None."""
+        """What the other reader must find as well, in any order. Unknown words are None."""
         found: list[tuple[str | None, ...]] = []
         for one in self.commands:
             words = one.words
@@ -98,7 +98,7 @@ class _LineScanner:
         self.command = SimpleCommand()
         self.piped = self.fed = False
         self.documents: list[tuple[str, bool, bool, SimpleCommand]] = []
-        """Here-documents that begin on the next line: delimiter, whether tabs go, whether it is literal."""
+        """Here-documents that start on the next line: delimiter, whether tabs are stripped, whether it is literal."""
 
     def run(self) -> None:
         self._list("")
@@ -117,7 +117,7 @@ class _LineScanner:
     # ----------------------------------------------------------------------------------------------------------- lists
 
     def _list(self, closing: str) -> str:
-        """Commands up to what closes them: a bracket, `;;` of a case, or the end. Returns what did."""
+        """Commands up to what closes them: a bracket, `;;` of a case, or the end. Returns the closing token."""
         self.depth += 1
         if self.depth > _DEEPEST:
             raise _UnsureError
@@ -258,7 +258,7 @@ class _LineScanner:
         return follows is None or follows[1] == "(" or follows[1] in _COMPOUND
 
     def _closed(self) -> None:
-        """Behind `fi`, `done` and `}` there is nothing but redirections, operators and more of the like."""
+        """After `fi`, `done` and `}` there are only redirections, operators and other closing keywords."""
         follows = re.compile(r"(?:[ \t]|\\\n)*([^ \t\n;&|<>()0-9#{]*)").match(self.text, self.at)
         if follows is not None and follows[1] and follows[1] not in _CLOSING | {"then", "do", "esac", "else", "elif"}:
             raise _UnsureError
@@ -320,7 +320,7 @@ class _LineScanner:
                 raise _UnsureError
 
     def _condition(self) -> None:
-        """`[[ … ]]`: signs have no meaning for commands in it, expansions do."""
+        """`[[ … ]]`: operators do not separate commands in it, but expansions are performed."""
         while True:
             self._blanks()
             if self.at >= len(self.text):
@@ -368,7 +368,7 @@ class _LineScanner:
             _LineScanner(body, self.reading, self.depth).inside_text()
 
     def inside_text(self) -> None:
-        """The expansions of a text in which nothing else has a meaning."""
+        """The expansions in a text where nothing else has a meaning."""
         while self.at < len(self.text):
             character = self.text[self.at]
             if character == "\\":
@@ -443,7 +443,7 @@ class _LineScanner:
             self._word()
 
     def _quoted(self, character: str) -> str | None:
-        """What a quote, a backslash or an expansion stands for. None: that is not known."""
+        """The value of a quote, a backslash or an expansion. None: unknown."""
         text = self.text
         if character == "\\":
             self.at += 2
@@ -544,7 +544,7 @@ class _LineScanner:
         _LineScanner(inside, self.reading, self.depth + 1).run()
 
     def _is_arithmetic(self, at: int) -> bool:
-        """Whether `((` is closed by `))`, or is a bracket in a bracket."""
+        """Whether `((` is closed by `))`, rather than being nested brackets."""
         depth = 0
         for sign in re.compile(r"[()]").finditer(self.text, at):
             self._count()
@@ -561,7 +561,7 @@ class _LineScanner:
         self.at += 1
 
     def _parameter(self) -> None:
-        """Up to `}`. What quotes mean in it depends on the operator and on what is around."""
+        """Up to `}`. The meaning of quotes in it depends on the operator and the context."""
         self._through("{", "}")
 
     def _through(self, opening: str, closing: str) -> None:

@@ -1,4 +1,4 @@
-"""Programs that report something, so that a line cannot make them print a text of its own."""
+"""Programs that report something, so that a line cannot choose the text they print."""
 
 import re
 from collections.abc import Sequence
@@ -20,17 +20,17 @@ _READING = frozenset({"cat", "egrep", "fgrep", "grep", "head", "rg", "tail", "wc
 _OWN_TEXT = re.compile(
     r"%|format|printf|\$'|--template|-w\b|--jq|<\(|^-+exec|^(?:run|exec|x|dlx|alias|eval|-c|-)$|/dev/|/proc/"
 )
-"""In an argument: the caller says what is printed, or what is run."""
+"""In an argument: the caller controls what is printed or run."""
 _OTHER_TEXT = re.compile(r"\$'|<\(|/dev/|/proc/|^-$")
-"""The same, for programs that read files: another text than that of a file."""
+"""The same, for programs that read files: they print other text than a file's."""
 _REPLACED = re.compile(rf"{_OTHER_TEXT.pattern}|^-\w*r|^--r|^--pre|^--hostname")
-"""`rg -r` prints something else in the place of what it finds."""
+"""`rg -r` prints something other than what it finds."""
 _DATE = re.compile(r"['\"]?\+['\"]?[%A-Za-z0-9:._ -]*['\"]?")
 _FILE = re.compile(r"[^-].*[A-Za-z.$*]")
 
 
 def reports(words: Sequence[str], *, first: bool) -> bool:
-    """Whether this stage of a pipeline, as written, prints what it finds elsewhere, or passes on what it reads."""
+    """Whether this stage of a pipeline, as written, prints what it finds elsewhere, or passes on its input."""
     name = words[0].rsplit("/", 1)[-1]
     if not first:
         return name in _PASSING_ON
@@ -40,6 +40,6 @@ def reports(words: Sequence[str], *, first: bool) -> bool:
         operands = [word for word in words[1:] if not word.startswith("-")]
         files = operands[1:] if "grep" in name or name == "rg" else operands
         own = _REPLACED if name == "rg" else _OTHER_TEXT
-        # Without a file, the line may have said what it reads.
+        # Without a file, the line may have chosen its input.
         return any(map(_FILE.fullmatch, files)) and not any(map(own.search, words[1:]))
     return name in REPORTING and not any(map(_OWN_TEXT.search, words[1:]))

@@ -1,6 +1,6 @@
-"""One command, spelt in many ways: `rm -rf build` is `rm -fr build`, `rm build -r -f`, `rm --recursive --force build`.
+"""One command in many spellings: `rm -rf build` is `rm -fr build`, `rm build -r -f`, `rm --recursive --force build`.
 
-A rule that restricts one of them means all of them.
+A rule that restricts one of them restricts all of them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -28,13 +28,12 @@ _SAME: Mapping[str, tuple[tuple[str, ...], ...]] = {
     "npm install": (("g", "global"), ("f", "force")),
     "npm publish": (("f", "force"),),
 }
-"""Commands whose one-letter options can stand together → the options that mean the same."""
+"""Commands whose one-letter options can be combined → the options that mean the same."""
 
 
 def says_the_same(rule: Sequence[str], command: Sequence[str], *, whole: bool) -> bool:
-    """Whether a command begins with the words of a rule and has all of the rule's options, wherever they stand and
-    however they are written. False for a rule without options. `whole`: the command has no further words, options
-    aside."""
+    """Whether a command starts with the words of a rule and has all of the rule's options, in any position and form.
+    False for a rule without options. `whole`: the command has no further words except options."""
     asked, words = _parted(rule)
     if not asked or not command or not words:
         return False
@@ -55,7 +54,7 @@ def _parted(words: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 def _groups(words: Sequence[str]) -> tuple[tuple[str, ...], ...] | None:
-    """None for a command of which it is not known whether its one-letter options can stand together."""
+    """None for a command if it is unknown whether its one-letter options can be combined."""
     name = [words[0].rpartition("/")[2], *words[1:]]
     return next((_SAME[" ".join(name[:length])] for length in (3, 2, 1) if " ".join(name[:length]) in _SAME), None)
 
@@ -74,7 +73,7 @@ def _names(options: Sequence[str], same: tuple[tuple[str, ...], ...] | None) -> 
 
 
 def _first_of(name: str, same: tuple[tuple[str, ...], ...]) -> str:
-    """The name of the group that an option is in. GNU programs and git take an unambiguous beginning of a long name."""
+    """The name of an option's group. GNU programs and git accept unambiguous prefixes of a long name."""
     exact = next((group[0] for group in same if name in group), None)
     if exact is not None or len(name) == 1:
         return exact or name

@@ -1,4 +1,4 @@
-"""A path that a command writes to, before it is known where the command runs."""
+"""A path that a command writes to, before the command's directory is known."""
 
 from msgspec import Struct
 
@@ -6,21 +6,21 @@ from wave_agent.shell.values import Reach, Word, WriteTarget
 
 
 class Target(Struct, frozen=True):
-    """A word that names a path which is written, and the directory that it is relative to, if not the current one."""
+    """A word that names a written path, and the directory it is relative to, if not the current one."""
 
     word: Word
     reach: Reach = Reach.FILE
     names: tuple[str, ...] = ()
     below: Word | None = None
     upwards: bool = False
-    """It is searched in the directories around as well."""
+    """It is searched for in the parent directories as well."""
     existing: bool = False
-    """Only what is there is changed."""
+    """Only existing files are changed."""
     removes: bool = False
-    """It is removed, and nothing else."""
+    """It is only removed."""
 
     guessed: bool = False
-    """A word that may be a path, or a subcommand as well."""
+    """A word that may be a path or a subcommand."""
 
     def write(self, pattern: str) -> WriteTarget:
         return WriteTarget(pattern, self.reach, self.names, self.existing, self.removes)

@@ -26,7 +26,7 @@ class Pattern(str):
 
 
 class Made(Pattern):
-    """The same, of a value that the line puts together itself."""
+    """The same, for a value that the line builds itself."""
 
     __slots__ = ()
     origin = ValueOrigin.MADE
@@ -35,33 +35,33 @@ class Made(Pattern):
 ANYTHING = Pattern("*")
 MADE = Made("*")
 Variables: TypeAlias = Mapping[str, tuple[str, ...]]
-"""The values that a variable may have, as far as they are known."""
+"""The known possible values of a variable."""
 
 _EMPTY = ""
-"""A name that is among the variables if what is not known is taken to be empty."""
+"""A name that is among the variables if unknown parts are taken to be empty."""
 AT_FIRST: Variables = {"IFS": (" ",), "SHELL": ("/bin/bash",), "BASH": ("/bin/bash",), "0": ("bash",)}
 _HOLDS_THE_LINE = frozenset(
     {"_", "BASH_COMMAND", "BASH_EXECUTION_STRING", "BASH_ARGV", "BASH_ARGV0", "BASH_REMATCH", "FUNCNAME"}
 )
 """Variables that Bash sets to words of the line."""
 _STILL = frozenset({"0", "BASH", "SHELL"})
-"""Those that may have their first value, though the line gives them another."""
+"""Variables that may keep their first value, though the line assigns another."""
 MOST_READINGS = 16
-"""Of one word or command. Beyond, only the first ones are looked at, and the line does not count as understood."""
+"""Per word or command. Beyond this limit only the first ones are checked, and the line is not treated as understood."""
 _MOST_BRACES = 64
 
 
 class Segment(Struct, frozen=True):
-    """A part of a word that was treated alike."""
+    """A uniform part of a word."""
 
     text: str
     quoted: bool = False
     static: bool = True
     split: bool = False
-    """It came out of an expansion without quotes: blanks in it part words."""
+    """It is the result of an unquoted expansion: blanks in it separate words."""
     prints: str | None = None
     glob: str = "*"
-    """The pattern of what is not static."""
+    """The pattern of the part that is not static."""
     origin: ValueOrigin = ValueOrigin.ENVIRONMENT
 
 
@@ -75,7 +75,7 @@ def source(node: "Node") -> str:
 
 
 def literal(node: "Node") -> str | None:
-    """A word without its quotes, if nothing in it is expanded but wildcards and braces."""
+    """A word without its quotes, if nothing in it is expanded except wildcards and braces."""
     kind = node.type
     if kind in ("word", "number", "raw_string", "ansi_c_string"):
         text = source(node)
@@ -99,7 +99,7 @@ def literal(node: "Node") -> str | None:
 
 
 def words(node: "Node", variables: Variables) -> list[tuple[Word, ...]]:
-    """What a node may be expanded to: for every reading the words that come of it. First what is not known is kept."""
+    """Possible expansions of a node: the resulting words of every reading. The first keeps unknown parts."""
     kept = known_words(node, variables)
     return kept if _all_static(kept) else [*kept, *known_words(node, {**variables, _EMPTY: ()})]
 
@@ -113,7 +113,7 @@ def known_words(node: "Node", variables: Variables) -> list[tuple[Word, ...]]:
 
 
 _ORDINARY = re.compile(r"[\w./:=@%+,-]++")
-"""A word in which nothing is expanded and nothing is quoted, as most are."""
+"""A word without expansions and quotes, like most."""
 
 
 def _all_static(readings: list[tuple[Word, ...]]) -> bool:
@@ -121,7 +121,7 @@ def _all_static(readings: list[tuple[Word, ...]]) -> bool:
 
 
 def combinations(nodes: Iterable["Node"], variables: Variables) -> tuple[list[tuple[Word, ...]], bool]:
-    """Whole commands, and whether these are all that it may be. What is not known is kept, and is empty as well."""
+    """Whole commands, and whether these are all possibilities. Unknown parts are kept, and also taken as empty."""
     nodes = list(nodes)
     spend(4 + 2 * len(nodes))
     each = [known_words(node, variables) for node in nodes]
@@ -175,7 +175,7 @@ def _ansi(node: "Node", _: Variables) -> list[Reading]:
 
 
 def _string(node: "Node", variables: Variables) -> list[Reading]:
-    """Its text stands between the expansions; the tree does not name every blank."""
+    """Its text is between the expansions; the tree does not name every blank."""
     if node.text == b'"$@"':
         return _variable(node.named_children[0], variables)  # the one expansion that quotes do not keep together
     whole, start = node.text or b"", node.start_byte
@@ -211,7 +211,7 @@ def _values(name: str, node: "Node", variables: Variables, *, starred: bool = Fa
     known = variables.get(name, ())
     if not known or name in _STILL:
         known = tuple(dict.fromkeys((*known, *AT_FIRST.get(name, ()))))
-    if starred:  # `"${a[*]}"` is joined by the first sign of IFS
+    if starred:  # `"${a[*]}"` is joined by the first character of IFS
         signs = dict.fromkeys(ifs[:1] for ifs in variables.get("IFS", ()) if not isinstance(ifs, Pattern))
         joins = [value.replace(" ", sign) for sign in signs for value in known if not isinstance(value, Pattern)]
         known = tuple(dict.fromkeys((*joins, *known)))
@@ -247,7 +247,7 @@ _CHANGING: Mapping[str, Callable[[str, str, str], str]] = {
     "^^": lambda value, _pattern, _: value.upper(),
     ",,": lambda value, _pattern, _: value.lower(),
 }
-"""What operators make of a value, with a pattern that has no wildcards."""
+"""The effect of operators on a value, for a pattern without wildcards."""
 
 
 def _expansion(node: "Node", variables: Variables) -> list[Reading]:
@@ -276,7 +276,7 @@ _NAMES = ("variable_name", "special_variable_name", "subscript")
 
 
 def _element(name: "Node", variables: Variables) -> str:
-    """The name that its values are known by. An element that is not known may be any of the array."""
+    """The name its values are stored under. An unknown element may be any of the array."""
     text = source(name).replace("[*]", "[@]")
     return text if text in variables else text.partition("[")[0]
 
@@ -285,7 +285,7 @@ def _changed(reading: Reading, operator: str, rest: list["Node"], node: "Node", 
     pattern, by = (*map(source, rest), "", "")[:2]
     change = _CHANGING.get(operator)
     if change is None or not reading[0].static or re.search(r"[*?\[\\$`'\"]", pattern + by):
-        # What only loses something at its ends is no more than it was.
+        # A value that only loses something at its ends is no more than it was.
         kept = operator in _SHORTENING and not reading[0].static
         return _unknown(node, variables, origin=reading[0].origin if kept else _MADE)
     return (Segment(change(reading[0].text, pattern, by), split=True),)
@@ -337,7 +337,7 @@ _READERS: Mapping[str, Callable[["Node", Variables], list[Reading]]] = {
 
 
 def output(statements: list["Node"], variables: Variables) -> str | None:
-    """What these statements print, if that is plain to see."""
+    """What these statements print, if that is obvious."""
     if len(statements) != 1 or statements[0].type != "command":
         return None
     parts = statements[0].named_children
@@ -348,13 +348,13 @@ def output(statements: list["Node"], variables: Variables) -> str | None:
 
 
 def searched(statements: list["Node"], variables: Variables) -> tuple[str, ...]:
-    """The patterns of the paths that these statements print, as far as they begin with a search."""
+    """The patterns of the paths that these statements print, if they start with a search."""
     found: list[str] = []
     waiting = list(statements)
     while waiting:
         node = waiting.pop(0)
         if node.type in ("pipeline", "redirected_statement"):
-            # What another stage makes of the paths may be any.
+            # Another stage may turn the paths into anything.
             passed_on = node.type != "pipeline" or all(_reports(one, first=False) for one in node.named_children[1:])
             waiting[:0] = node.named_children[:1] if passed_on else []
         elif node.type in ("list", "compound_statement", "subshell"):
@@ -453,7 +453,7 @@ def _range(first: int, last: int) -> list[int]:
 
 
 def _split(text: str, held: list[Segment], blanks: re.Pattern[str]) -> Iterator[list[Segment]]:
-    """Words, each of segments: at blanks in what was expanded without quotes."""
+    """Words, each a list of segments: split at blanks in unquoted expansions."""
     word: list[Segment] = []
     for piece in re.split(f"({_PRIVATE.pattern})", text):
         segment = held[ord(piece) - _FIRST] if _PRIVATE.fullmatch(piece) else Segment(piece)
@@ -481,7 +481,7 @@ def _word(parts: list[Segment], variables: Variables) -> Word:
     place = variables.get(_TILDES[tilde[1]], ()) if tilde else ()
     if tilde and place and (tilde.end() < len(parts[0].text) or not parts[1:]):
         parts = [Segment(place[0], quoted=True), Segment(parts[0].text[tilde.end() :]), *parts[1:]]
-    # What is unknown may be anything; in front it says nothing about the place.
+    # Unknown parts may be anything; at the start they say nothing about the location.
     first = next((part for part in parts if part.text), parts[0])
     wild = any(not part.static or (not part.quoted and _WILDCARD.search(part.text)) for part in parts)
     pattern = "".join(

@@ -19,7 +19,7 @@ SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ksh", "ash", "mksh", "yash", "
 
 
 def inner(words: Sequence[Word], stdin: Word | None) -> Iterator[Inner]:
-    """What a command runs, as far as its words tell. `stdin` is what it gets to read."""
+    """What a command runs, if its words say so. `stdin` is its input."""
     name = words[0].text
     short = name.rsplit("/", 1)[-1]
     if short != name:
@@ -44,13 +44,13 @@ class Prefix(Struct, frozen=True):
 
     options: OptionTable = OptionTable()
     skipped: int = 0
-    """Operands in front of the command."""
+    """Operands before the command."""
     lookups: tuple[str, ...] = ()
     """Options with which nothing is run."""
     directory: tuple[str, ...] = ()
-    """Options that say where."""
+    """Options that set the directory."""
     git: bool = False
-    """The command is one of git's."""
+    """It is a git command."""
     called: tuple[str, ...] = ()
     """Options that give it another name."""
 
@@ -130,7 +130,7 @@ def _prefix(words: Sequence[Word], prefix: Prefix) -> Iterator[Inner]:
     assignments = tuple(word for word in given[: len(given) - len(operands)] if "=" in word.text)
     if name := value_of(options, *prefix.called):
         assignments += (Word(f"BASH_ARGV0={name.text}", name.static, origin=name.origin),)
-        yield Tail((name, *operands[1:]))  # programs that are several in one go by what they are called
+        yield Tail((name, *operands[1:]))  # multi-call programs, which act according to their name
     for one in _command(operands[prefix.skipped :]):
         where = value_of(options, *prefix.directory)
         yield Tail(one.words, where, assignments) if isinstance(one, Tail) else one
@@ -140,7 +140,7 @@ _ESCAPED = re.compile(r"\\c.*|\\([_tnvfr])|\\(.)|(?:(?<=\s)|^)#.*", re.DOTALL)
 
 
 def _split_string(text: str) -> str:
-    """What `env -S` parts, as a shell would write it: it has escapes of its own, and a comment ends with the text."""
+    """The argument of `env -S` in shell syntax: it has its own escapes, and a comment ends with the text."""
     return _ESCAPED.sub(lambda found: " " if found[1] else f"\\{found[2]}" if found[2] else "", text)
 
 
@@ -152,7 +152,7 @@ def _parted(text: str) -> list[str]:
 
 
 def _command(words: Sequence[Word]) -> Iterator[Inner]:
-    """`flock FILE -c '…'` and `chroot DIR VAR=x …` have something of their own in front."""
+    """`flock FILE -c '…'` and `chroot DIR VAR=x …` have something special before the command."""
     rest = without_assignments(words)
     if rest and rest[0].text in ("-c", "--command"):
         yield from (ShellText(word) for word in rest[1:2])
@@ -229,7 +229,7 @@ def _coproc(words: Sequence[Word], _: Word | None) -> Iterator[Inner]:
 
 
 def _run_as(words: Sequence[Word], _: Word | None) -> Iterator[Inner]:
-    """`su` and `runuser` find their options anywhere, and hand on the rest to a shell, or to what is named as one."""
+    """`su` and `runuser` accept options anywhere, and pass the rest to a shell, or to the program named as one."""
     options, operands = read(words, _RUN_AS, mixed=True)
     shell = value_of(options, "-s", "--shell")
     text = value_of(options, "-c", "--command", "--session-command")
@@ -255,7 +255,7 @@ def _stdin(_: Sequence[Word], stdin: Word | None) -> Iterator[Inner]:
 
 
 def _make(words: Sequence[Word], stdin: Word | None) -> Iterator[Inner]:
-    """Lines with a tab in front are for a shell."""
+    """Lines that start with a tab are for a shell."""
     options, _ = read(words, OptionTable("fCIo", ("--file", "--makefile", "--directory")), mixed=True)
     file = value_of(options, "-f", "--file", "--makefile")
     if file is not None and file.text == "-" and stdin is not None:
@@ -285,7 +285,7 @@ _XARGS = OptionTable(
 
 
 def _items(text: str, options: Sequence[Option]) -> list[str]:
-    """What `xargs` makes of its input: it has quotes of its own."""
+    """What `xargs` makes of its input: it has its own quoting."""
     delimiter = value_of(options, "-d", "--delimiter")
     if delimiter is not None or has(options, "-0", "--null"):
         return text.split(decode(delimiter.text) or " " if delimiter else "\0")
@@ -293,7 +293,7 @@ def _items(text: str, options: Sequence[Option]) -> list[str]:
 
 
 def _xargs(words: Sequence[Word], stdin: Word | None) -> Iterator[Inner]:
-    """What it reads becomes words. Of what cannot be known, it is known that there are some."""
+    """Its input becomes words. If they are unknown, it is at least known that there are some."""
     options, operands = read(words, _XARGS)
     if not operands:
         return
@@ -308,7 +308,7 @@ def _xargs(words: Sequence[Word], stdin: Word | None) -> Iterator[Inner]:
     paths = [Word(path, static=False, glob=path) for path in (stdin.paths if stdin is not None else ())]
     if mark is None:
         yield Tail((*operands, *given, *paths))
-        if len(paths) > 1:  # one at a time, or in parts: each of them may be the last word
+        if len(paths) > 1:  # one at a time, or in batches: each of them may be the last word
             yield from (Tail((*operands, *given, path)) for path in paths[:-1])
         if unknown:
             yield Tail((*operands, *unknown))
@@ -326,7 +326,7 @@ def _xargs(words: Sequence[Word], stdin: Word | None) -> Iterator[Inner]:
 
 _UNKNOWN = Word("…", static=False)
 _MOST = 64
-"""Lines and arguments for which a command is repeated, that are looked at."""
+"""Limit on the lines and arguments for which a command is repeated."""
 _PARALLEL = OptionTable(
     "jJSaINnLPsCdE", ("--jobs", "--sshlogin", "--arg-file", "--colsep", "--joblog", "--results", "--delay")
 )
@@ -386,7 +386,7 @@ def _capsh(words: Sequence[Word], _: Word | None) -> Iterator[Inner]:
 
 
 def _run_parts(words: Sequence[Word], _: Word | None) -> Iterator[Inner]:
-    """Which programs are in the directory is not to be seen; what they are given is."""
+    """The programs in the directory are unknown; their arguments are not."""
     options, _operands = read(words, OptionTable("aun", ("--arg", "--umask", "--regex")), mixed=True)
     yield Tail((Word("…", static=False), *values_of(options, "-a", "--arg")))
 

@@ -16,7 +16,7 @@ from wave_agent.shell.values import Reach, Word
 
 
 def targets(words: Sequence[Word]) -> Iterator[Target]:
-    """What this command visibly writes to; of a command that is not known, whatever is handed to it."""
+    """What this command visibly writes to; for an unknown command, every path passed to it."""
     if not words:
         return
     writer = WRITERS.get(words[0].text)
@@ -30,12 +30,12 @@ _MODE = re.compile(r"-[rwxXstugoa][rwxXstugoa,+=-]*")
 
 
 _GIVES = re.compile(r"[ugoa]*\+[rwX]+(?:,[ugoa]*\+[rwX]+)*")
-"""Rights by which no file runs that did not, and none stops to."""
+"""Permissions that neither make a file executable nor stop it from being so."""
 
 
 def _mode(words: Sequence[Word]) -> Iterator[Target]:
-    """Rights that are taken away look like options: `chmod -x FILE`. Those of a directory count for what is in it. Who
-    is only given the right to read or write, of a whole project, changes no guard."""
+    """Removed permissions look like options: `chmod -x FILE`. Those of a directory affect everything in it. Granting
+    only read or write access, even to a whole project, changes no guard."""
     plain = [Word(f"a{word.text}") if _MODE.fullmatch(word.text) else word for word in words]
     found = _Each(skip=1, reach=Reach.TREE, unless=("--reference",), existing=_always)(plain)
     _, operands = read(plain, OptionTable(), mixed=True)
@@ -64,14 +64,14 @@ def _makes_none(options: Sequence[Option]) -> bool:
 class _Each(Struct, frozen=True):
     options: OptionTable = OptionTable()
     skip: int = 0
-    """Operands in front that are no paths: a mode, an owner."""
+    """Leading operands that are not paths: a mode, an owner."""
     reach: Reach = Reach.FILE
     only: tuple[str, ...] = ()
     """Nothing is written without one of these options."""
     unless: tuple[str, ...] = ()
-    """One of these options takes the place of what is skipped."""
+    """One of these options replaces the skipped operands."""
     existing: Callable[[Sequence[Option]], bool] = _never
-    """By these options it makes no file."""
+    """With these options it creates no file."""
     removes: bool = False
 
     def __call__(self, words: Sequence[Word]) -> Iterator[Target]:
@@ -96,7 +96,7 @@ _COPY = OptionTable("tSmog", ("--target-directory", "--suffix", "--mode", "--own
 class _Into(Struct, frozen=True):
     reach: Reach = Reach.FILE
     moves: bool = False
-    """The sources are gone afterwards."""
+    """The sources are removed afterwards."""
 
     def __call__(self, words: Sequence[Word]) -> Iterator[Target]:
         options, operands = read(words, _COPY, mixed=True)
@@ -114,14 +114,14 @@ class _Into(Struct, frozen=True):
         whole_path = has(options, "--parents")
         names = tuple((word.pattern if whole_path else basename(word.pattern)) or "*" for word in sources)
         yield Target(target, Reach.TREE if whole else self.reach, names)
-        # `cp -r a/. b` and `cp -rT a b` put what is in `a` into `b`.
+        # `cp -r a/. b` and `cp -rT a b` put the content of `a` into `b`.
         inside = any(word.text.endswith(("/.", "/..")) or word.text in (".", "..") for word in sources)
         if inside or has(options, "-T", "--no-target-directory"):
             yield Target(target, Reach.TREE if whole else Reach.INSIDE)
 
 
 def _link(words: Sequence[Word]) -> Iterator[Target]:
-    """By another name a file can be written as well, so that what is linked to counts."""
+    """A file can also be written through another name, so the link's target is included."""
     options, operands = read(words, _COPY, mixed=True)
     if len(operands) == 1:
         yield Target(Word(basename(operands[0].text), operands[0].static), Reach.TREE)
@@ -194,9 +194,9 @@ class _OptionValue(Struct, frozen=True):
 
     names: tuple[str, ...]
     values: str = ""
-    """Letters of other options with a value."""
+    """Letters of other options that take a value."""
     prefix: bool = False
-    """The names of the files only begin with it."""
+    """It is only the beginning of the file names."""
 
     def __call__(self, words: Sequence[Word]) -> Iterator[Target]:
         letters = "".join(name[1] for name in self.names if len(name) == 2)
@@ -239,7 +239,7 @@ def _split(words: Sequence[Word]) -> Iterator[Target]:
 
 
 def _sed(words: Sequence[Word]) -> Iterator[Target]:
-    """Its files, if they are changed in place; and those that its script writes to."""
+    """Its files, if they are changed in place; and those its script writes to."""
     yield from _Each(_SED, only=("-i", "--in-place"), existing=_always)(words)
     options, operands = read(words, _SED, mixed=True)
     yield from _copies(options)
@@ -248,7 +248,7 @@ def _sed(words: Sequence[Word]) -> Iterator[Target]:
 
 
 def _copies(options: Sequence[Option]) -> Iterator[Target]:
-    """`-i'DIRECTORY/*'` keeps each file as it was, elsewhere."""
+    """`-i'DIRECTORY/*'` stores a copy of each original file elsewhere."""
     for suffix in values_of(options, "-i", "--in-place"):
         if "/" in suffix.text:
             yield Target(Word(dirname(suffix.text), suffix.static), Reach.INSIDE)
@@ -261,7 +261,7 @@ _IN_PLACE = OptionTable("eEIMmFrC", attached="i0l")
 
 
 def _in_place(words: Sequence[Word]) -> Iterator[Target]:
-    """Files that are changed by `-i`; without it, what the code does is not known."""
+    """Files changed by `-i`; without it, the effect of the code is unknown."""
     yield from _copies(read(words, _IN_PLACE, mixed=True)[0])
     files = list(_Each(_IN_PLACE, only=("-i",), existing=_always)(words))
     yield from files or named(words)
@@ -283,7 +283,7 @@ def _history(words: Sequence[Word]) -> Iterator[Target]:
 
 
 def _compress(words: Sequence[Word]) -> Iterator[Target]:
-    """The file is replaced by another one of almost the same name."""
+    """The file is replaced by another one with almost the same name."""
     options, operands = read(words, OptionTable("STb", ("--suffix", "--threads")), mixed=True)
     if not says(options, "-c", "-t", "-l", "--stdout", "--to-stdout", "--test", "--list"):
         for word in operands:
@@ -307,7 +307,7 @@ _TAR = OptionTable(
 
 
 def _tar(words: Sequence[Word]) -> Iterator[Target]:
-    """The files in an archive are not to be seen, the directory is; so is the archive that is written."""
+    """The files in an archive are unknown, the directory is not; nor is the archive that is written."""
     options, operands = read(unbundled(words, _TAR), _TAR, mixed=True)
     below = value_of(options, "-C", "--directory")
     if has(options, "-x", "--extract", "--get"):
@@ -370,7 +370,7 @@ def _last_part(url: Word) -> Word:
 
 
 def _patch(words: Sequence[Word]) -> Iterator[Target]:
-    """Without an operand it is the patch that names the files, and that is not to be seen."""
+    """Without an operand the patch names the files, and it is unknown."""
     options, operands = read(
         words, OptionTable("BdDFgioprVYz", ("--directory", "--input", "--output", "--strip")), mixed=True
     )
@@ -389,7 +389,7 @@ def _find(words: Sequence[Word]) -> Iterator[Target]:
 
 
 def _scalar(words: Sequence[Word]) -> Iterator[Target]:
-    """What it looks after is listed in the user's settings, and gets settings of its own."""
+    """Maintained repositories are listed in the user's settings, and get their own settings."""
     options, operands = read(words, OptionTable("C"))
     if operands and operands[0].text not in ("list", "version", "help", "diagnose"):
         yield from users_settings()

@@ -1,1 +1,1 @@
-"""The operating system: processes, threads, files and who started whom."""
+"""The operating system: processes, threads, files, and which process started which."""

@@ -1,19 +1,19 @@
-"""What an agent that was killed has left running, and its end at the next start.
+"""Processes left running by a killed agent; the next start ends them.
 
-Hooks and commands have sessions of their own, so a `kill -9` of the agent does not reach them. Each agent therefore
-keeps a file in `WAVE_HOME/running`, locked as long as it lives, with a line for whatever happens to a process:
+Hooks and commands run in their own sessions, so a `kill -9` of the agent does not reach them. Each agent therefore
+has a file in `WAVE_HOME/running`, locked while it lives, with a line for every process event:
 
     {"pid":4711,"transcript":"/home/ada/.wave/projects/…", "project": …}      the first line
-    ?3 812345                   process 3 is about to be started, at this time in ticks since boot
-    +3 4800 812346              it runs, as group 4800
+    ?3 812345                   process 3 is about to start, at this time in ticks since boot
+    +3 4800 812346              it is running, as group 4800
     +3 4807 812399              it has left group 4807 behind
-    -3                          it has ended, and what it left behind that ends with the session too
+    -3                          it has ended, along with leftovers that end with the session
 
-A file that nobody has locked is that of a dead agent. Numbers of processes are given away again, so a group counts as
-the dead agent's only if its leader was born when the file says so, or if one of it was told the id of the session and
-is not older than the line. Needs /proc: elsewhere nothing is ended.
+An unlocked file belongs to a dead agent. Process ids are reused, so a group is taken for the dead agent's only if its
+leader's start time matches the file, or if a member has the session's id in its environment and is not older than the
+line. Needs /proc: without it, nothing is ended.
 
-When an agent ends, or is found dead, the time of its session is noted in `WAVE_HOME/ended`: see `presence`.
+When an agent ends, or is found dead, its session's time span is recorded in `WAVE_HOME/ended`: see `presence`.
 """
 
 import fcntl
@@ -33,41 +33,41 @@ from msgspec import Struct
 from wave_agent.system.private_files import keep_private, open_private
 
 _GRACE = 0.5
-"""Seconds for cleaning up between SIGTERM and SIGKILL."""
+"""Seconds to clean up between SIGTERM and SIGKILL."""
 _DEATH = 1.0
-"""Seconds for dying of SIGKILL."""
+"""Seconds to die of SIGKILL."""
 _GLANCE = 0.01
-"""Seconds between two looks at groups that have been told to end."""
+"""Seconds between two checks of groups that are being ended."""
 _SLACK = 1
-"""Ticks by which the clock that we read and the kernel's note of a birth may differ."""
+"""Ticks by which our clock and the kernel's start time of a process may differ."""
 _TICKS = os.sysconf("SC_CLK_TCK")
 _STARTING = 5 * _TICKS
-"""Ticks that a start may take. Later ones with the session's id in their environment are somebody's of their own: a
-terminal, say, that a hook has opened."""
+"""Ticks that a start may take. Later processes with the session's id in their environment belong to someone else: a
+terminal that a hook opened, for example."""
 
 
 _ENDED_SIZE = 8192
-"""Bytes of the notes on one project, before old ones are dropped."""
+"""Bytes of a project's notes before old ones are dropped."""
 _ENDED_KEPT = 64
 
 
 class SessionSpan(Struct, frozen=True):
-    """A session of a project, from when to when. Times in ticks since boot."""
+    """The time span of a session of a project. Times in ticks since boot."""
 
     begun: int
     ended: int | None = None
-    """None: it runs."""
+    """None: still running."""
     unattended: bool = True
 
 
 def sessions_of(home: Path, project: str) -> list[SessionSpan]:
-    """The sessions of this project that run, and those of this boot that are known to have ended."""
+    """The running sessions of this project, and the known ended ones of this boot."""
     found: list[SessionSpan] = []
     for path in _run_files(home):
         with suppress(OSError, ValueError, KeyError, TypeError, IndexError):
             facts = json.loads(path.read_bytes().splitlines()[0])
             if facts["project"] == project and facts["boot"] == _boot():
-                # One that was killed may have left something behind until now.
+                # A killed session's processes may have lived until now.
                 ended = None if _is_locked(path) else _now()
                 found.append(SessionSpan(int(facts["begun"]), ended, bool(facts["unattended"])))
     with suppress(OSError):
@@ -80,12 +80,12 @@ def sessions_of(home: Path, project: str) -> list[SessionSpan]:
 
 
 def has_ended(home: Path, project: str) -> bool:
-    """There are notes on sessions of this project, of whichever boot."""
+    """Whether there are notes on sessions of this project, from any boot."""
     return _ended_file(home, project).exists() or bool(_run_files(home))
 
 
 def guards_noted(home: Path) -> list[Any]:
-    """What the sessions that run unattended, and those that were killed, found in the user's settings at first."""
+    """The user's guards as found at the start of unattended sessions that are running or were killed."""
     found: list[Any] = []
     for path in _run_files(home):
         with suppress(OSError, ValueError, KeyError, TypeError, IndexError):
@@ -95,7 +95,7 @@ def guards_noted(home: Path) -> list[Any]:
 
 
 def _note_end(home: Path, header: bytes) -> None:
-    """Keeps the time of a session that has ended. `header` is the first line of its run file."""
+    """Records the time span of an ended session. `header` is the first line of its run file."""
     with suppress(OSError, ValueError, KeyError, TypeError):
         facts = json.loads(header)
         file = _ended_file(home, facts["project"])
@@ -119,7 +119,7 @@ def _ended_file(home: Path, project: str) -> Path:
 
 
 def _boot() -> str:
-    """Ticks are those of one boot."""
+    """Ticks are only comparable within one boot."""
     try:
         return Path("/proc/sys/kernel/random/boot_id").read_text().strip() or "?"
     except OSError:
@@ -127,7 +127,7 @@ def _boot() -> str:
 
 
 def holder_of(home: Path, transcript: Path) -> int | None:
-    """The process whose agent has this transcript."""
+    """The process whose agent uses this transcript."""
     for path in _run_files(home):
         with suppress(OSError, ValueError, KeyError, TypeError):
             facts = json.loads(path.read_bytes().splitlines()[0])
@@ -137,12 +137,12 @@ def holder_of(home: Path, transcript: Path) -> int | None:
 
 
 class Leftovers:
-    """The run file of one agent, and its look at those of dead ones."""
+    """The run file of one agent, and the cleanup of those of dead ones."""
 
     def __init__(
         self, home: Path, transcript: Path, *, project: str = "", unattended: bool = True, guards: Any = None
     ) -> None:
-        """`guards`: what the user's settings say as the session begins, for `guards_noted`."""
+        """`guards`: the guards in the user's settings when the session starts, for `guards_noted`."""
         self._home = home
         self._transcript = transcript
         self._facts: dict[str, Any] = {"project": project, "unattended": unattended}
@@ -155,8 +155,8 @@ class Leftovers:
         self._running: set[int] = set()
 
     def open(self) -> int:
-        """Ends what dead agents have left, and says how many groups that were. Never raises: a disk that takes no
-        file costs this net, not the agent."""
+        """Ends what dead agents have left running, and returns the number of groups. Never raises: an unwritable disk
+        costs only this safety net, not the agent."""
         if self._descriptor is not None:
             return 0
         with suppress(OSError):
@@ -167,11 +167,11 @@ class Leftovers:
         return 0
 
     def entry(self) -> "ProcessNote":
-        """The line of one process: see `processes.Ledger`."""
+        """The note for one process: see `processes.Ledger`."""
         return ProcessNote(self)
 
     def close(self) -> None:
-        """When nothing runs any more."""
+        """Call it when nothing is running any more."""
         if self._descriptor is not None and self._path is not None:
             with self._lock:
                 descriptor, self._descriptor = self._descriptor, None
@@ -195,7 +195,7 @@ class Leftovers:
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 os.write(descriptor, header)
-                os.stat(path)  # Before it was locked, somebody may have taken it for a dead agent's.
+                os.stat(path)  # Before it was locked, another agent may have taken it for a dead one's.
             except (BlockingIOError, FileNotFoundError):
                 os.close(descriptor)
                 continue
@@ -220,7 +220,7 @@ class Leftovers:
             self._running.discard(number)
             self._write(b"-%d\n" % number)
             if not self._running and self._started % 1024 == 0 and self._descriptor is not None:
-                with suppress(OSError):  # Nothing in it matters now: it need not grow for ever.
+                with suppress(OSError):  # Its content no longer matters: it need not grow forever.
                     os.ftruncate(self._descriptor, len(self._first_line))
 
     def _write(self, line: bytes) -> None:
@@ -230,7 +230,7 @@ class Leftovers:
 
 
 class ProcessNote:
-    """Around the life of one process."""
+    """Spans the life of one process."""
 
     __slots__ = ("_file", "_number")
 
@@ -250,7 +250,7 @@ class ProcessNote:
 
 
 def _now() -> int:
-    """Ticks since boot, as /proc counts births."""
+    """Ticks since boot, the unit of start times in /proc."""
     clock: int | None = getattr(time, "CLOCK_BOOTTIME", None)
     return 0 if clock is None else int(time.clock_gettime(clock) * _TICKS)
 
@@ -277,11 +277,11 @@ def _is_locked(path: Path) -> bool:
 
 
 class _Left(Struct):
-    """A process that the file says was running."""
+    """A process that was running, according to the file."""
 
     begun: int
     groups: list[tuple[int, int]]
-    """Its own and those that it left behind, each with the time at which it was noted."""
+    """Its own group and those it left behind, each with the time of its note."""
 
 
 class LiveProcess(Struct, frozen=True):
@@ -294,7 +294,7 @@ class LiveProcess(Struct, frozen=True):
 
 
 def _end_of_dead(path: Path) -> int:
-    """Ends what the agent of this file has left, if it is dead; the file goes with it."""
+    """Ends what this file's agent has left running, if it is dead, and deletes the file."""
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
     except OSError:
@@ -307,14 +307,14 @@ def _end_of_dead(path: Path) -> int:
         _note_end(path.parents[1], path.read_bytes().partition(b"\n")[0])
         path.unlink()
         return len(groups)
-    except OSError:  # It lives, or somebody else is at it.
+    except OSError:  # The agent lives, or another one is cleaning up.
         return 0
     finally:
         os.close(descriptor)
 
 
 def _read(path: Path) -> tuple[str, list[_Left]]:
-    """What is half written at the end is passed over: its process was noted as about to start before."""
+    """An incomplete last line is ignored: its process already has an about-to-start note."""
     header, *lines = path.read_bytes().splitlines() or [b""]
     running: dict[int, _Left] = {}
     session_id = ""
@@ -333,8 +333,8 @@ def _read(path: Path) -> tuple[str, list[_Left]]:
 
 
 def _still_ours(session_id: str, left: Sequence[_Left]) -> list[int]:
-    """The groups among those noted that live, and that are surely not somebody else's by now."""
-    # To signal group 0 or 1 would mean something else; our own is no leftover, whatever the file says.
+    """The noted groups that are alive and certainly still ours."""
+    # Signalling group 0 or 1 would mean something else; our own group is never a leftover, whatever the file says.
     not_ours = (0, 1, os.getpgrp())
     processes = [process for process in live_processes() if process.group not in not_ours] if left else []
     told = [f"WAVE_SESSION_ID={session_id}"] if session_id else []
@@ -344,7 +344,7 @@ def _still_ours(session_id: str, left: Sequence[_Left]) -> list[int]:
 def _is_of(process: LiveProcess, one: _Left, told: Sequence[str]) -> bool:
     if process.born < one.begun - _SLACK:
         return False
-    if not one.groups:  # The agent was killed before it could note the number.
+    if not one.groups:  # The agent was killed before it could record the number.
         is_early = process.born <= one.begun + _STARTING
         return is_early and process.group == process.session and was_given(process.pid, *told)
     noted = [when for group, when in one.groups if group == process.group]
@@ -353,7 +353,7 @@ def _is_of(process: LiveProcess, one: _Left, told: Sequence[str]) -> bool:
 
 
 def live_processes() -> Iterator[LiveProcess]:
-    """Those that live; none where there is no /proc, or one that counts otherwise than we do."""
+    """The live processes; none without /proc, or if its process ids differ from ours."""
     try:
         if os.readlink("/proc/self") != str(os.getpid()):
             return
@@ -362,14 +362,14 @@ def live_processes() -> Iterator[LiveProcess]:
         return
     for name in names:
         with suppress(OSError):
-            # The second field is a name in parentheses, which may hold blanks and parentheses of its own.
+            # The second field is a name in parentheses, which may itself contain blanks and parentheses.
             fields: list[Any] = Path(f"/proc/{name}/stat").read_bytes().rpartition(b")")[2].split()
             if fields[0] not in (b"Z", b"X"):
                 yield LiveProcess(int(name), *map(int, (fields[1], fields[2], fields[3], fields[19])))
 
 
 def birth_of(pid: int) -> int | None:
-    """Ticks since boot; None if there is no such process, or it cannot be looked at."""
+    """Ticks since boot; None if the process does not exist or cannot be inspected."""
     try:
         if os.readlink("/proc/self") != str(os.getpid()):
             return None
@@ -379,13 +379,13 @@ def birth_of(pid: int) -> int | None:
 
 
 def was_given(pid: int, *variables: str) -> bool:
-    """Whether one of these (`NAME=value`) was in the environment that the process began with."""
+    """Whether one of these (`NAME=value`) was in the process's initial environment."""
     environment = environment_of(pid)
     return any(variable.encode() in environment for variable in variables)
 
 
 def environment_of(pid: int) -> list[bytes]:
-    """What the process began with; nothing where it is gone, or not ours to look at."""
+    """The process's initial environment; empty if it has exited or may not be inspected."""
     try:
         return Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
     except OSError:
@@ -393,7 +393,7 @@ def environment_of(pid: int) -> list[bytes]:
 
 
 def _end(groups: Sequence[int]) -> None:
-    """SIGTERM, a grace, SIGKILL; returns when they are dead."""
+    """SIGTERM, a grace period, SIGKILL; returns when they are dead."""
     for number, seconds in ((signal.SIGTERM, _GRACE), (signal.SIGKILL, _DEATH)):
         end = time.monotonic() + seconds
         living = [group for group in groups if _signal(group, number)]

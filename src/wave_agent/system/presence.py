@@ -1,13 +1,12 @@
-"""Whether a person gives a command, or something that an agent's session has left behind.
+"""Whether a person runs a command, or something left behind by an agent's session.
 
-A process that has cut itself loose from its parents, and cleaned its environment, cannot be told from a person's by
-looking upwards. But it began while a session of the project ran, and so did the group of processes that the system
-calls a session: no process can join an older one. What a person starts belongs to a terminal, or to a service, that was
-there before or came later.
+A process that has detached from its parents and cleaned its environment cannot be distinguished from a person's by its
+ancestry. But it started while a session of the project was running, and so did its process session: no process can join
+an older one. Programs that a person starts belong to a terminal or a service that existed before or was started later.
 
-Tamper-evident, not tamper-proof: whoever types into a person's terminal (`tmux send-keys`), or has itself started later
-by somebody else (cron, a user's service manager), passes. So does whoever writes to the agent's own files directly once
-the session has ended.
+Tamper-evident, not tamper-proof: a process that types into a person's terminal (`tmux send-keys`), or has itself
+started later by cron or a user's service manager, passes. So does one that writes to the agent's own files directly
+after the session has ended.
 """
 
 import os
@@ -20,21 +19,21 @@ _STDIN = 0
 
 
 def at_terminal(*descriptors: int) -> bool:
-    """These are the terminal that controls this process, which runs in its foreground: keys that are typed reach it."""
+    """Whether these are this process's controlling terminal, and it is in the foreground: typed keys reach it."""
     return all(map(_is_attended, descriptors or (_STDIN,)))
 
 
 def _is_attended(descriptor: int) -> bool:
     try:
         return os.tcgetpgrp(descriptor) == os.getpgrp()
-    except OSError:  # closed, no terminal, or not the one that controls this process
+    except OSError:  # closed, not a terminal, or not the controlling one
         return False
 
 
 def doubt(home: Path, project: str, *, terminal: bool) -> str:
-    """Why this command may be the work of a session of the project; empty if it cannot be.
+    """Why this command may come from a session of the project; empty if it cannot.
 
-    At a terminal only sessions count that nobody attends: whoever attends one has others open beside it.
+    At a terminal only unattended sessions matter: a user with an attended one has other terminals open as well.
     """
     if why := _is_covered(home, project):
         return why
@@ -42,22 +41,21 @@ def doubt(home: Path, project: str, *, terminal: bool) -> str:
     if any(one.ended is None for one in sessions):
         return f"a session of this project {'runs unattended' if terminal else 'is running'}"
     if sessions and _may_be_of(sessions):
-        where = "this terminal was opened" if terminal else "the process that it comes from began"
+        where = "this terminal was opened" if terminal else "the process that it comes from was started"
         return f"{where} while a session of this project ran"
     return ""
 
 
 def began_in_session(home: Path, project: str) -> bool:
-    """Whether this terminal, or whatever this process comes from, may have been opened by a session that nobody
-    attended."""
+    """Whether an unattended session may have opened this terminal, or started whatever this process comes from."""
     sessions = [one for one in sessions_of(home, project) if one.unattended]
     return bool(sessions) and _may_be_of(sessions)
 
 
 def _may_be_of(sessions: list[SessionSpan]) -> bool:
-    """What began in one of them may have been begun by it."""
+    """Anything that started during one of them may have been started by it."""
     if not sys.platform.startswith("linux"):
-        return False  # there is no telling
+        return False  # it cannot be determined
     if _is_hidden():
         return True
     born = _born()
@@ -72,29 +70,29 @@ def _is_covered(home: Path, project: str) -> str:
         with open("/proc/self/mountinfo", "rb") as mounts:
             places = [line.split()[4].decode("unicode_escape", "replace") for line in mounts]
     except (OSError, IndexError):
-        return "the system's /proc cannot be read, and sessions of this project ran" if has_ended(home, project) else ""
+        return "/proc cannot be read, and sessions of this project have run" if has_ended(home, project) else ""
     inside = os.path.join(os.path.realpath(home), "")
     found = next((place for place in places if place.startswith(inside)), None)
     return f"something is mounted on {found}" if found else ""
 
 
 def _is_hidden() -> bool:
-    """Births cannot be compared with the times of sessions: this process has another clock (a time namespace), or what
-    is mounted on /proc is not the system's."""
+    """Whether start times cannot be compared with the times of sessions: this process has another clock (a time
+    namespace), or /proc is not the system's."""
     try:
         with open("/proc/self/timens_offsets", encoding="ascii") as offsets:
             return any(int(number) for line in offsets for number in line.split()[1:])
-    except FileNotFoundError:  # a kernel without them
+    except FileNotFoundError:  # a kernel without time namespaces
         return birth_of(os.getpid()) is None
     except (OSError, ValueError):
         return True
 
 
 def _born() -> int | None:
-    """Since when the group of processes is there that the system calls our session.
+    """When our process session was created.
 
-    Its leader tells. One that has ended, or that is out of sight outside a container, leaves the oldest of the others
-    that can be seen: the group is at least as old.
+    Its leader's start time says so. If the leader has ended, or is not visible from a container, the oldest visible
+    member is used: the session is at least as old.
     """
     group = os.getsid(0)
     if (leader := birth_of(group)) is not None:

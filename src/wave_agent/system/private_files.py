@@ -1,4 +1,4 @@
-"""Directories and files that are the user's alone, whatever the umask."""
+"""Directories and files that only the user can access, whatever the umask."""
 
 import os
 import stat
@@ -10,25 +10,25 @@ _FILE = 0o600
 
 
 def make_private(directory: Path) -> None:
-    """The directory with all parents. Those that are new are their owner's alone; one that is there stays as it is."""
+    """Creates the directory with all parents. New ones are accessible only to their owner; others are unchanged."""
     if not directory.is_dir():
         make_private(directory.parent)
         with suppress(FileExistsError):
             directory.mkdir(mode=_DIRECTORY)
-            directory.chmod(_DIRECTORY)  # A umask takes bits away from mkdir, not from chmod.
+            directory.chmod(_DIRECTORY)  # The umask affects mkdir, not chmod.
 
 
 def keep_private(directory: Path) -> None:
-    """The same, and one that is there is closed to others. Only for directories that nobody but the agent fills, never
-    for whatever a path may happen to lead to."""
+    """The same, but an existing directory is closed to others. Only for directories used by the agent alone, never for
+    an arbitrary path."""
     make_private(directory)
     if stat.S_IMODE(directory.stat().st_mode) & 0o077:
-        with suppress(PermissionError):  # Somebody else's: theirs to open and to close.
+        with suppress(PermissionError):  # Another user's directory: leave it alone.
             directory.chmod(_DIRECTORY)
 
 
 def open_private(path: Path, flags: int) -> int:
-    """A descriptor that no child inherits, of a file that is its owner's alone, also where it was there before."""
+    """A non-inheritable descriptor of a file that only its owner can access, even if it existed before."""
     descriptor = os.open(path, flags | os.O_CLOEXEC, _FILE)
     facts = os.fstat(descriptor)
     if stat.S_ISREG(facts.st_mode) and stat.S_IMODE(facts.st_mode) != _FILE:

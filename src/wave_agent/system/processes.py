@@ -1,8 +1,8 @@
-"""Processes: each in a session of its own, served to its end by one poll loop in one thread.
+"""Processes: each runs in its own session, and one poll loop in one thread serves it until it ends.
 
-What lies nearer at hand breaks a promise each time: `asyncio.subprocess` waits for pipes that a background child may
-hold for hours; `Popen.wait` takes a status that somebody else collected for exit 0; `Popen.communicate` waits for the
-pipes too, and kills one process where a whole group is to end.
+The usual tools each break a promise: `asyncio.subprocess` waits for pipes that a background child may hold open for
+hours; `Popen.wait` reports exit 0 if other code collected the status; `Popen.communicate` waits for the pipes too, and
+kills a single process instead of the whole group.
 """
 
 import errno
@@ -22,37 +22,37 @@ from typing import IO, Literal, Self, TypeAlias
 
 StreamName: TypeAlias = Literal["stdout", "stderr"]
 Receive: TypeAlias = Callable[[StreamName, bytes], None]
-"""Is given what was printed, as it comes, and never nothing."""
+"""Called with output as it arrives, never with an empty chunk."""
 Feed: TypeAlias = Callable[[int], bool]
-"""Writes to the descriptor of stdin, which does not block; False when it has no more to write."""
+"""Writes to stdin's non-blocking descriptor; False when there is nothing left to write."""
 
 Ledger: TypeAlias = Callable[[], AbstractContextManager[Callable[[int], object]]]
-"""Keeps account of what runs, for whoever has to end it when this program is killed: entered before a process is
-started, told its group's number at once, and left when it has ended."""
+"""Tracks running processes, so that they can be ended if this program is killed: entered before a process starts,
+given its group's number immediately, and exited when the process has ended."""
 
 _CHUNK = 1 << 16
-"""Bytes read at once: what a pipe holds on Linux."""
+"""Bytes per read: the capacity of a pipe on Linux."""
 
 # Seconds:
 _DRAIN = 0.25
-"""For output that is still on its way when the process has ended."""
+"""For output still in flight when the process has ended."""
 _GRACE = 0.5
-"""For cleaning up between SIGTERM and SIGKILL."""
+"""To clean up between SIGTERM and SIGKILL."""
 _DEATH = 1.0
-"""For dying of SIGKILL. Only what we may not kill, or what hangs in the kernel, needs longer."""
+"""To die of SIGKILL. Only processes we may not kill, or that hang in the kernel, need longer."""
 _TICK = 0.002
-"""Between two looks for the exit of a process that cannot be polled."""
+"""Between two checks for the exit of a process that cannot be polled."""
 _GLANCE = 0.01
-"""Between two looks at a whole group that has been told to end: they cost more."""
+"""Between two checks of a whole group that is being ended: they cost more."""
 _WATCH = 0.25
-"""Between two looks at a group that lives on without its leader."""
+"""Between two checks of a group that outlives its leader."""
 _LONGEST_POLL = 60.0
 """A deadline may be any float, but poll() counts milliseconds in an int."""
 
 _SPAWN_ERRORS = {
     errno.ENOENT: "it was not found",
     errno.EACCES: "it is not a file with permission to execute (chmod +x)",
-    errno.ENOEXEC: "the system does not know its format (a script needs a first line such as #!/bin/sh)",
+    errno.ENOEXEC: "the system cannot execute this format (a script needs a first line such as #!/bin/sh)",
     errno.E2BIG: "its arguments or its environment are too long",
     errno.EMFILE: "this process has too many open files",
     errno.ENFILE: "the system has too many open files",
@@ -68,13 +68,13 @@ def spawn(
     fed: bool = False,
     kept: Sequence[int] = (),
 ) -> subprocess.Popen[bytes]:
-    """Start a program in a session and a group of its own. Unless it is to be fed, its stdin is empty.
+    """Start a program in its own session and group. Unless `fed`, its stdin is empty.
 
-    `env` is its whole environment; `program` is its file, if that has been looked up already; `kept` are descriptors
-    that it gets beside its streams. Raises what `explain` has a sentence for.
+    `env` is its whole environment; `program` is its file, if already looked up; `kept` are descriptors it gets besides
+    its streams. Raises the exceptions that `explain` describes.
     """
     program = program or find_program(argv[0], env, cwd)
-    # Pipes of our own: where descriptors run out, Popen in Python 3.11.2 leaves those open that it has made so far.
+    # Our own pipes: when descriptors run out, Popen in Python 3.11.2 leaks those it has already created.
     pipes: list[tuple[int, int]] = []
     try:
         while len(pipes) < (3 if fed else 2):
@@ -111,9 +111,9 @@ def _unheard(_: int) -> None:
 
 
 def find_program(program: str, env: Mapping[str, str], cwd: str) -> str:
-    """The file that a program's name stands for in its own environment and directory.
+    """The file that a program's name refers to in its own environment and directory.
 
-    Popen would find it too, but changes the warning filters of the whole process meanwhile: not a thing for threads.
+    Popen would find it too, but changes the process-wide warning filters meanwhile, which is not thread-safe.
     """
     if "/" in program:
         return program
@@ -126,7 +126,7 @@ def find_program(program: str, env: Mapping[str, str], cwd: str) -> str:
 
 
 def explain(error: Exception, program: str, cwd: str) -> str:
-    """One sentence for the user. Names are quoted as Python does it, since they may hold anything."""
+    """One sentence for the user. Names are quoted with `repr`, since they may contain anything."""
     if sentence := explain_directory(error, program, cwd):
         return sentence
     if isinstance(error, FileNotFoundError) and "/" in program and os.path.exists(os.path.join(cwd, program)):
@@ -134,14 +134,14 @@ def explain(error: Exception, program: str, cwd: str) -> str:
     elif isinstance(error, OSError):
         reason = _SPAWN_ERRORS.get(error.errno or 0, str(error))
     elif isinstance(error, ValueError):
-        reason = f"its arguments, environment or directory cannot be passed on ({error})"
+        reason = f"its arguments, environment or directory are invalid ({error})"
     else:
         reason = repr(error)
     return f"Program {program!r} cannot be started: {reason}"
 
 
 def explain_directory(error: Exception, program: str, cwd: str) -> str | None:
-    """The same if it is the directory that is at fault, otherwise None."""
+    """The same if the directory is at fault, otherwise None."""
     if not (isinstance(error, OSError) and error.filename == cwd != program):
         return None
     reason = "does not exist" if error.errno == errno.ENOENT else f"cannot be entered: {error.strerror}"
@@ -149,7 +149,7 @@ def explain_directory(error: Exception, program: str, cwd: str) -> str | None:
 
 
 class Cancellation:
-    """A request to end a run, made from any thread. The run polls it as it does its pipes, and closes it."""
+    """A request to end a run, made from any thread. The run polls it like its pipes, and closes it."""
 
     def __init__(self) -> None:
         self.requested = False
@@ -161,8 +161,8 @@ class Cancellation:
         return self._receiver
 
     def request(self) -> None:
-        """May come more than once, and after the end of the run."""
-        with self._lock:  # Or the descriptor might be closed, and another file's, by the time it is written to.
+        """May be called more than once, and after the end of the run."""
+        with self._lock:  # Otherwise the descriptor might be closed, and reused by another file, before the write.
             if not (self.requested or self._closed):
                 os.write(self._sender, b"\0")
             self.requested = True
@@ -176,26 +176,26 @@ class Cancellation:
 
 
 class ProcessGroup:
-    """The process that was started, and what it starts in its group, whose number is that leader's pid."""
+    """The process that was started and its group, whose number is the leader's pid."""
 
     def __init__(self, popen: subprocess.Popen[bytes], *, use_pidfd: bool) -> None:
         self.number = popen.pid
         self.pidfd: int | None = None
-        """Readable when the leader has ended. None: ask `reap` again and again."""
+        """Readable when the leader has ended. None: poll with `reap`."""
         self.leader_ended = False
-        """To be set when the pidfd says so."""
+        """Set this when the pidfd says so."""
         self.reaped = False
         self.status: int | None = None
-        """The leader's exit code or negative signal. Stays None if somebody else collects it."""
+        """The leader's exit code or negative signal. Stays None if other code collects it."""
         self._popen = popen
         if use_pidfd and hasattr(os, "pidfd_open"):
-            with suppress(OSError):  # An old kernel, a sandbox, no descriptor left.
+            with suppress(OSError):  # An old kernel, a sandbox, or no descriptor left.
                 self.pidfd = os.pidfd_open(popen.pid)
 
     def reap(self) -> bool:
-        """Collect the leader's status if it has ended, and say if it has. Its number may then be given away.
+        """Collect the leader's status if it has ended, and return whether it has. Its pid may then be reused.
 
-        Not by `Popen.poll`, which takes a status that somebody else collected for exit 0.
+        Does not use `Popen.poll`, which reports exit 0 if other code collected the status.
         """
         if self.reaped or (self.pidfd is not None and not self.leader_ended):
             return self.reaped
@@ -207,32 +207,32 @@ class ProcessGroup:
             self.reaped = pid == self.number
             self.status = os.waitstatus_to_exitcode(status) if self.reaped else None
         if self.reaped:
-            self._popen.returncode = self.status or 0  # Or Popen would warn, and wait once more.
+            self._popen.returncode = self.status or 0  # Otherwise Popen would warn, and wait again.
         return self.reaped
 
     def end(self, wait: Callable[[float], None]) -> None:
-        """SIGTERM, a grace, SIGKILL; returns when the group is dead. `wait` serves it until a given time.
+        """SIGTERM, a grace period, SIGKILL; returns when the group is dead. `wait` serves it until a given time.
 
-        The leader is reaped after the last signal: until then nobody else can get the group's number.
+        The leader is reaped after the last signal: until then the group's number cannot be reused.
         """
         self.signal(signal.SIGTERM)
         end = time.monotonic() + _GRACE
         while self.lives() is not False and time.monotonic() < end:
             wait(time.monotonic() + _GLANCE)
-        self.signal(signal.SIGKILL)  # Always: by forking, a member can hide from a look at the group.
+        self.signal(signal.SIGKILL)  # Always: a member that forks can be missed when the group is checked.
         end = time.monotonic() + _DEATH
         while not (self.reap() and not self.lives()) and time.monotonic() < end:
             wait(time.monotonic() + _GLANCE)
 
     def destroy(self) -> None:
-        """Kill and reap, without a grace."""
+        """Kill and reap, without a grace period."""
         if not self.reaped:
             self.signal(signal.SIGKILL)
             self.leader_ended = True
             self.reap()
 
     def signal(self, number: int) -> bool:
-        """Signal every process of the group; False if none could be."""
+        """Signal every process of the group; False if there was none to signal."""
         try:
             os.killpg(self.number, number)
         except (ProcessLookupError, PermissionError):  # The latter also for a group of zombies on macOS.
@@ -240,13 +240,13 @@ class ProcessGroup:
         return True
 
     def lives(self) -> bool | None:
-        """Whether any process of the group lives; zombies do not. None where that cannot be told."""
+        """Whether any process of the group is alive; zombies are not. None if that cannot be determined."""
         if self.pidfd is not None and not self.leader_ended:
             return True
-        with suppress(OSError):  # No /proc: not Linux. Or one mounted for another container, with other numbers.
+        with suppress(OSError):  # No /proc: not Linux. Or one of another container, with different pids.
             if os.readlink("/proc/self") == str(os.getpid()):
                 return any(_is_live_member(pid, self.number) for pid in os.listdir("/proc") if pid.isdigit())
-        return self.signal(0) if self.reaped else None  # A leader not yet reaped takes signals too.
+        return self.signal(0) if self.reaped else None  # An unreaped leader accepts signals too.
 
     def close(self) -> None:
         if self.pidfd is not None:
@@ -259,19 +259,19 @@ def _is_live_member(pid: str, group: int) -> bool:
         if os.getpgid(int(pid)) != group:  # One call; opening and reading a file takes twenty times as long.
             return False
         with open(f"/proc/{pid}/stat", "rb") as file:
-            # The second field is a name in parentheses, which may hold blanks and parentheses of its own.
+            # The second field is a name in parentheses, which may itself contain blanks and parentheses.
             state, _, its_group = file.read().rpartition(b")")[2].split()[:3]
-    except OSError:  # Gone by now.
+    except OSError:  # It has exited.
         return False
     return int(its_group) == group and state not in (b"Z", b"X")
 
 
 class Service:
-    """A process from `spawn`, served to its end by one thread. Leaving the context closes the pipes; leaving it by an
-    exception kills the group as well.
+    """A process from `spawn`, served by one thread until it ends. Leaving the context closes the pipes; leaving it with
+    an exception also kills the group.
 
-    It has ended with its leader, and what that left running is left alone; with `whole_group` only when nothing in
-    its group lives any more (where the system tells).
+    It ends with its leader, and processes the leader left running are left alone; with `whole_group` it ends only when
+    nothing in its group is alive any more (if the system can tell).
     """
 
     def __init__(
@@ -284,7 +284,7 @@ class Service:
         whole_group: bool = False,
         use_pidfd: bool = True,
     ) -> None:
-        """`feed` belongs to a process that was spawned to be fed. What either function raises comes through `serve`."""
+        """`feed` is for a process spawned with `fed`. Exceptions of either function are raised by `serve`."""
         assert popen.stdout is not None and popen.stderr is not None and (popen.stdin is None) == (feed is None)
         self.group = ProcessGroup(popen, use_pidfd=use_pidfd)
         self.cut_short: Literal["timeout", "cancellation"] | None = None
@@ -295,7 +295,7 @@ class Service:
         self._unread = {"stdout", "stderr"}
         self._cancelled = False
         self._feed: Callable[[], None] | None = None
-        self._poll = select.poll()  # Unlike epoll it takes no descriptor.
+        self._poll = select.poll()  # Unlike epoll, it needs no descriptor.
         self._handlers: dict[int, Callable[[], None]] = {}
         if popen.stdin is not None and feed is not None:
             self._feed = partial(self._write, popen.stdin, feed)
@@ -312,35 +312,35 @@ class Service:
         return self
 
     def __exit__(self, failure: type[BaseException] | None, *_: object) -> None:
-        if failure is not None:  # Whatever went wrong in here, the process does not outlive it.
+        if failure is not None:  # Whatever went wrong here, the process must not outlive it.
             self.group.destroy()
         for stream in self._streams:
             stream.close()
         self.group.close()
 
     def serve(self, deadline: float) -> None:
-        """Feed and read the process until it ends; at the deadline or a cancellation, end its group."""
+        """Feed and read the process until it ends; at the deadline or on cancellation, end its group."""
         if self._feed is not None:
-            self._feed()  # Most of what is fed fits into the empty pipe: then there is nothing to poll for.
+            self._feed()  # Most input fits into the empty pipe: then there is nothing to poll for.
         while not (self._has_ended() or self._cancelled or time.monotonic() >= deadline):
             self._handle_events(min(deadline, time.monotonic() + self._patience()))
         if not self._has_ended():
-            self._handle_events(0)  # One more look: an exit that comes together with the deadline counts.
+            self._handle_events(0)  # One last check: an exit at the deadline is accepted.
         if not self._has_ended():
             self.cut_short = "cancellation" if self._cancelled else "timeout"
             self.group.end(self._handle_events)
         self._drain()
 
     def why_unknown(self, what: str) -> str | None:
-        """Why the group's status does not tell `what` ("exit code"), in one sentence; None if it does."""
+        """Why the group's status does not say `what` ("exit code"), in one sentence; None if it does."""
         if not self.group.reaped:
-            return f"Process {self.group.number} is still there after SIGKILL"
+            return f"Process {self.group.number} still exists after SIGKILL"
         if self.group.status is None and self.cut_short is None:
-            return f"The {what} is unknown: this program ignores SIGCHLD, or something in it took the status"
+            return f"The {what} is unknown: this program ignores SIGCHLD, or other code in it collected the status"
         return None
 
     def _has_ended(self) -> bool:
-        """The leader of a whole group is not reaped before its last member: that keeps the number ours to signal."""
+        """With a whole group, the leader is reaped after its last member, so that the number stays ours to signal."""
         if self._whole_group and not self.group.reaped and self.group.lives():
             return False
         return self.group.reap()
@@ -351,13 +351,13 @@ class Service:
         return _WATCH if self.group.leader_ended else _LONGEST_POLL
 
     def _drain(self) -> None:
-        """Read what is left, but not for long: a background child may hold the pipes, and is left alone."""
+        """Read remaining output, but not for long: a background child may hold the pipes, and is left alone."""
         end = time.monotonic() + _DRAIN
         while self._unread and not (self._cancelled or time.monotonic() >= end):
             self._handle_events(end)
 
     def _handle_events(self, until: float) -> None:
-        """Wait for something to happen, but not beyond `until`, and deal with it."""
+        """Wait for an event, at most until `until`, and handle it."""
         milliseconds = max(0, math.ceil((until - time.monotonic()) * 1000))
         for descriptor, _ in self._poll.poll(milliseconds):
             self._handlers[descriptor]()
@@ -399,7 +399,7 @@ class Service:
 
 
 def kill_children() -> None:
-    """Ends every process group of a direct child at once. For a process that is about to end itself."""
+    """Kills every process group of a direct child immediately. For a process that is about to exit."""
     own = str(os.getpid())
     for stat in Path("/proc").glob("[0-9]*/stat"):
         with suppress(OSError, IndexError):

@@ -1,4 +1,4 @@
-"""Where a project begins: an agent may be started anywhere below, and no guard vanishes because of that."""
+"""Where a project starts: an agent may be started anywhere below, without losing a guard."""
 
 import os
 import stat
@@ -11,7 +11,7 @@ from wave_agent.system.project_files import NotReadError, read_project_file
 from wave_agent.system.real_files import resolve_or_keep
 
 _LARGEST_POINTER = 4096
-"""Bytes of a `.git` file that are read."""
+"""Bytes to read of a `.git` file."""
 
 
 class Project(Struct, frozen=True):
@@ -19,20 +19,20 @@ class Project(Struct, frozen=True):
 
     directory: str
     """The outermost directory with settings, else the root of the repository, else where the agent is started. Trust,
-    file rules and the hooks' working directory hang on it."""
+    file rules and the hooks' working directory are based on it."""
     start: str
-    """Commands and relative paths begin here."""
+    """Commands and relative paths start here."""
     root: str
-    """The outermost directory that belongs to it: of the repository, if there is one. Instructions count from here."""
+    """Its outermost directory: the repository's root, if there is one. Instructions are read from here down."""
 
     @classmethod
     def at(cls, directory: str) -> "Project":
-        """One that is started where it begins."""
+        """A project whose agent starts in its root."""
         return cls(directory, directory, directory)
 
     @property
     def inner(self) -> tuple[str, ...]:
-        """The directories whose settings count, relative to the project's; the outermost comes first, and is empty."""
+        """The directories whose settings apply, relative to the project; the outermost comes first, and is empty."""
         parts = Path(self.start).relative_to(self.directory).parts
         return tuple("/".join(parts[:end]) for end in range(len(parts) + 1))
 
@@ -48,7 +48,7 @@ class Project(Struct, frozen=True):
 
 
 def find_project(start: str, has_settings: Callable[[str], bool], user_home: str) -> Project:
-    """The project around `start`, a real path. `has_settings` says it of a directory."""
+    """The project around `start`, a real path. `has_settings` tells whether a directory has settings."""
     repository = _repository(start, user_home)
     outermost = _outermost(start, repository, user_home)
     found = [one for one in reversed(list(_upwards(start, outermost))) if has_settings(one)]
@@ -57,9 +57,9 @@ def find_project(start: str, has_settings: Callable[[str], bool], user_home: str
 
 
 def branch_of(directory: str) -> str:
-    """The branch that is checked out around a directory, else the commit, read from git's own file.
+    """The branch checked out around a directory, else the commit, read from git's own file.
 
-    Empty outside of a repository, and where that file says nothing that can be relied on.
+    Empty outside a repository, or if that file cannot be relied on.
     """
     root = next((one for one in _upwards(directory, "/") if _has_git(one)), None)
     if root is None:
@@ -76,11 +76,11 @@ def branch_of(directory: str) -> str:
 
 
 def _without_waiting(path: str, flags: int) -> int:
-    return os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC)  # nobody may ever write to a FIFO
+    return os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC)  # a FIFO may never have a writer
 
 
 def _upwards(start: str, end: str) -> Iterator[str]:
-    """From `start` to `end`, which lies above it or is the same."""
+    """From `start` up to `end`, which is a parent of it or the same."""
     yield start
     while start != end:
         start = os.path.dirname(start)
@@ -88,7 +88,7 @@ def _upwards(start: str, end: str) -> Iterator[str]:
 
 
 def _outermost(start: str, repository: str | None, user_home: str) -> str:
-    """How far up settings are looked for."""
+    """How far up to look for settings."""
     if repository is not None:
         return _superproject(repository, user_home) or repository
     below_home = start.startswith(user_home.rstrip("/") + "/")
@@ -101,8 +101,8 @@ def _outermost(start: str, repository: str | None, user_home: str) -> str:
 
 
 def _parents(start: str, user_home: str) -> Iterator[str]:
-    """The directories above, up to the user's home, a place for everybody such as /tmp, and the file system's root.
-    None of these is a project for what lies below it."""
+    """The parent directories, up to the user's home, a shared place such as /tmp, and the file system's root. None of
+    these is a project for the directories below it."""
     while start not in ("/", user_home):
         start = os.path.dirname(start)
         if start in ("/", user_home) or _is_for_everybody(start):
@@ -111,7 +111,7 @@ def _parents(start: str, user_home: str) -> Iterator[str]:
 
 
 def _repository(start: str, user_home: str) -> str | None:
-    """The root of the git repository around a directory. A home that is one itself (for dotfiles) is none."""
+    """The root of the git repository around a directory. A home that is a repository (for dotfiles) is ignored."""
     above = start
     while not (above != user_home and _has_git(above)):
         above = os.path.dirname(above)
@@ -121,7 +121,7 @@ def _repository(start: str, user_home: str) -> str | None:
 
 
 def _superproject(repository: str, user_home: str) -> str | None:
-    """The root of the repository that this one is a submodule of, the outermost one."""
+    """The root of the outermost repository that this one is a submodule of."""
     found = None
     git = _pointed(repository)
     for above in _parents(repository, user_home) if git is not None else ():
@@ -135,12 +135,12 @@ def _superproject(repository: str, user_home: str) -> str | None:
 
 
 def _has_git(directory: str) -> bool:
-    """An empty `.git` is no repository: nobody hides the one around it by that."""
+    """An empty `.git` is not a repository, so it cannot hide the one around it."""
     return os.path.lexists(os.path.join(directory, ".git", "HEAD")) or _pointed(directory) is not None
 
 
 def _pointed(directory: str) -> str | None:
-    """Where the `.git` file of a worktree or submodule points to."""
+    """The target of the `.git` file of a worktree or submodule."""
     try:
         data = read_project_file(os.path.join(directory, ".git"), directory, _LARGEST_POINTER)
     except NotReadError:

@@ -1,9 +1,9 @@
-"""The one door to files of a project that are read without anybody asking for it: instructions, settings, ignore files.
+"""The only way to read project files that nobody asked for: instructions, settings, ignore files.
 
-A project that was just cloned decides what lies under these names. So only a regular file inside the project is read,
-never more of it than its purpose needs, and nothing is waited for.
+A freshly cloned project controls what these names refer to. So only regular files inside the project are read, never
+more of them than needed, and reading never waits.
 
-Imports nothing that is slow to import: the search program uses it too.
+Imports nothing slow: the search program uses it too.
 """
 
 import os
@@ -13,14 +13,14 @@ from collections.abc import Callable
 from wave_agent.system.real_files import is_below, open_file, read_at_most, resolve
 
 Denied = Callable[[str, os.stat_result], str | None]
-"""Why the rules do not let this be read, if they do not: a path of it, and the facts about the opened file."""
+"""Why the rules deny reading a file, if they do: by its path and the stat result of the opened file."""
 
 
 NO_FILE = "is not a regular file"
 
 
 class NotReadError(Exception):
-    """Why a file is not read: what follows "it" or the file's name."""
+    """Why a file is not read: a phrase that follows "it" or the file's name."""
 
 
 def nothing_denied(_path: str, _facts: os.stat_result) -> None:
@@ -30,10 +30,10 @@ def nothing_denied(_path: str, _facts: os.stat_result) -> None:
 def read_project_file(
     path: str, root: str, limit: int, *, denied: Denied = nothing_denied, whole: bool = True
 ) -> bytes | None:
-    """The content of a file of the project whose real path is `root`; None if there is no such file.
+    """The content of a file of the project whose real path is `root`; None if it does not exist.
 
-    Raises `NotReadError` for whatever is no regular file in there, cannot be read, is `denied`, or is larger than
-    `limit` bytes. If it need not be read `whole`, what fits is returned.
+    Raises `NotReadError` if it is not a regular file in there, cannot be read, is `denied`, or is larger than `limit`
+    bytes. Unless the `whole` file is required, the part that fits is returned.
     """
     try:
         real = resolve(path)

@@ -1,9 +1,9 @@
-"""Files by their real paths: what was judged is what is opened.
+"""Files by their real paths: the file that was judged is the file that is opened.
 
-Between a look at a path and its use, somebody can put a link, or another directory, in the place of what was seen. So a
-path is resolved once, and what is opened afterwards has exactly that real path, or nothing is opened.
+Between checking a path and using it, another process can replace it with a link or another directory. So a path is
+resolved once, and only a file with exactly that real path is opened afterwards.
 
-Imports nothing that is slow to import: the search program uses it too.
+Imports nothing slow: the search program uses it too.
 """
 
 import errno
@@ -14,8 +14,8 @@ from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
 _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_NOFOLLOW | os.O_CLOEXEC
-"""Without O_NONBLOCK, opening a named pipe waits for somebody to write."""
-# Where there is O_PATH, a directory that may be passed but not listed can be opened as well.
+"""Without O_NONBLOCK, opening a named pipe waits for a writer."""
+# With O_PATH, a directory that can be traversed but not listed can be opened as well.
 _DIRECTORY = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _CHUNK = 1 << 18
 
@@ -24,29 +24,29 @@ Identity = tuple[int, int]
 
 
 class ReplacedError(OSError):
-    """The path leads to something else than it did when it was judged."""
+    """The path leads to something other than when it was judged."""
 
     def __init__(self, path: str) -> None:
         super().__init__(errno.ESTALE, "it was moved or replaced meanwhile; try again", path)
 
 
 class Seen(NamedTuple):
-    """What a path led to when somebody looked."""
+    """What a path led to when it was checked."""
 
     real: str
     """Absolute, without links."""
     parent: Identity | None
-    """The directory that it is in; None if there is none."""
+    """Its parent directory; None if that does not exist."""
     file: Identity | None
-    """None: nothing there."""
+    """None: not found."""
 
     def check_parent(self, facts: os.stat_result) -> None:
-        """Raises `ReplacedError` for another directory. One that was not there may have been made meanwhile."""
+        """Raises `ReplacedError` for a different directory. A missing one may have been created in the meantime."""
         if self.parent not in (None, identity(facts)):
             raise ReplacedError(self.real)
 
     def check_file(self, facts: os.stat_result) -> None:
-        """Raises `ReplacedError` for another file, and for one where there was none."""
+        """Raises `ReplacedError` for a different file, or if there was none."""
         if self.file != identity(facts):
             raise ReplacedError(self.real)
 
@@ -56,29 +56,29 @@ def identity(facts: os.stat_result) -> Identity:
 
 
 def is_below(path: str, base: str) -> bool:
-    """Or the same. Both are absolute, and both are real paths or neither is."""
+    """Below or equal. Both are absolute, and both are real paths or neither is."""
     return path == base or path.startswith(base.rstrip("/") + "/")
 
 
 def resolve(path: str) -> str:
-    """The real path, whether something is there or not. Raises `OSError` where the system cannot tell, also for what
-    cannot be a path."""
+    """The real path, existing or not. Raises `OSError` if the system cannot resolve it, or if it is not a valid
+    path."""
     if "\0" in path:
-        raise OSError(errno.EINVAL, "a path cannot hold a NUL character", path.replace("\0", "\\0"))
+        raise OSError(errno.EINVAL, "a path cannot contain a NUL character", path.replace("\0", "\\0"))
     try:
-        os.fsencode(path)  # whatever part of it the system gets to see
+        os.fsencode(path)  # whichever part of it reaches the system
         real = os.path.realpath(path)
     except UnicodeError:
         shown = path.encode(errors="backslashreplace").decode()
-        raise OSError(errno.EILSEQ, "it has half a surrogate pair in it, which no path can hold", shown) from None
+        raise OSError(errno.EILSEQ, "it contains half a surrogate pair, which no path can", shown) from None
     except ValueError as error:
         raise OSError(errno.EINVAL, str(error), path) from None
-    return real[1:] if real.startswith("//") else real  # POSIX lets two leading slashes stand
+    return real[1:] if real.startswith("//") else real  # POSIX keeps two leading slashes
 
 
 def resolve_or_keep(path: str) -> str:
-    """The real path or, where the system cannot tell, the path as it is. Only for comparing: open what it names with
-    the functions below."""
+    """The real path or, if the system cannot resolve it, the path unchanged. Only for comparisons: open files with the
+    functions below."""
     try:
         return resolve(path)
     except OSError:
@@ -86,17 +86,17 @@ def resolve_or_keep(path: str) -> str:
 
 
 def look(path: str) -> Seen:
-    """Raises `OSError` where the system cannot tell where the path leads."""
+    """Raises `OSError` if the system cannot resolve the path."""
     real = resolve(path)
     there = _facts(real)
     if there is not None and stat.S_ISLNK(there.st_mode):
-        raise OSError(errno.ELOOP, "it is a symbolic link that leads back to itself", path)
+        raise OSError(errno.ELOOP, "it is a symbolic link that points back to itself", path)
     above = _facts(os.path.dirname(real))
     return Seen(real, above and identity(above), there and identity(there))
 
 
 def _facts(path: str) -> os.stat_result | None:
-    """None: nothing is there, or nothing that could be opened."""
+    """None: there is nothing, or nothing that could be opened."""
     try:
         return os.lstat(path)
     except (FileNotFoundError, NotADirectoryError, PermissionError):
@@ -104,7 +104,7 @@ def _facts(path: str) -> os.stat_result | None:
 
 
 def open_file(real: str) -> int:
-    """A descriptor of the file with this real path, for reading. It never waits. Raises `OSError`."""
+    """A descriptor of the file with this real path, for reading. Never blocks. Raises `OSError`."""
     try:
         descriptor = os.open(real, _READ)
     except OSError as error:
@@ -112,12 +112,12 @@ def open_file(real: str) -> int:
     if _real_path_of(descriptor) == real:
         return descriptor
     os.close(descriptor)
-    with opened_directory(os.path.dirname(real)) as parent:  # the slow way, which tells for certain
+    with opened_directory(os.path.dirname(real)) as parent:  # the slow way, which is certain
         return open_in(parent, real)
 
 
 def open_in(parent: int, real: str) -> int:
-    """The same, of a file in a directory that is open."""
+    """The same, for a file in an open directory."""
     try:
         return os.open(os.path.basename(real), _READ, dir_fd=parent)
     except OSError as error:
@@ -126,8 +126,8 @@ def open_in(parent: int, real: str) -> int:
 
 @contextmanager
 def opened_directory(real: str, *, make: bool = False) -> Generator[int]:
-    """A descriptor of the directory with this real path. `make`: it and those above it are made where they are missing.
-    Raises `OSError`."""
+    """A descriptor of the directory with this real path. `make`: it and missing parents are created. Raises
+    `OSError`."""
     descriptor = _open_directory(real, make=make)
     try:
         yield descriptor
@@ -165,14 +165,14 @@ def _step(parent: int, name: str, *, make: bool) -> int:
 
 
 def _explained(error: OSError, real: str) -> OSError:
-    """A link in a real path was not there when the path was resolved."""
-    if error.errno in (errno.ELOOP, errno.EMLINK):  # FreeBSD says EMLINK
+    """A link in a real path did not exist when the path was resolved."""
+    if error.errno in (errno.ELOOP, errno.EMLINK):  # FreeBSD reports EMLINK
         return ReplacedError(real)
     return error
 
 
 def _real_path_of(descriptor: int) -> str | None:
-    """None where the system does not tell."""
+    """None if the system cannot tell."""
     try:
         return os.readlink(f"/proc/self/fd/{descriptor}")
     except OSError:
@@ -180,7 +180,7 @@ def _real_path_of(descriptor: int) -> str | None:
 
 
 def read_at_most(descriptor: int, limit: int) -> tuple[bytes, bool]:
-    """What is in the file, and whether that is all of it. `BlockingIOError` where reading would have to wait."""
+    """The file's content, and whether that is all of it. `BlockingIOError` if reading would block."""
     pieces: list[bytes] = []
     left = limit + 1
     size = os.fstat(descriptor).st_size

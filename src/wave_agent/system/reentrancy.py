@@ -1,7 +1,7 @@
-"""From where a call comes: out of a turn's own work, which must not wait for the end of that turn, or from elsewhere.
+"""Where a call comes from: from a turn's own work, which must not wait for the end of that turn, or from elsewhere.
 
-Tasks and threads are noted one by one, when the program's code is entered in them. A `ContextVar` would also mark every
-task that such code starts and leaves behind, and those may well wait their turn.
+Tasks and threads are recorded individually when they enter the program's code. A `ContextVar` would also mark every
+task that the code starts and leaves behind, and those may well wait their turn.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 from wave_agent.errors import InsideTurnError
 
 Door: TypeAlias = Callable[[], AbstractContextManager[None]]
-"""Opened around code of the program: a tool, a hook, an approver."""
+"""Entered around code of the program: a tool, a hook, an approver."""
 no_door: Door = nullcontext
 
 
@@ -23,12 +23,12 @@ class Inside:
 
     def __init__(self) -> None:
         self._workers = Counter[object]()
-        """Tasks, and the numbers of threads without an event loop; each as often as it has entered."""
+        """Tasks, and ids of threads without an event loop; each as often as it has entered."""
         self._left = 0
 
     @contextmanager
     def entered(self, task: "asyncio.Task[Any] | None" = None) -> Generator[None]:
-        """While this task works for a turn; without one, the task or thread that calls."""
+        """While this task works for a turn; without one, the calling task or thread."""
         worker = task or _current_task() or threading.get_ident()
         self._workers[worker] += 1
         try:
@@ -40,7 +40,7 @@ class Inside:
 
     @contextmanager
     def left(self) -> Generator[None]:
-        """While a callback is called on the event loop: it cannot wait, so what it starts is a task of its own."""
+        """While a callback runs on the event loop: it cannot wait, so anything it starts is a separate task."""
         self._left += 1
         try:
             yield
@@ -48,7 +48,7 @@ class Inside:
             self._left -= 1
 
     def require_outside(self, what: str) -> None:
-        """Raises `InsideTurnError` if whoever calls works for a turn of this agent."""
+        """Raises `InsideTurnError` if the caller works for a turn of this agent."""
         task = None if self._left else _current_task()
         if task in self._workers or threading.get_ident() in self._workers:
             raise InsideTurnError(what)

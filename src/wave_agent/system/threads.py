@@ -1,8 +1,7 @@
-"""Daemon threads for work that blocks, kept a while for the next, and how their results reach an event loop.
+"""Daemon threads for blocking work, reused for a while, and the way their results reach an event loop.
 
-A call may have fifty hooks at once, and to start fifty threads takes longer than anything else that we add to their
-processes. The threads of an executor would do, if they were not joined at interpreter exit: what hangs in one would
-hold that up.
+A call may run fifty hooks at once, and starting fifty threads takes longer than everything else we add to their
+processes. An executor's threads would do, but they are joined at interpreter exit, which a hanging one would block.
 """
 
 import asyncio
@@ -20,11 +19,11 @@ Work: TypeAlias = Callable[[], object]
 """Must not raise."""
 
 _PATIENCE = 10.0
-"""Seconds that a thread waits for more."""
+"""Seconds that an idle thread waits for more work."""
 
 
 class DaemonThreads:
-    """Hands each work to a thread of its own, one that is idle if there is any."""
+    """Runs each piece of work in a separate thread, reusing an idle one if there is any."""
 
     def __init__(self, patience: float = _PATIENCE) -> None:
         self._patience = patience
@@ -32,7 +31,7 @@ class DaemonThreads:
         self._process = os.getpid()
 
     def start(self, work: Work) -> None:
-        """Raises `RuntimeError` where no more threads can be had."""
+        """Raises `RuntimeError` if no more threads can be started."""
         if self._process != os.getpid():  # A fork has this object, but not the threads.
             self._idle.clear()
             self._process = os.getpid()
@@ -47,7 +46,7 @@ class DaemonThreads:
         work: Work | None = inbox.get()
         while work is not None:
             work()
-            del work  # What it holds must not live on because a thread is idle.
+            del work  # Do not keep its references alive while the thread is idle.
             self._idle.append(inbox)
             work = self._next(inbox)
 
@@ -58,7 +57,7 @@ class DaemonThreads:
             pass
         try:
             self._idle.remove(inbox)
-        except ValueError:  # Somebody took it just now, and the work is on its way.
+        except ValueError:  # It was just taken, and the work is on its way.
             return inbox.get()
         return None
 
@@ -67,12 +66,12 @@ _SHARED = DaemonThreads()
 
 
 def start_in_thread(work: Work) -> None:
-    """In a daemon thread. Raises `RuntimeError` where no more can be had."""
+    """In a daemon thread. Raises `RuntimeError` if no more can be started."""
     _SHARED.start(work)
 
 
 def is_running_here(loop: asyncio.AbstractEventLoop) -> bool:
-    """This thread is the one that runs the event loop."""
+    """Whether this thread runs the event loop."""
     try:
         return asyncio.get_running_loop() is loop
     except RuntimeError:
@@ -80,15 +79,15 @@ def is_running_here(loop: asyncio.AbstractEventLoop) -> bool:
 
 
 class Mailbox:
-    """What threads have for one event loop. It is woken once for all that has come by then: with fifty of them, waking
-    it takes more of everybody's time than what it is woken for."""
+    """Messages from threads to one event loop, which is woken once for all pending ones: with fifty of them, waking it
+    takes longer than handling them."""
 
     def __init__(self) -> None:
         self._posted: deque[Work] = deque()
         self._called = False
 
     def post(self, loop: asyncio.AbstractEventLoop, take: Work) -> None:
-        """From any thread. What comes when the loop is closed is dropped: nobody waits any more."""
+        """From any thread. Messages for a closed loop are dropped: nothing is waiting for them."""
         self._posted.append(take)
         if not self._called:
             self._called = True
@@ -96,14 +95,13 @@ class Mailbox:
                 loop.call_soon_threadsafe(self._empty)
 
     def _empty(self) -> None:
-        self._called = False  # First: what is posted from here on may come too late for this time.
+        self._called = False  # First: messages posted from here on may be too late for this round.
         while self._posted:
             self._posted.popleft()()
 
 
 class Delivery(Generic[Value]):
-    """One result on its way from a thread. To be cancelled while waiting for it does not lose it, as it would with a
-    future."""
+    """One result on its way from a thread. Unlike with a future, being cancelled while waiting does not lose it."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, mailbox: Mailbox) -> None:
         self._loop = loop
@@ -122,7 +120,7 @@ class Delivery(Generic[Value]):
         return self._results[0]
 
     async def wait_out(self) -> None:
-        """Wait for it however often the task is cancelled meanwhile: the end must be near."""
+        """Wait for it, however often the task is cancelled meanwhile; it must be about to finish."""
         while not self._results:
             with suppress(asyncio.CancelledError):
                 await self.wait()

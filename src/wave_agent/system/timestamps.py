@@ -1,4 +1,4 @@
-"""When something happened, as records spell it."""
+"""Timestamps, in the format of records."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -16,7 +16,7 @@ def stamp(moment: datetime) -> str:
 
 
 def moment_of(text: object) -> float | None:
-    """Seconds since 1970 of what a record says; None if it says no moment."""
+    """Seconds since 1970 of a record's timestamp; None if it is not valid."""
     if not isinstance(text, str):
         return None
     try:

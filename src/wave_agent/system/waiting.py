@@ -8,9 +8,9 @@ Value = TypeVar("Value")
 
 
 async def together_or_none(work: Sequence[Coroutine[Any, Any, Value]]) -> list[Value]:
-    """The results of all, in order. Ends only when all have ended, also when one fails or the whole is cancelled.
+    """All results, in order. Ends only when all have ended, even if one fails or the whole is cancelled.
 
-    Raises what the first of them raised, as itself and not in a group.
+    Raises the first exception as it is, not in a group.
     """
     if len(work) == 1:
         return [await work[0]]

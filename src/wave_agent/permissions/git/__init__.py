@@ -1,1 +1,1 @@
-"""What a git command would change among protected files."""
+"""Which protected files a git command would change."""

@@ -4,15 +4,15 @@ from collections.abc import Sequence
 
 
 class Arguments:
-    """The words after a subcommand. Git takes any beginning of a long option that is unambiguous."""
+    """The words after a subcommand. Git accepts any unambiguous prefix of a long option."""
 
     def __init__(self, words: Sequence[str], values: str = "", longs: Sequence[str] = ()) -> None:
-        """`values` are short options with a value, `longs` long ones."""
+        """`values` are short options that take a value, `longs` long ones."""
         self.longs: list[tuple[str, str]] = []
         self.letters: list[tuple[str, str]] = []
         self.operands: list[str] = []
         self.paths: list[str] | None = None
-        """What stands behind `--`."""
+        """The words after `--`."""
         rest = list(words)
         while rest:
             word = rest.pop(0)
@@ -37,15 +37,15 @@ class Arguments:
             self.letters.append((letter, ""))
 
     def may(self, letters: str, *names: str) -> bool:
-        """One of these options may be meant."""
+        """One of these options may be present."""
         return self.value(letters, *names) is not None
 
     def value(self, letters: str, *names: str) -> str | None:
-        """What it is set to; "" for a flag."""
+        """Its value; "" for a flag."""
         short = [value for letter, value in self.letters if letter in letters]
         long = [value for given, value in self.longs if any(name.startswith(given) for name in names)]
         return next(iter([*short, *long]), None)
 
     def surely(self, letters: str, *names: str) -> bool:
-        """One of these options is there, written out."""
+        """One of these options is present, spelled out."""
         return any(letter in letters for letter, _ in self.letters) or any(given in names for given, _ in self.longs)

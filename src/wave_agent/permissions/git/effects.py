@@ -1,8 +1,8 @@
-"""Git commands that can take a guard away: whether one of a line changes a protected file that exists.
+"""Git commands that can remove a guard: whether one in a line changes an existing protected file.
 
-`git stash -u`, `git checkout HEAD~1` and the like name no file, so what they would change is asked of git: outside of
-the decision, within a fifth of a second, and only to spare a needless question. Where git does not answer in time, or
-the question cannot be put exactly, the answer is that they do.
+`git stash -u`, `git checkout HEAD~1` and the like name no file, so git is asked what they would change: outside the
+decision, within a fifth of a second, and only to avoid an unnecessary question. If git does not answer in time, or the
+question cannot be asked precisely, the answer is yes.
 """
 
 import os
@@ -32,7 +32,7 @@ from wave_agent.shell.values import Placed, Reach, Word, WriteTarget
 from wave_agent.system.real_files import is_below
 
 PATIENCE = 0.2
-"""Seconds for all that git is asked about one line."""
+"""Seconds for all questions to git about one line."""
 _MOST_ALIASES = 5
 _DIRECTS = re.compile(r"-C|--git-dir|--work-tree")
 _HARMLESS_SETTINGS = re.compile(
@@ -44,7 +44,7 @@ _ASTRAY = re.compile(
     r"GIT_(?:DIR|WORK_TREE|INDEX_FILE|COMMON_DIR|NAMESPACE|OBJECT_DIRECTORY|ALTERNATE_OBJECT_DIRECTORIES|CONFIG\w*"
     r"|EXEC_PATH|SEQUENCE_EDITOR|REPLACE_REF_BASE|ATTR_SOURCE|\w+_PATHSPECS)"
 )
-"""Variables by which git does something else than it would without."""
+"""Variables that change what git does."""
 _HARMLESS_VARIABLES = re.compile(
     r"GIT_(?:EDITOR|PAGER|TERMINAL_PROMPT|MERGE_AUTOEDIT|(?:AUTHOR|COMMITTER)_\w+|SSH_COMMAND|ASKPASS|TRACE\w*|LFS_\w+"
     r"|OPTIONAL_LOCKS|ADVICE|PROGRESS_DELAY)"
@@ -52,12 +52,12 @@ _HARMLESS_VARIABLES = re.compile(
 
 
 class GitLine(Struct, frozen=True, kw_only=True):
-    """What a line does with git."""
+    """How a line uses git."""
 
     runs: tuple[Placed, ...]
     """Its git commands, in order."""
     assigned: tuple[str, ...] = ()
-    """Names of the variables that it sets, without editors that change nothing."""
+    """Names of the variables it sets, except editors that change nothing."""
     meddles: bool = False
     """It writes to git's own directory."""
 
@@ -72,10 +72,10 @@ def changed_by_git(
     environment: Mapping[str, str],
     seconds: float = PATIENCE,
 ) -> str | None:
-    """A protected path that exists and that the line would change, as far as is known; None if there is none.
+    """An existing protected path that the line would change, if that can be known; None if there is none.
 
-    `directories` are protected with all that is in them; into those `beside` no file may be restored. `program` is the
-    git to ask. Blocks while git answers.
+    `directories` are protected with everything in them; no file may be restored into those in `beside`. `program` is
+    the git to ask. Blocks while git answers.
     """
     names = [_subcommand(run) for run in question.runs]
     if all(name in HARMLESS or name in BLURS for name in names):
@@ -95,14 +95,14 @@ def changed_by_git(
 
 
 def meddles(writes: Iterable[WriteTarget]) -> bool:
-    """One of these goes into git's own directory: then what git says now may not be what it finds. To remove a lock is
-    no matter."""
+    """Whether one of these writes into git's own directory: git's answer now may then not match what it finds later.
+    Removing a lock is harmless."""
     own = (write.pattern for write in writes if write.reach is not Reach.NAMED)
     return any("/.git/" in f"{pattern}/" and not pattern.endswith(".lock") for pattern in own)
 
 
 def _subcommand(run: Placed) -> str:
-    """ "" if it is not known, or there is none."""
+    """ "" if it is unknown, or there is none."""
     _, operands = read(run.words, GIT)
     if not operands:
         return "version"
@@ -110,7 +110,7 @@ def _subcommand(run: Placed) -> str:
 
 
 def find_git(path: str, project: str) -> str | None:
-    """The git to ask: none that a project could have put there."""
+    """The git to ask: not one that a project could have put there."""
     root = f"{os.path.realpath(project)}/"
     for directory in path.split(os.pathsep):
         program = os.path.join(directory, "git")
@@ -120,7 +120,7 @@ def find_git(path: str, project: str) -> str | None:
 
 
 _RESTORING = ("checkout", "restore")
-"""They can bring files that are not there."""
+"""They can restore missing files."""
 
 
 def _forms(path: str) -> tuple[str, str]:
@@ -128,7 +128,7 @@ def _forms(path: str) -> tuple[str, str]:
 
 
 class _GitJudge:
-    """Goes through the git commands of one line."""
+    """Walks through the git commands of one line."""
 
     def __init__(
         self, git: Git, files: Sequence[str], directories: Sequence[str], beside: Sequence[str], astray: bool
@@ -137,12 +137,12 @@ class _GitJudge:
         self._git = git
         self._files, self._directories, self._beside = files, directories, beside
         self._astray = astray
-        """Variables may lead git to another repository."""
+        """Variables may point git to another repository."""
         self._repositories: dict[tuple[str, ...], Repository] = {}
         self._ran = False
-        """Something that may have made commits or refs was before."""
+        """An earlier command may have created commits or refs."""
         self.blurred = False
-        """A command before has changed what a later one would find."""
+        """An earlier command changed the state that a later one would find."""
 
     def run(self, run: Placed, directory: str) -> str | None:
         options, operands = read(run.words, GIT)
@@ -176,7 +176,7 @@ class _GitJudge:
         return os.path.join(repository.top, touched) if touched is not None else None
 
     def _any(self, directory: str, options: Sequence[Option], operands: Sequence[Word]) -> str | None:
-        """A protected file that a command could change of which no more is known than where it runs."""
+        """A protected file that a command could change if only its directory is known."""
         for key, repository in self._repositories.items():
             if key[0] == directory and repository.files and not self._astray:
                 return os.path.join(repository.top, repository.files[0])
@@ -187,7 +187,7 @@ class _GitJudge:
         return found or self._restored(value_of(options, "-C"), directory, operands)
 
     def _restored(self, below: Word | None, directory: str, operands: Sequence[Word]) -> str | None:
-        """A protected path, whether it exists or not, at or below what is named to be restored."""
+        """A protected path, existing or not, at or below the paths to be restored."""
         if operands[0].text not in _RESTORING:
             return None
         texts = [word.text for word in operands]
@@ -215,7 +215,7 @@ class _GitJudge:
         if name in EFFECTS:
             effect = EFFECTS[name]
             given = Arguments(words, effect.values, effect.longs)
-            # An editor may put any commit into the list of a rebase.
+            # An editor can put any commit into the todo list of a rebase.
             edited = name == "rebase" and not self.todo_is_known and given.may("i", "--interactive", "--edit-todo")
             if self.blurred or edited:
                 raise GitUnknownError
@@ -243,7 +243,7 @@ def _checkout(repository: Repository, given: Arguments) -> str | None:
         raise GitUnknownError
     new = given.value("bBcC", "--create", "--force-create")
     if given.may("", "--orphan"):
-        # `git switch --orphan` removes what is tracked.
+        # `git switch --orphan` removes tracked files.
         return next((file for file in repository.files if file in repository.index), None)
     names, paths = given.operands, given.paths
     if paths is None and names and new is None and not _is_commit(repository, names[0]):
@@ -270,7 +270,7 @@ def _is_commit(repository: Repository, name: str) -> bool:
 
 
 def _enters(repository: Repository, names: Sequence[str], *, force: bool) -> str | None:
-    """Of a commit, or of none: then the work tree stays where it is."""
+    """Of one commit, or of none: then the work tree stays as it is."""
     if not names:
         return changed(repository, repository.files) if force else None
     found = moves(repository, resolved(repository, names[0]), force=force)
@@ -382,7 +382,7 @@ def _checkout_index(repository: Repository, given: Arguments) -> str | None:
 
 
 class _Only:
-    """No question is needed for some of its own subcommands, and none can be put for the others."""
+    """Some of its subcommands need no question, and none can be asked for the others."""
 
     def __init__(self, *harmless: str) -> None:
         self._harmless = harmless
@@ -394,7 +394,7 @@ class _Only:
 
 
 def _submodule(repository: Repository, given: Arguments) -> str | None:
-    """A submodule has a repository of its own, in a directory of its own."""
+    """A submodule has its own repository, in its own directory."""
     if not given.operands or given.operands[0] in ("status", "summary", "init"):
         return None
 
@@ -460,21 +460,21 @@ def _restores_the_index(repository: Repository, given: Arguments) -> bool:
 
 
 def _moves_the_index(repository: Repository, commit: str, paths: Sequence[str]) -> bool:
-    """What is protected may become untracked, or come to be in the index, for another command to bring it back."""
+    """Protected files may become untracked, or enter the index, from which another command could restore them."""
     now, then = repository.kept(None), repository.kept(commit)
     return any(now.get(path) != then.get(path) for path in covered(repository, paths, {**now, **then}))
 
 
 class Effect(Struct, frozen=True):
-    """A subcommand that can change files of the work tree."""
+    """A subcommand that can change files in the work tree."""
 
     judge: Callable[[Repository, Arguments], str | None]
     values: str = ""
-    """Its short options with a value."""
+    """Its short options that take a value."""
     longs: tuple[str, ...] = ()
     """Its long ones."""
     blurs: Callable[[Repository, Arguments], bool] = _never
-    """Nothing exact can be said about commands behind it on the line."""
+    """Nothing precise can be said about later commands on the line."""
 
 
 _JOINING = ("--strategy", "--strategy-option", "--message", "--file", "--into-name", "--onto", "--exec", "--cleanup")
@@ -502,11 +502,11 @@ EFFECTS: Mapping[str, Effect] = {
     "switch": Effect(_checkout, "cC", ("--create", "--force-create", "--conflict", "--orphan")),
     "worktree": Effect(_worktree, "bB", ("--reason",)),
 }
-"""What can change the work tree. A name that is in no table here is looked up as an alias, and else not known."""
+"""Commands that can change the work tree. A name in no table here is looked up as an alias, else unknown."""
 
 
 def _adds(repository: Repository, given: Arguments) -> bool:
-    """What was untracked or changed may be tracked, and as it should be, afterwards."""
+    """Untracked or changed files may afterwards be tracked, and match the index."""
     if changed(repository, repository.files) or untracked(repository, repository.files, ignored=False):
         return True
     return given.may("f", "--force") and untracked(repository, repository.files, ignored=True) is not None
@@ -517,7 +517,7 @@ def _commits(repository: Repository, _: Arguments) -> bool:
 
 
 def _branches(repository: Repository, given: Arguments) -> bool:
-    """Where a new branch, or one that is moved, points to, is kept in mind."""
+    """Remembers where a new or moved branch points to."""
     if given.operands and given.may("MCmcd", "--move", "--copy"):
         return True
     force = given.may("f", "--force")
@@ -544,7 +544,7 @@ BLURS: Mapping[str, Callable[[Repository, Arguments], bool]] = {
     "tag": lambda _, given: given.may("fd", "--force"),
     "fetch": lambda _, given: any(":" in name for name in given.operands),
 }
-"""What changes no file, but what later commands of the same line would do."""
+"""Commands that change no file, but change the effect of later commands on the line."""
 
 HARMLESS = frozenset([
     "annotate", "archive", "blame", "bugreport", "bundle", "cat-file", "check-attr", "check-ignore", "check-mailmap",
@@ -556,5 +556,5 @@ HARMLESS = frozenset([
     "shortlog", "show", "show-branch", "show-index", "show-ref", "status", "stripspace", "var", "verify-commit",
     "verify-pack", "verify-tag", "version", "whatchanged", "write-tree",
 ])  # fmt: skip
-"""What leaves files of the work tree, the index and branches as they are. What some of these run or write by an option
-is found where the line is read."""
+"""Commands that leave the work tree, the index and branches as they are. Programs and files that some of these run or
+write through an option are found when the line is read."""

@@ -10,7 +10,7 @@ MAGIC = re.compile(r"^:|[*?\[\\]")
 
 
 def covered(repository: Repository, paths: Sequence[str] | None, files: Iterable[str] | None = None) -> tuple[str, ...]:
-    """The protected files, or these ones, at or below these paths. A pattern may be for any of them."""
+    """The protected files, or these ones, at or below these paths. A pattern may match any of them."""
     among = repository.files if files is None else tuple(files)
     if not paths or any(map(MAGIC.search, paths)):
         return among
@@ -20,17 +20,17 @@ def covered(repository: Repository, paths: Sequence[str] | None, files: Iterable
 
 
 def differing(repository: Repository, *trees: str) -> str | None:
-    """A file that is not the same in all of these."""
+    """A file that is not the same in all of these trees."""
     first, *others = (repository.tree(one) for one in trees)
     return next((file for other in others for file in repository.files if first.get(file) != other.get(file)), None)
 
 
 def resolved(repository: Repository, name: str) -> str:
-    """The commit of this name, where the line has led so far. One that the line itself makes stands for the one that it
-    began at: as long as nothing has been asked, they have the same protected files."""
+    """The commit of this name, given the line so far. One that the line itself creates is represented by the commit it
+    started from: until a question is asked, they have the same protected files."""
     base, relative = _parted(name)
     if name == "-" and repository.moved:
-        return "HEAD"  # wherever the line has been: it was judged, or is where it began
+        return "HEAD"  # wherever the line has been: it was judged, or is where it started
     if base in ("HEAD", "@"):
         name = f"{repository.head}{relative}"
     elif base in repository.made:
@@ -43,7 +43,7 @@ def resolved(repository: Repository, name: str) -> str:
     if found is None:
         raise NoSuchCommitError
     if repository.moved and relative:
-        # `git commit && git reset HEAD~2`: one of those on the way.
+        # `git commit && git reset HEAD~2`: one of the commits in between.
         head = repository.head
         if differing(repository, found, head) or repository.has_commits(f"{found}...{head}"):
             raise GitUnknownError
@@ -55,18 +55,18 @@ _RELATIVE = re.compile(r"[~^:]|@\{")
 
 
 def _parted(name: str) -> tuple[str, str]:
-    """A name, and what is counted from there: `main~1`, `HEAD@{2}`, `:/text`."""
+    """A name, and the relative part: `main~1`, `HEAD@{2}`, `:/text`."""
     found = None if name.endswith("@{upstream}") else _RELATIVE.search(name)
     base, relative = (name, "") if found is None else (name[: found.start()], name[found.start() :])
     return re.sub(r"^(?:refs/)?heads/", "", base), relative
 
 
 class NoSuchCommitError(GitUnknownError):
-    """Git would refuse, unless an earlier command of the line makes such a commit or ref."""
+    """Git would fail, unless an earlier command of the line creates this commit or ref."""
 
 
 def changed(repository: Repository, files: Sequence[str], *, index: bool = True) -> str | None:
-    """A tracked file that is not as it was committed; without `index`, one that is not as it was added."""
+    """A tracked file that differs from the commit; without `index`, one that differs from the index."""
     head = repository.tree(resolved(repository, repository.head)) if index else repository.index
     for file in files:
         known = repository.index.get(file)
@@ -76,8 +76,8 @@ def changed(repository: Repository, files: Sequence[str], *, index: bool = True)
 
 
 def brought(repository: Repository, source: str | None, paths: Sequence[str]) -> str | None:
-    """A protected file that is not on disk as a commit, or the index, has it; one that hooks may load; or one that is
-    tracked and that the commit does not have. All that is at or below these paths becomes as it is there."""
+    """A protected file that differs on disk from the commit or index; one that hooks may load; or one that is tracked
+    but missing in the commit. Everything at or below these paths is restored from there."""
     commit = None if source is None else resolved(repository, source)
     kept = repository.kept(commit)
     new = (path for path in covered(repository, paths, kept) if not repository.is_on_disk(path, kept[path]))
@@ -89,7 +89,7 @@ def brought(repository: Repository, source: str | None, paths: Sequence[str]) ->
 
 
 def staged(repository: Repository) -> str | None:
-    """A file that would be committed otherwise than it was: what takes a merge or a pick back resets it."""
+    """A file staged with changes: undoing a merge or a cherry-pick resets it."""
     head = repository.tree(resolved(repository, repository.head))
     return next((file for file in repository.files if repository.index.get(file) != head.get(file)), None)
 
@@ -100,6 +100,6 @@ def untracked(repository: Repository, files: Sequence[str], *, ignored: bool) ->
 
 
 def moves(repository: Repository, target: str, *, force: bool) -> str | None:
-    """The work tree becomes that of another commit."""
+    """The work tree is switched to another commit."""
     found = differing(repository, resolved(repository, repository.head), target)
     return found or (changed(repository, repository.files) if force else None)

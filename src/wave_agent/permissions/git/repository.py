@@ -1,7 +1,7 @@
-"""What a repository says about a few of its files, asked without running anything that it configures.
+"""What a repository says about a few of its files, asked without running anything it configures.
 
 A repository's configuration can name programs: a file system monitor, hooks, filters, an ssh command. Only trees, the
-index and refs are asked for, which need none of them; what is on disk is hashed here, since git would run a filter.
+index and refs are read, which need none of them; files on disk are hashed here, since git would run a filter.
 """
 
 import hashlib
@@ -27,27 +27,27 @@ _ENVIRONMENT = {
     "GIT_ASKPASS": "false",
 }
 _LARGEST = 16 << 20
-"""Bytes of a file that is hashed."""
+"""Bytes of a file to hash."""
 
 _LARGEST_STATE = 1 << 16
 _SUBMODULE = "160000"
 _CONFLICT = ("conflict", "")
 MOST = 4000
-"""Protected files in one repository that anything is asked about."""
+"""Protected files per repository that are checked."""
 
 Entries = Mapping[str, tuple[str, str]]
 """Path, relative to the work tree → mode and object id."""
 
 
 class GitUnknownError(Exception):
-    """Git did not answer, not in time, or not in a way that says enough."""
+    """Git did not answer, was too slow, or did not say enough."""
 
 
 class Git:
-    """Starts git, for one decision and within one deadline."""
+    """Runs git, for one decision and within one deadline."""
 
     def __init__(self, program: str | None, environment: Mapping[str, str], seconds: float) -> None:
-        """`program` is an absolute path; None: there is none that can be relied on."""
+        """`program` is an absolute path; None: no trustworthy git was found."""
         self._program = program
         kept = {name: value for name, value in without_credentials(environment).items() if name[:4] != "GIT_"}
         self._environment = {**kept, **_ENVIRONMENT}
@@ -61,7 +61,7 @@ class Git:
         expected: Sequence[int] = (0,),
         given: bytes = b"",
     ) -> bytes:
-        """What it prints; `given` is its input. Raises `GitUnknownError`, also for a status that is not `expected`."""
+        """Its output; `given` is its input. Raises `GitUnknownError`, also for a status that is not `expected`."""
         left = self._ends - monotonic()
         if self._program is None or left <= 0:
             raise GitUnknownError
@@ -87,8 +87,8 @@ class Repository:
     """One work tree, and the protected files in it."""
 
     def __init__(self, git: Git, directory: str, place: Sequence[str] = ()) -> None:
-        """`place` are options of git that lead elsewhere: `-C`, `--git-dir`, `--work-tree`. Raises `GitUnknownError`
-        outside of a work tree."""
+        """`place` are git options that lead elsewhere: `-C`, `--git-dir`, `--work-tree`. Raises `GitUnknownError`
+        outside a work tree."""
         self._git, self._directory, self._place = git, directory, tuple(place)
         found = self._ask("rev-parse", "--show-toplevel", "--absolute-git-dir", "--show-prefix")
         lines = found.decode(errors="surrogateescape").split("\n")
@@ -96,21 +96,21 @@ class Repository:
             raise GitUnknownError
         self.top, self.git_dir = os.path.realpath(lines[0]), lines[1]
         self.directory = os.path.join(self.top, lines[2])
-        """Where paths on the command line begin."""
+        """The directory that paths on the command line are relative to."""
         self.files: tuple[str, ...] = ()
-        """The protected files that exist, relative to the work tree."""
+        """The existing protected files, relative to the work tree."""
         self.guarded: tuple[str, ...] = ()
-        """The protected files and directories in it, whether they exist or not, and those that hooks are run from."""
+        """The protected files and directories in it, existing or not, and those that hooks run from."""
         self.head, self.branch = "HEAD", ""
-        """Where the line that is judged has led so far."""
+        """Where the line being judged has moved to so far."""
         self.made: dict[str, str] = {}
-        """Branches that it has made or moved, and the commits that they point to."""
+        """Branches it has created or moved, and the commits they point to."""
         self.moved = False
-        """It may have made commits, or moved branches."""
+        """It may have created commits, or moved branches."""
         self.begun: set[str] = set()
         """Its commands that may leave something in progress."""
         self.marked: list[str] = []
-        """Commits between which it looks for a change."""
+        """Commits to search for a change."""
         self._commits: dict[str, str | None] = {}
         self._trees: dict[str, Entries] = {}
         self._index: Entries | None = None
@@ -121,8 +121,8 @@ class Repository:
         return self._git.ask(self._directory, *arguments, place=self._place, expected=expected)
 
     def look_for(self, files: Iterable[str], directories: Iterable[str], beside: Iterable[str] = ()) -> None:
-        """Takes those of these files, and of the files in these directories, that exist in the work tree. `beside` are
-        further directories that nothing may be brought into."""
+        """Adds those of these files, and of the files in these directories, that exist in the work tree. `beside` are
+        further directories that nothing may be restored into."""
         inside, git = f"{self.top}/", f"{os.path.realpath(self.git_dir)}/"
         files, directories = tuple(files), tuple(directories)
         guarded = (form for one in (*files, *directories, *beside) for form in (one, _real_parent(one)))
@@ -130,7 +130,7 @@ class Repository:
         self.guarded = tuple(sorted(one[len(inside) :] for one in kept))
         places = {form for one in directories for form in (one, os.path.realpath(one)) if form.startswith(inside)}
         walked = (os.path.join(at, name) for place in places for at, _, names in os.walk(place) for name in names)
-        # By the directory's real path, and the name as it is: a link is a file of the repository too.
+        # By the directory's real path and the literal name: a link is a file of the repository too.
         forms = (form for path in chain(files, walked) for form in (path, _real_parent(path)))
         own = (form for form in forms if form.startswith(inside) and not form.startswith((git, f"{inside}.git/")))
         self.files = tuple(sorted({path[len(inside) :] for path in islice(own, 2 * MOST) if os.path.lexists(path)}))
@@ -151,14 +151,14 @@ class Repository:
     def _listed(self, commit: str | None, paths: Sequence[str]) -> Entries:
         """The entries at or below these paths. Without a commit, those of the index."""
         if not paths:
-            return {}  # to git, no path is every path
+            return {}  # git would take no path to mean every path
         # From the top: paths are relative to where git runs.
         if commit is None:
             return _entries(self._at_top("--literal-pathspecs", "ls-files", "--stage", "-z", "--", *paths), stage=True)
         return _entries(self._at_top("ls-tree", "-r", "-z", "--full-tree", commit, "--", *paths), stage=False)
 
     def kept(self, commit: str | None) -> Entries:
-        """What the commit, or the index, has at or below a protected path, or in the place of a directory above one:
+        """The entries of the commit, or the index, at or below a protected path, or in place of a parent directory:
         with a link there, the protected path would be another file."""
         above = {path[:at] for path in self.guarded for at, sign in enumerate(path) if sign == "/"}
         listed = self._listed(commit, sorted({*self.guarded, *above}))
@@ -170,7 +170,7 @@ class Repository:
         return _settled(found)
 
     def is_on_disk(self, path: str, entry: tuple[str, str]) -> bool:
-        """The file is there, as this entry has it. An entry that is no file brings none."""
+        """Whether the file on disk matches this entry. An entry that is not a file restores none."""
         if entry[0] == _SUBMODULE:
             return True
         try:
@@ -179,7 +179,7 @@ class Repository:
             return False
 
     def commit(self, name: str) -> str | None:
-        """The id of the commit of this name; None if it is no commit."""
+        """The id of the commit of this name; None if it is not a commit."""
         if name.startswith("-"):
             return None
         if name not in self._commits:
@@ -198,14 +198,14 @@ class Repository:
         return self._ask("merge-base", "--all", one, other, expected=(0, 1)).decode().split()
 
     def has_commits(self, *ranges: str) -> bool:
-        """Some commit in these ranges changes one of the files."""
+        """Whether a commit in these ranges changes one of the files."""
         if not self.files:
             return False
         asked = ("--literal-pathspecs", "rev-list", "--full-history", "-n", "1", *ranges, "--", *self.files)
         return bool(self._at_top(*asked).strip())
 
     def config(self, pattern: str) -> list[str]:
-        """The values of all settings whose name matches."""
+        """The values of all settings whose names match."""
         listed = self._ask("config", "--null", "--get-regexp", pattern, expected=(0, 1)).decode(errors="replace")
         return [entry.partition("\n")[2] for entry in listed.split("\0") if entry]
 
@@ -213,7 +213,7 @@ class Repository:
         return self._ask("for-each-ref", "--format=%(refname)", *patterns).decode(errors="replace").split()
 
     def changes_any(self, commits: Sequence[str]) -> bool:
-        """One of these commits changes one of the files."""
+        """Whether one of these commits changes one of the files."""
         if not self.files or not commits:
             return False
         ids = self._ask("rev-parse", *(f"{one}^{{commit}}" for one in commits))
@@ -221,11 +221,11 @@ class Repository:
         return bool(self._at_top(*asked, "--", *self.files, given=ids).strip())
 
     def has_state(self, *names: str) -> bool:
-        """One of these is in git's own directory."""
+        """Whether one of these exists in git's own directory."""
         return any(os.path.lexists(os.path.join(self.git_dir, name)) for name in names)
 
     def state(self, *names: str) -> str:
-        """The first of these small files in git's own directory."""
+        """The first of these small files that exists in git's own directory."""
         for name in names:
             try:
                 with open(os.path.join(self.git_dir, name), encoding="utf-8") as file:
@@ -238,7 +238,7 @@ class Repository:
 
     @property
     def ignored(self) -> frozenset[str]:
-        """Untracked files that `.gitignore` leaves out."""
+        """Untracked files that `.gitignore` excludes."""
         if self._ignored is None:
             untracked = "\0".join(path for path in self.files if path not in self.index)
             asked = ("check-ignore", "-z", "--stdin")
@@ -294,7 +294,7 @@ def _entries(listed: bytes, *, stage: bool) -> Entries:
 
 
 def _settled(entries: Entries) -> Entries:
-    """Raises `GitUnknownError` for a file in conflict: there are several of it."""
+    """Raises `GitUnknownError` for a file in conflict: it has several entries."""
     if _CONFLICT in entries.values():
         raise GitUnknownError
     return entries

@@ -1,4 +1,4 @@
-"""Git commands that make commits again, join them or apply patches, at once or step by step: what they change on the
+"""Git commands that replay or merge commits or apply patches, in one go or step by step: what they change along the
 way."""
 
 import os
@@ -14,7 +14,7 @@ STEPS = ("--continue", "--abort", "--skip", "--quit")
 
 
 def _require_plain_strategy(given: Arguments) -> None:
-    """Others, `-X subtree=DIR` above all, put files elsewhere."""
+    """Other strategies, `-X subtree=DIR` above all, put files elsewhere."""
     chosen = [value for letter, value in given.letters if letter in "sX"]
     chosen += [value for name, value in given.longs if any(long.startswith(name) for long in _STRATEGY_LONGS)]
     if not all(one in _STRATEGIES for one in chosen):
@@ -32,7 +32,7 @@ def _require_no_autostash(repository: Repository, given: Arguments) -> None:
 
 
 def _joins(repository: Repository, target: str) -> str | None:
-    """What came to be on the other side since the two parted is added to this one."""
+    """Changes on the other side since the branches diverged are added to this one."""
     head = resolved(repository, repository.head)
     bases = repository.bases(head, target)
     if differing(repository, head, target) is None:
@@ -58,13 +58,13 @@ def _upstream(repository: Repository) -> str:
 
 
 def pull(repository: Repository, given: Arguments) -> str | None:
-    """By what was fetched before: what else comes with it is known only when it is here."""
+    """Judged by what was already fetched: what else arrives is only known afterwards."""
     _require_plain_strategy(given)
     _require_no_autostash(repository, given)
     name, *branches = given.operands or [""]
     if name and not repository.config(rf"^remote\.{re.escape(name)}\.url$"):
         if re.fullmatch(r"\w[\w-]*", name) and not os.path.lexists(os.path.join(repository.directory, name)):
-            raise NoSuchCommitError  # nor is there such a remote
+            raise NoSuchCommitError  # and there is no remote of this name
         raise GitUnknownError  # a path or a URL
     if any(re.search(r"[:+^]", branch) for branch in branches):
         raise GitUnknownError
@@ -81,7 +81,7 @@ def pull(repository: Repository, given: Arguments) -> str | None:
 
 
 def _replays(repository: Repository, onto: str) -> str | None:
-    """Commits are made again on top of another one: on the way, the work tree is that of each of them."""
+    """Commits are replayed on top of another one: along the way, the work tree is that of each of them."""
     head = resolved(repository, repository.head)
     found = differing(repository, head, onto)
     return found or (repository.files[0] if repository.has_commits(f"{onto}...{head}") else None)
@@ -145,13 +145,13 @@ def picks(repository: Repository, given: Arguments) -> str | None:
 
 
 def _begun(repository: Repository, *names: str) -> str | None:
-    """A step where nothing is in progress: git only says so, unless the line has begun it. Then all of it was judged,
-    and what is left is what it would reset."""
+    """A step while nothing is in progress: git only says so, unless the line has started it. In that case all of it was
+    judged, and only what it would reset is left."""
     return staged(repository) if repository.begun.intersection(names) else None
 
 
 def _next_pick(repository: Repository) -> str | None:
-    """`--continue`, `--skip` and `--abort` of `cherry-pick` and `revert`. A single one leaves no list."""
+    """`--continue`, `--skip` and `--abort` of `cherry-pick` and `revert`. A single commit leaves no todo list."""
     if not repository.has_state("CHERRY_PICK_HEAD", "REVERT_HEAD", "sequencer"):
         return _begun(repository, "cherry-pick", "revert")
     found = staged(repository)
@@ -174,7 +174,7 @@ _MOST_WAITING = 1000
 
 
 def _waiting(repository: Repository, name: str) -> str | None:
-    """What the commits change that are still to be made again."""
+    """Changes in the commits that are still to be replayed."""
     if not repository.has_state(name):
         return None
     commits = _WAITING.findall(repository.state(name))
@@ -188,7 +188,7 @@ _LOOKING = ("start", "good", "old", "bad", "new", "skip", "next", "run")
 
 
 def bisect(repository: Repository, given: Arguments) -> str | None:
-    """Checks out commits between those that are marked. What `run` starts is judged as a command of its own."""
+    """Checks out commits between the marked ones. What `run` starts is judged as a separate command."""
     name, *rest = given.operands or ["help"]
     started = repository.has_state("BISECT_START")
     if name in ("log", "terms", "help", "view", "visualize"):
@@ -211,7 +211,7 @@ def bisect(repository: Repository, given: Arguments) -> str | None:
 
 
 def _commits(repository: Repository, names: Sequence[str]) -> list[str]:
-    """Those in front: what is no commit is a path, and so is what follows."""
+    """The leading commits: the first word that is not a commit is a path, and so are all that follow."""
     found: list[str] = []
     for name in names:
         try:
@@ -227,7 +227,7 @@ _ENCODED = re.compile(rb"^content-transfer-encoding:\s*(?!7bit|8bit|binary)", re
 
 
 def apply(repository: Repository, given: Arguments) -> str | None:
-    """By the names in the patch: `-p` and `--directory` change what stands in front of the last one."""
+    """By the file names in the patch: `-p` and `--directory` only change the leading directories."""
     only_looks = given.surely("", "--check", "--stat", "--numstat", "--summary") and not given.may("", "--apply")
     if only_looks or (given.surely("", "--cached") and not given.may("", "--index")):
         return None
@@ -237,7 +237,7 @@ def apply(repository: Repository, given: Arguments) -> str | None:
 
 
 def am(repository: Repository, given: Arguments) -> str | None:
-    """As `apply`, one patch after the other."""
+    """Like `apply`, one patch after the other."""
     if given.surely("", "--quit", "--show-current-patch"):
         return None
     if not given.may("", *STEPS, "--resolved", "--retry") and not given.surely("r"):
