@@ -375,7 +375,7 @@ def test_debug_hooks_tells_every_run(project: Project):
             {"command": "echo no jq >&2; exit 1", "onFailure": "block"},
             "failed, so the call was not run: no jq",
         ),
-        ("PreToolUse", {"command": "kill -9 $$"}, "was ended by signal 9 (SIGKILL) and was let through"),
+        ("PreToolUse", {"command": "kill -9 $$"}, "was killed by signal 9 (SIGKILL) and was let through"),
         ("PreToolUse", {"command": "echo no jq >&2; exit 1", "mode": "shadow"}, "failed, which changes nothing: no jq"),
         (
             "UserPromptSubmit",

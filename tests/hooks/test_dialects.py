@@ -202,7 +202,7 @@ def test_an_input_that_is_not_whole_is_set_field_by_field() -> None:
     assert replaced({"a": 1, "b": 2}, {"b": 3, "c": None, "d": None}, ["d"], needs_b) == ({"b": 3, "d": None}, "")
     found, problem = replaced({"a": 1, "b": 2}, {"a": 3}, (), needs_b)
     assert found == {"a": 3, "b": 2}
-    assert problem == "updatedInput is not a whole input (b is missing); what it leaves out stays as it was: b"
+    assert problem == "updatedInput is not a whole input (b is missing); the fields it omits are kept: b"
     assert replaced({}, {"a": 3}, (), needs_b)[1].endswith(": nothing")
 
 
@@ -240,7 +240,7 @@ async def test_a_hook_of_a_type_that_there_is_not_is_taken_for_a_command_by_no_r
     manager = HookManager(config.hooks, runner=ProcessRunner(), session=session, environment={})
     outcome = await manager.run(HookEvent.PRE_TOOL_USE, {"tool_name": "Bash", "tool_input": {}})
     assert [note.text for note in outcome.to_user] == [
-        'Hook asks could not be started: this agent has no hooks of type "prompt"'
+        'Hook asks could not be started: this agent does not support hooks of type "prompt"'
     ]
     assert outcome.failed_open == 1
     assert not (tmp_path / "ran").exists()

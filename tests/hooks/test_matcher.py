@@ -121,7 +121,7 @@ def test_a_tool_with_an_argument_is_refused_with_the_advice_to_use_if(tool: str)
     with pytest.raises(MatcherError) as refused:
         parse_matcher(f"Foo|{tool}(git push*)")
     assert str(refused.value) == (
-        f'a matcher names tools only: write "{tool}" and put "if": "{tool}(git push*)" on the hook'
+        f'a matcher contains only tool names: write "{tool}" and put "if": "{tool}(git push*)" on the hook'
     )
 
 

@@ -78,7 +78,7 @@ def test_what_the_function_and_its_children_print_does_not_hide_its_answer(tmp_p
         ("def guard(call):\n    raise KeyboardInterrupt\n", "KeyboardInterrupt"),
         (
             "def guard(call):\n    return True\n",
-            "TypeError: a hook function returns None, a dict or an answer, not bool",
+            "TypeError: a hook function must return None, a dict or an answer, not bool",
         ),
         ("def guard(call):\n    return {'decision': {1, 2}}\n", "something that is not JSON"),
         ("async def guard(call):\n    raise ValueError('late')\n", "ValueError: late"),
