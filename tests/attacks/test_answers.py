@@ -167,13 +167,13 @@ def test_an_answer_that_never_ends_is_ended(project: Project, script: Callable[[
     [
         (lambda: endless(b"HTTP/1.1 200 OK\r\nX-Long: ", b"x" * 1000), "the head of its answer has no end"),
         (lambda: endless(b"HTTP/1.1 200 OK\r\n", b"X-More: 1\r\n"), "the head of its answer has no end"),
-        (lambda: endless(b"", b"HTTP/1.1 100 Continue\r\n\r\n"), "interim answers"),
+        (lambda: endless(b"", b"HTTP/1.1 100 Continue\r\n\r\n"), "interim responses"),
         (
             lambda: endless(
                 b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n1;",
                 b"x" * 1000,
             ),
-            "the size of a chunk has no end",
+            "the size line of a chunk is too long",
         ),
     ],
     ids=["header", "headers", "interim", "chunk-extension"],

@@ -279,7 +279,7 @@ def test_without_a_models_name_nothing_is_sent(project: Project):
         assert server.requests == []
         assert project.wave("-p", "hi", "--model", "toy", server=server, WAVE_MODEL="").stdout == "fine\n"
     assert done.returncode == 1
-    assert done.stderr == "wave: No model is named: set WAVE_MODEL or use --model.\n"
+    assert done.stderr == "wave: No model is set: set WAVE_MODEL or use --model.\n"
 
 
 def test_429_then_success(project: Project):

@@ -186,7 +186,7 @@ async def test_a_variable_that_cannot_be_used_is_a_failure_and_nothing_is_sent(
     env = {} if variables else {"TOKEN": "secret"}
     async with runner(variables=variables) as http:
         result = await http.run(job(policy.url(), headers=(("Authorization", "Bearer ${TOKEN}"),), env=env))
-    assert result.error == f"header Authorization names $TOKEN, {told}"
+    assert result.error == f"header Authorization uses $TOKEN, {told}"
     assert "secret" not in str(result)
     assert policy.requests == []
 
@@ -243,8 +243,8 @@ def test_a_host_is_listed_by_itself_and_by_nothing_that_it_only_begins_or_ends_l
         (b"{}", 302, "the service answered 302: {}"),
         (b"", 204, "the service sent an empty response"),
         (b"no", 200, "the service's response is not JSON: no"),
-        (b"[]", 200, "the service answered with a list, not an object"),
-        (b"true", 200, "the service answered with true or false, not an object"),
+        (b"[]", 200, "the service's response is a list, not an object"),
+        (b"true", 200, "the service's response is true or false, not an object"),
         (b"[" * 100_000, 200, "the service's response is not JSON: " + "[" * 200),
         (b'{"a": "' + b"x" * (1 << 20) + b'"}', 200, "the service's response is longer than 1 MiB"),
         (b"\x1b[31mred", 503, "the service answered 503: "),
@@ -304,7 +304,7 @@ async def test_with_the_format_opa_the_input_is_wrapped_and_the_result_taken(pol
     ("answer", "told"),
     [
         ({}, 'the response has no "result": the policy is not defined for this input'),
-        ([], "the service answered with a list, not an object"),
+        ([], "the service's response is a list, not an object"),
         (
             b'{"result": {"decision": "block"}, "result": {}}',
             'the service\'s answer is not strict JSON: the key "result" stands twice in one object',

@@ -130,7 +130,7 @@ async def test_a_proxy_that_refuses_is_told_without_its_password() -> None:
             await answer(model)
     assert str(raised.value) == (
         f"Could not connect to https://model.example/v1 through the proxy http://{proxy.url} "
-        "(407 Proxy Authentication Required). Put the user and the password into the proxy's URL."
+        "(407 Proxy Authentication Required). Put the user and password in the proxy's URL."
     )
 
 

@@ -318,7 +318,7 @@ def test_transcripts_of_another_agent_are_judged_as_well(project: Path, tmp_path
     place = told[0]["cwd"]
     assert place == str(project) or os.path.basename(os.path.dirname(place)).startswith("wave-backtest-")
     assert told[0]["tool_input"]["command"] == f"rm -rf {place}/build"
-    assert "1 lines of transcripts could not be read." in report["notes"]
+    assert "1 transcript lines could not be read." in report["notes"]
 
 
 # ------------------------------------------------------------------------------------------------------------- in parts

@@ -28,8 +28,8 @@ SIGNS = (
     _sign(r"Can't open perl script ", "its script is missing"),
     _sign(r".*: line \d+: (?:syntax error|unexpected EOF|conditional binary operator)", "a syntax error"),
     _sign(r".*: \d+: (?:Syntax error|Bad substitution|set: Illegal option)", "a syntax error; is it written for bash?"),
-    _sign(r".*: line \d+: (?:\[|\[\[|test|exit|set|read|local|declare|export|source|\.): ", "a builtin was used incorrectly"),
-    _sign(r".*: \d+: (?:\[|test|exit|read|local|export|\.): ", "a builtin was used incorrectly"),
+    _sign(r".*: line \d+: (?:\[|\[\[|test|exit|set|read|local|declare|export|source|\.): ", "a builtin was misused"),
+    _sign(r".*: \d+: (?:\[|test|exit|read|local|export|\.): ", "a builtin was misused"),
     _sign(r"(?:[efz]?grep|rg|sed|g?awk|jq|ls|diff|cmp|sort|tar): .*(?:No such file|[Ii]nvalid|[Uu]nmatched|[Uu]nknown"
           r"|[Uu]nrecognized|[Cc]annot |[Cc]ould not |parse error|Trailing backslash)", "a program in it failed"),
     _sign(r"(?i)usage: \S", "a program was called incorrectly"),

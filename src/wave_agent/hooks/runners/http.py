@@ -93,7 +93,7 @@ class HttpRunner:
         async with self._transport(job).post(before + (job.stdin or b"{}") + after, job.timeout, ends) as response:
             body = await response.body(job.timeout, _CAP + 1)
         if encoding := response.unasked_encoding:
-            raise _WrongResponseError(f"the service compressed its response ({encoding}) without being asked to")
+            raise _WrongResponseError(f"the service compressed its response ({encoding}), unasked")
         if job.names_its_services and 200 <= response.status < 300 and len(body) <= _CAP:
             return body.decode(errors="replace")  # as in the agent it was written for: empty or plain text is fine too
         return _output(response, body, job.body_format)
