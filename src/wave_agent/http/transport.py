@@ -34,7 +34,7 @@ class Response:
             raise _broken(f"the connection broke ({error})", self._pool) from None
 
     async def body(self, seconds: float, limit: int, *, broken: bool = False) -> bytes:
-        """The rest of the body, up to `limit` bytes; with `broken`, what arrives within `seconds` and before a failure."""
+        """The rest of the body, up to `limit` bytes; with `broken`, what arrives in `seconds` before a failure."""
         found = bytearray()
         ends = time.monotonic() + seconds
         try:

@@ -1,4 +1,4 @@
-"""Converts messages to the model's chat format. Always a valid conversation, without anything meant only for the user."""
+"""Converts messages to the chat format. Always a valid conversation, without anything meant only for the user."""
 
 import json
 import re
