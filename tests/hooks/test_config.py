@@ -279,12 +279,12 @@ def test_a_timeout_is_in_seconds(seconds: float) -> None:
 @pytest.mark.parametrize(
     ("written", "used", "warnings"),
     [
-        (601, 600, ["601 s exceeds the limit; 600 s are used"]),
-        (999.5, 600, ["999.5 s exceeds the limit; 600 s are used"]),
+        (601, 600, ["601 s exceeds the limit; 600 s is used"]),
+        (999.5, 600, ["999.5 s exceeds the limit; 600 s is used"]),
         (1000, 1, ["1000 is read as milliseconds: 1 s; write seconds"]),
         (2500, 2.5, ["2500 is read as milliseconds: 2.5 s; write seconds"]),
-        (3600, 600, ["3600 s exceeds the limit; 600 s are used"]),
-        (7200.0, 600, ["7200 s exceeds the limit; 600 s are used"]),
+        (3600, 600, ["3600 s exceeds the limit; 600 s is used"]),
+        (7200.0, 600, ["7200 s exceeds the limit; 600 s is used"]),
         (6000, 6, ["6000 is read as milliseconds: 6 s; write seconds"]),
         (600_000, 600, ["600000 is read as milliseconds: 600 s; write seconds"]),
         (
@@ -292,7 +292,7 @@ def test_a_timeout_is_in_seconds(seconds: float) -> None:
             600,
             [
                 "900000 is read as milliseconds: 900 s; write seconds",
-                "900 s exceeds the limit; 600 s are used",
+                "900 s exceeds the limit; 600 s is used",
             ],
         ),
     ],
@@ -371,17 +371,17 @@ def test_what_cannot_block_is_never_made_to(layer: Layer, strict: bool) -> None:
 @pytest.mark.parametrize(
     ("event", "group", "entry", "message"),
     [
-        ("PreToolUse", {}, {"onFailure": "block"}, 'so "onFailure": "block" cannot hold; remove one of the two'),
-        ("PreToolUse", {"sequential": True}, {}, "so it cannot take its turn in a sequential group"),
-        ("PreToolUse", {"phase": "rewrite"}, {}, "so it cannot take its turn in a rewrite group"),
-        ("Stop", {"sequential": True}, {}, "so it cannot take its turn in a sequential group"),
+        ("PreToolUse", {}, {"onFailure": "block"}, 'so "onFailure": "block" cannot work; remove one of the two'),
+        ("PreToolUse", {"sequential": True}, {}, "so they cannot be part of a sequential group"),
+        ("PreToolUse", {"phase": "rewrite"}, {}, "so they cannot be part of a rewrite group"),
+        ("Stop", {"sequential": True}, {}, "so they cannot be part of a sequential group"),
     ],
 )
 def test_async_where_it_would_have_to_be_waited_for_is_refused(
     event: str, group: dict[str, Any], entry: dict[str, Any], message: str
 ) -> None:
     config = load({event: [{**group, "hooks": [{"command": "x", "async": True, **entry}]}]})
-    assert the_issue(config).message == f'"async" is not waited for, {message}'
+    assert the_issue(config).message == f'"async" hooks are not awaited, {message}'
 
 
 def test_blocking_on_failure_where_nothing_can_be_blocked_is_told() -> None:
@@ -401,7 +401,7 @@ def test_an_event_that_only_other_agents_have_is_told_and_nothing_of_it_is_kept(
 
 def test_a_timeout_beyond_what_all_hooks_of_an_event_have_together_is_told() -> None:
     config = load({"SessionEnd": [{"hooks": [{"command": "x", "timeout": 30}, {"command": "y"}]}]})
-    assert warnings_of(config) == ["the hooks of SessionEnd have 1.5 s together; 30 s is more"]
+    assert warnings_of(config) == ["the hooks of SessionEnd have 1.5 s together; 30 s exceeds that"]
     assert [hook.timeout for hook in config.hooks] == [30, 1.5]
 
 
@@ -818,7 +818,7 @@ def test_a_condition_without_a_tool_is_refused(event: str) -> None:
 def test_a_condition_that_the_matcher_never_lets_through_is_told() -> None:
     config = load({"PreToolUse": [{"matcher": "Edit|Write", "hooks": [{"command": "x", "if": "bash(git push)"}]}]})
     assert len(config.hooks) == 1
-    assert warnings_of(config) == ['the matcher "Edit|Write" never lets Bash through, so this hook never runs']
+    assert warnings_of(config) == ['the matcher "Edit|Write" never matches Bash, so this hook never runs']
 
 
 # ---------------------------------------------------------------------------------------------------------------- names

@@ -220,7 +220,7 @@ def test_our_own_settings_can_say_for_whom_a_hook_was_written() -> None:
     assert (hook.dialect, hook.gets_arguments) == (Dialect.WAVE, True)
     found = ours(command="./x", dialect="cloude")
     assert found.hooks == ()
-    assert '"cloude" is not known (did you mean "claude"?)' in str(found.issues[0])
+    assert '"cloude" is not valid (did you mean "claude"?)' in str(found.issues[0])
 
 
 def test_a_file_of_another_agent_cannot_say_that_its_hooks_are_ours() -> None:
@@ -240,7 +240,7 @@ async def test_a_hook_of_a_type_that_there_is_not_is_taken_for_a_command_by_no_r
     manager = HookManager(config.hooks, runner=ProcessRunner(), session=session, environment={})
     outcome = await manager.run(HookEvent.PRE_TOOL_USE, {"tool_name": "Bash", "tool_input": {}})
     assert [note.text for note in outcome.to_user] == [
-        'Hook asks could not be started: this agent does not support hooks of type "prompt"'
+        'Hook asks could not be started: this agent has no hooks of type "prompt"'
     ]
     assert outcome.failed_open == 1
     assert not (tmp_path / "ran").exists()

@@ -307,11 +307,11 @@ async def test_with_the_format_opa_the_input_is_wrapped_and_the_result_taken(pol
         ([], "the service's response is a list, not an object"),
         (
             b'{"result": {"decision": "block"}, "result": {}}',
-            'the service\'s answer is not strict JSON: the key "result" stands twice in one object',
+            'the service\'s response is not strict JSON: the key "result" stands twice in one object',
         ),
         (
             b'{"result": {"decision": "block", "decision": "approve"}}',
-            'the service\'s answer is not strict JSON: the key "decision" stands twice in one object',
+            'the service\'s response is not strict JSON: the key "decision" stands twice in one object',
         ),
         ({"result": True}, '"result" is true or false, not an object: name the rule that decides'),
         ({"result": None}, '"result" is null, not an object: name the rule that decides'),

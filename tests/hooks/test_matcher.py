@@ -158,7 +158,7 @@ def test_an_empty_alternative_is_left_out(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["|", ",", " , ", "|| ,"])
 def test_a_matcher_of_separators_alone_is_refused(text: str) -> None:
-    with pytest.raises(MatcherError, match="it names nothing"):
+    with pytest.raises(MatcherError, match="it is empty"):
         parse_matcher(text)
 
 

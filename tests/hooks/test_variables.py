@@ -99,7 +99,7 @@ async def test_where_no_file_can_be_made_the_hooks_run_and_it_is_told(tmp_path: 
         outputs.write_text("a file where the directory should be")
         await agent.send_message("go")
         notices = [block.content for one in agent.messages for block in one.blocks if isinstance(block, NoticeBlock)]
-    assert any("hooks can set no variables" in notice for notice in notices)
+    assert any("hooks cannot set variables" in notice for notice in notices)
     assert (tmp_path / "ran").exists()
 
 

@@ -233,7 +233,7 @@ def test_a_guard_of_an_unknown_type_lets_the_call_pass_and_nobody_hears_of_it(th
     guard = {"type": kind, "prompt": "Is this safe? $ARGUMENTS"}
     found = run(theirs, {"PreToolUse": [{"matcher": "Bash", "hooks": [guard]}]}, TOUCH, "done")
     assert (theirs.directory / "ran").exists()
-    assert f'this agent does not support hooks of type "{kind}", so every run of this hook fails' in found.stderr
+    assert f'this agent has no hooks of type "{kind}", so every run of this hook fails' in found.stderr
     assert found.ran() == ["PreToolUse failure"]
     assert found.result["hooks_failed_open"] == 1
     (theirs.directory / "ran").unlink()

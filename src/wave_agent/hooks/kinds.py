@@ -83,7 +83,7 @@ def absent_type(command: str) -> str:
 
 def why_absent(command: str) -> str:
     """Why such a hook cannot be run."""
-    return f'this agent does not support hooks of type "{absent_type(command)}"'
+    return f'this agent has no hooks of type "{absent_type(command)}"'
 
 
 def _whose(key: str) -> str:

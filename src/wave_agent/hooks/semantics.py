@@ -240,7 +240,7 @@ def _decides(run: _FinishedRun) -> tuple[Effect, ...]:
 def _contradiction(run: _FinishedRun) -> tuple[Effect, ...]:
     """The JSON applies. An `allow` is reported as contradictory; with `continue: false`, exit 2 also blocks."""
     if run.output.strictest is Decision.ALLOW:
-        problem = f"hook {run.name} printed allow and exited with 2; the JSON wins, but one of the two is a mistake"
+        problem = f"hook {run.name} printed allow and exited with 2; its JSON counts, but one of the two is a mistake"
         if run.must_not_fail:
             return run.failed(FailureKind.JSON, problem)
         return (*_decides(run), TellUser(problem))
@@ -257,7 +257,7 @@ def _exit_two_rules(run: _FinishedRun) -> tuple[Effect, ...]:
         blocks = any(isinstance(effect, Block) for effect in run.restrictions)
         return (*run.fields, *run.restrictions, *(() if blocks else (run.block,)))
     word = said.name.lower()
-    problem = f"hook {run.name} printed {word} and exited with 2; the exit code wins, but one of the two is a mistake"
+    problem = f"hook {run.name} printed {word} and exited with 2; the exit code counts, but one of the two is a mistake"
     reason = run.result.stderr or f"Blocked by hook {run.name}"
     return (*run.told, *run.withheld, TellUser(problem), Block(reason))
 
