@@ -35,7 +35,7 @@ FLOW_WORDS = {
     Flow.FEEDBACK: "nothing is undone; the reason goes to the model as a message",
     Flow.REFUSE_CALL: "the call is refused; the reason goes to the user, the model gets the hook's `message`",
     Flow.SKIP_COMPACTION: "nothing is summarised; the reason goes to the user",
-    Flow.KEEP_WORKING: "the turn does not end; the reason goes to the model, which goes on",
+    Flow.KEEP_WORKING: "the turn does not end; the reason goes to the model, which keeps working",
 }
 
 

@@ -194,7 +194,7 @@ def test_a_guard_that_says_once_guards_the_first_call_alone(theirs: Project) -> 
     found = run(theirs, hooks, TOUCH, again, "done")
     assert found.ran() == ["PreToolUse deny", "PreToolUse deny"]
     assert not (theirs.directory / "ran2").exists()
-    assert '"once" has no effect on a hook for another agent' in found.stderr
+    assert '"once" has no effect on a hook written for another agent' in found.stderr
 
 
 def test_a_hook_with_nothing_to_object_answers_the_question(theirs: Project) -> None:
