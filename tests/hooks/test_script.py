@@ -99,7 +99,12 @@ def test_the_traceback_begins_with_the_hooks_own_code(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("stdin", "told"),
-    [("", "is not valid JSON"), ("{", "is not valid JSON"), ("[1]", "must be a JSON object, not list"), ("\x00", "is not valid JSON")],
+    [
+        ("", "is not valid JSON"),
+        ("{", "is not valid JSON"),
+        ("[1]", "must be a JSON object, not list"),
+        ("\x00", "is not valid JSON"),
+    ],
 )
 def test_what_is_no_event_is_a_failure_that_says_so_without_a_traceback(tmp_path: Path, stdin: str, told: str) -> None:
     ran = run_script(tmp_path, "def guard(call):\n    return None\n", stdin)

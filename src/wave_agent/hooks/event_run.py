@@ -4,7 +4,8 @@
     parallel step   all others at once; a sequential group is one strand among them
     second look     hooks that judged an input other than the final one run again
 
-So every guard sees the input that is actually used, in at most two rounds.
+So every guard sees the input that is actually used, in at most two rounds. Shadow hooks never change what other hooks
+see, and async hooks are started without being awaited.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence

@@ -351,7 +351,7 @@ _ROWS = (
         target="tool_name",
         stdin=(
             *_TOOL_STDIN,
-            StdinField("permission_suggestions", "array", "rules that would answer the question for good"),
+            StdinField("permission_suggestions", "array", "rules that would answer the question permanently"),
             StdinField("original_tool_input", "object", "only on a second look: the input before hooks rewrote it"),
         ),
         specific=_NAME | {"decision"},

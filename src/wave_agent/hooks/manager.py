@@ -1,6 +1,7 @@
 """Runs hooks: finds those that apply to an event, runs them, journals each run, and returns the merged outcome.
 
-`event_run` decides the order, `runners` start the processes, and `semantics` decides what the output means.
+`event_run` decides the order, `runners` run each hook, and `semantics` decides what the output means. Each call of
+`HookManager.run` is one *occasion*; its number links journal entries and deferred context to the event.
 """
 
 import asyncio
@@ -82,7 +83,7 @@ class Deferred(Struct, frozen=True):
 
 
 class HookManager:
-    """The hooks of one session."""
+    """Runs the hooks of one session and records every run in its journal."""
 
     def __init__(
         self,

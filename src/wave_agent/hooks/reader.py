@@ -2,6 +2,8 @@
 
 Each field is checked on its own: an unusable one is dropped and reported, and the rest still apply. Restrictions are
 honoured wherever they appear; fields that loosen or change something apply only in the right place.
+
+`FIELDS` is the table of fields. `read_output` returns a `HookOutput`, which `semantics` turns into effects.
 """
 
 import json

@@ -6,6 +6,9 @@ the changes hooks make to a tool's input. All three are pure and never raise. Th
 1. An output can always tighten. It can loosen or change something only if it is valid.
 2. A failure is never a success. Failures that are let through are reported to the user and counted.
 3. The outcome depends on configuration order, never on timing.
+
+To change what an exit code or a kind of stdout means, edit `RULES`. JSON fields are in `reader`, differences between
+events in `events`, and differences between agents in `dialects`.
 """
 
 import json
@@ -535,7 +538,7 @@ IN_DIFFERENT_WAYS = "hooks {names} replaced it in different ways. Put them in on
 
 
 def merge(event: HookEvent, readings: Iterable[RankedVerdict], *, spent: Collection[int] = ()) -> Outcome:
-    """The outcome of one event. The order of `readings` does not matter: each knows its configuration position.
+    """Combine the verdicts of one event. The order of `readings` does not matter: each has its configuration position.
 
     `spent`: positions of broken hooks that have used up their one block, on events that limit them to one.
     """
