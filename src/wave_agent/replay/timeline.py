@@ -262,7 +262,7 @@ class _Builder:
         text = line.text or str(line.record.get("content") or line.record.get("summary") or "")
         by_us = msgspec.to_builtins(HARNESS) in line.record.get("origins", ())
         names = {
-            "user": f"{'Wave' if by_us else 'a hook'} to the model",
+            "user": f"{'Wave' if by_us else 'a hook'} tells the model",
             "error": "error",
             "notice": "notice",
             "compact": "summary",
