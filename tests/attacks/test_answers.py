@@ -165,15 +165,15 @@ def test_an_answer_that_never_ends_is_ended(project: Project, script: Callable[[
 @pytest.mark.parametrize(
     ("script", "says"),
     [
-        (lambda: endless(b"HTTP/1.1 200 OK\r\nX-Long: ", b"x" * 1000), "the head of its answer has no end"),
-        (lambda: endless(b"HTTP/1.1 200 OK\r\n", b"X-More: 1\r\n"), "the head of its answer has no end"),
-        (lambda: endless(b"", b"HTTP/1.1 100 Continue\r\n\r\n"), "interim answers"),
+        (lambda: endless(b"HTTP/1.1 200 OK\r\nX-Long: ", b"x" * 1000), "its response headers are too large"),
+        (lambda: endless(b"HTTP/1.1 200 OK\r\n", b"X-More: 1\r\n"), "its response headers are too large"),
+        (lambda: endless(b"", b"HTTP/1.1 100 Continue\r\n\r\n"), "interim responses"),
         (
             lambda: endless(
                 b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n1;",
                 b"x" * 1000,
             ),
-            "the size of a chunk has no end",
+            "the size line of a chunk is too long",
         ),
     ],
     ids=["header", "headers", "interim", "chunk-extension"],
@@ -211,7 +211,7 @@ def test_a_compressed_bomb_is_not_unpacked(project: Project) -> None:
     with hostile(script) as server:
         ran = run(project, server)
     assert b"accept-encoding: identity" in server.heads[0].lower()
-    assert "compressed its answer (gzip), unasked" in ran.result["error"]
+    assert "compressed its response (gzip), unasked" in ran.result["error"]
     assert ran.memory < MEMORY
 
 

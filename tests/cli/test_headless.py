@@ -279,7 +279,7 @@ def test_without_a_models_name_nothing_is_sent(project: Project):
         assert server.requests == []
         assert project.wave("-p", "hi", "--model", "toy", server=server, WAVE_MODEL="").stdout == "fine\n"
     assert done.returncode == 1
-    assert done.stderr == "wave: No model is named: set WAVE_MODEL or use --model.\n"
+    assert done.stderr == "wave: No model is set: set WAVE_MODEL or use --model.\n"
 
 
 def test_429_then_success(project: Project):
@@ -375,7 +375,7 @@ def test_debug_hooks_tells_every_run(project: Project):
             {"command": "echo no jq >&2; exit 1", "onFailure": "block"},
             "failed, so the call was not run: no jq",
         ),
-        ("PreToolUse", {"command": "kill -9 $$"}, "was ended by signal 9 (SIGKILL) and was let through"),
+        ("PreToolUse", {"command": "kill -9 $$"}, "was killed by signal 9 (SIGKILL) and was let through"),
         ("PreToolUse", {"command": "echo no jq >&2; exit 1", "mode": "shadow"}, "failed, which changes nothing: no jq"),
         (
             "UserPromptSubmit",

@@ -71,7 +71,7 @@ def test_a_hook_is_listed_explained_and_tried_in_its_dialect_or_in_another(proje
     assert project.wave(*one, "ours", "--expect", "allow").returncode == 0
     tried = project.wave(*one, "ours", "--dialect", "claude", "--expect", "block")
     assert tried.returncode == 0
-    assert "read as   exit 2, JSON that states a decision: Block, with stderr as the reason" in tried.stdout
+    assert "read as   exit 2, JSON that states a decision: Block; the reason is stderr" in tried.stdout
 
 
 def test_a_failed_command_is_no_post_tool_use_for_a_hook_of_another_agent(project: Project) -> None:

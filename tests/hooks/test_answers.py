@@ -48,8 +48,8 @@ def test_the_reason_of_a_refusal_is_the_users_and_its_message_the_models():
     [
         ({}, "behavior is missing"),
         ({"behavior": ""}, "behavior is missing"),
-        ({"behavior": "Approve"}, '"Allow" cannot be read (did you mean "allow"?)'),
-        ({"behavior": "ask"}, "known are allow, deny"),
+        ({"behavior": "Allow"}, '"Allow" cannot be read (did you mean "allow"?)'),
+        ({"behavior": "ask"}, "expected one of allow, deny"),
         ({"behavior": 1}, "behavior must be a string"),
         ({"behavior": "allow", "updatedInput": "ls"}, "updatedInput must be an object"),
         ({"behavior": "allow", "interrupt": "yes"}, "interrupt must be"),

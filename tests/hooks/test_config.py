@@ -245,7 +245,7 @@ def test_a_function_may_be_told_to_fail_open() -> None:
     ("entry", "message"),
     [
         ({"function": "guard"}, "must be a Python function"),
-        ({"function": guard, "command": "./x"}, "has a command and a function; one hook is one of the two"),
+        ({"function": guard, "command": "./x"}, "has a command and a function; a hook can have only one of them"),
         ({"function": guard, "args": []}, "a function takes no args"),
     ],
 )
@@ -279,12 +279,12 @@ def test_a_timeout_is_in_seconds(seconds: float) -> None:
 @pytest.mark.parametrize(
     ("written", "used", "warnings"),
     [
-        (601, 600, ["601 s is more than the limit; 600 s are used"]),
-        (999.5, 600, ["999.5 s is more than the limit; 600 s are used"]),
+        (601, 600, ["601 s exceeds the limit; 600 s is used"]),
+        (999.5, 600, ["999.5 s exceeds the limit; 600 s is used"]),
         (1000, 1, ["1000 is read as milliseconds: 1 s; write seconds"]),
         (2500, 2.5, ["2500 is read as milliseconds: 2.5 s; write seconds"]),
-        (3600, 600, ["3600 s is more than the limit; 600 s are used"]),
-        (7200.0, 600, ["7200 s is more than the limit; 600 s are used"]),
+        (3600, 600, ["3600 s exceeds the limit; 600 s is used"]),
+        (7200.0, 600, ["7200 s exceeds the limit; 600 s is used"]),
         (6000, 6, ["6000 is read as milliseconds: 6 s; write seconds"]),
         (600_000, 600, ["600000 is read as milliseconds: 600 s; write seconds"]),
         (
@@ -292,7 +292,7 @@ def test_a_timeout_is_in_seconds(seconds: float) -> None:
             600,
             [
                 "900000 is read as milliseconds: 900 s; write seconds",
-                "900 s is more than the limit; 600 s are used",
+                "900 s exceeds the limit; 600 s is used",
             ],
         ),
     ],
@@ -371,22 +371,22 @@ def test_what_cannot_block_is_never_made_to(layer: Layer, strict: bool) -> None:
 @pytest.mark.parametrize(
     ("event", "group", "entry", "message"),
     [
-        ("PreToolUse", {}, {"onFailure": "block"}, 'so "onFailure": "block" cannot hold; remove one of the two'),
-        ("PreToolUse", {"sequential": True}, {}, "so it cannot take its turn in a sequential group"),
-        ("PreToolUse", {"phase": "rewrite"}, {}, "so it cannot take its turn in a rewrite group"),
-        ("Stop", {"sequential": True}, {}, "so it cannot take its turn in a sequential group"),
+        ("PreToolUse", {}, {"onFailure": "block"}, 'so "onFailure": "block" cannot work; remove one of the two'),
+        ("PreToolUse", {"sequential": True}, {}, "so they cannot be part of a sequential group"),
+        ("PreToolUse", {"phase": "rewrite"}, {}, "so they cannot be part of a rewrite group"),
+        ("Stop", {"sequential": True}, {}, "so they cannot be part of a sequential group"),
     ],
 )
 def test_async_where_it_would_have_to_be_waited_for_is_refused(
     event: str, group: dict[str, Any], entry: dict[str, Any], message: str
 ) -> None:
     config = load({event: [{**group, "hooks": [{"command": "x", "async": True, **entry}]}]})
-    assert the_issue(config).message == f'"async" is not waited for, {message}'
+    assert the_issue(config).message == f'"async" hooks are not awaited, {message}'
 
 
 def test_blocking_on_failure_where_nothing_can_be_blocked_is_told() -> None:
     config = load({"SessionStart": [{"hooks": [{"command": "x", "onFailure": "block"}]}]})
-    assert warnings_of(config) == ["nothing can be blocked on SessionStart; a failure is told"]
+    assert warnings_of(config) == ["nothing can be blocked on SessionStart; a failure is only reported"]
     assert config.hooks[0].on_failure is OnFailure.CONTINUE
 
 
@@ -401,7 +401,7 @@ def test_an_event_that_only_other_agents_have_is_told_and_nothing_of_it_is_kept(
 
 def test_a_timeout_beyond_what_all_hooks_of_an_event_have_together_is_told() -> None:
     config = load({"SessionEnd": [{"hooks": [{"command": "x", "timeout": 30}, {"command": "y"}]}]})
-    assert warnings_of(config) == ["the hooks of SessionEnd have 1.5 s together; 30 s is more"]
+    assert warnings_of(config) == ["the hooks of SessionEnd have 1.5 s together; 30 s exceeds that"]
     assert [hook.timeout for hook in config.hooks] == [30, 1.5]
 
 
@@ -423,18 +423,18 @@ BROKEN_ENTRIES = [
     pytest.param(["./x"], "must be an object with a command, not a list", (), id="a list"),
     pytest.param(
         {"command": "x", "type": "comand"},
-        "'comand' is not a type of hook (did you mean \"command\"?); known are command, python, http",
+        "'comand' is not a type of hook (did you mean \"command\"?); expected one of command, python, http",
         ("type",),
         id="a misspelt type",
     ),
     pytest.param(
-        {"type": 7}, "7 is not a type of hook; known are command, python, http", ("type",), id="a number as type"
+        {"type": 7}, "7 is not a type of hook; expected one of command, python, http", ("type",), id="a number as type"
     ),
     pytest.param({"type": "python"}, 'needs a "target"', (), id="python without a target"),
     *(
         pytest.param(
             {"type": "python", "target": target},
-            f'"{target}" must name a file and a function in it: guard.py:check',
+            f'"{target}" must name a file and a function, such as guard.py:check',
             ("target",),
             id=f"the target {target!r}",
         )
@@ -460,7 +460,7 @@ BROKEN_ENTRIES = [
     ),
     pytest.param(
         {"type": "python", "target": "guard.py:check", "url": "http://localhost"},
-        "has a url and a target; one hook is one of the two",
+        "has a url and a target; a hook can have only one of them",
         (),
         id="a target and a url",
     ),
@@ -468,7 +468,7 @@ BROKEN_ENTRIES = [
     *(
         pytest.param(
             {"type": "http", "url": url},
-            f'"{url}" is not a URL. One looks like https://policy.example.com/decide',
+            f'"{url}" is not a URL; expected something like https://policy.example.com/decide',
             ("url",),
             id=f"the url {url!r}",
         )
@@ -476,7 +476,7 @@ BROKEN_ENTRIES = [
     ),
     pytest.param(
         {"type": "http", "url": "http://me:secret@x/"},
-        "must hold no user and password; put them into headers, from a variable that httpHooks.env names",
+        "must not contain a user and password; put them in headers, using a variable listed in httpHooks.env",
         ("url",),
         id="a url with a password",
     ),
@@ -484,15 +484,15 @@ BROKEN_ENTRIES = [
         pytest.param({"type": "http", "url": "http://x", "headers": headers}, message, path, id=f"headers {headers!r}")
         for headers, message, path in (
             (["a"], "must be an object, not a list", ("headers",)),
-            ({"a b": "c"}, "cannot be the name of a header", ("headers", "a b")),
-            ({"Host": "c"}, "is set by the agent and cannot be given", ("headers", "Host")),
+            ({"a b": "c"}, "is not a valid header name", ("headers", "a b")),
+            ({"Host": "c"}, "is set by the agent and cannot be overridden", ("headers", "Host")),
             ({"X": 5}, "must be a string, not a number", ("headers", "X")),
-            ({"X": "a\r\nB: c"}, "has characters that a header cannot hold", ("headers", "X")),
+            ({"X": "a\r\nB: c"}, "has characters that are not allowed in a header", ("headers", "X")),
         )
     ),
     pytest.param(
         {"type": "http", "url": "http://x", "format": "oba"},
-        '"oba" is not known; known are plain, opa',
+        '"oba" is not valid; expected one of plain, opa',
         ("format",),
         id="a misspelt format",
     ),
@@ -521,19 +521,19 @@ BROKEN_ENTRIES = [
     ),
     pytest.param(
         {"command": "x", "mode": "shadw"},
-        '"shadw" is not known (did you mean "shadow"?); known are enforce, shadow',
+        '"shadw" is not valid (did you mean "shadow"?); expected one of enforce, shadow',
         ("mode",),
         id="a misspelt mode",
     ),
     pytest.param(
         {"command": "x", "mode": True},
-        "true or false is not known; known are enforce, shadow",
+        "true or false is not valid; expected one of enforce, shadow",
         ("mode",),
         id="mode true",
     ),
     pytest.param(
         {"command": "x", "onFailure": "Block"},
-        '"Block" is not known (did you mean "block"?); known are continue, block',
+        '"Block" is not valid (did you mean "block"?); expected one of continue, block',
         ("onFailure",),
         id="a misspelt onFailure",
     ),
@@ -570,7 +570,7 @@ def test_a_broken_entry_disables_itself_alone_and_says_where_and_why(
         ([["./x"]], "must be an object with matcher and hooks, not a list", ()),
         ({"matcher": 5, "hooks": ["x"]}, "must be a string, not a number", ("matcher",)),
         ({"matcher": ["Bash"], "hooks": ["x"]}, "must be a string, not a list", ("matcher",)),
-        ({"matcher": "||", "hooks": ["x"]}, 'it names nothing; for every tool write "*"', ("matcher",)),
+        ({"matcher": "||", "hooks": ["x"]}, 'it is empty; to match every tool, write "*"', ("matcher",)),
         (
             {"matcher": "mcp__(", "hooks": ["x"]},
             '"mcp__(" is not a valid regular expression: missing ), unterminated subpattern at position 5',
@@ -578,14 +578,14 @@ def test_a_broken_entry_disables_itself_alone_and_says_where_and_why(
         ),
         (
             {"matcher": "Bash(rm:*)", "hooks": ["x"]},
-            'a matcher names tools only: write "Bash" and put "if": "Bash(rm:*)" on the hook',
+            'a matcher contains only tool names: write "Bash" and put "if": "Bash(rm:*)" on the hook',
             ("matcher",),
         ),
         ({"sequential": "true", "hooks": ["x"]}, "must be true or false, not a string", ("sequential",)),
-        ({"phase": "first", "hooks": ["x"]}, '"first" is not known; known are rewrite', ("phase",)),
+        ({"phase": "first", "hooks": ["x"]}, '"first" is not valid; expected one of rewrite', ("phase",)),
         (
             {"phase": "rewrites", "hooks": ["x"]},
-            '"rewrites" is not known (did you mean "rewrite"?); known are rewrite',
+            '"rewrites" is not valid (did you mean "rewrite"?); expected one of rewrite',
             ("phase",),
         ),
     ],
@@ -603,8 +603,12 @@ def test_a_broken_group_disables_itself_alone_and_says_where_and_why(
 @pytest.mark.parametrize(
     ("key", "value", "message"),
     [
-        ("preToolUse", [], 'unknown event "preToolUse" (did you mean "PreToolUse"?); known are UserPromptSubmit, '),
-        ("Banana", ["./x"], 'unknown event "Banana"; known are UserPromptSubmit, '),
+        (
+            "preToolUse",
+            [],
+            'unknown event "preToolUse" (did you mean "PreToolUse"?); expected one of UserPromptSubmit, ',
+        ),
+        ("Banana", ["./x"], 'unknown event "Banana"; expected one of UserPromptSubmit, '),
         ("PreToolUse", {"hooks": []}, "must be a list of matcher groups, not an object"),
         ("PreToolUse", "./x", "must be a list of matcher groups, not a string"),
         ("PreToolUse", None, "must be a list of matcher groups, not null"),
@@ -654,7 +658,7 @@ def test_a_broken_entry_that_was_meant_to_fail_closed_stops_the_start(hooks: obj
     with pytest.raises(SettingsError) as refused:
         config.require_usable()
     assert refused.value.problems == (str(config.issues[0]),)
-    assert str(refused.value).startswith("These hooks are broken and must not be skipped; correct them first:\n  ")
+    assert str(refused.value).startswith("These hooks are invalid and must not be skipped; fix them first:\n  ")
 
 
 @pytest.mark.parametrize("strict", [False, True])
@@ -792,7 +796,7 @@ def test_a_condition_must_match_as_well() -> None:
 
 def test_a_hook_that_is_switched_off_says_so() -> None:
     hook = one_hook({"command": "x", "enabled": False})
-    assert hook.why_not({"tool_name": "Bash"}, PLACES) == "it is switched off (enabled: false)"
+    assert hook.why_not({"tool_name": "Bash"}, PLACES) == "it is disabled (enabled: false)"
 
 
 @pytest.mark.parametrize("empty", ["", "  "])
@@ -814,7 +818,7 @@ def test_a_condition_without_a_tool_is_refused(event: str) -> None:
 def test_a_condition_that_the_matcher_never_lets_through_is_told() -> None:
     config = load({"PreToolUse": [{"matcher": "Edit|Write", "hooks": [{"command": "x", "if": "bash(git push)"}]}]})
     assert len(config.hooks) == 1
-    assert warnings_of(config) == ['the matcher "Edit|Write" never lets Bash through, so this hook never runs']
+    assert warnings_of(config) == ['the matcher "Edit|Write" never matches Bash, so this hook never runs']
 
 
 # ---------------------------------------------------------------------------------------------------------------- names
@@ -981,7 +985,7 @@ def test_every_issue_names_file_line_and_place() -> None:
         config.require_usable()
     assert refused.value.problems == (
         ".wave/settings.json:32: hooks.Stop[0].hooks[1].onFailure: "
-        '"blokc" is not known (did you mean "block"?); known are continue, block',
+        '"blokc" is not valid (did you mean "block"?); expected one of continue, block',
     )
 
 
@@ -1226,7 +1230,7 @@ def test_as_many_hooks_as_there_may_be_are_loaded_and_one_more_stops_the_start()
     full = load_hooks([parse_settings(json.dumps({"hooks": {"Stop": some}}), layer, layer) for layer in layers])
     assert (len(full.hooks), full.issues) == (MAX_HOOKS, ())
     more = [parse_settings(json.dumps({"hooks": {"Stop": [*some, "true"]}}), layer, layer) for layer in layers]
-    with pytest.raises(SettingsError, match="there are more than 2,000 hooks, in all settings together: remove some"):
+    with pytest.raises(SettingsError, match="there are more than 2,000 hooks in all settings together; remove some"):
         load_hooks(more).require_usable()
 
 

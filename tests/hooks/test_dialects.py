@@ -202,7 +202,7 @@ def test_an_input_that_is_not_whole_is_set_field_by_field() -> None:
     assert replaced({"a": 1, "b": 2}, {"b": 3, "c": None, "d": None}, ["d"], needs_b) == ({"b": 3, "d": None}, "")
     found, problem = replaced({"a": 1, "b": 2}, {"a": 3}, (), needs_b)
     assert found == {"a": 3, "b": 2}
-    assert problem == "updatedInput is not a whole input (b is missing); what it leaves out stays as it was: b"
+    assert problem == "updatedInput is not a whole input (b is missing); the fields it omits are kept: b"
     assert replaced({}, {"a": 3}, (), needs_b)[1].endswith(": nothing")
 
 
@@ -220,7 +220,7 @@ def test_our_own_settings_can_say_for_whom_a_hook_was_written() -> None:
     assert (hook.dialect, hook.gets_arguments) == (Dialect.WAVE, True)
     found = ours(command="./x", dialect="cloude")
     assert found.hooks == ()
-    assert '"cloude" is not known (did you mean "claude"?)' in str(found.issues[0])
+    assert '"cloude" is not valid (did you mean "claude"?)' in str(found.issues[0])
 
 
 def test_a_file_of_another_agent_cannot_say_that_its_hooks_are_ours() -> None:

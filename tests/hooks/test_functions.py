@@ -224,7 +224,7 @@ async def test_a_failure_blocks_where_the_hook_says_so() -> None:
 async def test_an_answer_of_another_type_is_a_failure(answer: object, kind: str) -> None:
     result = await call(lambda _: answer)
     assert result.exit_code == FAILED
-    assert result.stderr == f"a hook function returns None, a dict or an answer, not {kind}"
+    assert result.stderr == f"a hook function must return None, a dict or an answer, not {kind}"
 
 
 async def test_an_async_generator_is_no_answer() -> None:

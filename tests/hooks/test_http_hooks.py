@@ -149,7 +149,7 @@ async def test_headers_get_the_variables_that_are_listed(policy: PolicyServer) -
 async def test_a_header_that_cannot_be_sent_is_a_failure(policy: PolicyServer, value: str) -> None:
     async with runner(variables=("TOKEN",)) as http:
         result = await http.run(job(policy.url(), headers=(("X-Key", "$TOKEN"),), env={"TOKEN": value}))
-    assert result.error == "header X-Key has characters that cannot be sent: only visible ASCII and blanks can"
+    assert result.error == "header X-Key contains invalid characters: only visible ASCII and blanks are allowed"
     assert policy.requests == []
 
 
@@ -186,7 +186,7 @@ async def test_a_variable_that_cannot_be_used_is_a_failure_and_nothing_is_sent(
     env = {} if variables else {"TOKEN": "secret"}
     async with runner(variables=variables) as http:
         result = await http.run(job(policy.url(), headers=(("Authorization", "Bearer ${TOKEN}"),), env=env))
-    assert result.error == f"header Authorization names $TOKEN, {told}"
+    assert result.error == f"header Authorization uses $TOKEN, {told}"
     assert "secret" not in str(result)
     assert policy.requests == []
 
@@ -241,12 +241,12 @@ def test_a_host_is_listed_by_itself_and_by_nothing_that_it_only_begins_or_ends_l
         (b"{}", 500, "the service answered 500: {}"),
         (b"", 404, "the service answered 404"),
         (b"{}", 302, "the service answered 302: {}"),
-        (b"", 204, "the service answered with nothing"),
-        (b"no", 200, "the service answered with something that is not JSON: no"),
-        (b"[]", 200, "the service answered with a list, not an object"),
-        (b"true", 200, "the service answered with true or false, not an object"),
-        (b"[" * 100_000, 200, "the service answered with something that is not JSON: " + "[" * 200),
-        (b'{"a": "' + b"x" * (1 << 20) + b'"}', 200, "the service's answer is longer than 1 MiB"),
+        (b"", 204, "the service sent an empty response"),
+        (b"no", 200, "the service's response is not JSON: no"),
+        (b"[]", 200, "the service's response is a list, not an object"),
+        (b"true", 200, "the service's response is true or false, not an object"),
+        (b"[" * 100_000, 200, "the service's response is not JSON: " + "[" * 200),
+        (b'{"a": "' + b"x" * (1 << 20) + b'"}', 200, "the service's response is longer than 1 MiB"),
         (b"\x1b[31mred", 503, "the service answered 503: "),
     ],
 )
@@ -303,15 +303,15 @@ async def test_with_the_format_opa_the_input_is_wrapped_and_the_result_taken(pol
 @pytest.mark.parametrize(
     ("answer", "told"),
     [
-        ({}, 'the answer has no "result": the policy is not defined for this input'),
-        ([], "the service answered with a list, not an object"),
+        ({}, 'the response has no "result": the policy is not defined for this input'),
+        ([], "the service's response is a list, not an object"),
         (
             b'{"result": {"decision": "block"}, "result": {}}',
-            'the service\'s answer is not strict JSON: duplicate key "result"',
+            'the service\'s response is not strict JSON: duplicate key "result"',
         ),
         (
             b'{"result": {"decision": "block", "decision": "approve"}}',
-            'the service\'s answer is not strict JSON: duplicate key "decision"',
+            'the service\'s response is not strict JSON: duplicate key "decision"',
         ),
         ({"result": True}, '"result" is true or false, not an object: name the rule that decides'),
         ({"result": None}, '"result" is null, not an object: name the rule that decides'),

@@ -121,7 +121,7 @@ def test_a_tool_with_an_argument_is_refused_with_the_advice_to_use_if(tool: str)
     with pytest.raises(MatcherError) as refused:
         parse_matcher(f"Foo|{tool}(git push*)")
     assert str(refused.value) == (
-        f'a matcher names tools only: write "{tool}" and put "if": "{tool}(git push*)" on the hook'
+        f'a matcher contains only tool names: write "{tool}" and put "if": "{tool}(git push*)" on the hook'
     )
 
 
@@ -158,7 +158,7 @@ def test_an_empty_alternative_is_left_out(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["|", ",", " , ", "|| ,"])
 def test_a_matcher_of_separators_alone_is_refused(text: str) -> None:
-    with pytest.raises(MatcherError, match="it names nothing"):
+    with pytest.raises(MatcherError, match="it is empty"):
         parse_matcher(text)
 
 

@@ -49,7 +49,7 @@ def test_whatever_does_not_run_has_its_reason() -> None:
     planned = plan(loaded(), HookEvent.PRE_TOOL_USE, FACTS, PLACES)
     assert {one.hook.name: one.why for one in planned.left_out} == {
         "f": 'its matcher (name "Edit") does not match "Bash"',
-        "h": "it is switched off (enabled: false)",
+        "h": "it is disabled (enabled: false)",
         "i": 'its condition "Bash(git push:*)" does not match the input',
     }
 

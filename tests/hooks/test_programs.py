@@ -107,7 +107,7 @@ def test_a_program_that_was_missing_and_appears_is_a_change(workshop: Workshop) 
 def test_a_program_that_is_gone_is_a_change(workshop: Workshop) -> None:
     trusted = workshop.record()
     (workshop.system / "jq").unlink()
-    assert "jq is not found any more" in (trusted.why_not(workshop.look()) or "")
+    assert "jq is no longer found" in (trusted.why_not(workshop.look()) or "")
 
 
 def test_a_program_of_the_project_is_bound_by_its_content(workshop: Workshop) -> None:

@@ -78,7 +78,7 @@ def test_what_the_function_and_its_children_print_does_not_hide_its_answer(tmp_p
         ("def guard(call):\n    raise KeyboardInterrupt\n", "KeyboardInterrupt"),
         (
             "def guard(call):\n    return True\n",
-            "TypeError: a hook function returns None, a dict or an answer, not bool",
+            "TypeError: a hook function must return None, a dict or an answer, not bool",
         ),
         ("def guard(call):\n    return {'decision': {1, 2}}\n", "something that is not JSON"),
         ("async def guard(call):\n    raise ValueError('late')\n", "ValueError: late"),
@@ -99,7 +99,12 @@ def test_the_traceback_begins_with_the_hooks_own_code(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("stdin", "told"),
-    [("", "is not JSON"), ("{", "is not JSON"), ("[1]", "must be a JSON object, not list"), ("\x00", "is not JSON")],
+    [
+        ("", "is not valid JSON"),
+        ("{", "is not valid JSON"),
+        ("[1]", "must be a JSON object, not list"),
+        ("\x00", "is not valid JSON"),
+    ],
 )
 def test_what_is_no_event_is_a_failure_that_says_so_without_a_traceback(tmp_path: Path, stdin: str, told: str) -> None:
     ran = run_script(tmp_path, "def guard(call):\n    return None\n", stdin)

@@ -251,7 +251,7 @@ def test_a_hook_that_left_stdin_unread_has_not_judged_an_argument_that_was_cut(
 ):
     result = HookExecutionResult(exit_code=exit_code, stderr="no", stdin_left=stdin_left, has_cut_arguments=True)
     verdict = read(HookEvent.PRE_TOOL_USE, result, name="h", on_failure=on_failure)
-    assert TellUser("hook h: an argument was cut at 100 KiB; the whole is on its stdin") in verdict.effects
+    assert TellUser("hook h: an argument was truncated to 100 KiB; stdin has all of it") in verdict.effects
     failed = verdict.failure
     assert (failed is not None) == (exit_code == 0 and stdin_left > 0)
     assert failed is None or failed.blocks == (on_failure is OnFailure.BLOCK)
@@ -394,7 +394,7 @@ def test_two_decisions_in_one_output_the_stricter_holds_and_all_reasons_are_give
         (PRE, {"updatedInput": {"a": 1}}, Decision.NONE, "hookSpecificOutput.updatedInput"),
         (PRE, specific(systemMessage="x"), Decision.NONE, "did you mean systemMessage"),
         (PRE, {"hookEventName": "PreToolUse"}, Decision.NONE, "hookSpecificOutput.hookEventName"),
-        (POST, specific(updatedInput={"a": 1}), Decision.NONE, "does not take it"),
+        (POST, specific(updatedInput={"a": 1}), Decision.NONE, "does not accept it"),
         (PRE, specific(hookEventName="Stop", additionalContext="x"), Decision.NONE, "hookEventName"),
         (PRE, specific(hookEventName=5, updatedInput={}), Decision.NONE, "hookEventName"),
     ],
@@ -765,7 +765,7 @@ def test_an_exit_2_by_accident_withholds_the_result_where_failing_blocks(event: 
     assert (found.withheld, found.flow, found.reason) == (True, Flow.FEEDBACK, broken.stderr)
     assert found.replacement is not None
     assert "hook guard: it exited with 2 and looks broken" in found.replacement
-    assert any("looks broken: its script is not there" in note.text for note in found.to_user)
+    assert any("looks broken: its script is missing" in note.text for note in found.to_user)
     assert not outcome(broken, OnFailure.CONTINUE).withheld
     assert not outcome(ran(2, stdout, "Do not do that."), OnFailure.BLOCK).withheld
     assert not outcome(broken, OnFailure.BLOCK, PRE).withheld
@@ -798,7 +798,7 @@ def test_an_unreadable_decision_behind_text_asks_before_a_tool_and_is_told_elsew
     assert verdict(PRE, ran(0, odd)).decision is Decision.ASK
     [told] = verdict(POST, ran(0, odd)).effects
     assert isinstance(told, TellUser)
-    assert "text beside the JSON" in told.text
+    assert "mixes text and JSON" in told.text
     assert verdict(PROMPT, ran(0, odd)).effects == (AddContext(odd),)  # there, text is context
 
 
@@ -823,7 +823,7 @@ def test_a_decision_with_text_beside_it_is_not_lost_in_silence(stdout: str):
         found = verdict(event, ran(0, stdout))
         [told] = found.effects
         assert isinstance(told, TellUser)
-        assert "text beside the JSON" in told.text
+        assert "mixes text and JSON" in told.text
         assert found.failure_kind is FailureKind.JSON
         assert verdict(event, ran(0, stdout), OnFailure.BLOCK).failure is not None
         assert verdict(event, ran(2, stdout, "no")).effects[-1] == Block("no")

@@ -71,12 +71,12 @@ async def test_hooks_do_not_get_the_variables_nor_the_file_elsewhere(tmp_path: P
 
 @pytest.mark.parametrize(
     ("line", "told"),
-    [("export A=1; if", "syntax error"), ("exit 3", "it ends the shell"), ("no-such-program", "not found")],
+    [("export A=1; if", "syntax error"), ("exit 3", "it exits the shell"), ("no-such-program", "not found")],
 )
 async def test_a_file_that_cannot_be_read_is_told_and_harms_nothing(tmp_path: Path, line: str, told: str) -> None:
     session = Session(tmp_path, f"echo '{line}' > $CLAUDE_ENV_FILE", "echo fine")
     assert await session.run() == ["fine"]
-    assert "what hooks wrote to CLAUDE_ENV_FILE: " in session.told
+    assert "problem in what hooks wrote to CLAUDE_ENV_FILE: " in session.told
     assert told in session.told
 
 
@@ -99,7 +99,7 @@ async def test_where_no_file_can_be_made_the_hooks_run_and_it_is_told(tmp_path: 
         outputs.write_text("a file where the directory should be")
         await agent.send_message("go")
         notices = [block.content for one in agent.messages for block in one.blocks if isinstance(block, NoticeBlock)]
-    assert any("hooks can set no variables" in notice for notice in notices)
+    assert any("hooks cannot set variables" in notice for notice in notices)
     assert (tmp_path / "ran").exists()
 
 
@@ -108,7 +108,7 @@ def test_only_what_differs_is_taken_and_nothing_of_a_failed_run() -> None:
     result = HookExecutionResult(exit_code=0, stdout="A=1\0B=3\0C=x=y\0SHLVL=2\0_=/bin/env\0PWD=/\0broken\0")
     assert exported(result, before) == ({"B": "3", "C": "x=y"}, "")
     late = HookExecutionResult(exit_code=None, timed_out=True, stdout="C=1\0")
-    assert exported(late, {}) == ({}, "what hooks wrote to CLAUDE_ENV_FILE: it takes too long")
+    assert exported(late, {}) == ({}, "problem in what hooks wrote to CLAUDE_ENV_FILE: it timed out")
 
 
 def test_the_environment_is_one_mapping_that_grows() -> None:

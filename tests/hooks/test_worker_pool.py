@@ -164,7 +164,7 @@ async def test_what_a_call_does_to_the_environment_is_gone_at_the_next(workshop:
         ("raise ValueError('odd')", "ValueError: odd (guard.py, line 2)"),
         ("raise SystemExit(2)", "SystemExit: 2 (guard.py, line 2)"),
         ("raise KeyboardInterrupt", "KeyboardInterrupt (guard.py, line 2)"),
-        ("return 5", "a hook function returns None, a dict or an answer, not int"),
+        ("return 5", "a hook function must return None, a dict or an answer, not int"),
         ("return {'a': float('nan')}", "the hook function returned something that is not JSON: "),
         ("return {'a': object()}", "the hook function returned something that is not JSON: "),
     ],
@@ -239,7 +239,7 @@ async def test_a_function_that_closes_the_line_is_told_as_that(workshop: Worksho
     workshop.write("import os, time\ndef check(call):\n    os.closerange(3, 100)\n    time.sleep(60)\n")
     result = await workshop.run()
     assert (result.exit_code, result.signal) == (1, None)
-    assert result.stderr == "its worker closed the line on which it answers"
+    assert result.stderr == "its worker closed its connection to the agent"
 
 
 @needs_proc
@@ -298,7 +298,7 @@ async def test_an_answer_to_another_call_is_a_failure_and_costs_the_worker(works
         "    except OSError: return ''\n"
         "def other(call):\n    return {'systemMessage': 'fine'}\n"
     )
-    assert (await workshop.run()).error == "its worker answered another call"
+    assert (await workshop.run()).error == "its worker answered a different call"
     assert answer_of(await workshop.run("other")) == {"systemMessage": "fine"}
 
 
@@ -335,7 +335,7 @@ async def test_the_time_of_a_call_runs_while_it_waits_for_its_turn(workshop: Wor
     first = asyncio.create_task(workshop.run("slow"))
     await until((workshop.project / "entered").exists)
     late = await workshop.run("quick", timeout=0.2)
-    assert (late.timed_out, late.stderr) == (True, "it waited for its turn: another hook of its file was running")
+    assert (late.timed_out, late.stderr) == (True, "it waited for another hook in the same file to finish")
     (workshop.project / "gate").touch()
     assert (await first).exit_code == 0
     assert answer_of(await workshop.run("quick")) == {"systemMessage": "quick"}

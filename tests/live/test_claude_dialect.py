@@ -161,7 +161,7 @@ def test_a_new_input_that_is_only_a_part_of_one_refuses_the_call(theirs: Project
     found = run(theirs, on("PreToolUse", rewrite, matcher="Write"), write, "done")
     assert (theirs.directory / "a.txt").read_text() == "guarded"
     assert "updatedInput is not a whole input" in found.told()
-    assert "what it leaves out stays as it was: file_path" in found.told()
+    assert "the fields it omits are kept: file_path" in found.told()
 
 
 def test_a_deny_with_a_long_reason_is_lost(theirs: Project) -> None:
@@ -194,7 +194,7 @@ def test_a_guard_that_says_once_guards_the_first_call_alone(theirs: Project) -> 
     found = run(theirs, hooks, TOUCH, again, "done")
     assert found.ran() == ["PreToolUse deny", "PreToolUse deny"]
     assert not (theirs.directory / "ran2").exists()
-    assert '"once" has no effect on a hook for another agent' in found.stderr
+    assert '"once" has no effect on a hook written for another agent' in found.stderr
 
 
 def test_a_hook_with_nothing_to_object_answers_the_question(theirs: Project) -> None:
@@ -233,7 +233,7 @@ def test_a_guard_of_an_unknown_type_lets_the_call_pass_and_nobody_hears_of_it(th
     guard = {"type": kind, "prompt": "Is this safe? $ARGUMENTS"}
     found = run(theirs, {"PreToolUse": [{"matcher": "Bash", "hooks": [guard]}]}, TOUCH, "done")
     assert (theirs.directory / "ran").exists()
-    assert f'this agent has no hooks of type "{kind}", so each run of this one fails' in found.stderr
+    assert f'this agent has no hooks of type "{kind}", so every run of this hook fails' in found.stderr
     assert found.ran() == ["PreToolUse failure"]
     assert found.result["hooks_failed_open"] == 1
     (theirs.directory / "ran").unlink()

@@ -130,7 +130,7 @@ def test_images_follow_all_results_of_their_batch_in_a_message_of_the_user() -> 
     converted = convert_messages_for_api([batch, user(TextBlock("Next", "user"))], images=True)
     assert [one["role"] for one in converted] == ["assistant", "tool", "tool", "user", "user"]
     assert converted[3]["content"] == [
-        {"type": "text", "text": "The image that Read has read (call c1):"},
+        {"type": "text", "text": "The image that Read read (call c1):"},
         {"type": "image_url", "image_url": URL},
     ]
 
@@ -145,7 +145,7 @@ def test_images_are_folded_with_what_the_user_says() -> None:
     conversation = [assistant(IMAGES), user(TextBlock("Next", "user")), user(TextBlock("More", "user"))]
     last = convert_messages_for_api(conversation, fold=True, images=True)[-1]
     assert [part.get("text") for part in last["content"]] == [
-        "The image that Read has read (call c1):",
+        "The image that Read read (call c1):",
         None,
         "Next",
         "More",

@@ -70,7 +70,7 @@ async def test_https_to_a_server_for_http_is_told() -> None:
 
     server = await asyncio.start_server(serve, "127.0.0.1", 0)
     async with server, client(f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1") as model:
-        with pytest.raises(ModelError, match=r"no TLS: .*Is it a server for http://"):
+        with pytest.raises(ModelError, match=r"no TLS: .*Does the server use http://"):
             await answer(model)
 
 
@@ -130,7 +130,7 @@ async def test_a_proxy_that_refuses_is_told_without_its_password() -> None:
             await answer(model)
     assert str(raised.value) == (
         f"Could not connect to https://model.example/v1 through the proxy http://{proxy.url} "
-        "(407 Proxy Authentication Required). Put the user and the password into the proxy's URL."
+        "(407 Proxy Authentication Required). Put the user and password in the proxy's URL."
     )
 
 

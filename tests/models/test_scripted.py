@@ -56,7 +56,7 @@ async def test_an_exception_is_raised_also_from_a_function_and_after_text() -> N
 async def test_running_out_of_replies_says_so() -> None:
     model = ScriptedModel(["one"])
     await answer(model)
-    with pytest.raises(AssertionError, match=r"request 2 came, but the script has one reply; its last .*Hello"):
+    with pytest.raises(AssertionError, match=r"request 2 arrived, but the script has one reply; its last .*Hello"):
         await answer(model)
 
 

@@ -154,7 +154,7 @@ def test_a_prompt_that_was_refused_cannot_be_replayed_and_that_is_told(project: 
     record(project, ["Done."], hooks=refuse, prompts=["hunter2", "Go."])
     report = backtest(project, status=0)
     assert report["events"] == 2
-    assert any(note.startswith("1 prompts that hooks had refused") for note in report["notes"])
+    assert any(note.startswith("1 prompts blocked by hooks") for note in report["notes"])
 
 
 # ---------------------------------------------------------------------------------------------------------- which hooks
@@ -185,7 +185,7 @@ def test_one_hook_is_judged_as_if_it_counted_and_against_what_it_said_itself(pro
         assert totals(report) == {"newly blocked": 1, "unchanged": 3}
     done = wave_hooks(project, "backtest", *new, "--hook", "gaurd")
     assert done.returncode == 2
-    assert "There are: guard, off" in done.stderr
+    assert "Available: guard, off" in done.stderr
 
 
 # ------------------------------------------------------------------------------------------------------- where they run
@@ -318,7 +318,7 @@ def test_transcripts_of_another_agent_are_judged_as_well(project: Path, tmp_path
     place = told[0]["cwd"]
     assert place == str(project) or os.path.basename(os.path.dirname(place)).startswith("wave-backtest-")
     assert told[0]["tool_input"]["command"] == f"rm -rf {place}/build"
-    assert "1 lines of transcripts could not be read." in report["notes"]
+    assert "1 transcript lines could not be read." in report["notes"]
 
 
 # ------------------------------------------------------------------------------------------------------------- in parts
@@ -342,7 +342,7 @@ def test_parts_add_up_to_the_whole_in_any_order_and_with_any_number_of_processes
     some = wave_hooks(project, "backtest", "--merge", *map(str, files[:2]))
     assert (some.returncode, "MISSING: part 3/3\n" in some.stdout) == (1, True)
     twice = wave_hooks(project, "backtest", "--merge", str(files[0]), str(files[0]))
-    assert (twice.returncode, twice.stderr) == (1, "wave: Part 1/3 is there twice.\n")
+    assert (twice.returncode, twice.stderr) == (1, "wave: Part 1/3 is given twice.\n")
 
 
 def test_reports_of_different_replays_do_not_add_up(project: Path, tmp_path: Path) -> None:

@@ -92,7 +92,7 @@ def test_the_difference_is_named_in_the_order_in_which_it_matters(
 
 
 def test_parts_of_different_wholes_do_not_add_up() -> None:
-    with pytest.raises(MergeError, match="do not make a whole: 1/2, 2/3"):
+    with pytest.raises(MergeError, match="do not belong together: 1/2, 2/3"):
         merge_reports([BacktestReport(shards=("1/2",)), BacktestReport(shards=("2/3",))])
 
 
@@ -125,4 +125,4 @@ def test_what_a_hook_told_the_model_is_a_note_and_what_only_the_program_says_is_
     note, ours, thought = timeline("s", parse_lines(lines)).spans
     assert (note.kind, note.title, note.seen_by) == ("note", "a hook tells the model: mind the gap", ("model",))
     assert ours.title == "Wave tells the model: x"
-    assert (thought.kind, thought.title, thought.facts) == ("model", "(thinks)", {"reasoning": "hm"})
+    assert (thought.kind, thought.title, thought.facts) == ("model", "(thinking)", {"reasoning": "hm"})

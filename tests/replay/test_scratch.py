@@ -28,7 +28,7 @@ def test_what_git_ignores_is_left_out_and_told_but_not_what_hooks_need(tmp_path:
     (project / ".gitignore").write_text("*.env\nbig/\n/tools/\n.wave/\n")
     made = copy_project(project, tmp_path / "copy", [str(project / "tools/guard.sh"), "/etc/hosts"])
     assert files(tmp_path / "copy") == {"src/a.py", ".gitignore", "tools/guard.sh", ".wave/settings.local.json"}
-    assert made.left_out == ("node_modules/ (can be made again)", "big/ (ignored)", "secret.env (ignored)")
+    assert made.left_out == ("node_modules/ (can be regenerated)", "big/ (ignored)", "secret.env (ignored)")
 
 
 def test_a_repository_is_copied_with_it_so_that_hooks_can_ask_git(tmp_path: Path) -> None:
@@ -50,7 +50,7 @@ def test_a_git_file_that_points_elsewhere_is_left_out(tmp_path: Path) -> None:
     (project / ".git").write_text("gitdir: /somewhere")
     made = copy_project(project, tmp_path / "copy")
     assert files(tmp_path / "copy") == {"a.txt"}
-    assert made.left_out == (".git (it only points to a repository elsewhere)",)
+    assert made.left_out == (".git (it only points to another repository)",)
 
 
 def test_the_copy_is_bounded_and_what_hooks_need_comes_first(tmp_path: Path) -> None:
@@ -59,7 +59,7 @@ def test_the_copy_is_bounded_and_what_hooks_need_comes_first(tmp_path: Path) -> 
     made = copy_project(project, tmp_path / "copy", files=5)
     assert made.files == 5
     assert ".wave/guard.sh" in files(tmp_path / "copy")
-    assert "whatever did not fit (too many files, or too much)" in made.left_out
+    assert "everything beyond the limit (too many files, or too large)" in made.left_out
     small = copy_project(project, tmp_path / "small", total=20)
     assert 1 <= small.files < 20
 

@@ -62,7 +62,7 @@ def test_the_terminal_shows_what_happened_in_its_order_and_who_read_it(project: 
         "hook   ∥ guard on PreToolUse → deny [model]: rm -rf is not allowed here",
         "tool   Bash rm -rf build → not run",
         "model  All done.",
-        "prompt (a prompt of 11 characters, not kept) → blocked",
+        "prompt (a prompt of 11 characters, not stored) → blocked",
         "hook   prompts on UserPromptSubmit → block [user]: no",
     ]
     places = [next(at for at, line in enumerate(lines) if text in line) for text in wanted]

@@ -100,7 +100,7 @@ def test_statuses_and_errors(connect: Connect) -> None:
         assert post(connection, path="/v1/other")[0] == 404
     assert [status for status, _ in answers] == [500, 503, 400, 400]
     assert "ValueError('oops')" in answers[2][1]
-    assert "request 5 came, but the script has 4 replies" in answers[3][1]
+    assert "request 5 arrived, but the script has 4 replies" in answers[3][1]
     assert len(server.requests) == 5
 
 

@@ -1,4 +1,4 @@
-"""Hooks: what runs when the agent takes a prompt, uses a tool, or wants to stop."""
+"""Hooks: commands and functions that run when the agent gets a prompt, uses a tool, or is about to stop."""
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    """Loaded when first used: a hook script that wants `deny` must not pay for the manager."""
+    """Load names on first use: a hook script that imports `deny` should not pay for the manager."""
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class HookCall:
-    """What happened: the stdin object with names for its fields. `call["any_field"]` reads the rest."""
+    """The event a hook is called with: its stdin object, with properties. `call["any_field"]` reads any other field."""
 
     __slots__ = ("payload",)
 
@@ -60,33 +60,33 @@ class HookCall:
 
     @property
     def original_input(self) -> "Mapping[str, Any] | None":
-        """On a second look: the input before hooks rewrote it."""
+        """On a second look, the input before hooks rewrote it."""
         return self.payload.get("original_tool_input")
 
     @property
     def response(self) -> "Mapping[str, Any]":
-        """What the tool gave back; empty before it ran."""
+        """What the tool returned; empty before it ran."""
         return self.payload.get("tool_response") or {}
 
     @property
     def error(self) -> str:
-        """Why a tool could not do its work, or what kind of failure ended the turn; empty on other events."""
+        """Why a tool failed, or what kind of failure ended the turn; empty on other events."""
         return self.payload.get("error", "")
 
     @property
     def message(self) -> str:
-        """What the user is told by a notification; empty on other events."""
+        """The text of a notification; empty on other events."""
         return self.payload.get("message", "")
 
     @property
     def target(self) -> str:
-        """What happened in one word: how a session began or ended, what started a summary, which notification."""
+        """What happened, in one word: how a session started or ended, what triggered a summary, which notification."""
         fields = ("notification_type", "trigger", "source", "reason")
         return next((self.payload[field] for field in fields if field in self.payload), "")
 
     @property
     def suggestions(self) -> "list[str]":
-        """Rules that would answer a question about a permission for good; empty on other events."""
+        """Rules that would answer a permission question permanently; empty on other events."""
         return list(self.payload.get("permission_suggestions") or ())
 
     @property
@@ -102,9 +102,9 @@ _STRICTNESS = {"block": 3, "ask": 2, "approve": 1}
 
 
 class Answer(dict["str", "Any"]):
-    """A hook's answer, in the JSON shape. Combine several with `|`: `rewrite(command="ls") | tell("cleaned up")`.
+    """A hook's answer, in JSON form. Combine several with `|`: `rewrite(command="ls") | tell("cleaned up")`.
 
-    Of two decisions the stricter holds, with its reason; rewrites, contexts and messages add up.
+    Of two decisions, the stricter wins, with its reason; rewrites, contexts and messages add up.
     """
 
     def __or__(self, other: "dict[str, Any]") -> "Answer":  # pyright: ignore[reportIncompatibleMethodOverride]
@@ -123,38 +123,38 @@ class Answer(dict["str", "Any"]):
 
 
 def deny(reason: str) -> Answer:
-    """Block: the tool call, the prompt, the stop, or give feedback on a tool that has run."""
+    """Block the tool call, the prompt or the stop; after a tool has run, give the model feedback."""
     return Answer(decision="block", reason=reason)
 
 
 def ask(reason: str) -> Answer:
-    """Have the user confirm this tool call."""
+    """Ask the user to confirm this tool call."""
     return Answer(decision="ask", reason=reason)
 
 
 def allow(reason: str = "") -> Answer:
-    """Let the tool call run without a question. Cannot lift a rule that denies or asks."""
+    """Let the tool call run without asking. Cannot override a deny or ask rule."""
     return Answer(decision="approve", reason=reason)
 
 
 def grant(**fields: "Any") -> Answer:
-    """On PermissionRequest: yes, with these fields of the tool's input set."""
+    """On PermissionRequest: allow, with these fields of the tool's input set."""
     answer: dict[str, Any] = {"behavior": "allow", **({"updatedInput": fields} if fields else {})}
     return Answer(hookSpecificOutput={"decision": answer})
 
 
 def refuse(message: str, *, interrupt: bool = False) -> Answer:
-    """On PermissionRequest: no; the model is told why. `interrupt` ends the whole turn as well."""
+    """On PermissionRequest: deny, and send the message to the model. `interrupt` also ends the whole turn."""
     return Answer(hookSpecificOutput={"decision": {"behavior": "deny", "message": message, "interrupt": interrupt}})
 
 
 def stop(reason: str) -> Answer:
-    """End the whole turn. The reason goes to the user."""
+    """End the whole turn. The reason is shown to the user."""
     return Answer({"continue": False, "stopReason": reason})
 
 
 def context(text: str) -> Answer:
-    """Add this to what the model knows."""
+    """Add this text to the model's context."""
     return Answer(additionalContext=text)
 
 
@@ -164,7 +164,7 @@ def rewrite(**fields: "Any") -> Answer:
 
 
 def replace_output(text: str) -> Answer:
-    """Give the model, and keep, this text in place of the tool's result."""
+    """Replace the tool's result with this text, for the model and in the transcript."""
     return Answer(hookSpecificOutput={"updatedToolOutput": text})
 
 

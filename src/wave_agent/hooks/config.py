@@ -1,6 +1,7 @@
-"""Settings → hook definitions, and a list of what is wrong with them.
+"""Turns settings into hook definitions, and lists what is wrong with them.
 
-A broken entry disables itself alone, loudly. Where that would lose a guard that must not be lost, the issue is fatal.
+An invalid entry disables only itself, and is reported. If that would lose a guard that must not be lost, the issue is
+fatal.
 """
 
 import re
@@ -33,7 +34,7 @@ from wave_agent.rules.rule import Rule, RuleError, below, parse_rule
 from wave_agent.text import did_you_mean, nearest, strip_controls
 
 MAX_HOOKS = 2000
-"""Of all settings together. Each is looked at for every call: with more, that would take long."""
+"""The limit for all settings together. Every call checks each hook, so more would be slow."""
 MAX_TIMEOUT = 600.0
 MILLISECONDS_FROM = 1000
 
@@ -45,17 +46,17 @@ class SettingsSource(Struct, frozen=True):
     name: str
     document: Document
     dialect: Dialect = Dialect.WAVE
-    """For which agent they were written."""
+    """The agent these settings were written for."""
     plugin_root: str = ""
-    """The directory of the plugin that they belong to."""
+    """The directory of the plugin they belong to."""
     plugin_data: str = ""
-    """Where that plugin may keep what it has to remember."""
+    """The directory where that plugin can store its data."""
     inner: str = ""
-    """The directory that they stand for, if that is not the project's own but one below it: relative to it."""
+    """The subdirectory of the project they belong to, relative to the project; empty for the project itself."""
 
 
 def in_configuration_order(sources: Iterable[SettingsSource]) -> list[SettingsSource]:
-    """Layer by layer; the layers of a project directory by directory, the outermost first."""
+    """Sort by layer; within a project, by directory, outermost first."""
     return sorted(sources, key=lambda one: (_RANKS[one.layer], len(one.inner), LAYERS.index(one.layer)))
 
 
@@ -63,7 +64,7 @@ _RANKS = {layer: LAYERS.index(Layer.PROJECT if layer is Layer.LOCAL else layer) 
 
 
 class HookConfig(Struct, frozen=True):
-    """All hooks in configuration order, and all that is wrong."""
+    """All hooks in configuration order, and all issues."""
 
     hooks: tuple[HookDefinition, ...] = ()
     issues: tuple[Issue, ...] = ()
@@ -72,11 +73,11 @@ class HookConfig(Struct, frozen=True):
         """Raises `SettingsError` if starting would lose a guard that must not be lost."""
         fatal = [str(issue) for issue in self.issues if issue.fatal]
         if fatal:
-            raise SettingsError("These hooks are broken and must not be skipped; correct them first:", fatal)
+            raise SettingsError("These hooks are invalid and must not be skipped; fix them first:", fatal)
 
 
 def parse_settings(text: str, layer: Layer, name: str) -> SettingsSource:
-    """Raises `SettingsError` with file, line and column: no guard vanishes because of a comma."""
+    """Parse a settings file. Raises `SettingsError` with file, line and column: a stray comma must not drop a guard."""
     try:
         document = parse_document(text)
     except StrictJSONError as error:
@@ -87,12 +88,12 @@ def parse_settings(text: str, layer: Layer, name: str) -> SettingsSource:
 
 
 def hooks_in_code(hooks: Mapping[str, Any] | Mapping[HookEventName, Any], name: str = "hooks") -> SettingsSource:
-    """The `hooks` argument of the SDK: the settings' shape, and Python functions in place of hooks."""
+    """The `hooks` argument of the SDK: the same shape as in settings, with Python functions allowed as hooks."""
     return SettingsSource(Layer.CODE, name, Document({"hooks": hooks}, {}))
 
 
 def load_hooks(sources: Iterable[SettingsSource], *, strict: bool = False) -> HookConfig:
-    """Every hook of every layer. `strict`: no hook may fail open, and no broken entry may be skipped."""
+    """Every hook of every layer. `strict`: no hook may fail open, and no invalid entry may be skipped."""
     hooks: list[HookDefinition] = []
     issues: list[Issue] = []
     groups, room = 0, MAX_HOOKS
@@ -108,11 +109,11 @@ _SHELL = r"(?:\S*/)?(?:bash|sh|zsh|dash)"
 _SHELLS = re.compile(_SHELL)
 _INTERPRETERS = re.compile(rf"{_SHELL}|(?:\S*/)?(?:python[\d.]*|node|bun|deno|ruby|perl|uv|uvx|npx|run|env|exec)")
 _CODE_OPTION = re.compile(r"-[a-z]*[ce]")
-"""What comes next is a program, not the name of a file."""
+"""The next word is code, not a file name."""
 _QUOTED_OR_PLAIN = r"""(?:"[^"]*"|'[^']*'|[^\s;&|"'])*"""
 _PREPARATION = re.compile(
     rf"""\s*(?:
-        (?:cd|set|export|source|\.)\s{_QUOTED_OR_PLAIN}(?:\s+{_QUOTED_OR_PLAIN})?\s*(?:;|&&|\n)  # the ground for it
+        (?:cd|set|export|source|\.)\s{_QUOTED_OR_PLAIN}(?:\s+{_QUOTED_OR_PLAIN})?\s*(?:;|&&|\n)  # set-up
         | \w+=(?:"?\$\([^()]*\)"?|{_QUOTED_OR_PLAIN})\s*(?:;|&&|\n)    # a variable, such as the input
         | (?:cat|jq(?:\s+(?:-\S+|'[^']*'|"[^"]*"|\.\S*))+)\s*\|\s*(?:xargs(?:\s+-\S+)*\s+)?  # a field of the input
     )""",
@@ -122,7 +123,7 @@ _NAME_LENGTH = 40
 
 
 def short_name(command: str) -> str:
-    """A name for a hook that was given none: the script's file name, or how what it does begins."""
+    """A default name for a hook: the script's file name, or the start of its command."""
     rest = command
     while (before := _PREPARATION.match(rest)) and rest[before.end() :].strip():
         rest = rest[before.end() :]
@@ -147,13 +148,13 @@ def short_name(command: str) -> str:
 
 
 def _whole_words(text: str) -> str:
-    """Without the half of a word at its end, if much is left then."""
+    """Drop a partial word at the end, unless that leaves too little."""
     kept = text.rpartition(" ")[0]
     return kept if len(kept) > _NAME_LENGTH // 2 else text
 
 
 class _TooManyError(Exception):
-    """There is no room for all these hooks."""
+    """There are more hooks than the limit."""
 
 
 class _Group(Struct, frozen=True):
@@ -188,7 +189,7 @@ class _LayerLoader:
     def __init__(self, source: SettingsSource, *, strict: bool, groups_before: int, room: int) -> None:
         self.source = source
         self.room = room
-        """How many more entries there may be."""
+        """How many more entries are allowed."""
         self.strict = strict
         self.groups = groups_before
         self.issues: list[Issue] = []
@@ -205,14 +206,14 @@ class _LayerLoader:
         try:
             return list(chain.from_iterable(self.event(str(key), value) for key, value in events.items()))
         except _TooManyError:
-            told = f"there are more than {MAX_HOOKS:,} hooks, in all settings together: remove some"
+            told = f"there are more than {MAX_HOOKS:,} hooks in all settings together; remove some"
             self.report(("hooks",), told, None, fatal=True)
             return []
 
     # ------------------------------------------------------------------------------------------------------- findings
 
     def report(self, path: Path, message: str, entry: object, *, fatal: bool = False) -> None:
-        """A broken entry. It is fatal where the entry was meant to block on failure, or is a programmer's mistake."""
+        """Report an invalid entry. It is fatal if the entry was meant to block on failure or was written in code."""
         unforgiving = self.strict or self.source.layer in (Layer.MANAGED, Layer.CODE)
         fatal = fatal or unforgiving or _must_not_be_lost(entry)
         line = self.source.document.line(path)
@@ -223,7 +224,7 @@ class _LayerLoader:
         self.issues.append(Issue(source=self.source.name, path=path, line=line, message=message, broken=False))
 
     def warn_misspelt(self, entry: Mapping[str, Any], path: Path, known: tuple[str, ...]) -> None:
-        """Unknown keys are tolerated; one that looks like a known one is probably a mistake."""
+        """Unknown keys are tolerated, but one that looks like a known key is probably a typo."""
         for key in map(str, entry):
             if key not in known and (hint := did_you_mean(key, known)):
                 self.warn((*path, key), f'unknown key "{key}"{hint}')
@@ -238,7 +239,9 @@ class _LayerLoader:
             self.warn(path, f"never happens here, so its hooks do not run: {NEVER_HERE[key]}")
         elif key not in EVENTS:
             known = [event.value for event in EVENTS]
-            self.report(path, f'unknown event "{key}"{did_you_mean(key, known)}; known are {", ".join(known)}', groups)
+            self.report(
+                path, f'unknown event "{key}"{did_you_mean(key, known)}; expected one of {", ".join(known)}', groups
+            )
         elif not isinstance(groups, list):
             self.report(path, f"must be a list of matcher groups, not {type_name(groups)}", groups)
         else:
@@ -269,7 +272,7 @@ class _LayerLoader:
             raise _TooManyError
 
     def read_group(self, row: EventRow, raw: Any, path: Path) -> tuple[_Group, list[tuple[Any, Path]]]:
-        """A group and its entries. `{matcher, command, …}`, a string or a function is a group of one."""
+        """A group and its entries. `{matcher, command, …}`, a string or a function is a group with one hook."""
         self.groups += 1
         if isinstance(raw, str) or callable(raw):
             return _Group(row, path, self.groups, EVERYTHING, sequential=False, phase=None), [(raw, path)]
@@ -298,12 +301,12 @@ class _LayerLoader:
         return group, [(item, path if alone else (*path, "hooks", index)) for index, item in enumerate(entries)]
 
     def refuse_strays(self, entry: Mapping[str, Any], path: Path) -> None:
-        """Fields of a hook on a group with hooks: they would have no effect, so a guard would not be what it seems."""
+        """Reject hook fields on a group: they would have no effect there, so a guard would not do what it seems to."""
         for key in (*MAIN_KEYS, "onFailure"):
             if key in entry:
-                raise BrokenError((*path, key), f'"{key}" belongs on the hooks of the group, not beside them')
+                raise BrokenError((*path, key), f'"{key}" belongs on each hook, not on the group')
         for key in entry.keys() & set(HOOK_KEYS):
-            self.warn((*path, key), f'"{key}" has no effect here: it belongs on the hooks of the group')
+            self.warn((*path, key), f'"{key}" has no effect on a group; put it on each hook')
 
     def matcher(self, row: EventRow, raw: Any, path: Path) -> Matcher:
         if raw is None:
@@ -328,13 +331,13 @@ class _LayerLoader:
 
     def hook(self, group: _Group, raw: Any, path: Path) -> HookDefinition:
         entry = _as_entry(raw, path)
-        if path != group.path:  # a group of one has been looked at as a whole
+        if path != group.path:  # a group with one hook has been checked as a whole
             self.warn_misspelt(entry, path, HOOK_KEYS)
         dialect = self.dialect(entry, path)
         columns = DIALECTS[dialect]
         run = self.rooted(read_run(entry, path, any_type=columns.takes_other_types))
         if run.kind is HookKind.ABSENT:
-            told = f"{why_absent(run.command)}, so each run of this one fails"
+            told = f"{why_absent(run.command)}, so every run of this hook fails"
             self.warn((*path, "type"), told)
         if run.header_env and not columns.names_its_services:
             self.warn((*path, "allowedEnvVars"), "has no effect here: list the variables in httpHooks.env")
@@ -368,7 +371,7 @@ class _LayerLoader:
         )
 
     def dialect(self, entry: Mapping[str, Any], path: Path) -> Dialect:
-        """That of the file. Our own settings can say that a hook was written for another agent; never the reverse."""
+        """The dialect of the file. Our own settings can mark a hook as written for another agent, never the reverse."""
         if self.source.dialect is not Dialect.WAVE:
             return self.source.dialect
         return choice(entry, "dialect", path, Dialect) or Dialect.WAVE
@@ -376,12 +379,12 @@ class _LayerLoader:
     def once(self, entry: Mapping[str, Any], path: Path, *, honoured: bool) -> bool:
         stated = _flag(entry, "once", path, default=False)
         if stated and not honoured:
-            self.warn((*path, "once"), '"once" has no effect on a hook for another agent: it runs every time')
+            self.warn((*path, "once"), '"once" has no effect on a hook written for another agent: it runs every time')
         return stated and honoured
 
     def rooted(self, run: RunFields) -> RunFields:
-        """What a plugin runs, with its directories put in. A path that means something to a shell is left to the shell,
-        which has it as a variable."""
+        """What a plugin runs, with its directories filled in. A path with shell characters is left to the shell, which
+        has it as a variable."""
         found = {"ROOT": self.source.plugin_root, "DATA": self.source.plugin_data}
         if not found["ROOT"]:
             return run
@@ -400,13 +403,13 @@ class _LayerLoader:
     def refuse_impossible(self, group: _Group, path: Path, *, is_async: bool, stated: OnFailure | None) -> None:
         if is_async and stated is OnFailure.BLOCK:
             raise BrokenError(
-                path, '"async" is not waited for, so "onFailure": "block" cannot hold; remove one of the two'
+                path, '"async" hooks are not awaited, so "onFailure": "block" cannot work; remove one of the two'
             )
         if is_async and (group.sequential or group.phase is Phase.REWRITE):
             kind = "sequential" if group.sequential else "rewrite"
-            raise BrokenError(path, f'"async" is not waited for, so it cannot take its turn in a {kind} group')
+            raise BrokenError(path, f'"async" hooks are not awaited, so they cannot be part of a {kind} group')
         if stated is OnFailure.BLOCK and group.row.failure_block is FailureBlock.NEVER:
-            self.warn((*path, "onFailure"), f"nothing can be blocked on {group.row.event}; a failure is told")
+            self.warn((*path, "onFailure"), f"nothing can be blocked on {group.row.event}; a failure is only reported")
 
     def on_failure(self, row: EventRow, stated: OnFailure | None, *, is_async: bool, in_code: bool) -> OnFailure:
         if is_async or row.failure_block is FailureBlock.NEVER:
@@ -429,9 +432,9 @@ class _LayerLoader:
             seconds = seconds / 1000
             self.warn(path, f"{value} is read as milliseconds: {seconds:g} s; write seconds")
         if seconds > MAX_TIMEOUT:
-            self.warn(path, f"{seconds:g} s is more than the limit; {MAX_TIMEOUT:g} s are used")
+            self.warn(path, f"{seconds:g} s exceeds the limit; {MAX_TIMEOUT:g} s is used")
         if row.deadline is not None and seconds > row.deadline:
-            self.warn(path, f"the hooks of {row.event} have {row.deadline:g} s together; {seconds:g} s is more")
+            self.warn(path, f"the hooks of {row.event} have {row.deadline:g} s together; {seconds:g} s exceeds that")
         return min(seconds, MAX_TIMEOUT)
 
     def condition(self, group: _Group, entry: Mapping[str, Any], path: Path) -> Rule | None:
@@ -452,11 +455,11 @@ class _LayerLoader:
         if named is None and (hint := did_you_mean(rule.tool, KNOWN_TOOLS)):
             self.warn(path, f'no built-in tool is called "{rule.tool}"{hint}')
         if named and not group.matcher.matches(named):
-            self.warn(path, f'the matcher "{group.matcher.text}" never lets {named} through, so this hook never runs')
+            self.warn(path, f'the matcher "{group.matcher.text}" never matches {named}, so this hook never runs')
         return rule
 
     def is_new(self, hook: HookDefinition, path: Path) -> bool:
-        """False for an entry that equals an earlier one of this layer in every field."""
+        """False if an earlier entry of this layer is equal in every field."""
         plain = replace(hook, group=0, path=(), line=None, matcher=EVERYTHING, function=None)
         key = (*asdict(plain).values(), hook.matcher.text, id(hook.function))
         if key in self.seen:
@@ -467,16 +470,16 @@ class _LayerLoader:
 
 
 def _is_whole_minutes(timeout: float) -> bool:
-    """Nobody writes an hour as 3600 milliseconds. A multiple of 1000 is the more usual way to write milliseconds."""
+    """3600 means an hour, not 3600 milliseconds. A multiple of 1000 is usually meant as milliseconds."""
     return timeout % 60 == 0 and timeout % 1000 != 0
 
 
 _LIKE_BLOCK = ("block", "deny", "fail", "closed", "stop", "abort", "error", "true")
-"""What people write for `onFailure` when they mean that nothing may pass."""
+"""What people write for `onFailure` when they mean that a failure must block."""
 
 
 def _must_not_be_lost(entry: object) -> bool:
-    """Somewhere in this entry stands an `onFailure` that is, or may have been meant as, `block`."""
+    """Whether this entry contains an `onFailure` that is, or may have been meant as, `block`."""
     if isinstance(entry, Mapping):
         found = cast(Mapping[str, object], entry)
         stated = str(found.get("onFailure")).lower()
@@ -522,5 +525,5 @@ def _default_name(run: RunFields) -> str:
         return f"{absent_type(run.command)} hook"
     if run.kind is HookKind.FUNCTION:
         return str(getattr(run.function, "__name__", type(run.function).__name__))
-    # With args the command is one program, blanks and all.
+    # With args, the command is one program, spaces included.
     return short_name(run.command if run.args is None else shlex.quote(run.command))

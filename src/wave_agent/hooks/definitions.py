@@ -1,4 +1,4 @@
-"""One hook as the settings define it, checked and complete."""
+"""A hook definition: one hook from the settings, validated and with all defaults filled in."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -15,12 +15,12 @@ from wave_agent.hooks.matcher import Matcher
 from wave_agent.rules.rule import Places, Rule
 from wave_agent.text import strip_controls
 
-# Characters with a meaning for the shell, and `=`, which would make an assignment of a bare word.
+# Excludes characters that are special in a shell, and `=`, which would turn a bare word into an assignment.
 _BARE_PATH = re.compile(r"[^\s\"'`$\\;|&<>()\[\]{}*?!#=^]*/[^\s\"'`$\\;|&<>()\[\]{}*?!#=^]*")
 
 
 def is_bare_path(command: str) -> bool:
-    """The command is one path, without anything that means something to a shell."""
+    """Whether the command is a single path without special shell characters."""
     return _BARE_PATH.fullmatch(command) is not None
 
 
@@ -28,7 +28,7 @@ _PROJECT_DIR = re.compile(r"\$\{(?:CLAUDE|WAVE)_PROJECT_DIR\}")
 
 
 def with_project(text: str, project: str) -> str:
-    """What no shell will read, with the project's directory put in."""
+    """Fill in the project directory, in text that no shell expands."""
     return _PROJECT_DIR.sub(lambda _: project, text)
 
 
@@ -56,14 +56,14 @@ class Phase(StrEnum):
 
 
 class Issue(Struct, frozen=True, kw_only=True):
-    """One finding in the settings."""
+    """One problem in the settings."""
 
     source: str
     path: Path
     message: str
     line: int | None = None
     broken: bool = True
-    """False: a warning; the entry works."""
+    """False for a warning: the entry still works."""
     fatal: bool = False
     """Starting would lose a guard that must not be lost."""
 
@@ -73,7 +73,7 @@ class Issue(Struct, frozen=True, kw_only=True):
 
 
 class HookDefinition(Struct, frozen=True, kw_only=True):
-    """One hook, checked and complete."""
+    """One hook, validated and complete."""
 
     event: HookEvent
     layer: Layer
@@ -81,20 +81,20 @@ class HookDefinition(Struct, frozen=True, kw_only=True):
     path: Path
     line: int | None
     position: int = 0
-    """Place in the configuration, over all layers."""
+    """Position in the configuration, across all layers."""
     group: int
-    """Hooks of one matcher group share it."""
+    """Shared by the hooks of one matcher group."""
     matcher: Matcher
     sequential: bool
     phase: Phase | None
     name: str
     kind: HookKind = HookKind.COMMAND
     command: str = ""
-    """What runs, as its kind has it: a command, `FILE:FUNCTION`, a URL. Empty for a function."""
+    """What runs, depending on the kind: a command, `FILE:FUNCTION` or a URL. Empty for a function."""
     args: tuple[str, ...] | None = None
     headers: tuple[tuple[str, str], ...] = ()
     header_env: tuple[str, ...] = ()
-    """The variables that its headers may name, if it was written for another agent."""
+    """The variables its headers may use, if it was written for another agent."""
     body_format: BodyFormat = BodyFormat.PLAIN
     function: Callable[..., Any] | None = None
     condition: Rule | None = None
@@ -105,31 +105,31 @@ class HookDefinition(Struct, frozen=True, kw_only=True):
     enabled: bool
     status_message: str
     once: bool = False
-    """Runs the first time that it applies in a session, and not again."""
+    """Runs only the first time it applies in a session."""
     dialect: Dialect = Dialect.WAVE
-    """For which agent it was written: its columns say what differs."""
+    """The agent it was written for; `columns` has the differences."""
     plugin_root: str = ""
-    """The directory of the plugin that it belongs to."""
+    """The directory of the plugin it belongs to."""
     plugin_data: str = ""
-    """Where that plugin may keep what it has to remember."""
+    """The directory where that plugin can store its data."""
     inner: str = ""
-    """The directory whose settings it stands in, if that lies below the project's own: relative to it."""
+    """The subdirectory of the project whose settings define it, relative to the project; empty for the project."""
 
     @property
     def gets_arguments(self) -> bool:
-        """A command that is one bare path is given the event's main values as arguments, if its dialect has that."""
+        """Whether it receives the event's main values as arguments: for a bare path, if its dialect does that."""
         may = self.columns.has_arguments and self.kind is HookKind.COMMAND and self.args is None
         return may and is_bare_path(self.command)
 
     @property
     def columns(self) -> DialectRow:
-        """What its dialect says."""
+        """The properties of its dialect."""
         return DIALECTS[self.dialect]
 
     def why_not(self, payload: Mapping[str, Any], places: Places) -> str | None:
         """Why this hook does not apply to an event with this payload; None if it does."""
         if not self.enabled:
-            return "it is switched off (enabled: false)"
+            return "it is disabled (enabled: false)"
         target = str(payload.get(EVENTS[self.event].target or "", ""))
         if not self.matcher.matches(target):
             return f'its matcher ({self.matcher.explain()}) does not match "{target}"'
@@ -139,5 +139,5 @@ class HookDefinition(Struct, frozen=True, kw_only=True):
 
     @property
     def shown_command(self) -> str:
-        """The command for people and the journal."""
+        """The command as shown to users and in the journal."""
         return self.command if self.kind is not HookKind.FUNCTION else f"python:{self.name}"

@@ -1,10 +1,11 @@
-"""One event with all its hooks: in which order they run, and what each of them gets to see.
+"""Runs all hooks of one event: the order they run in, and the input each of them sees.
 
     rewrite phase   groups with `"phase": "rewrite"`, one hook after another
     parallel step   all others at once; a sequential group is one strand among them
-    second look     hooks that judged an input which is not the final one, once more
+    second look     hooks that judged an input other than the final one run again
 
-So no rewritten input runs unseen by a guard, in at most two rounds.
+So every guard sees the input that is actually used, in at most two rounds. Shadow hooks never change what other hooks
+see, and async hooks are started without being awaited.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -37,18 +38,18 @@ ToolInput = dict[str, Any]
 
 
 class ToolFacts(Struct, frozen=True, kw_only=True):
-    """What must be known of a tool whose input hooks may rewrite."""
+    """What we need to know about a tool whose input hooks can rewrite."""
 
     nullable: frozenset[str] = frozenset()
     """Input fields whose schema allows null."""
     normalise: Callable[[ToolInput], ToolInput] = lambda tool_input: tool_input
-    """Makes file paths absolute; applied again after each rewrite."""
+    """Makes file paths absolute. Applied again after each rewrite."""
     why_invalid: Check = lambda _: ""
-    """What is wrong with an input; empty if nothing is."""
+    """Returns what is wrong with an input, or an empty string."""
 
 
 class Stage:
-    """What a hook gets to see; encoded once for all hooks that see the same."""
+    """The payload a hook sees, encoded once for all hooks that see the same one."""
 
     __slots__ = ("_stdin", "aside", "ends", "occasion", "payload", "row", "tool")
 
@@ -62,8 +63,8 @@ class Stage:
         ends: float | None = None,
         aside: Aside | None = None,
     ) -> None:
-        """`ends` is when the time of all hooks together is up, on the clock of `monotonic`. Fields that repeat another
-        one change with it."""
+        """`ends` is the deadline for all hooks together, in `monotonic` time. Alias fields are updated along with the
+        fields they repeat."""
         repeated = {alias: payload[field] for alias, field in row.aliases.items() if field in payload}
         self.row = row
         self.payload = {**payload, **repeated}
@@ -74,7 +75,7 @@ class Stage:
         self._stdin: dict[Dialect, bytes] = {}
 
     def stdin(self, dialect: Dialect) -> bytes:
-        """As a hook of this dialect reads it."""
+        """The payload as JSON, in the form this dialect expects."""
         if dialect not in self._stdin:
             self._stdin[dialect] = encode_readable(told(dialect, self.row, self.payload, self.aside))
         return self._stdin[dialect]
@@ -88,25 +89,25 @@ class Stage:
         return Stage(self.row, payload, self.tool, self.occasion, ends=self.ends, aside=self.aside)
 
     def seconds(self, wanted: float) -> float:
-        """How long a hook may take that wants so many seconds."""
+        """The time a hook gets: its own timeout, or less if the event's deadline comes first."""
         return wanted if self.ends is None else max(0.0, min(wanted, self.ends - monotonic()))
 
     def rewritten(self, hook: HookDefinition, fields: Mapping[str, Any]) -> tuple[ToolInput, str]:
-        """The input as this hook wants it, and what to tell the user about that."""
+        """The input as this hook rewrites it, and a problem to report to the user, if any."""
         if not hook.columns.whole_input:
             return self.tool.normalise(rewrite(self.tool_input, fields, self.tool.nullable)), ""
         found, problem = replaced(self.tool_input, fields, self.tool.nullable, self.tool.why_invalid)
         return self.tool.normalise(found), problem
 
     def after(self, hook: HookDefinition, verdict: Verdict) -> "Stage":
-        """What the next hook of a strand sees."""
+        """What the next hook of the strand sees."""
         stage = self
         if verdict.rewrite is not None:
             stage = stage.showing(tool_input=self.rewritten(hook, verdict.rewrite)[0])
         if verdict.replacement is not None and "tool_response" not in self.payload:
             stage = stage.showing(error=verdict.replacement)
         elif verdict.replacement is not None:
-            # The tool's own fields go too: they may hold what the replacement takes out.
+            # Drop the tool's other fields too: they may contain what the replacement removes.
             response: Mapping[str, Any] = self.payload.get("tool_response") or {}
             success = response.get("success", True)
             stage = stage.showing(tool_response={"success": success, "content": verdict.replacement})
@@ -114,7 +115,7 @@ class Stage:
 
 
 class Executor(Protocol):
-    """Runs single hooks."""
+    """Runs single hooks. `HookManager` is the real one."""
 
     def applies(self, hook: HookDefinition, stage: Stage) -> bool: ...
 
@@ -124,7 +125,7 @@ class Executor(Protocol):
 
 
 class Done(Struct, frozen=True):
-    """A run that was waited for: the input it judged, and the input it left."""
+    """A finished run, with the input it judged and the input it left."""
 
     hook: HookDefinition
     verdict: Verdict
@@ -134,12 +135,12 @@ class Done(Struct, frozen=True):
 
     @property
     def changed(self) -> dict[str, Any]:
-        """Only this: a hook that returns the whole input has no opinion on what it left as it was."""
+        """The fields it changed. A hook that returns the whole input has no opinion on the fields it left alone."""
         return changes(self.judged, self.left)
 
 
 def role_of(hook: HookDefinition) -> Role:
-    """How much of this hook's verdict counts."""
+    """How much of this hook's verdict applies."""
     return Role.SHADOW if hook.mode is Mode.SHADOW else Role.ASYNC if hook.is_async else Role.ENFORCE
 
 
@@ -156,7 +157,7 @@ def reading_of(hook: HookDefinition, verdict: Verdict, look: int, *, allow_count
 
 
 class EventRun:
-    """One happening of one event."""
+    """One occurrence of one event."""
 
     def __init__(
         self,
@@ -168,7 +169,7 @@ class EventRun:
         spent: Collection[int] = (),
         aside: Aside | None = None,
     ) -> None:
-        """`spent`: positions of broken hooks that cannot block any more. `aside` is for dialects that tell more."""
+        """`spent`: positions of broken hooks that can no longer block. `aside`: extra facts that some dialects send."""
         self.aside = aside
         self.executor = executor
         self.row = row
@@ -194,7 +195,7 @@ class EventRun:
     # --------------------------------------------------------------------------------------------------------- rounds
 
     async def parallel(self, hooks: Sequence[HookDefinition], stage: Stage) -> ToolInput:
-        """All hooks at once, what they changed together, and the second look at that. Returns the final input."""
+        """Run all hooks in parallel, combine their changes, and take the second look. Returns the final input."""
         earlier = len(self.done)
         await self.round(hooks, stage, look=1)
         seen = self.done[earlier:]
@@ -217,17 +218,17 @@ class EventRun:
             self.unconverged = [RankedVerdict(position=repeated[-1].hook.position, name=names, verdict=verdict, look=3)]
 
     def looks_again(self, hook: HookDefinition, seen: Done | None, final: ToolInput) -> bool:
-        if seen is None:  # its matcher or condition kept it out of the first round
+        if seen is None:  # its matcher or condition excluded it from the first round
             return hook.position not in self.started
         return role_of(hook) is Role.ENFORCE and not _same(seen.judged, final) and not _same(seen.left, final)
 
     async def round(self, hooks: Iterable[HookDefinition], stage: Stage, *, look: int) -> None:
         strands = [list(strand) for _, strand in groupby(hooks, key=strand_key)]
-        # Cancelled, this has waited for every process to be gone.
+        # If cancelled, this returns only once every process has ended.
         await together_or_none([self.strand(strand, stage, look=look) for strand in strands])
 
     async def strand(self, hooks: Sequence[HookDefinition], stage: Stage, *, look: int) -> Stage:
-        """One hook after another, each seeing what the ones before it changed, until one of them denies."""
+        """Run hooks one after another, each seeing what the previous ones changed, until one denies."""
         for hook in hooks:
             if not self.executor.applies(hook, stage):
                 continue
@@ -252,7 +253,7 @@ class EventRun:
         return any(self.ends(done) for done in self.done)
 
     def ends(self, done: Done) -> bool:
-        """A deny, a stop, or a failure that amounts to a deny."""
+        """Whether this run ends its strand: a deny, a stop, or a failure that blocks."""
         failure = done.verdict.failure
         spent = done.hook.position in self.spent
         denies = failure is not None and failure_blocks(self.row, failure, spent=spent)
@@ -262,7 +263,7 @@ class EventRun:
         return self.row.has_rewrites and role_of(done.hook) is Role.ENFORCE and bool(done.changed)
 
     def compose(self, tool_input: ToolInput, done: Iterable[Done]) -> ToolInput:
-        """What these runs changed, in configuration order."""
+        """The input with the changes of these runs applied in configuration order."""
         for one in _in_order(done):
             if self.changes(one):
                 tool_input = self.tool.normalise(changed(tool_input, one.changed))
@@ -289,5 +290,5 @@ def _in_order(done: Iterable[Done]) -> list[Done]:
 
 
 def strand_key(hook: HookDefinition) -> tuple[str, int]:
-    """Neighbours that share it run one after another."""
+    """Adjacent hooks with the same key run one after another."""
     return ("group", hook.group) if hook.sequential else ("alone", hook.position)

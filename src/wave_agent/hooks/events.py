@@ -1,6 +1,6 @@
-"""The events at which hooks run, one row of facts for each.
+"""The events on which hooks run, with one row of facts per event.
 
-Whatever differs from event to event is a column here. Code that wants to ask `if event == …` needs a column instead.
+Everything that differs between events is a column here. Instead of writing `if event == …`, add a column.
 """
 
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ HookEventName: TypeAlias = Literal[
     "UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop", "SessionStart", "PreCompact", "PostCompact",
     "PermissionRequest", "PostToolUseFailure", "Notification", "StopFailure", "ConfigChange", "SessionEnd",
 ]  # fmt: skip
-"""A `HookEvent` as people write it."""
+"""The name of a `HookEvent`."""
 
 
 class HookEvent(StrEnum):
@@ -49,11 +49,11 @@ NEVER_HERE: Mapping[str, str] = MappingProxyType({
         "this agent has no such event",
     ),
 })  # fmt: skip
-"""Events of other agents that cannot happen in this one. Settings may name them; their hooks wait for nothing."""
+"""Events of other agents that never occur in this one. Settings may name them, but their hooks never run."""
 
 
 class Decision(IntEnum):
-    """What hooks can say, in the order in which one beats the other."""
+    """What hooks can decide. A higher value overrides a lower one."""
 
     NONE = 0
     ALLOW = 1
@@ -63,7 +63,7 @@ class Decision(IntEnum):
 
 
 class Flow(StrEnum):
-    """What the agent then does."""
+    """What the agent does next."""
 
     PROCEED = "proceed"
     JUDGE = "judge"
@@ -88,18 +88,18 @@ class ContextPlace(StrEnum):
 
     AFTER_PROMPT = "in one user message after the prompt"
     AFTER_RESULTS = "in a user message after the tool results"
-    KEEP_WORKING = "to the model, which goes on with it"
+    KEEP_WORKING = "to the model, which keeps working"
     BEFORE_PROMPT = "before the first prompt"
     SUMMARY = "into the instructions for the summary"
     NOWHERE = "nowhere"
 
 
 class FailureBlock(StrEnum):
-    """How often a failure under `onFailure: block` blocks here."""
+    """How often a failure of a hook with `onFailure: block` blocks."""
 
     ALWAYS = "always"
     BROKEN_ONCE = "always; a broken hook once per prompt"
-    """The model may mend what a hook checks, hardly the hook itself."""
+    """The model may fix what a hook checks, but hardly the hook itself."""
     NEVER = "never"
 
 
@@ -111,10 +111,10 @@ class OnFailure(StrEnum):
 class StdinField(Struct, frozen=True):
     name: str
     type: str
-    """As JSON Schema calls it."""
+    """A JSON Schema type."""
     meaning: str
     optional: bool = False
-    """Not always there."""
+    """Not always present."""
 
 
 _NAME = frozenset({"hookEventName"})
@@ -125,58 +125,58 @@ _MISPLACED_PERMISSION: Mapping[str, Decision] = MappingProxyType({"deny": Decisi
 
 
 class EventRow(Struct, frozen=True, kw_only=True):
-    """Everything that is particular to one event."""
+    """Everything specific to one event."""
 
     event: HookEvent
     when: str
     target: str | None
-    """The stdin field that a matcher is compared with."""
+    """The stdin field that matchers are compared with."""
     timeout: float = 60
-    """Seconds, unless the hook says otherwise."""
+    """Default timeout of a hook, in seconds."""
     stdin: tuple[StdinField, ...]
     aliases: Mapping[str, str] = {}
-    """Stdin fields that repeat another one under the name that existing hooks look for."""
+    """Stdin fields that repeat another field under a name that existing hooks expect."""
     arguments: tuple[tuple[str, ...], ...] = ()
-    """Paths into stdin: the values that a command which is one bare path gets as arguments."""
+    """Paths into stdin: the values passed as arguments to a command that is one bare path."""
     text_is_context: bool = False
     """Plain stdout of a successful run is context for the model."""
     context: ContextPlace = ContextPlace.NOWHERE
     specific: frozenset[str] = _NAME
-    """Fields of `hookSpecificOutput` that mean something here."""
+    """Fields of `hookSpecificOutput` that this event accepts."""
     decision_words: Mapping[str, Decision] = _BLOCK_WORDS
     permission_words: Mapping[str, Decision] = _MISPLACED_PERMISSION
     behavior_words: Mapping[str, Decision] = {}
-    """What `behavior` can be in a `decision` that is an object."""
+    """Values of `behavior` in a `decision` that is an object."""
     weak_words: Mapping[str, str] = {}
-    """Decision words that are no opinion although they look like one, and what to tell their author."""
+    """Decision words that look like an opinion but are not one, each with a hint for the hook's author."""
     decides_with: str = 'a top-level "decision": did you mean {"decision": "block"}?'
-    """What to tell a hook that decides in the form of another event."""
+    """The form of a decision on this event, for hooks that use another event's form."""
     unreadable: Decision | None = None
-    """What a decision that cannot be read counts as. None: a failure."""
+    """The decision that an unreadable one is treated as. None: a failure."""
     block_word: str = "block"
-    """What the journal calls a block."""
+    """The journal's word for a block."""
     block_needs_reason: bool = False
     """A block by JSON without a reason is reported."""
     block_counter: str | None = None
-    """The stdin field that counts the blocks so far, where their number is limited."""
+    """The stdin field with the number of blocks so far, if that number is limited."""
     reason_reader: Audience
     """Who gets the reason of a block."""
     flow: Mapping[Decision, Flow]
     failure_block: FailureBlock = FailureBlock.NEVER
     withholds: str = ""
-    """What the model reads before it learns that the result is withheld. Empty: there is no result."""
+    """First sentence of the text that replaces a withheld result. Empty if the event has no result."""
     function_on_failure: OnFailure = OnFailure.CONTINUE
-    """The default for Python functions given in code."""
+    """Default for Python functions passed in code."""
     has_variables: bool = False
     """Hooks can set variables for the commands of the session."""
     has_rewrites: bool = False
-    """Hooks can change the input: rewrite phase, composition, second look."""
+    """Hooks can rewrite the input: rewrite phase, composition, second look."""
     after_tool: bool = False
-    """The tool has been used."""
+    """The event fires after a tool call."""
     waited: bool = True
-    """False: nothing depends on the hooks, so they are started and nobody waits for them."""
+    """False if nothing depends on the hooks: they are started but not awaited."""
     deadline: float | None = None
-    """Seconds that all hooks have together, whatever each of them says."""
+    """Seconds for all hooks together, whatever their timeouts."""
 
     @property
     def has_tool(self) -> bool:
@@ -185,10 +185,10 @@ class EventRow(Struct, frozen=True, kw_only=True):
 
 COMMON_STDIN = (
     StdinField("session_id", "string", "the session"),
-    StdinField("transcript_path", "string", "absolute path of the transcript, complete up to this event"),
-    StdinField("cwd", "string", "the directory in which the agent was started"),
+    StdinField("transcript_path", "string", "absolute path of the transcript, which is complete up to this event"),
+    StdinField("cwd", "string", "the directory the agent was started in"),
     StdinField("hook_event_name", "string", "the event"),
-    StdinField("permission_mode", "string", "the permission mode in force"),
+    StdinField("permission_mode", "string", "the current permission mode"),
 )
 _TOOL_STDIN = (
     StdinField("tool_name", "string", "the tool"),
@@ -200,7 +200,7 @@ _CONTEXT = _NAME | {"additionalContext"}
 
 
 def _flow(block: Flow, proceed: Flow = Flow.PROCEED, ask: Flow | None = None) -> Mapping[Decision, Flow]:
-    """A complete column. Where nobody can be asked, an ask is a block: tightening is always safe."""
+    """The flow for every decision. Without an `ask` flow, an ask is a block: tightening is always safe."""
     return MappingProxyType({
         Decision.NONE: proceed,
         Decision.ALLOW: proceed,
@@ -211,7 +211,7 @@ def _flow(block: Flow, proceed: Flow = Flow.PROCEED, ask: Flow | None = None) ->
 
 
 _IGNORED: Mapping[Decision, Flow] = MappingProxyType(dict.fromkeys(Decision, Flow.PROCEED))
-"""Where there is nothing left to decide, not even whether the turn ends."""
+"""For events where hooks cannot decide anything, not even to end the turn."""
 
 
 _ROWS = (
@@ -251,7 +251,7 @@ _ROWS = (
         context=ContextPlace.AFTER_RESULTS,
         specific=_CONTEXT | {"permissionDecision", "permissionDecisionReason", "updatedInput"},
         decision_words={**_BLOCK_WORDS, "approve": Decision.ALLOW, "ask": Decision.ASK},
-        # Public hooks print it for "nothing to object", and it must not skip a question.
+        # Public hooks print it to mean "no objection", so it must not skip the permission question.
         weak_words={"allow": 'to skip the question, print hookSpecificOutput.permissionDecision "allow"'},
         permission_words={"allow": Decision.ALLOW, "deny": Decision.BLOCK, "ask": Decision.ASK},
         unreadable=Decision.ASK,
@@ -292,9 +292,9 @@ _ROWS = (
         timeout=600,
         stdin=(
             StdinField(
-                "stop_hook_active", "boolean", "true when a Stop hook has already kept the agent working on this prompt"
+                "stop_hook_active", "boolean", "true if a Stop hook has already kept the agent working on this prompt"
             ),
-            StdinField("stop_block_count", "integer", "how often, for this prompt"),
+            StdinField("stop_block_count", "integer", "how many times, for this prompt"),
             StdinField("last_assistant_message", "string", "the model's last text"),
         ),
         context=ContextPlace.KEEP_WORKING,
@@ -307,7 +307,7 @@ _ROWS = (
     ),
     EventRow(
         event=HookEvent.SESSION_START,
-        when="a session begins or is resumed, before its first prompt",
+        when="a session starts or is resumed, before its first prompt",
         target="source",
         stdin=(
             StdinField("source", "string", "`startup`, `resume`, `clear` or `compact`"),
@@ -347,11 +347,11 @@ _ROWS = (
     ),
     EventRow(
         event=HookEvent.PERMISSION_REQUEST,
-        when="a question about a tool call is about to be put, before anybody is asked",
+        when="a tool call needs permission, before the user is asked",
         target="tool_name",
         stdin=(
             *_TOOL_STDIN,
-            StdinField("permission_suggestions", "array", "rules that would answer the question for good"),
+            StdinField("permission_suggestions", "array", "rules that would answer the question permanently"),
             StdinField("original_tool_input", "object", "only on a second look: the input before hooks rewrote it"),
         ),
         specific=_NAME | {"decision"},
@@ -362,7 +362,7 @@ _ROWS = (
         reason_reader=Audience.USER,
         flow={
             **_flow(Flow.REFUSE_CALL, proceed=Flow.JUDGE, ask=Flow.CONFIRM),
-            Decision.NONE: Flow.CONFIRM,  # silence leaves the question to be put
+            Decision.NONE: Flow.CONFIRM,  # without an opinion, the question is asked
         },
         failure_block=FailureBlock.ALWAYS,
         has_rewrites=True,
@@ -375,7 +375,7 @@ _ROWS = (
         timeout=600,
         stdin=(
             *_TOOL_STDIN,
-            StdinField("error", "string", "why not, as the model reads it"),
+            StdinField("error", "string", "the reason, as the model reads it"),
             StdinField("is_interrupt", "boolean", "the turn was interrupted while the tool ran"),
         ),
         context=ContextPlace.AFTER_RESULTS,
@@ -387,12 +387,12 @@ _ROWS = (
     ),
     EventRow(
         event=HookEvent.NOTIFICATION,
-        when="the user is wanted",
+        when="the agent needs the user's attention",
         target="notification_type",
         stdin=(
-            StdinField("message", "string", "what the user is told"),
+            StdinField("message", "string", "the text shown to the user"),
             StdinField("title", "string", "a heading for it"),
-            StdinField("notification_type", "string", "`permission_prompt`, `idle_prompt`, or a front end's own word"),
+            StdinField("notification_type", "string", "`permission_prompt`, `idle_prompt`, or a front end's own type"),
         ),
         reason_reader=Audience.NOBODY,
         flow=_IGNORED,
@@ -404,14 +404,14 @@ _ROWS = (
         target="error",
         stdin=(
             StdinField("error", "string", "the kind: " + ", ".join(f"`{kind}`" for kind in FAILURE_KINDS)),
-            StdinField("error_details", "string", "what the user is told"),
+            StdinField("error_details", "string", "the text shown to the user"),
         ),
         reason_reader=Audience.NOBODY,
         flow=_IGNORED,
     ),
     EventRow(
         event=HookEvent.CONFIG_CHANGE,
-        when="a settings file has changed on disk; this session does not take it over",
+        when="a settings file has changed on disk; this session does not reload it",
         target="source",
         stdin=(
             StdinField(

@@ -1,7 +1,7 @@
-"""What one run of a hook is given and what it yields.
+"""The input and the result of one hook run.
 
-The runner turns a `HookJob` into a `HookExecutionResult`; `semantics` gives the result its meaning. Neither
-knows the other, so this module belongs to both.
+A runner turns a `HookJob` into a `HookExecutionResult`; `semantics` decides what the result means. Neither knows the
+other; both use this module.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -12,19 +12,19 @@ from msgspec import Struct
 
 
 class HookKind(StrEnum):
-    """What a hook is, and so who runs it."""
+    """What a hook is, which decides the runner."""
 
     COMMAND = "command"
     PYTHON = "python"
     HTTP = "http"
     FUNCTION = "function"
-    """Of this process; settings cannot name one."""
+    """A function in this process; settings cannot name one."""
     ABSENT = "absent"
-    """Of a type that another agent has and this one does not; settings name that type."""
+    """A type that another agent supports and this one does not."""
 
 
 class BodyFormat(StrEnum):
-    """What an HTTP hook posts, and where in the answer its output is."""
+    """What an HTTP hook posts, and where its output is in the response."""
 
     PLAIN = "plain"
     OPA = "opa"
@@ -35,58 +35,58 @@ class HookJob(Struct, frozen=True, kw_only=True):
 
     kind: HookKind = HookKind.COMMAND
     command: str
-    """A shell command line or, with `args`, the program itself; `FILE:FUNCTION`; a URL. As the kind has it."""
+    """Depends on the kind: a shell command line or, with `args`, a program; `FILE:FUNCTION`; a URL."""
     args: tuple[str, ...] | None = None
-    """Given: `command` is started with exactly these, without a shell."""
+    """If set, `command` is started with exactly these arguments, without a shell."""
     arguments: tuple[str, ...] = ()
     """Positional values appended to a shell command that is one bare path."""
     stdin: bytes = b""
     env: Mapping[str, str]
-    """The whole environment, not an addition to the agent's."""
+    """The complete environment, not additions to the agent's."""
     cwd: str
     timeout: float
-    """Seconds for everything together: feeding, running, reading."""
+    """Seconds for the whole run: writing stdin, running, and reading output."""
     is_waited_for: bool = True
-    """False: it runs beside what goes on, which must not have to wait for it."""
+    """False if it runs in the background, where nothing may have to wait for it."""
     look_again: Callable[[], str | None] | None = None
-    """Why it must not run, if that is so by now: for a runner that may have let it wait."""
+    """Checks again whether the hook may run, and returns why not: for a runner that queues jobs."""
     headers: tuple[tuple[str, str], ...] = ()
-    """Of an HTTP request, as they are written: variables are not yet put in."""
+    """Headers of an HTTP request as written, with variables not yet expanded."""
     header_env: tuple[str, ...] = ()
-    """The variables that these may name, beside those of the settings."""
+    """The variables these headers may use, besides those in the settings."""
     names_its_services: bool = False
-    """Written for another agent: trust in the hook covers its host, and an answer need not be JSON."""
+    """Written for another agent: trusting the hook covers its host, and a response need not be JSON."""
     body_format: BodyFormat = BodyFormat.PLAIN
 
 
 class HookExecutionResult(Struct, frozen=True, kw_only=True):
-    """What came of one run."""
+    """The result of one run."""
 
     exit_code: int | None = None
-    """None unless the process ended by itself."""
+    """None unless the process exited by itself."""
     stdout: str = ""
-    """UTF-8 with replacement, trimmed, at most the cap."""
+    """Decoded as UTF-8 with replacement, trimmed, up to the size limit."""
     stderr: str = ""
     duration: float = 0.0
     """Milliseconds."""
     timed_out: bool = False
     signal: int | None = None
-    """The signal that ended the process, ours included."""
+    """The signal that killed the process, including our own."""
     error: str | None = None
     """Why the run could not start, or why its exit status is unknown."""
     is_refused: bool = False
-    """It must not run; `error` says why. That blocks wherever a failure can."""
+    """The hook must not run; `error` says why. This blocks wherever a failure can."""
     cancelled: bool = False
-    """The turn was cancelled while it ran."""
+    """The turn was cancelled during the run."""
     stdout_dropped: int = 0
-    """Bytes of stdout beyond the cap: read, counted, not kept."""
+    """Bytes of stdout beyond the limit: read and counted, but dropped."""
     stderr_dropped: int = 0
     stdin_left: int = 0
-    """Bytes of its stdin that it did not take."""
+    """Bytes of stdin that the hook did not read."""
     has_cut_arguments: bool = False
-    """An argument was too long for a command line; stdin had the whole."""
+    """An argument was too long for a command line and was truncated; stdin had all of it."""
     stdout_end: str = ""
-    """The last of a stdout that was not kept whole; else empty."""
+    """The end of stdout if part of it was dropped; else empty."""
     stderr_end: str = ""
 
     @property
@@ -99,15 +99,15 @@ class HookExecutionResult(Struct, frozen=True, kw_only=True):
 
 
 class HookRunner(Protocol):
-    """The seam between the manager and processes."""
+    """The interface between the manager and processes."""
 
     async def run(self, job: HookJob) -> HookExecutionResult:
-        """Never raises but `asyncio.CancelledError`, and then only after the process is gone."""
+        """Raises only `asyncio.CancelledError`, and only after the process has ended."""
         ...
 
 
 async def close_runner(runner: HookRunner) -> None:
-    """Lets go of what a runner keeps between runs. A `close` is for those that keep something."""
+    """Close a runner, if it holds anything between runs."""
     close: Callable[[], Awaitable[None]] | None = getattr(runner, "close", None)
     if close is not None:
         await close()

@@ -1,4 +1,4 @@
-"""What a hook runs: the part of an entry that differs from kind to kind."""
+"""What a hook runs: the part of an entry that depends on its kind."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -12,15 +12,15 @@ from wave_agent.hooks.execution import BodyFormat, HookKind
 from wave_agent.text import did_you_mean
 
 MAIN_KEYS = ("command", "function", "target", "url")
-"""Each says what to run, and one hook has one of them."""
+"""Keys that say what to run. A hook has exactly one of them."""
 RUN_KEYS = ("type", *MAIN_KEYS, "args", "shell", "headers", "allowedEnvVars", "format")
 SHELLS = ("bash", "sh")
-"""What `shell` can say: a line for either runs in Bash."""
+"""Accepted values of `shell`. Both run in Bash."""
 TYPES = tuple(kind.value for kind in HookKind if kind not in (HookKind.FUNCTION, HookKind.ABSENT))
 
 
 class BrokenError(Exception):
-    """This entry cannot be used."""
+    """The entry is invalid."""
 
     def __init__(self, path: Path, message: str) -> None:
         super().__init__(message)
@@ -28,7 +28,7 @@ class BrokenError(Exception):
 
 
 class RunFields(Struct, frozen=True, kw_only=True):
-    """The fields of `HookDefinition` that say what is run."""
+    """The fields of `HookDefinition` that say what to run."""
 
     kind: HookKind
     command: str = ""
@@ -40,7 +40,10 @@ class RunFields(Struct, frozen=True, kw_only=True):
 
 
 def read_run(entry: Mapping[str, Any], path: Path, *, any_type: bool = False) -> RunFields:
-    """`any_type`: an entry of another type is one that cannot be run, and no mistake. Raises `BrokenError`."""
+    """Read what an entry runs. Raises `BrokenError`.
+
+    With `any_type`, an unknown type is not an error: the hook is loaded, but cannot be run.
+    """
     stated: object = entry.get("type")
     if any_type and isinstance(stated, str) and stated not in TYPES:
         return _absent(stated, entry)
@@ -48,7 +51,7 @@ def read_run(entry: Mapping[str, Any], path: Path, *, any_type: bool = False) ->
     row = _ROWS[kind]
     if stray := next((key for key in MAIN_KEYS if entry.get(key) is not None and key != row.main), None):
         if entry.get(row.main) is not None:
-            raise BrokenError(path, f"has a {stray} and a {row.main}; one hook is one of the two")
+            raise BrokenError(path, f"has a {stray} and a {row.main}; a hook can have only one of them")
         raise BrokenError((*path, stray), f'"{stray}" does not belong to a hook of type {kind}{_whose(stray)}')
     if kind is not HookKind.COMMAND and entry.get("args") is not None:
         raise BrokenError((*path, "args"), f"a {row.noun} takes no args")
@@ -63,18 +66,18 @@ def _kind(entry: Mapping[str, Any], path: Path) -> HookKind:
         return HookKind.COMMAND
     if kind not in TYPES:
         hint = did_you_mean(kind, TYPES) if isinstance(kind, str) else ""
-        raise BrokenError((*path, "type"), f"{kind!r} is not a type of hook{hint}; known are {', '.join(TYPES)}")
+        raise BrokenError((*path, "type"), f"{kind!r} is not a type of hook{hint}; expected one of {', '.join(TYPES)}")
     return HookKind(kind)
 
 
 def _absent(stated: str, entry: Mapping[str, Any]) -> RunFields:
-    """What it would do is shown to whoever looks at the hook."""
+    """A hook that cannot be run. Its command shows what it would do."""
     wanted: object = entry.get("prompt")
     return RunFields(kind=HookKind.ABSENT, command=f"{stated}: {wanted}" if isinstance(wanted, str) else stated)
 
 
 def absent_type(command: str) -> str:
-    """The type in the command of a hook that cannot be run."""
+    """The type of a hook that cannot be run, from its command."""
     return command.partition(":")[0]
 
 
@@ -108,7 +111,7 @@ def _python(entry: Mapping[str, Any], path: Path) -> RunFields:
     target = _filled(entry, "target", path)
     file, _, name = target.rpartition(":")
     if not file or "\0" in file or not all(part.isidentifier() for part in name.split(".")):
-        raise BrokenError((*path, "target"), f'"{target}" must name a file and a function in it: guard.py:check')
+        raise BrokenError((*path, "target"), f'"{target}" must name a file and a function, such as guard.py:check')
     return RunFields(kind=HookKind.PYTHON, command=target)
 
 
@@ -117,7 +120,7 @@ HEADER_VARIABLE = re.compile(r"\$(?:(\$)|\{([A-Za-z_]\w*)\}|([A-Za-z_]\w*))", re
 
 
 def header_variables(value: str) -> tuple[str, ...]:
-    """The names of the variables that a header's value has in it."""
+    """The names of the variables in a header's value."""
     return tuple(braced or bare for _, braced, bare in HEADER_VARIABLE.findall(value) if braced or bare)
 
 
@@ -147,7 +150,7 @@ def _http(entry: Mapping[str, Any], path: Path) -> RunFields:
 
 
 def is_listed(url: str, hosts: Sequence[str]) -> bool:
-    """An entry is a host, `*.domain` for every host below a domain, and either with a port or for all ports."""
+    """Whether a URL's host is listed. An entry is a host or `*.domain`, with a port or for all ports."""
     from urllib.parse import urlsplit  # lazy: few hooks are HTTP hooks
 
     parts = urlsplit(url)
@@ -173,23 +176,23 @@ def _url_problem(url: str) -> str:
         parts = urlsplit(url)
         usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError:
-        return f'"{url}" is not a URL. One looks like https://policy.example.com/decide'
+        return f'"{url}" is not a URL; expected something like https://policy.example.com/decide'
     if parts.username is not None:
-        return "must hold no user and password; put them into headers, from a variable that httpHooks.env names"
+        return "must not contain a user and password; put them in headers, using a variable listed in httpHooks.env"
     if not usable or not url.isascii() or any(ord(character) <= 32 for character in url):
-        return f'"{url}" is not a URL. One looks like https://policy.example.com/decide'
+        return f'"{url}" is not a URL; expected something like https://policy.example.com/decide'
     return ""
 
 
 def _header(name: str, value: object, path: Path) -> tuple[str, str]:
     if not _HEADER.fullmatch(name):
-        raise BrokenError(path, "cannot be the name of a header")
+        raise BrokenError(path, "is not a valid header name")
     if name.lower() in _OURS:
-        raise BrokenError(path, "is set by the agent and cannot be given")
+        raise BrokenError(path, "is set by the agent and cannot be overridden")
     if not isinstance(value, str):
         raise BrokenError(path, f"must be a string, not {type_name(value)}")
     if not _HEADER_VALUE.fullmatch(value):
-        raise BrokenError(path, "has characters that a header cannot hold")
+        raise BrokenError(path, "has characters that are not allowed in a header")
     return name, value
 
 
@@ -210,7 +213,7 @@ Word = TypeVar("Word", bound=StrEnum)
 
 
 def choice(entry: Mapping[str, Any], key: str, path: Path, words: type[Word]) -> Word | None:
-    """One of some words, if the entry has it."""
+    """The value of a key that must be one of these words; None if it is absent."""
     value = entry.get(key)
     if value is None:
         return None
@@ -218,7 +221,7 @@ def choice(entry: Mapping[str, Any], key: str, path: Path, words: type[Word]) ->
     if value not in known:
         hint = did_you_mean(value, known) if isinstance(value, str) else ""
         shown = f'"{value}"' if isinstance(value, str) else type_name(value)
-        raise BrokenError((*path, key), f"{shown} is not known{hint}; known are {', '.join(known)}")
+        raise BrokenError((*path, key), f"{shown} is not valid{hint}; expected one of {', '.join(known)}")
     return words(value)
 
 

@@ -1,4 +1,8 @@
-"""Runs the hooks of an event: match, run, read, merge. What an output means is not decided here."""
+"""Runs hooks: finds those that apply to an event, runs them, journals each run, and returns the merged outcome.
+
+`event_run` decides the order, `runners` run each hook, and `semantics` decides what the output means. Each call of
+`HookManager.run` is one *occasion*; its number links journal entries and deferred context to the event.
+"""
 
 import asyncio
 import hashlib
@@ -54,24 +58,24 @@ from wave_agent.system.timestamps import Clock, stamp, utc_now
 from wave_agent.text import TEXT_LIMIT, clip
 
 ARGUMENT_LIMIT = 100 * 1024
-"""Bytes of one argument; the system takes 128 KiB."""
+"""Maximum bytes of one argument; the system allows 128 KiB."""
 ASYNC_GRACE = 5.0
-"""Seconds that async hooks get at the end of a session."""
+"""Seconds that async hooks get to finish at the end of a session."""
 
 
 class SessionFacts(Struct, frozen=True, kw_only=True):
-    """What every hook of a session is told."""
+    """Facts about the session that every hook receives."""
 
     session_id: str
     transcript_path: str
     project_dir: str
     home: str
     start: str = ""
-    """Where the agent was started, if that is not the project directory."""
+    """The directory the agent was started in, if that is not the project directory."""
 
 
 class Deferred(Struct, frozen=True):
-    """Context of a hook that nobody waited for: the next request or prompt brings it to the model."""
+    """Context from a hook that was not awaited, sent to the model with the next request or prompt."""
 
     event: str
     said: Said
@@ -79,7 +83,7 @@ class Deferred(Struct, frozen=True):
 
 
 class HookManager:
-    """The hooks of one session."""
+    """Runs the hooks of one session and records every run in its journal."""
 
     def __init__(
         self,
@@ -104,24 +108,23 @@ class HookManager:
         where: Callable[[], str] = str,
         attended: bool = True,
     ) -> None:
-        """`environment` is the agent's own; `outputs` is where texts too long to show are kept whole.
+        """`environment` is the agent's own; `outputs` is the directory for the full text of output too long to show.
 
-        `why_refused` is asked before each run, and says why this hook must not be run now. Then it is a failure that
-        blocks, whatever the hook says about failures: it has not been heard.
+        `why_refused` is called before each run and says why this hook must not run now, or None. A refused hook is a
+        failure that blocks whatever its `onFailure`: the guard has not had its say.
 
-        `own_environment` are the variables that a hook is given beside those of all.
-        `variables` takes what hooks export for the commands of the session.
-        `on_run` gets every run with what it printed, which the journal does not keep.
+        `own_environment` returns variables for one hook, on top of those all hooks get.
+        `variables` receives what hooks export for the commands of the session.
+        `on_run` receives every run with its output, which the journal does not store.
 
-        `journal` and `deferred` are those of a session that goes on. `door` is opened around each function that is a
-        hook and that somebody waits for. `where` names the session's current directory, if it has moved; `attended`:
-        somebody can be asked.
+        `journal` and `deferred` come from a resumed session. `door` wraps each call of a function hook that is awaited.
+        `where` returns the session's current directory if it has changed; `attended` means a user can be asked.
         """
         self.hooks = tuple(hooks)
         self.session = session
         self.journal = list(journal)
         self.deferred: list[Deferred] = list(deferred)
-        """Context that waits for the next request of this turn, or for the next prompt."""
+        """Context waiting for the next request of this turn, or for the next prompt."""
         self._runner = runner
         self._emit = on_event
         self._outputs = outputs
@@ -134,14 +137,14 @@ class HookManager:
         self._occasions = max((run.occasion for run in journal), default=0)
         self._ran_before = {(run.event, run.layer, run.name, run.command) for run in journal}
         self._ran: dict[int, int] = {}
-        """By position: the occasion on which a hook first ran."""
+        """By position: the occasion on which each hook first ran."""
         self._variables = variables
         self._export_files: dict[int, str] = {}
-        """Where the hooks of an occasion can write variables."""
+        """By occasion: the file to which its hooks can write variables."""
         self._void: set[int] = set()
         """Occasions whose prompt was erased."""
         self._unwaited: set[int] = set()
-        """Occasions that went on without their hooks."""
+        """Occasions that did not wait for their hooks."""
         self._where = where
         self._attended = attended
         self._prompt_id = ""
@@ -152,7 +155,7 @@ class HookManager:
         for not_for_all in ("HOOK_EVENT", "HOOK_TOOL_NAME", FILE_VARIABLE, "CLAUDE_PLUGIN_ROOT", "CLAUDE_PLUGIN_DATA"):
             kept.pop(not_for_all, None)
         self.search_path = search_path(environment)
-        """Where hooks find programs: that of the agent, whatever settings and hooks say for commands."""
+        """PATH for hooks: the agent's own, whatever settings and hooks set for commands."""
         wanted = {
             **kept,
             **{name: value for name, value in (settings_env or {}).items() if not is_pinned(name)},
@@ -176,12 +179,12 @@ class HookManager:
         dialects: Collection[Dialect] = ALL,
         aside: Aside | None = None,
     ) -> Outcome:
-        """Runs every hook that applies and says what they mean together.
+        """Run every hook that applies to this event and return the combined outcome.
 
-        `facts` are the event's own stdin fields. `blocks` says how often hooks have blocked this before; without it all
-        that the facts count were in a row. Cancelling kills the hooks that run and waits for them. Without
-        `waited` they are started, and what they say counts as what an async hook says. `dialects` are those in which
-        this happens; `aside` is what the caller knows beside the facts.
+        `facts` are the event's own stdin fields. `blocks` is how often hooks have blocked before; without it, all
+        blocks counted in `facts` are taken to be in a row. If `waited` is false, hooks are started but treated like
+        async hooks. Only hooks in `dialects` run; `aside` holds facts that only some dialects send. Cancelling kills
+        the running hooks and waits for them to end.
         """
         common = {
             "session_id": self.session.session_id,
@@ -209,7 +212,7 @@ class HookManager:
             self._behind(self._unheard(occasion, hooks, payload))
             return Outcome(event=event)
         outcome = self._clipped(await self._run_all(occasion, hooks, payload))
-        if outcome.prompt_erased:  # async hooks saw it too: what they add to it must not reach the model either
+        if outcome.prompt_erased:  # async hooks saw the prompt too: their context must not reach the model either
             self._void.add(occasion.number)
             self.deferred = [waiting for waiting in self.deferred if waiting.occasion != occasion.number]
         if row.block_counter is not None:
@@ -217,13 +220,13 @@ class HookManager:
         return outcome
 
     def begin_prompt(self) -> None:
-        """What happens from now on belongs to another prompt."""
+        """Start a new prompt: all later events belong to it."""
         self._prompt_id = str(uuid.uuid4())
 
     def _aside(self, known: Aside) -> Aside:
         session = self.session
         directory = self._where() or session.start or session.project_dir
-        # As at home: a session does not leave its directories.
+        # As in the agent the hook was written for: a session stays within its directories.
         if not is_below(resolve_or_keep(directory), resolve_or_keep(session.project_dir)):
             directory = session.start or session.project_dir
         return replace(
@@ -244,7 +247,7 @@ class HookManager:
             file = ExportFile(self._outputs)
         except OSError as error:
             outcome = await occasion.run(hooks, payload)
-            return _telling(outcome, f"hooks can set no variables: {error}")
+            return _telling(outcome, f"hooks cannot set variables: {error}")
         self._export_files[occasion.number] = file.path
         try:
             outcome = await occasion.run(hooks, payload)
@@ -254,7 +257,7 @@ class HookManager:
             file.remove()
 
     async def _take_exports(self, file: ExportFile) -> str:
-        """What is wrong with them, if anything."""
+        """Add the exported variables to the session. Returns a problem, if any."""
         result = await self._runner.run(file.job(self._environment, self.session.project_dir))
         found, problem = exported(result, self._environment)
         if self._variables is not None:
@@ -262,9 +265,9 @@ class HookManager:
         return problem
 
     async def close(self) -> None:
-        """Gives async hooks a last moment, then ends them, and all that waits for the next run."""
+        """Give async hooks a moment to finish, then end them and close the runner."""
         ends = monotonic() + self._async_grace
-        while self._background and (left := ends - monotonic()) > 0:  # one that ends may have started another
+        while self._background and (left := ends - monotonic()) > 0:  # a task may start another as it ends
             await asyncio.wait(self._background, timeout=left)
         late = tuple(self._background)
         for task in late:
@@ -273,12 +276,12 @@ class HookManager:
         await close_runner(self._runner)
 
     def watches(self, event: HookEvent, target: str) -> bool:
-        """Some hook whose verdict will be waited for may apply to this event and target."""
+        """Whether a hook whose verdict is enforced may apply to this event and target."""
         found = (hook for hook in self.hooks if hook.event is event and hook.enabled)
         return any(role_of(hook) is Role.ENFORCE and hook.matcher.matches(target) for hook in found)
 
     def waits(self, event: HookEvent, target: str) -> bool:
-        """Some hook may apply whose end will be waited for, whether or not its verdict has any effect."""
+        """Whether a hook that is awaited may apply, even if its verdict has no effect."""
         found = (hook for hook in self.hooks if hook.event is event and hook.enabled)
         return any(not hook.is_async and hook.matcher.matches(target) for hook in found)
 
@@ -286,7 +289,7 @@ class HookManager:
         self.deferred.extend(Deferred(outcome.event, said, occasion) for said in outcome.contexts)
 
     def take_deferred(self) -> tuple[Deferred, ...]:
-        """The context that has waited; it is the caller's now."""
+        """Remove and return the context that has been waiting."""
         taken = tuple(self.deferred)
         self.deferred.clear()
         return taken
@@ -297,14 +300,14 @@ class HookManager:
         return not self._is_over(hook, stage) and hook.why_not(stage.payload, self._places) is None
 
     def _is_over(self, hook: HookDefinition, stage: Stage) -> bool:
-        """It runs once, and has run. On the occasion itself it may be wanted for a second look."""
+        """Whether a `once` hook has already run. It may still run again on the same occasion, for a second look."""
         if not hook.once:
             return False
         known_as = (hook.event.value, hook.layer.value, hook.name, hook.shown_command)
         return known_as in self._ran_before or self._ran.get(hook.position, stage.occasion) != stage.occasion
 
     def start(self, hook: HookDefinition, stage: Stage, look: int) -> None:
-        """Starts an async hook: its context comes later, its messages are notices, its decisions do not count."""
+        """Start an async hook: its context comes later, its messages become notices, its decisions are ignored."""
 
         self._ran.setdefault(hook.position, stage.occasion)
 
@@ -319,7 +322,7 @@ class HookManager:
 
     def _behind(self, work: Coroutine[Any, Any, None]) -> None:
         async def unwatched() -> None:
-            with suppress(SessionError):  # nobody waits for this task; whoever failed to record the run tells it
+            with suppress(SessionError):  # nothing awaits this task; a failure to record the run is reported elsewhere
                 await work
 
         task = asyncio.create_task(unwatched())
@@ -327,7 +330,7 @@ class HookManager:
         task.add_done_callback(self._background.discard)
 
     def _heard_late(self, outcome: Outcome, occasion: int) -> None:
-        """Nobody has waited for this: its context comes later, its messages are notices."""
+        """Handle the outcome of hooks that were not awaited: defer their context, emit their messages as notices."""
         outcome = self._clipped(outcome)
         if occasion not in self._void:
             self._defer(outcome, occasion)
@@ -335,7 +338,7 @@ class HookManager:
             self._emit(Notice(content=note.text, level=note.level))
 
     async def execute(self, hook: HookDefinition, stage: Stage, look: int) -> Verdict:
-        """One run, journalled."""
+        """Run one hook and journal it."""
         row = EVENTS[hook.event]
         self._ran.setdefault(hook.position, stage.occasion)
         call_id = stage.payload.get("tool_use_id")
@@ -347,9 +350,9 @@ class HookManager:
         try:
             if refused is not None:
                 result = HookExecutionResult(error=refused, is_refused=True)
-            elif stage.seconds(hook.timeout) == 0:  # those before it have used up the time of all
+            elif stage.seconds(hook.timeout) == 0:  # earlier hooks used up the event's deadline
                 result = HookExecutionResult(timed_out=True)
-            elif hook.kind is HookKind.ABSENT:  # no runner may take it for a command
+            elif hook.kind is HookKind.ABSENT:  # must not reach a runner, which might treat it as a command
                 result = HookExecutionResult(error=why_absent(hook.command))
             elif hook.function is not None:
                 unwaited = hook.is_async or stage.occasion in self._unwaited
@@ -386,7 +389,7 @@ class HookManager:
             environment["CLAUDE_PLUGIN_ROOT"] = hook.plugin_root
         if hook.plugin_data:
             environment["CLAUDE_PLUGIN_DATA"] = hook.plugin_data
-            with suppress(OSError):  # the hook itself fails then, and says why
+            with suppress(OSError):  # then the hook itself fails and says why
                 make_private(Path(hook.plugin_data))
         project = self.session.project_dir
         command, args = hook.command, hook.args
@@ -412,11 +415,11 @@ class HookManager:
         )
 
     def _directory(self, hook: HookDefinition, aside: Aside) -> str:
-        """Where this hook runs."""
+        """The directory this hook runs in."""
         project = self.session.project_dir
         if not hook.columns.follows_session or aside.directory == project:
             return project
-        from wave_agent.hooks.named_files import runs_alike  # lazy: most sessions stay where they are
+        from wave_agent.hooks.named_files import runs_alike  # lazy: most sessions never change directory
 
         return aside.directory if runs_alike(hook, project, aside.directory, self.search_path) else project
 
@@ -464,15 +467,15 @@ class HookManager:
         self._emit(HookFinished(run=run))
 
     def _later(self, hook: HookDefinition, stage: Stage, verdict: Verdict) -> tuple[str, ...]:
-        """Context of this run that nobody waits for: a later request or prompt brings it to the model."""
+        """Context of a run that is not awaited, to be sent with a later request or prompt."""
         if not (hook.is_async or stage.occasion in self._unwaited) or role_of(hook) is Role.SHADOW:
             return ()
         return tuple(effect.text for effect in verdict.effects if isinstance(effect, AddContext))
 
     def _clipped(self, outcome: Outcome) -> Outcome:
-        """The outcome with its texts cut to what a reader is given; the whole goes into a file.
+        """The outcome with long texts truncated; the full text goes to a file.
 
-        Not for a prompt that was erased: a text may quote it, and it must not reach the disk.
+        No file is written for an erased prompt: the text may quote it, and it must not reach the disk.
         """
         said = [one.text for texts in outcome.reasons.values() for one in texts]
         said += [one.text for one in (*outcome.contexts, *outcome.refusals)]
@@ -505,7 +508,7 @@ class HookManager:
             with os.fdopen(open_private(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "wb") as kept:
                 kept.write(content)
         except OSError:
-            return None  # a full disk must not cost the verdict; the note then names no file
+            return None  # a full disk must not lose the verdict; the note then names no file
         return str(file)
 
 
@@ -514,7 +517,7 @@ def _telling(outcome: Outcome, problem: str) -> Outcome:
 
 
 def _text_of(effect: Effect) -> str:
-    """The text of an effect that a reader will see whole, if it has one."""
+    """The text of an effect, if it has one."""
     if isinstance(effect, Block | Ask | Approve | EndTurn):
         return effect.reason
     if isinstance(effect, AddContext | TellUser):
@@ -523,13 +526,13 @@ def _text_of(effect: Effect) -> str:
 
 
 def _reason(verdict: Verdict) -> str:
-    """For the journal: why the run came out as it did."""
+    """The reasons behind a verdict, for the journal."""
     said = [effect for effect in verdict.effects if isinstance(effect, Block | Ask | Approve | EndTurn | Failure)]
     return "\n".join(text for effect in said if (text := _text_of(effect)))
 
 
 def _is_cut(payload: Mapping[str, Any], path: tuple[str, ...]) -> bool:
-    return len(_argument(payload, path).encode()) > ARGUMENT_LIMIT - 4  # a character may be cut whole
+    return len(_argument(payload, path).encode()) > ARGUMENT_LIMIT - 4  # truncation may drop a whole character
 
 
 def _argument(payload: Mapping[str, Any], path: tuple[str, ...]) -> str:

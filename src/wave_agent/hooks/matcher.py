@@ -1,4 +1,4 @@
-"""Whether a hook applies to an event, and why (not)."""
+"""Decides whether a hook's matcher applies to an event, and explains why."""
 
 import re
 from collections.abc import Callable
@@ -14,7 +14,7 @@ KNOWN_TOOLS = (
     *("TodoWrite", "WebFetch", "WebSearch", "Task", "Agent", "Skill", "LS", "NotebookRead", "TodoRead", "KillBash"),
     *("ExitPlanMode", "EnterPlanMode", "AskUserQuestion", "SlashCommand", "TaskOutput", "TaskStop", "ToolSearch"),
 )
-"""Names that settings files use. A matcher may name others; these are known not to be the start of an expression."""
+"""Tool names used in settings files. Matchers may use others, but these are never the start of an expression."""
 
 _EXPRESSION = frozenset(".^$()[]{}+\\")
 _TOOL_WITH_ARGUMENT = re.compile(rf"({'|'.join(KNOWN_TOOLS)})\(", re.IGNORECASE)
@@ -27,7 +27,7 @@ class MatcherError(ValueError):
 
 
 class MatcherForm(StrEnum):
-    """How one alternative of a matcher was read."""
+    """How one alternative of a matcher was parsed."""
 
     ALL = "everything"
     NAME = "name"
@@ -42,17 +42,17 @@ class Alternative(Struct, frozen=True):
 
 
 class Matcher(Struct, frozen=True):
-    """A parsed matcher: it matches if one of its alternatives does."""
+    """A parsed matcher. It matches if any of its alternatives does."""
 
     text: str
     alternatives: tuple[Alternative, ...]
 
     def matches(self, target: str) -> bool:
-        """What is longer than any name is not compared: the hooks run, for nobody knows that they should not."""
+        """A target longer than any name always matches: running a hook needlessly is the safe choice."""
         return len(target) > NAME_LIMIT or any(alternative.test(target) for alternative in self.alternatives)
 
     def explain(self) -> str:
-        """How the matcher was read: `name "Bash" or glob "mcp__*"`."""
+        """How the matcher was parsed: `name "Bash" or glob "mcp__*"`."""
         return " or ".join(
             str(alternative.form) if alternative.form is MatcherForm.ALL else f'{alternative.form} "{alternative.text}"'
             for alternative in self.alternatives
@@ -63,17 +63,17 @@ EVERYTHING = Matcher("", (Alternative("", MatcherForm.ALL, lambda _: True),))
 
 
 def parse_matcher(text: str) -> Matcher:
-    """Raises `MatcherError`: a matcher that cannot be read must never quietly match nothing."""
+    """Parse a matcher. Raises `MatcherError`: an invalid matcher must never silently match nothing."""
     if text.strip() in ("", "*"):
         return Matcher(text, EVERYTHING.alternatives)
     parts = [part.strip() for part in _split(text)]
     if not any(parts):
-        raise MatcherError('it names nothing; for every tool write "*"')
+        raise MatcherError('it is empty; to match every tool, write "*"')
     return Matcher(text, tuple(_alternative(part) for part in parts if part))
 
 
 def _split(text: str) -> list[str]:
-    """At `|` and `,` outside brackets."""
+    """Split at `|` and `,` outside brackets."""
     parts: list[str] = []
     depth, in_class, start, at = 0, False, 0, 0
     while at < len(text):
@@ -84,7 +84,7 @@ def _split(text: str) -> list[str]:
             in_class = character != "]"
         elif character == "[":
             in_class = True
-            at += text[at + 1 : at + 2] == "]"  # a bracket that comes first stands for itself
+            at += text[at + 1 : at + 2] == "]"  # a bracket right after the opening one is literal
         elif character in "({":
             depth += 1
         elif character in ")}":
@@ -101,7 +101,7 @@ def _alternative(text: str) -> Alternative:
         wanted = text.casefold()
         return Alternative(text, MatcherForm.NAME, lambda target: target.casefold() == wanted)
     if tool := _TOOL_WITH_ARGUMENT.match(text):
-        raise MatcherError(f'a matcher names tools only: write "{tool[1]}" and put "if": "{text}" on the hook')
+        raise MatcherError(f'a matcher contains only tool names: write "{tool[1]}" and put "if": "{text}" on the hook')
     if not _EXPRESSION.isdisjoint(text):
         return Alternative(text, MatcherForm.EXPRESSION, _expression(text))
     if _GLOB.fullmatch(text):
@@ -123,5 +123,5 @@ def _expression(text: str) -> Callable[[str], bool]:
     if slow := why_slow(text):
         raise MatcherError(f'"{text}" is not a usable regular expression: {slow}')
     if not _TOOL_EXPRESSION.fullmatch(_GROUP_OPENING.sub("", text)):
-        raise MatcherError(f'"{text}" can match no tool: only the name is compared; for the input use "if"')
+        raise MatcherError(f'"{text}" can never match: only tool names are compared; to check the input, use "if"')
     return lambda target: pattern.search(target) is not None

@@ -1,6 +1,6 @@
-"""The files that a hook names, as far as one can tell without running it.
+"""The files a hook names, found without running it.
 
-Naming too many does little harm: one that is not there, and never comes, changes nothing. So this errs on that side.
+This errs on the side of naming too many: a file that does not exist, and never will, changes nothing.
 """
 
 import glob
@@ -17,9 +17,9 @@ from wave_agent.hooks.execution import HookKind
 
 _PROJECT = re.compile(r"\$(?:\{(?:(?:WAVE|CLAUDE)_PROJECT_DIR|PWD)[^}]*\}|(?:(?:WAVE|CLAUDE)_PROJECT_DIR|PWD)\b)|^~\+")
 _NAMED_PROJECT = re.compile(r"\$(?:\{(?:WAVE|CLAUDE)_PROJECT_DIR[^}]*\}|(?:WAVE|CLAUDE)_PROJECT_DIR\b)")
-"""The project's directory, wherever the hook runs."""
+"""The project directory, wherever the hook runs."""
 _COMPUTED_PROJECT = re.compile(r"\$\([^()]*\b(?:rev-parse\s+--show-toplevel|pwd)\b[^()]*\)|`[^`]*\bpwd\b[^`]*`")
-"""Common ways to write the project's directory."""
+"""Common ways to compute the project directory."""
 _PLUGIN = re.compile(r"\$(?:CLAUDE_PLUGIN_ROOT\b|\{CLAUDE_PLUGIN_ROOT\})")
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
 _VARIABLE = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
@@ -29,13 +29,13 @@ _BRACES = re.compile(r"\{([^{},]*(?:,[^{},]*)+)\}")
 _BLANKS = " \t\n"
 _PUNCTUATION = "();<>|&\n"
 _GOES_TO = ("cd", "pushd", "-C", "--chdir", "--prefix")
-"""Words before a directory that what follows may be relative to."""
+"""Words followed by a directory that later paths may be relative to."""
 _BY_ITSELF: Mapping[str, tuple[str, ...]] = {
     "make": ("GNUmakefile", "makefile", "Makefile"),
     "just": ("justfile", ".justfile", "Justfile"),
     **dict.fromkeys(("npm", "npx", "pnpm", "yarn", "bun"), ("package.json",)),
 }
-"""Programs that run what stands in a file nobody names."""
+"""Programs that run code from a file without naming it."""
 _PLAIN = frozenset({
     *("awk", "b2sum", "base32", "base64", "basename", "bash", "bc", "cat", "chmod", "cksum", "column", "comm"),
     *("cp", "curl", "cut", "dash", "date", "dd", "df", "diff", "dirname", "du", "echo", "egrep", "env"),
@@ -48,29 +48,29 @@ _PLAIN = frozenset({
     *("tput", "tr", "true", "tsort", "tty", "uname", "unexpand", "uniq", "uptime", "users", "wc", "wget"),
     *("which", "who", "whoami", "xargs", "yes", "zsh", "["),
 })  # fmt: skip
-"""Programs that take neither code nor settings from the current directory or those above it."""
+"""Programs that read neither code nor settings from the current directory or its parents."""
 _GIVEN_A_SCRIPT = re.compile(
     r"\b(?:(?:python|pypy)[\d.]*|node(?:js)?|ruby|perl)\s+[\"']?(?=/|~/|\$\{?CLAUDE_PLUGIN_ROOT\b)"
 )
-"""Programs that look for code around the script that they are given, where it is given by a whole path."""
+"""Interpreters started with an absolute script path: they look for code next to that script."""
 _HERE = re.compile(r"(?:\$\{?PWD\}?|\$\(pwd\)|`pwd`)[\"']?/")
 _WORD = re.compile(r"[^\s\"'`;|&<>()\[\]{}=:,$]+")
 _NAME = re.compile(r"[A-Za-z_\[][\w.+-]*")
 _SCRIPT_LENGTH = 1 << 15
 _LONGEST = os.pathconf("/", "PC_PATH_MAX")
-"""Bytes of a path that the system takes."""
+"""Longest path the system accepts, in bytes."""
 _MOST = 200
-"""Files that a pattern or a row of braces stands for."""
+"""Maximum number of files for a glob pattern or brace expansion."""
 
 
 def hook_files(hook: HookDefinition, project: str) -> tuple[str, ...]:
-    """Absolute paths of what this hook visibly runs."""
+    """Absolute paths of the files this hook visibly runs."""
     return _FILES[hook.kind](hook, project)
 
 
 def misplaced_file(hook: HookDefinition, project: str) -> str | None:
-    """Of a hook in the settings of a directory below the project's own: a file that it names by a path that leads
-    there from that directory, but not from the project's, where hooks run. Relative to that directory."""
+    """For a hook in the settings of a subdirectory: a file it names that exists relative to that subdirectory, but not
+    relative to the project directory, where hooks run. The path is relative to the subdirectory."""
     if not hook.inner:
         return None
     own = os.path.join(project, hook.inner)
@@ -81,11 +81,12 @@ def misplaced_file(hook: HookDefinition, project: str) -> str | None:
 
 
 def runs_alike(hook: HookDefinition, project: str, directory: str, path: str) -> bool:
-    """Whether this hook visibly runs the same code in another directory as in the project's. `path` is where hooks find
-    programs.
+    """Whether this hook visibly runs the same code in `directory` as in the project directory. `path` is the hooks'
+    PATH.
 
-    Not if it, or a script that it names, names a file by a path that leads elsewhere from there, or a program that may
-    take code or settings from where it runs. In doubt not: by a change of directory no guard may be lost or replaced.
+    It does not if it, or a script it names, uses a relative path that resolves differently there, or a program that may
+    read code or settings from the current directory. In doubt the answer is no: changing directory must not lose or
+    replace a guard.
     """
     if hook.kind is not HookKind.COMMAND:
         return False
@@ -105,7 +106,7 @@ def _placed(text: str, project: str) -> str:
 
 
 def _script(file: str) -> str:
-    """How it begins, without the line that says what runs it."""
+    """The start of a script, without its shebang line."""
     try:
         with open(file, "rb") as opened:
             text = opened.read(_SCRIPT_LENGTH).decode(errors="replace")
@@ -115,20 +116,20 @@ def _script(file: str) -> str:
 
 
 def _names_a_file(text: str, places: Sequence[str]) -> bool:
-    """By a relative path, which leads elsewhere from another directory."""
+    """Whether the text names a file by a relative path, which resolves differently in another directory."""
     text = _HERE.sub(" ", text)
     words = {word for word in _WORD.findall(text) if len(word) < _LONGEST and not word.startswith(("/", "~/"))}
     return any(os.path.isfile(os.path.join(place, word)) for word in words for place in places)
 
 
 def _looks_around(text: str, path: str) -> bool:
-    """Something in it may take code or settings from where it runs."""
+    """Whether a program in the text may read code or settings from the current directory."""
     return not _PLAIN.issuperset(_programs(path).intersection(_NAME.findall(_GIVEN_A_SCRIPT.sub(" ", text))))
 
 
 @lru_cache(maxsize=4)
 def _programs(path: str) -> frozenset[str]:
-    """The names of all programs there are."""
+    """The names of all programs on this PATH."""
     found: set[str] = set()
     for directory in path.split(os.pathsep):
         with suppress(OSError):
@@ -142,7 +143,7 @@ def target_file(target: str, project: str) -> str:
 
 
 def working_directories(command: str, project: str) -> tuple[str, ...]:
-    """Where the parts of a command line may run: the project, and the directories of it that `cd` and the like name."""
+    """Directories in which parts of a command line may run: the project, and those named by `cd` and the like."""
     words = list(_read_words(command))
     named = [word for before, word in pairwise(words) if before in _GOES_TO]
     found = (_absolute(word, project, project) for word in named if "\0" not in word)
@@ -163,9 +164,9 @@ _FILES: Mapping[HookKind, Callable[[HookDefinition, str], tuple[str, ...]]] = {
 
 
 def named_files(command: str, args: Sequence[str] | None, project: str, *, plugin_root: str = "") -> tuple[str, ...]:
-    """Absolute paths: what exists as a file, and what looks like a path and may come to exist.
+    """Absolute paths of existing files, and of words that look like a path and may exist later.
 
-    What the command only writes to is left out: a log that grows is not what runs.
+    Files the command only writes to are omitted: a growing log is not code.
     """
     if plugin_root:
         command = _PLUGIN.sub(lambda _: shlex.quote(plugin_root), command)
@@ -193,7 +194,7 @@ def _paths(words: Sequence[str], project: str) -> Iterator[str]:
 
 
 def _spellings(word: str) -> Iterator[str]:
-    """The word itself, what stands behind a short option or in `$'…'`, and each that its braces stand for."""
+    """The word itself, the part after a short option or inside `$'…'`, and each of its brace expansions."""
     for one in (word, word[1:] if word.startswith(("$./", "$/")) else "", word[2:] if re.match(r"-\w.", word) else ""):
         parts = _BRACES.split(one)
         choices = [part.split(",") if at % 2 else [part] for at, part in enumerate(parts)]
@@ -219,7 +220,7 @@ def _absolute(word: str, base: str, project: str) -> str:
 
 
 def _read_words(command: str) -> Iterator[str]:
-    """The words of a command line, less the targets of output redirections and what `tee` writes."""
+    """The words of a command line, without the targets of output redirections and `tee`."""
     lexer = shlex.shlex(_COMPUTED_PROJECT.sub("${PWD}", command), posix=True, punctuation_chars=_PUNCTUATION)
     lexer.commenters, lexer.whitespace, lexer.whitespace_split = "", " \t\r", True
     try:
@@ -240,7 +241,7 @@ def _read_words(command: str) -> Iterator[str]:
 
 
 def _parts(token: str) -> Iterator[str]:
-    """`--config=x/y` names x/y; a quoted program such as that of `bash -c` names what stands in it."""
+    """Words inside a word: `--config=x/y` names x/y, and a quoted program, as for `bash -c`, contains words."""
     if "=" in token and not _ASSIGNMENT.fullmatch(token):
         yield token.partition("=")[2]
     if any(blank in token for blank in _BLANKS):
@@ -248,7 +249,7 @@ def _parts(token: str) -> Iterator[str]:
 
 
 def _module_files(module: str, base: str) -> Iterator[str]:
-    """What `python -m a.b` would run if it were there: it comes before a module of that name elsewhere."""
+    """The files `python -m a.b` would run if they existed: they take precedence over modules elsewhere."""
     if not re.fullmatch(r"\w+(?:\.\w+)*", module):
         return
     path = base

@@ -1,7 +1,7 @@
-"""Variables that decide which code a hook runs. They are those of the agent as it was started.
+"""Environment variables that decide which code a hook runs.
 
-Settings, hooks that export variables and commands that start another agent set what they like for commands; hooks run
-with the values that the user's own shell gave to the agent.
+Settings, hooks that export variables, and commands that start another agent can set these for commands. Hooks always
+get the values the agent itself was started with.
 """
 
 import os
@@ -20,11 +20,11 @@ _PINNED = re.compile(
 
 
 def is_pinned(name: str) -> bool:
-    """Nothing below the user sets this variable for hooks."""
+    """Whether settings and hooks must not change this variable for hooks."""
     return _PINNED.fullmatch(name) is not None
 
 
 def search_path(environment: Mapping[str, str]) -> str:
-    """Where hooks find programs. A relative directory would be the project's: it is left out."""
+    """PATH for hooks. Relative directories are dropped, since they would point into the project."""
     directories = environment.get("PATH", os.defpath).split(os.pathsep)
     return os.pathsep.join(one for one in directories if one.startswith("/")) or os.defpath

@@ -1,4 +1,4 @@
-"""What would run on an event, in which order, and why the rest would not. Runs nothing."""
+"""Which hooks would run on an event, in which order, and why the others would not. Runs nothing."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
@@ -21,23 +21,23 @@ class EventPlan(Struct, frozen=True, kw_only=True):
     """The hooks of one event, for one payload."""
 
     first: tuple[HookDefinition, ...] = ()
-    """The rewrite phase: one after another, before all others."""
+    """The rewrite phase: one after another, before all other hooks."""
     strands: tuple[tuple[HookDefinition, ...], ...] = ()
-    """All at once; the hooks of one strand one after another."""
+    """Strands run in parallel; the hooks of one strand run one after another."""
     background: tuple[HookDefinition, ...] = ()
-    """Started with the others and not waited for."""
+    """Async hooks: started with the others, not awaited."""
     left_out: tuple[LeftOut, ...] = ()
     second_look: bool = False
-    """If the input is rewritten beside them, those that judged another one run once more."""
+    """If a hook rewrites the input, every hook that judged the old one runs again."""
 
     @property
     def hooks(self) -> tuple[HookDefinition, ...]:
-        """All that run."""
+        """All hooks that run."""
         return (*self.first, *(hook for strand in self.strands for hook in strand), *self.background)
 
 
 def plan(hooks: Iterable[HookDefinition], event: HookEvent, payload: Mapping[str, Any], places: Places) -> EventPlan:
-    """The first round on this payload. A rewrite may bring in, or keep out, hooks whose `if` looks at the input."""
+    """The first round for this payload. A rewrite can add or remove hooks whose `if` depends on the input."""
     here = [hook for hook in hooks if hook.event is event]
     reasons = {hook.position: hook.why_not(payload, places) for hook in here}
     runs = [hook for hook in here if reasons[hook.position] is None]
@@ -53,6 +53,6 @@ def plan(hooks: Iterable[HookDefinition], event: HookEvent, payload: Mapping[str
 
 
 def in_order(hooks: Sequence[HookDefinition]) -> list[HookDefinition]:
-    """All hooks as they would run: event by event, the rewrite phase first."""
+    """All hooks in the order they would run: event by event, rewrite phase first."""
     events = list(EVENTS)
     return sorted(hooks, key=lambda hook: (events.index(hook.event), hook.phase is not Phase.REWRITE, hook.position))

@@ -1,8 +1,8 @@
-"""What a hook runs beside its own files: the programs that it names, and the Python modules that lie next to it.
+"""What a hook runs besides its own files: the programs it names, and the Python modules next to it.
 
-Every word of its command and of its scripts may be the name of a program. Where it is found on the PATH of hooks is
-part of what is trusted: a `jq` that appears in `.venv/bin` makes another hook of a guard that calls `jq`. So is a
-module that Python would find next to a script before its own: `json.py`, or a helper that the script imports.
+Every word of its command and its scripts may be the name of a program. The file that a name resolves to on the hooks'
+PATH is part of what is trusted: if a `jq` appears in `.venv/bin`, a guard that calls `jq` is a different hook. The same
+goes for modules that Python would find next to a script before its own, such as `json.py` or an imported helper.
 """
 
 import os
@@ -24,23 +24,23 @@ if TYPE_CHECKING:
 
 Digest = Callable[[str], str | None]
 Stamp = tuple[int, ...] | None
-"""What changes with a file or directory; None: there is none."""
+"""Changes whenever a file or directory does; None if it does not exist."""
 
 _WORD = re.compile(r"(?<![\w./~$-])[A-Za-z_][\w.+-]{0,63}(?![\w/])")
 _COMMENT = re.compile(r"^[ \t]*(?:#(?!!)|//).*$", re.MULTILINE)
 _RACY = 100_000_000
-"""Nanoseconds in which a second change may have the time of the first."""
+"""Nanoseconds within which two changes may get the same timestamp."""
 
 
 class Programs(Struct, frozen=True):
-    """Where the names in one hook lead."""
+    """What the names in one hook resolve to."""
 
     found: Mapping[str, str] = {}
-    """Name → where it is: a path; inside the project with a digest of what is there."""
+    """Name → path; for files inside the project, with a digest of the content."""
     names: frozenset[str] = frozenset()
-    """All that were looked for."""
+    """All names that were looked up."""
     watched: Mapping[str, Stamp] = {}
-    """As long as these are the same, so is the rest."""
+    """While these stamps are unchanged, the rest is too."""
 
     @property
     def is_fresh(self) -> bool:
@@ -48,10 +48,10 @@ class Programs(Struct, frozen=True):
 
 
 def programs_of(hook: HookDefinition, project: str, root: str, path: str, digest: Digest) -> Programs:
-    """`root` is the project or the repository around it, `path` where hooks find programs."""
+    """`root` is the project or its repository, `path` the hooks' PATH."""
     if hook.kind not in (HookKind.COMMAND, HookKind.PYTHON):
         return Programs()
-    from wave_agent.hooks.python_modules import python_of, text_of  # lazy: the same
+    from wave_agent.hooks.python_modules import python_of, text_of  # lazy: as below
     from wave_agent.hooks.runners.without_shell import BUILTINS  # lazy: most projects have no hooks
 
     look = _ProgramSearch(project, root, path, digest)
@@ -66,8 +66,8 @@ def programs_of(hook: HookDefinition, project: str, root: str, path: str, digest
 
 
 def describe_move(name: str, now: str, before: Sequence[str]) -> str:
-    """What has become of a program, in words."""
-    where = f"is now {now}" if now else "is not found any more"
+    """A description of how a program's location changed."""
+    where = f"is now {now}" if now else "is no longer found"
     was = " or ".join(one or "not found" for one in before)
     return f"{name} {where} (trusted: {was})"
 
@@ -90,7 +90,7 @@ class _ProgramSearch:
                     self._found[name] = self._place(file)
 
     def modules(self, place: "ImportPlace") -> None:
-        """What Python would take from a directory: what is imported, and the names of its own library."""
+        """Modules Python would take from a directory: those the hook imports, and those that shadow its library."""
         from wave_agent.hooks.python_modules import packages, shadows  # lazy: see above
 
         for directory in (place.directory, *packages(place)):
@@ -106,7 +106,7 @@ class _ProgramSearch:
         return self._place(os.path.join(file, "__init__.py"))
 
     def _place(self, file: str) -> str:
-        """Outside of the project a path will do: it is not the project's to change, and updates go on."""
+        """Outside the project the path is enough: the project cannot change the file, and updates are expected."""
         self._watch(file)
         real = os.path.realpath(file)
         self._watch(real)
@@ -135,7 +135,7 @@ def _stamp(path: str) -> Stamp:
 
 @lru_cache(maxsize=128)
 def _names_in(directory: str, _: Stamp) -> frozenset[str]:
-    """`_` makes it another question once something has changed."""
+    """`_` is part of the cache key, so a changed directory is read again."""
     try:
         return frozenset(os.listdir(directory))
     except OSError:

@@ -1,9 +1,9 @@
-"""What the Python of a hook is given, so that a project cannot put its modules in the place of Python's own.
+"""Protects the Python that hooks run, so that a project's modules cannot shadow Python's own.
 
-Inline Python (`python3 -c`, `-m`, `-`) of hooks that are not the project's runs with PYTHONSAFEPATH where that takes
-nothing away from it. Modules that a hook loads from the project are compiled anew into a directory of the agent: what
-lies in the project's `__pycache__` is not run. An older Python does not heed PYTHONSAFEPATH: if the project holds a
-module that it would load, the hook is not run.
+Inline Python (`python3 -c`, `-m`, `-`) in hooks that are not the project's runs with PYTHONSAFEPATH, unless that would
+take away something it needs. Modules that a hook loads from the project are compiled into a directory of the agent, so
+the project's `__pycache__` is never used. Older Pythons ignore PYTHONSAFEPATH: if the project contains a module that
+one would load, the hook does not run.
 """
 
 import os
@@ -20,20 +20,21 @@ from wave_agent.hooks.python_modules import HookPython, PythonRun, python_of, sh
 from wave_agent.system.real_files import is_below
 
 CACHE = "pycache"
-"""In the agent's own directory."""
+"""Subdirectory of the agent's own directory."""
 _OF_THE_PROJECT = (Layer.PROJECT, Layer.LOCAL)
 _FOR_A_PROJECT = (Layer.FLAG, Layer.CODE)
-"""Given with a run, so that a module of the project that their hooks name is meant. A user's hooks are for all."""
+"""Layers specific to one run: if their hooks name a module of the project, they mean it. A user's hooks are for any
+project."""
 _VERSION = re.compile(r"(?:python|pypy)3\.(\d+)")
 _SINCE = 11
-"""Python 3.11 heeds PYTHONSAFEPATH."""
+"""Python 3.11 introduced PYTHONSAFEPATH."""
 _PATIENCE = 5.0
 WhyNot = Callable[[HookDefinition], str | None]
 _Stamps = tuple[tuple[int, int, int] | None, ...]
 
 
 class PythonGuard:
-    """For the hooks of one session."""
+    """Guards the Python hooks of one session."""
 
     def __init__(self, project: str, home: Path, environment: Mapping[str, str]) -> None:
         """`environment` is the agent's own."""
@@ -45,18 +46,18 @@ class PythonGuard:
         self._heed: dict[str, bool] = {}
 
     def environment(self, hook: HookDefinition) -> Mapping[str, str]:
-        """The variables that this hook is run with, beside those of all."""
+        """Extra environment variables for this hook."""
         python = self._python(hook)
         given: dict[str, str] = {}
         if not self._has_cache and any(is_below(file, self._project) for file in self._shadows(python)):
-            # The cache is out of the user's way there; without one, each run would compile all that it imports.
+            # Without a cache, each run would compile everything it imports; there it does not clutter the project.
             given |= {"PYTHONPYCACHEPREFIX": self._cache, "PYTHONDONTWRITEBYTECODE": ""}
         if self._is_safe_with(hook, python):
             given["PYTHONSAFEPATH"] = "1"
         return given
 
     def problem(self, hook: HookDefinition) -> str | None:
-        """Why this hook must not run now; None if it may. For the project's own hooks that is a matter of trust."""
+        """Why this hook must not run now; None if it may. The project's own hooks are covered by trust."""
         python = self._python(hook)
         if hook.layer in _OF_THE_PROJECT or not self._looks_around(hook, python):
             return None
@@ -66,16 +67,16 @@ class PythonGuard:
             return None
         name = os.path.relpath(found[0], self._project)
         return (
-            f"not run: the project holds {name}, which {deaf[0]} would load in place of its own module. Write "
+            f"not run: the project contains {name}, which {deaf[0]} would load instead of its own module. Use "
             f"{os.path.basename(deaf[0])} -I in this hook, or use Python 3.{_SINCE} or newer without -E."
         )
 
     def after(self, first: WhyNot) -> WhyNot:
-        """Why a hook must not run, by what is asked `first` or by this."""
+        """A check that calls `first`, then this one."""
         return lambda hook: first(hook) or self.problem(hook)
 
     def _is_safe_with(self, hook: HookDefinition, python: HookPython) -> bool:
-        """PYTHONSAFEPATH keeps out what the hook does not mean, and nothing else."""
+        """Whether PYTHONSAFEPATH excludes only what the hook does not need."""
         if not self._looks_around(hook, python):
             return False
         if hook.layer in _OF_THE_PROJECT:  # what it loads is trusted with it
@@ -83,7 +84,7 @@ class PythonGuard:
         return python.is_command or bool(self._shadows(python, inline=True))
 
     def _looks_around(self, hook: HookDefinition, python: HookPython) -> bool:
-        """It runs Python that takes modules from the working directory, though it need not."""
+        """Whether it runs Python that imports from the working directory without needing to."""
         if not python.inline or python.runs_project:
             return False
         held = {os.path.basename(file).partition(".")[0] for file in self._shadows(python, inline=True)}
@@ -94,7 +95,7 @@ class PythonGuard:
         return [file for place in python.places if not (inline and place.script) for file in shadows(place)]
 
     def _python(self, hook: HookDefinition) -> HookPython:
-        """Read anew when one of its files has changed."""
+        """The Python this hook runs, read again when one of its files has changed."""
         place = (hook.source, hook.path, hook.position)
         now = tuple(_stamp(file) for file in hook_files(hook, self._project))
         before = self._known.get(place)
@@ -116,7 +117,7 @@ class PythonGuard:
         if version := _VERSION.fullmatch(os.path.basename(os.path.realpath(file))):
             return int(version[1]) >= _SINCE
         code = f"import sys; print(sys.version_info >= (3, {_SINCE}))"
-        try:  # a shim of a version manager: only it knows which Python it starts. Isolated, it loads nothing from here.
+        try:  # may be a version manager's shim: only running it tells the version. With -I it loads nothing from here.
             told = subprocess.run(
                 [file, "-I", "-c", code],
                 cwd=self._project,

@@ -1,8 +1,8 @@
-"""The Python that a hook runs, and the directories from which it takes modules before Python's own library.
+"""The Python code a hook runs, and the directories it imports modules from before the standard library.
 
 `python3 guard.py` looks next to the script first; `python3 -c`, `python3 -m` and `python3 -` look in the working
-directory, which is the project. A `json.py` there runs in place of Python's own. Python that is started with `-I` or
-`-P` does not look there.
+directory, which is the project. A `json.py` there shadows the standard module. With `-I` or `-P`, Python does not look
+there.
 """
 
 import os
@@ -22,14 +22,14 @@ _LOADED_BEFORE = frozenset([
     "_collections_abc", "_sitebuiltins", "abc", "builtins", "codecs", "encodings", "genericpath", "io", "os",
     "posixpath", "site", "stat", "sys", "zipimport",
 ])  # fmt: skip
-"""Python has them before it looks into any of these directories."""
+"""Modules that Python loads before it searches any of these directories."""
 STANDARD = frozenset(sys.stdlib_module_names) - _LOADED_BEFORE
-"""The names of Python's library."""
+"""The names of the standard library that can be shadowed."""
 RUNNERS = frozenset([
     "behave", "cProfile", "coverage", "doctest", "nose2", "nox", "pdb", "profile", "pytest", "runpy", "timeit", "tox",
     "trace", "unittest",
 ])  # fmt: skip
-"""Modules for `-m` that run the code of a project: they need its directory."""
+"""Modules for `-m` that run a project's code, and so need its directory."""
 MODULE_ENDINGS = (".py", ".pyc", ".so", ".pyd")
 
 _SPACE = r"""(?:[ \t"',]|\\\n)"""
@@ -48,7 +48,7 @@ _SEARCHED = re.compile(r"""\bPYTHONPATH=["']?([^\s"';&|]+)""")
 _ABOVE = re.compile(r"[\w.~/+-]*/\Z")
 _LONGEST_PATH = 200
 _LARGEST = 1 << 18
-"""Characters of a script that are looked at."""
+"""How much of a script is read."""
 _MOST_MODULES = 100
 
 
@@ -60,29 +60,29 @@ class PythonStart(StrEnum):
 
 
 class PythonRun(Struct, frozen=True):
-    """One start of Python, as a text has it."""
+    """One Python invocation found in a text."""
 
     program: str
     start: PythonStart
     module: str = ""
     isolated: bool = False
-    """It takes nothing from the working directory, or from next to its script."""
+    """It imports nothing from the working directory or its script's directory."""
     ignores: bool = False
-    """It heeds no variable such as PYTHONSAFEPATH."""
+    """It ignores environment variables such as PYTHONSAFEPATH."""
 
 
 class ImportPlace(Struct, frozen=True):
-    """A directory from which a hook's Python takes modules before those of its library."""
+    """A directory from which a hook's Python imports modules before the standard library."""
 
     directory: str
     names: frozenset[str]
-    """What it visibly imports, and the names of Python's library."""
+    """What it visibly imports, plus the names of the standard library."""
     script: str = ""
-    """The file that this is the directory of; empty: it is where the hook works, or what PYTHONPATH names."""
+    """The script whose directory this is; empty if it is the working directory or comes from PYTHONPATH."""
 
 
 def python_runs(text: str) -> Iterator[PythonRun]:
-    """The starts of Python in a command line or a shell script. Errs on the side of seeing one."""
+    """The Python invocations in a command line or a shell script. Errs on the side of finding one."""
     for found in _PYTHON.finditer(text):
         options = "".join(re.findall(rf"{_SPACE}-([A-Za-z?]+)", found["options"]))
         code = _CODE.match(text, found.end())
@@ -102,25 +102,25 @@ def python_runs(text: str) -> Iterator[PythonRun]:
 
 
 def imported(text: str) -> frozenset[str]:
-    """The top-level modules that a text visibly imports."""
+    """The top-level modules a text visibly imports."""
     names = (one for found in _IMPORT.finditer(text) for one in (found[1] or found[2] or found[3]).split(","))
     return frozenset(name.split()[0].partition(".")[0] for name in names)
 
 
 class HookPython(Struct, frozen=True):
-    """The Python of one hook, as far as its command and its scripts show it."""
+    """The Python one hook runs, judging by its command and its scripts."""
 
     inline: tuple[PythonRun, ...] = ()
-    """Starts without a file of their own, which look in the working directory first."""
+    """Invocations without a script file, which search the working directory first."""
     is_command: bool = False
-    """The command itself is such a start, and it starts nothing else."""
+    """The command itself is such an invocation, and starts nothing else."""
     names: frozenset[str] = frozenset()
-    """What they visibly import or run, beside Python's library."""
+    """What they visibly import or run, besides the standard library."""
     places: tuple[ImportPlace, ...] = ()
 
     @property
     def runs_project(self) -> bool:
-        """It is meant to run the code of whatever project it works in."""
+        """Whether it is meant to run the code of the project it runs in."""
         return bool(self.inline) and all(run.module in RUNNERS for run in self.inline)
 
 
@@ -128,12 +128,12 @@ _STARTS_OTHERS = re.compile(
     r"\b(?:subprocess|system|popen|spawn\w*|exec[lv]?\w*|multiprocessing|asyncio|pty|runpy|import_module|__import__"
     r"|sys\.path|open)\b"
 )
-"""Words of code that may run other programs, or code that cannot be seen."""
+"""Words in code that may run other programs, or code we cannot see."""
 _ONE_COMMAND = re.compile(r"""(?:[^'"`;&|\n$]|'[^']*'|"(?:[^"\\`$]|\\.)*"|\d?>[>&]?)*""", re.DOTALL)
 
 
 def python_of(hook: HookDefinition, project: str) -> HookPython:
-    """What this hook runs of Python. Reads its scripts, wherever they are."""
+    """The Python this hook runs. Reads its scripts, wherever they are."""
     if hook.kind is HookKind.PYTHON:
         return HookPython(places=tuple(_script_places(hook_files(hook, project))))
     if hook.kind is not HookKind.COMMAND:
@@ -169,7 +169,7 @@ def _inline(text: str) -> tuple[PythonRun, ...]:
 
 
 def _does_nothing_else(hook: HookDefinition, line: str, scripts: Iterable[str]) -> bool:
-    """A variable for all of it changes nothing but this one Python."""
+    """Whether an environment variable for this hook affects only this one Python."""
     whole = hook.args is not None or _ONE_COMMAND.fullmatch(line) is not None
     ran = [file for file in scripts if os.path.isfile(file)]
     return whole and not ran and len(list(python_runs(line))) == 1 and not _STARTS_OTHERS.search(line)
@@ -192,7 +192,7 @@ def _script_places(files: Iterable[str]) -> Iterator[ImportPlace]:
 
 
 def _with_neighbours(directories: Iterable[str], names: frozenset[str]) -> frozenset[str]:
-    """With what the modules that lie there import in their turn."""
+    """Add the modules that modules in these directories import themselves."""
     wanted = (STANDARD | names) - {""}
     entries = [os.path.join(one, name) for one in dict.fromkeys(directories) for name in _names_in(one)]
     unread = {file for file in entries if file.endswith(".py") or "." not in os.path.basename(file)}
@@ -206,7 +206,7 @@ def _with_neighbours(directories: Iterable[str], names: frozenset[str]) -> froze
 
 
 def shadows(place: ImportPlace) -> tuple[str, ...]:
-    """The files and packages in there that Python would take for the names: paths."""
+    """Paths of the files and packages in this directory that Python would import for these names."""
     found: list[str] = []
     for entry in _names_in(place.directory):
         file = os.path.join(place.directory, entry)
@@ -216,13 +216,13 @@ def shadows(place: ImportPlace) -> tuple[str, ...]:
 
 
 def packages(place: ImportPlace) -> tuple[str, ...]:
-    """Directories in there that become such a package by what is put into them."""
+    """Subdirectories that would become such a package if files were added to them."""
     found = [os.path.join(place.directory, name) for name in _names_in(place.directory) if name in place.names]
     return tuple(filter(os.path.isdir, found))
 
 
 def is_module(file: str) -> bool:
-    """Python would import this. A directory with the name of a module of its own only if it has an `__init__`."""
+    """Whether Python would import this. A directory named like a standard module needs an `__init__`."""
     if file.endswith(MODULE_ENDINGS):
         return True
     name = os.path.basename(file)
@@ -239,7 +239,7 @@ def _names_in(directory: str) -> list[str]:
 
 
 def text_of(file: str) -> str:
-    """Of a script; empty for what is none. It never waits."""
+    """The text of a script; empty if it is not a regular text file. Never blocks."""
     try:
         with open(file, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as opened:
             if not stat.S_ISREG(os.fstat(opened.fileno()).st_mode):

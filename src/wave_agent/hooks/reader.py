@@ -1,7 +1,9 @@
-"""What one hook's JSON says, field by field.
+"""Reads the JSON that a hook prints, field by field.
 
-Each field is judged by itself: one that cannot be used is dropped and told, the rest stands. What restricts is honoured
-wherever it stands; what loosens or changes something counts only in its right place.
+Each field is checked on its own: an unusable one is dropped and reported, and the rest still apply. Restrictions are
+honoured wherever they appear; fields that loosen or change something apply only in the right place.
+
+`FIELDS` is the table of fields. `read_output` returns a `HookOutput`, which `semantics` turns into effects.
 """
 
 import json
@@ -40,12 +42,12 @@ class Field(Struct, frozen=True, kw_only=True):
     name: str
     type: type
     also: _Types = ()
-    """Types that are turned into the right one."""
+    """Types that are also accepted and converted."""
     home: Home
     decides: bool = False
-    """A value that cannot be read means that the hook meant to decide."""
+    """The field states a decision: if its value cannot be read, the hook still meant to decide."""
     free: bool = False
-    """A text that only goes with a decision: it may stand anywhere."""
+    """Text that only accompanies a decision, accepted anywhere."""
     meaning: str
 
 
@@ -55,73 +57,73 @@ FIELDS: Mapping[str, Field] = {
         Field(name="continue", type=bool, home=Home.TOP, decides=True,
               meaning="`false` ends the whole turn; it beats every other decision"),
         Field(name="stopReason", type=str, home=Home.TOP, free=True,
-              meaning="goes with `continue: false`; to the user, never to the model"),
-        Field(name="systemMessage", type=str, home=Home.TOP, meaning="a warning to the user, never to the model"),
+              meaning="goes with `continue: false`; for the user, never for the model"),
+        Field(name="systemMessage", type=str, home=Home.TOP, meaning="a warning for the user, never for the model"),
         Field(name="suppressOutput", type=bool, home=Home.TOP,
-              meaning="keeps this hook's stdout out of what the user is shown"),
+              meaning="hides this hook's stdout from the user"),
         Field(name="decision", type=str, home=Home.TOP, decides=True,
               meaning='`"block"` or `"deny"`; on PreToolUse also `"approve"` (allow) and `"ask"`'),
         Field(name="reason", type=str, home=Home.TOP, free=True,
-              meaning="goes with `decision`; blocking a Stop should have one"),
+              meaning="goes with `decision`; a block on Stop should have one"),
         Field(name=SPECIFIC, type=dict, home=Home.TOP, meaning="an object with the fields below"),
-        Field(name="hookEventName", type=str, home=Home.SPECIFIC, meaning="must equal the event when it is given"),
+        Field(name="hookEventName", type=str, home=Home.SPECIFIC, meaning="must equal the event if present"),
         Field(name="permissionDecision", type=str, home=Home.SPECIFIC, decides=True,
               meaning='`"allow"`, `"deny"` or `"ask"`'),
         Field(name="permissionDecisionReason", type=str, home=Home.SPECIFIC, free=True,
-              meaning="of an allow or ask to the user only, of a deny to the model"),
+              meaning="for an allow or ask, shown to the user only; for a deny, sent to the model"),
         Field(name=INPUT, type=dict, home=Home.SPECIFIC,
               meaning="top-level fields to set in the tool's input, each replaced whole; `null` removes one"),
         Field(name=OUTPUT, type=str, also=(dict, list), home=Home.SPECIFIC,
-              meaning="what the model gets, and what is kept, in place of the tool's result; an object or a list is "
-                      "turned into text, anything else withholds the result"),
+              meaning="replaces the tool's result for the model and in the transcript; an object or a list is "
+                      "converted to text, anything else withholds the result"),
         Field(name="additionalContext", type=str, home=Home.EITHER, meaning="added to the model's context"),
     )
 }  # fmt: skip
 ANSWER = Field(
     name="decision", type=dict, home=Home.SPECIFIC, decides=True,
-    meaning="the answer to the question, an object with the fields below",
+    meaning="the answer to the permission question: an object with the fields below",
 )  # fmt: skip
-"""A decision that is an object, on events that take one."""
+"""The form of `decision` that is an object, on events that accept one."""
 ANSWER_FIELDS: Mapping[str, Field] = {
     field.name: field
     for field in (
         Field(name="behavior", type=str, home=Home.ANSWER, decides=True, meaning='`"allow"` or `"deny"`'),
         Field(name=INPUT, type=dict, home=Home.ANSWER, decides=True,
-              meaning="goes with an allow: fields to set in the input, which is then judged anew"),
-        Field(name="message", type=str, home=Home.ANSWER, meaning="goes with a deny: what the model is told"),
+              meaning="goes with an allow: fields to set in the input, which is then checked again"),
+        Field(name="message", type=str, home=Home.ANSWER, meaning="goes with a deny: the message for the model"),
         Field(name="interrupt", type=bool, home=Home.ANSWER, decides=True,
-              meaning="goes with a deny: `true` ends the whole turn as well"),
+              meaning="goes with a deny: `true` also ends the whole turn"),
     )
 }  # fmt: skip
 TABLE = (*FIELDS.values(), ANSWER, *ANSWER_FIELDS.values())
 
 
 class Stated(Struct, frozen=True):
-    """A decision that an output states, and the reason that goes with it."""
+    """A decision and its reason."""
 
     decision: Decision
     reason: str = ""
 
 
 class HookOutput(Struct, frozen=True, kw_only=True):
-    """What the JSON object of one run says, for one event."""
+    """What the JSON of one run says, on one event."""
 
     stated: tuple[Stated, ...] = ()
-    """Every decision that could be read, in the order found. Without those that are no opinion."""
+    """Every readable decision that is an opinion, in the order found."""
     unreadable: tuple[str, ...] = ()
-    """What is wrong with each decision that could not be read."""
+    """What is wrong with each decision that cannot be read."""
     reason: str = ""
     contexts: tuple[str, ...] = ()
     updated_input: Mapping[str, Any] | None = None
     updated_tool_output: str | None = None
     withhold: str = ""
-    """Why the tool's result must not be used: what should replace it cannot be read."""
+    """Why the tool's result must be withheld: its replacement cannot be used."""
     message: str = ""
-    """What the model is told of a call that is refused."""
+    """The message for the model if the call is refused."""
     system_message: str = ""
     suppress_output: bool = False
     problems: tuple[str, ...] = ()
-    """What the user is told about single fields."""
+    """What is wrong with single fields, for the user."""
 
     @property
     def strictest(self) -> Decision:
@@ -129,18 +131,18 @@ class HookOutput(Struct, frozen=True, kw_only=True):
 
 
 def knows(output: Mapping[str, Any]) -> bool:
-    """Some key of this object is one of ours."""
+    """Whether this object has at least one known key."""
     return not FIELDS.keys().isdisjoint(output)
 
 
 def unknown_keys(output: Mapping[str, Any]) -> str:
-    """What to tell the author of an object without any known key."""
+    """The warning about an object without any known key."""
     first = next(iter(output))
     return f'stdout is a JSON object without a known key: "{first}"{did_you_mean(first, FIELDS)}'
 
 
 def read_output(row: EventRow, output: Mapping[str, Any]) -> HookOutput:
-    """Never raises, whatever the object holds."""
+    """Read one output on one event. Never raises, whatever the object contains."""
     reading = _OutputReading(row, output)
     for place, fields in ((Home.TOP, output), (Home.SPECIFIC, reading.specific)):
         for key, value in fields.items():
@@ -154,7 +156,7 @@ def read_output(row: EventRow, output: Mapping[str, Any]) -> HookOutput:
 
 
 def _row(row: EventRow, key: str, value: Any, place: Home) -> Field | None:
-    """The row that speaks of this key. Where a decision is an object, a word in its place is still read as a word."""
+    """The field for this key. On events whose `decision` is an object, a word in its place is still read as a word."""
     is_answer = key == ANSWER.name and key in row.specific
     if is_answer and (isinstance(value, dict) or (place is Home.SPECIFIC and not isinstance(value, str))):
         return ANSWER
@@ -167,7 +169,7 @@ _REASONS: Mapping[str, tuple[str, ...]] = {
     "interrupt": ("stopReason", "reason", "message"),
     "permissionDecision": ("permissionDecisionReason", "reason"),
 }
-"""Where the reason of a decision stands, where it is not the usual one."""
+"""The fields that hold a decision's reason, if not the usual ones."""
 
 
 class _OutputReading:
@@ -183,7 +185,7 @@ class _OutputReading:
         self.problems: list[str] = []
         self.unreadable: list[str] = []
         self.weak = ""
-        """What to tell the author of a word that is no opinion, unless the output decides all the same."""
+        """A hint about a word that is not an opinion here; dropped if the output decides in another way."""
         self.withhold = ""
         self.decisions: list[tuple[str, Decision]] = []
         self.texts: dict[str, str] = {}
@@ -217,24 +219,24 @@ class _OutputReading:
             self.taken[field.name] = value
 
     def wrong(self, field: Field, problem: str, place: Home) -> None:
-        """A field that cannot be used. Without what should replace it, a result may hold what had to be taken out."""
+        """An unusable field. If it was meant to replace the result, the result is withheld: it may need redaction."""
         if field.name == OUTPUT and not _misplaced(self.row.event, field, place, self.right_event):
             self.withhold = problem
         (self.unreadable if field.decides else self.problems).append(problem)
 
     def redaction(self, output: Mapping[str, Any]) -> None:
-        """A replacement that was printed and is not used withholds the result: the hook meant to take something out."""
+        """Withholds the result if a replacement was printed but cannot be used: the hook meant to redact something."""
         used = self.taken.get(OUTPUT)
         if OUTPUT not in self.row.specific or self.withhold:
             return
         for shown, value in _spelt_like(_OUTPUT_NAMES, output):
             if value is not None and (used is None or _as_text(value) != used):
-                self.withhold = UNUSABLE  # without a word of the value: the model reads this
+                self.withhold = UNUSABLE  # never quotes the value: the model reads this
                 if not any(problem.startswith(f"{shown} ") for problem in self.problems):
                     self.problems.append(f"{shown} cannot be used: print {SPECIFIC}.{OUTPUT}, a string")
 
     def rewrite(self, output: Mapping[str, Any]) -> None:
-        """An allow was for the input that the hook wanted: without that it is no opinion."""
+        """Drops an allow whose `updatedInput` cannot be used: it was meant for that input only."""
         if all(decision is not Decision.ALLOW for _, decision in self.decisions):
             return
         used = json.dumps(self.taken.get(INPUT), sort_keys=True)
@@ -252,9 +254,9 @@ class _OutputReading:
             self.taken[OUTPUT] = _as_text(value)
 
     def twice(self, key: str, values: Twice, place: Home) -> None:
-        """The strictest value of a decision counts, and nothing else of a duplicate key."""
+        """Of a duplicate key, only the strictest decision is used."""
         shown = key if place is Home.TOP else f"{SPECIFIC}.{key}"
-        self.problems.append(f'duplicate key "{shown}": only its strictest value counts')
+        self.problems.append(f'duplicate key "{shown}": only its strictest value is used')
         if key == SPECIFIC and place is Home.TOP:
             for field, value in self.inside(values):
                 if self.strictness(field, value) >= _STRICTNESS.index(Decision.ASK):
@@ -270,7 +272,7 @@ class _OutputReading:
             self.wrong(FIELDS[OUTPUT], f'duplicate key "{shown}": none of its values can be used', place)
 
     def inside(self, values: Twice) -> Iterator[tuple[Field, Any]]:
-        """The decisions in these objects."""
+        """The decisions inside these objects."""
         for inner in values:
             for key, value in cast(dict[str, Any], inner if isinstance(inner, dict) else {}).items():
                 for one in value if isinstance(value, Twice) else (value,):
@@ -279,7 +281,7 @@ class _OutputReading:
                         yield field, one
 
     def strictness(self, field: Field, value: Any) -> int:
-        """Which of two values restricts more. Null is no opinion, and that is stricter than an allow."""
+        """Rank of a value by how much it restricts. Null is no opinion, which is stricter than an allow."""
         if value is None:
             return _STRICTNESS.index(Decision.NONE)
         if not isinstance(value, field.type):
@@ -313,14 +315,14 @@ class _OutputReading:
             self.problems.append(f"{_shown(field, place)} {_show(value)} was ignored: {_form(self.row)}")
 
     def answer(self, answer: Mapping[str, Any], place: Home) -> None:
-        """A decision that is an object: an allow holds only if all that it says can be read."""
+        """Read a decision that is an object. An allow applies only if every part of it can be read."""
         said = self.parts(answer)
         word = said.get("behavior")
         decision = None if word is None else self.row.behavior_words.get(word)
         if decision is None and (word is not None or answer.get("behavior") is None):
             known = self.row.behavior_words
             shown = f"{_show(word)} cannot be read{did_you_mean(word, known)}" if word else "is missing"
-            self.unreadable.append(f"{Home.ANSWER}.behavior {shown}; known are {', '.join(known)}")
+            self.unreadable.append(f"{Home.ANSWER}.behavior {shown}; expected one of {', '.join(known)}")
         if said.get("interrupt"):
             self.decisions.append(("interrupt", Decision.STOP))
         misplaced = _misplaced(self.row.event, ANSWER, place, self.right_event)
@@ -339,7 +341,7 @@ class _OutputReading:
             self.texts["message"] = message
 
     def parts(self, answer: Mapping[str, Any]) -> dict[str, Any]:
-        """The fields of the object that can be read."""
+        """The readable fields of the object."""
         found: dict[str, Any] = {}
         for name, field in ANSWER_FIELDS.items():
             value = answer.get(name)
@@ -361,7 +363,7 @@ class _OutputReading:
         return found
 
     def meaning(self, field: Field, value: Any) -> Decision | None:
-        """None: this value cannot be read here."""
+        """The decision this value states; None if it cannot be read on this event."""
         if field.name == "continue":
             return Decision.NONE if value else Decision.STOP
         return (self.row.decision_words if field.name == "decision" else self.row.permission_words).get(value)
@@ -388,13 +390,13 @@ class _OutputReading:
         )
 
 
-@cache  # there are few combinations, and every field of every output asks
+@cache  # called for every field of every output, with few distinct arguments
 def _misplaced(event: HookEvent, field: Field, place: Home, right_event: bool) -> str:
-    """What is wrong with finding the field here, and where it belongs; empty if nothing is."""
+    """Why the field does not belong in this place, and where it does; empty if the place is right."""
     if field.home is not Home.TOP and field.name not in EVENTS[event].specific:
         if field.decides:
             return _form(EVENTS[event])
-        return f"{event} does not take it"
+        return f"{event} does not accept it"
     if place is Home.SPECIFIC and not right_event:
         return f'hookEventName must be "{event}" here'
     if field.home is Home.TOP and place is Home.SPECIFIC and field.name in EVENTS[event].specific:
@@ -402,12 +404,12 @@ def _misplaced(event: HookEvent, field: Field, place: Home, right_event: bool) -
     if field.home is Home.TOP and place is Home.SPECIFIC:
         return f"it belongs at the top level: did you mean {field.name}?"
     if field.home is Home.SPECIFIC and place is Home.TOP:
-        return f"it belongs into {SPECIFIC}: did you mean {SPECIFIC}.{field.name}?"
+        return f"it belongs in {SPECIFIC}: did you mean {SPECIFIC}.{field.name}?"
     return ""
 
 
 _STRICTNESS = (Decision.ALLOW, Decision.NONE, Decision.ASK, None, Decision.BLOCK, Decision.STOP)
-"""What a decision lets through, least restricting first. None is one that cannot be read."""
+"""Decisions, least restrictive first. None stands for one that cannot be read."""
 
 
 _INPUT_NAMES = frozenset({"updatedinput"})
@@ -415,7 +417,7 @@ _OUTPUT_NAMES = frozenset({"updatedtooloutput", "updatedmcptooloutput"})
 
 
 def _spelt_like(names: frozenset[str], value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    """Every value under one of these names, at any depth and in any spelling, and its path."""
+    """Every value under one of these names, at any depth and in any spelling, with its path."""
     if isinstance(value, dict):
         for key, inner in cast(dict[str, Any], value).items():
             shown = f"{path}.{key}" if path else key
@@ -427,7 +429,7 @@ def _spelt_like(names: frozenset[str], value: Any, path: str = "") -> Iterator[t
         for inner in cast(list[Any], value):
             yield from _spelt_like(names, inner, path)
     elif isinstance(value, str) and path == SPECIFIC and any(name in _plain(value) for name in names):
-        yield path, value  # an object that was written as a string
+        yield path, value  # an object encoded as a string
 
 
 def _plain(name: str) -> str:
@@ -435,20 +437,20 @@ def _plain(name: str) -> str:
 
 
 def _unsound(value: object) -> str:
-    """What makes a value that is passed on unusable; empty if nothing does."""
+    """Why a value cannot be passed on; empty if it can."""
     if holds_twice(value):
         return "a duplicate key"
     return "a number that is out of range" if out_of_range(value) else ""
 
 
 def _streams(output: Mapping[str, Any]) -> str | None:
-    """The output of a command, from an object that has it."""
+    """The text of an object with `stdout` or `stderr`, or None."""
     streams = [output[name] for name in ("stdout", "stderr") if isinstance(output.get(name), str)]
     return "\n".join(text.rstrip("\n") for text in streams if text) if streams else None
 
 
 def _content(value: object) -> str | None:
-    """A content that is a text, or a list of texts as MCP has it."""
+    """The text of a content that is a string, or a list of text parts as in MCP; else None."""
     if isinstance(value, str):
         return value
     if not isinstance(value, list):
@@ -460,7 +462,7 @@ def _content(value: object) -> str | None:
 
 
 def _two_texts(value: object) -> str:
-    """A copy of a tool's response of which only one text was changed would bring back what the other one lost."""
+    """Why a response with two different texts is unusable: if only one was redacted, the other restores the secret."""
     if not isinstance(value, dict):
         return ""
     output = cast(dict[str, Any], value)
@@ -471,7 +473,7 @@ def _two_texts(value: object) -> str:
 
 
 def _as_text(value: Any) -> str:
-    """What takes the place of a tool's result, as the model reads it."""
+    """The replacement for a tool's result, as text for the model."""
     if isinstance(value, str):
         return value
     output = cast(dict[str, Any], value) if isinstance(value, dict) else {"content": value}
@@ -481,7 +483,7 @@ def _as_text(value: Any) -> str:
 
 
 def _form(row: EventRow) -> str:
-    return f"{row.event} takes {row.decides_with}"
+    return f"{row.event} expects {row.decides_with}"
 
 
 def _shown(field: Field, place: Home) -> str:
@@ -493,7 +495,7 @@ def _wanted(kind: type) -> str:
 
 
 def _show(value: object) -> str:
-    """A value as its author wrote it, short."""
+    """A value as its author wrote it, shortened."""
     if isinstance(value, str):
         return f'"{value[:60]}"'
     if isinstance(value, bool):

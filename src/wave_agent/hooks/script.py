@@ -1,6 +1,6 @@
-"""`@hook`: a function that is a hook, called in the process of an agent or run as the script that it stands in.
+"""`@hook`: turns a function into a hook, called in the agent's process or run as a script.
 
-Imports as little as a script that reads the JSON itself.
+Imports no more than a script that reads the JSON itself would.
 """
 
 import os
@@ -20,7 +20,7 @@ FAILED = 1
 
 
 class Hook:
-    """A function that is a hook: called in the process of an agent, or as the script that it stands in.
+    """A function that is a hook, called in the agent's process or run as a script.
 
     Make one with `@hook`.
     """
@@ -30,24 +30,24 @@ class Hook:
         self.__name__: str = getattr(function, "__name__", type(function).__name__)
         self.__doc__ = function.__doc__
         self.used = False
-        """It was called, or run as a script."""
+        """Whether it was called or run as a script."""
 
     def __call__(self, call: HookCall) -> "Answered | Awaitable[Answered]":
         self.used = True
         return self.__wrapped__(call)
 
     def main(self) -> "NoReturn":
-        """Runs this hook as the command of this process: the event from stdin, the answer to stdout, then exit.
+        """Run this hook as a script: read the event from stdin, write the answer to stdout, and exit.
 
-        Exit status 0 with the answer; 1 with a traceback on stderr if there is none, which is a failure of the hook
-        and never an opinion.
+        The exit status is 0 with an answer. Without one it is 1, with a traceback on stderr: a failure of the hook,
+        never an opinion.
         """
         self.used = True
         raise SystemExit(run(self.__wrapped__))
 
 
 def hook(function: "HookFunction") -> Hook:
-    """Makes a function a hook. It takes a `HookCall` and returns an answer such as `deny("…")`, or None.
+    """Turn a function into a hook. It takes a `HookCall` and returns an answer such as `deny("…")`, or None.
 
     A script ends with `if __name__ == "__main__": guard.main()`.
     """
@@ -58,10 +58,10 @@ def hook(function: "HookFunction") -> Hook:
 
 
 def run(function: "HookFunction") -> int:
-    """One event from stdin, one answer to stdout. Returns the exit status; raises nothing."""
+    """Read one event from stdin and write one answer to stdout. Returns the exit status; never raises."""
     try:
         answers = os.dup(1)
-        # What the function and its children print must not mix with the answer: text before a deny would hide it.
+        # Output of the function and its children must not mix with the answer: text before a deny would hide it.
         os.dup2(2, 1)
         text = encoded(_called(function, _event()))
         sys.stdout.flush()
@@ -69,30 +69,30 @@ def run(function: "HookFunction") -> int:
     except _NoEventError as error:
         print(error, file=sys.stderr)
         return FAILED
-    except BaseException as error:  # SystemExit too: whatever a hook meant by it, it has given no answer
+    except BaseException as error:  # SystemExit too: whatever the hook meant by it, it did not answer
         _show(error)
         return FAILED
     return 0
 
 
 def encoded(answer: "Any") -> str:
-    """The answer as a hook prints it; empty for None. Raises `TypeError` for whatever is no answer."""
+    """The answer as a hook prints it; empty for None. Raises `TypeError` if it is not a valid answer."""
     if answer is None:
         return ""
     if not isinstance(answer, dict):
-        raise TypeError(f"a hook function returns None, a dict or an answer, not {type(answer).__name__}")
-    import json  # lazy: a hook that has nothing to say needs none
+        raise TypeError(f"a hook function must return None, a dict or an answer, not {type(answer).__name__}")
+    import json  # lazy: not needed by a hook without an answer
 
     try:
         return json.dumps(answer, allow_nan=False)
-    except Exception as error:  # a subclass of dict can raise whatever it likes
+    except Exception as error:  # a subclass of dict can raise anything
         raise TypeError(f"the hook function returned something that is not JSON: {error}") from None
 
 
 def _expect_main() -> None:
-    """Sees to it that a script whose hooks are never run fails, where the agent runs it as a hook.
+    """Make a script that the agent runs as a hook fail if it never runs its hooks.
 
-    Without its last line a guard would say nothing, and nobody would notice.
+    Without its last line, a guard would silently do nothing.
     """
     if "HOOK_EVENT" in os.environ:
         import atexit  # lazy: only a hook's process needs it
@@ -115,7 +115,7 @@ def _complain() -> None:
 
 
 def _names_main(file: str | None) -> bool:
-    """A script that calls it somewhere may well have ended before."""
+    """Whether the script contains a call of `main`: it may simply have exited before reaching it."""
     try:
         with open(file or "", encoding="utf-8", errors="replace") as opened:
             return ".main(" in opened.read()
@@ -124,7 +124,7 @@ def _names_main(file: str | None) -> bool:
 
 
 def _show(error: BaseException) -> None:
-    """The traceback, from where the hook's own code begins."""
+    """Print the traceback, starting at the hook's own code."""
     import traceback  # lazy: only a failure needs it
 
     trace = error.__traceback__
@@ -134,18 +134,18 @@ def _show(error: BaseException) -> None:
 
 
 class _NoEventError(Exception):
-    """What stdin holds is not an event."""
+    """stdin does not contain an event."""
 
 
 def _event() -> HookCall:
     import json  # lazy: not needed to define a hook
 
     if sys.stdin is None or sys.stdin.isatty():
-        raise _NoEventError("A hook reads its event as JSON from standard input. To try it: wave hooks test")
+        raise _NoEventError("A hook reads its event as JSON from standard input. To try it, run: wave hooks test")
     try:
         payload = json.loads(sys.stdin.buffer.read())
     except ValueError as error:
-        raise _NoEventError(f"What stands on standard input is not JSON: {error}") from None
+        raise _NoEventError(f"Standard input is not valid JSON: {error}") from None
     if not isinstance(payload, dict):
         raise _NoEventError(f"The event on standard input must be a JSON object, not {type(payload).__name__}.")
     return HookCall(payload)  # pyright: ignore[reportUnknownArgumentType]

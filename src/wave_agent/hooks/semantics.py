@@ -1,11 +1,14 @@
-"""Where a hook's output gets its meaning.
+"""What a hook's output means.
 
-`read` turns one run into a verdict, `merge` turns the verdicts of one event into an outcome, `rewrite` applies what
-hooks changed. All three are pure and never raise. Three laws stand behind every line:
+`read` turns one run into a verdict, `merge` combines the verdicts of one event into an outcome, and `rewrite` applies
+the changes hooks make to a tool's input. All three are pure and never raise. They follow three laws:
 
-1. An output can always tighten; it loosens or changes something only if it is valid.
-2. No failure is a success. What a failure lets through is told to the user and counted.
-3. The outcome never depends on timing, only on configuration order.
+1. An output can always tighten. It can loosen or change something only if it is valid.
+2. A failure is never a success. Failures that are let through are reported to the user and counted.
+3. The outcome depends on configuration order, never on timing.
+
+To change what an exit code or a kind of stdout means, edit `RULES`. JSON fields are in `reader`, differences between
+events in `events`, and differences between agents in `dialects`.
 """
 
 import json
@@ -65,7 +68,7 @@ EXECUTION_FAILED = "Hook execution failed"
 
 
 class Stdout(StrEnum):
-    """What a run printed, as far as its meaning goes."""
+    """What kind of output a run printed to stdout."""
 
     EMPTY = "empty, or {}"
     TEXT = "plain text"
@@ -73,7 +76,7 @@ class Stdout(StrEnum):
     FOREIGN = "JSON without a known key"
     DECIDES = "JSON that states a decision"
     UNREADABLE = "JSON with a decision that cannot be read"
-    SILENT = "JSON that states none"
+    SILENT = "JSON that states no decision"
     MALFORMED = "starts with {, not strict JSON; or a decision inside text"
 
 
@@ -84,7 +87,7 @@ class ExitClass(StrEnum):
 
 
 class _FinishedRun(Struct, frozen=True):
-    """One finished run on its way to a verdict."""
+    """A finished run, and the effects its output can have. Each rule in `RULES` picks from these."""
 
     row: EventRow
     name: str
@@ -94,9 +97,9 @@ class _FinishedRun(Struct, frozen=True):
     """Trimmed stdout."""
     output: HookOutput
     problem: str
-    """What is wrong with stdout as a whole."""
+    """What is wrong with stdout as a whole, if anything."""
     printed: str = ""
-    """The end of a stdout that is not JSON: it may say why the hook blocks or fails."""
+    """The last lines of stdout if it is not JSON: they may say why the hook blocks or fails."""
 
     @property
     def must_not_fail(self) -> bool:
@@ -104,11 +107,11 @@ class _FinishedRun(Struct, frozen=True):
 
     @property
     def quotable(self) -> str:
-        """What the model is shown of stdout: a block or failure that goes to it must say why."""
+        """The part of stdout the model may see: a block or failure it reads must say why."""
         return self.printed if self.row.reason_reader is Audience.MODEL else ""
 
     def failed(self, kind: FailureKind, message: str, code: int | None = None) -> tuple[Effect, ...]:
-        """A failed run says nothing but to the user: its context and changes are not to be trusted."""
+        """A failed run only reports to the user: its context and changes cannot be trusted."""
         return (*self.told, *self.withheld, Failure(kind, message, self.must_not_fail, code))
 
     @property
@@ -117,7 +120,7 @@ class _FinishedRun(Struct, frozen=True):
 
     @property
     def told(self) -> tuple[Effect, ...]:
-        """The hook's own message, and what is wrong with single fields."""
+        """Messages for the user: the hook's own, and one for each field that has a problem."""
         output = self.output
         message = (TellUser(output.system_message),) if output.system_message else ()
         return (*message, *self.notes(output.problems)) if output.problems else message
@@ -127,14 +130,14 @@ class _FinishedRun(Struct, frozen=True):
 
     @property
     def stated(self) -> tuple[Effect, ...]:
-        """The decisions of the JSON, each with its reason or the default one."""
+        """The decisions in the JSON, each with its reason or a default one."""
         return tuple(
             MAKE[said.decision](said.reason or _DEFAULT_REASON[said.decision](self)) for said in self.output.stated
         )
 
     @property
     def restrictions(self) -> tuple[Effect, ...]:
-        """Those that stand beside an exit 2: an allow does not, a block without a reason takes the exit code's."""
+        """The decisions that still apply on exit 2. An allow does not; a block without a reason uses stderr instead."""
         return tuple(
             effect
             for said, effect in zip(self.output.stated, self.stated, strict=True)
@@ -143,7 +146,7 @@ class _FinishedRun(Struct, frozen=True):
 
     @property
     def block(self) -> Block:
-        """Exit 2."""
+        """The block that exit 2 amounts to."""
         from wave_agent.hooks.accidental_exit import only_says_that_it_failed  # lazy: most hooks do not block
 
         stderr = self.result.stderr
@@ -157,20 +160,20 @@ class _FinishedRun(Struct, frozen=True):
 
     @property
     def blocked(self) -> tuple[Effect, ...]:
-        """Exit 2, and what the user is told if it looks like an accident."""
+        """The block of an exit 2, plus a warning if the exit code looks accidental."""
         from wave_agent.hooks.accidental_exit import breakage  # lazy: most hooks do not block
 
         looks = None if self.output.reason else breakage(self.result.stderr)
         if looks is None:
             return (self.block,)
-        # Only one that must not fail withholds: it may have been there to take something out.
+        # Only a hook with `onFailure: block` withholds the result: its job may have been to redact it.
         withheld = (Withhold(_LOOKS_BROKEN),) if self.must_not_fail and self.row.withholds else ()
         note = TellUser(f"hook {self.name} blocked, but the hook itself looks broken: {looks}")
         return (note, *withheld, self.block)
 
     @property
     def fields(self) -> tuple[Effect, ...]:
-        """All that the JSON says beside its decision."""
+        """The effects of every JSON field other than the decisions."""
         output = self.output
         effects: list[Effect] = [*self.told, *map(AddContext, output.contexts)]
         if output.updated_input is not None:
@@ -188,7 +191,7 @@ _TAIL_LINES, _TAIL_CHARACTERS = 30, 2000
 
 
 def _tail(text: str) -> str:
-    """Its end: there test runners and linters say what is wrong."""
+    """The last lines: that is where test runners and linters say what is wrong."""
     return "\n".join(text.strip().splitlines()[-_TAIL_LINES:])[-_TAIL_CHARACTERS:].strip()
 
 
@@ -207,29 +210,29 @@ def _exit_blocks(run: _FinishedRun) -> tuple[Effect, ...]:
 
 
 def _exit_failed(run: _FinishedRun) -> tuple[Effect, ...]:
-    """Failure: stderr, or `Hook execution failed`, goes to the user; the action goes on."""
+    """Failure: the user sees stderr or `Hook execution failed`; the action proceeds."""
     result = run.result
     message = result.stderr or EXECUTION_FAILED
     if run.must_not_fail and run.row.reason_reader is Audience.MODEL:
         what = f"Hook {run.name} failed with exit code {result.exit_code}"
         message = result.stderr or what
-        if run.printed:  # a test runner says on stdout which test is red, and make on stderr that one is
+        if run.printed:  # `make` only says on stderr that something failed; the test runner says what on stdout
             message = _lines(what, run.printed, run.last_errors)
     return run.failed(FailureKind.EXIT, message, result.exit_code)
 
 
 def _text(run: _FinishedRun) -> tuple[Effect, ...]:
-    """Context, where the event takes plain text as context; else ignored."""
+    """Context, if the event accepts plain text as context; otherwise ignored."""
     return (AddContext(run.text),) if run.row.text_is_context else ()
 
 
 def _foreign(run: _FinishedRun) -> tuple[Effect, ...]:
-    """Context, where plain text is context; else the user is told, with the nearest known key."""
+    """Context, if the event accepts plain text as context; otherwise a warning that names the closest known key."""
     return _text(run) or (TellUser(f"hook {run.name}: {run.problem}"),)
 
 
 def _decides(run: _FinishedRun) -> tuple[Effect, ...]:
-    """The JSON rules."""
+    """The JSON applies."""
     blocks = [said for said in run.output.stated if said.decision is Decision.BLOCK]
     if run.row.block_needs_reason and not all(said.reason for said in blocks):
         problem = f'hook {run.name}: "decision": "block" on {run.row.event} needs a "reason" that tells the model why'
@@ -238,20 +241,20 @@ def _decides(run: _FinishedRun) -> tuple[Effect, ...]:
 
 
 def _contradiction(run: _FinishedRun) -> tuple[Effect, ...]:
-    """The JSON rules. An `allow` is reported as contradictory; with `continue: false`, exit 2 also blocks."""
+    """The JSON applies. An `allow` is reported as contradictory; with `continue: false`, exit 2 also blocks."""
     if run.output.strictest is Decision.ALLOW:
         problem = f"hook {run.name} printed allow and exited with 2; its JSON counts, but one of the two is a mistake"
         if run.must_not_fail:
             return run.failed(FailureKind.JSON, problem)
         return (*_decides(run), TellUser(problem))
     if run.output.strictest is Decision.STOP or run.row.block_needs_reason:
-        # Beside `continue: false` the exit code blocks as well; to a block without its reason it lends stderr.
+        # With `continue: false`, the exit code blocks as well; a block without a reason takes stderr as its reason.
         return (*run.fields, *run.restrictions, run.block)
     return _decides(run)
 
 
 def _exit_two_rules(run: _FinishedRun) -> tuple[Effect, ...]:
-    """**Block**, with stderr as the reason unless the JSON blocks too and says why. An `allow` is reported."""
+    """**Block**; the reason is stderr unless the JSON also blocks with a reason. An `allow` is reported."""
     said = run.output.strictest
     if said >= Decision.BLOCK:
         blocks = any(isinstance(effect, Block) for effect in run.restrictions)
@@ -263,7 +266,7 @@ def _exit_two_rules(run: _FinishedRun) -> tuple[Effect, ...]:
 
 
 def _unreadable(run: _FinishedRun) -> tuple[Effect, ...]:
-    """The hook meant to decide: an ask before a tool, elsewhere a failure."""
+    """The hook meant to decide: ask before a tool call, a failure elsewhere."""
     first, *more = run.output.unreadable
     problem = f"hook {run.name}: {first}"
     if run.row.unreadable is not None:
@@ -279,45 +282,45 @@ def _unreadable_blocks(run: _FinishedRun) -> tuple[Effect, ...]:
 
 
 def _silent_failed(run: _FinishedRun) -> tuple[Effect, ...]:
-    """Its fields count; under `onFailure: block` a failure."""
+    """The fields apply; with `onFailure: block`, a failure."""
     return _exit_failed(run) if run.must_not_fail else run.fields
 
 
 def _malformed(run: _FinishedRun) -> tuple[Effect, ...]:
-    """The user is told; under `onFailure: block` a failure."""
+    """Reported to the user; with `onFailure: block`, a failure."""
     if run.must_not_fail:
         return run.failed(FailureKind.JSON, run.problem)
     return (TellUser(run.problem),)
 
 
 def _malformed_blocks(run: _FinishedRun) -> tuple[Effect, ...]:
-    """The user is told; **block**."""
+    """Reported to the user; **block**."""
     return (TellUser(run.problem), *run.blocked)
 
 
 def _malformed_failed(run: _FinishedRun) -> tuple[Effect, ...]:
-    """The user is told; failure."""
+    """Reported to the user; failure."""
     return (TellUser(run.problem), *_exit_failed(run))
 
 
 def _fields(run: _FinishedRun) -> tuple[Effect, ...]:
-    """Its fields count."""
+    """The fields apply."""
     return run.fields
 
 
 def _chatter(run: _FinishedRun) -> tuple[Effect, ...]:
-    """What the JSON restricts is honoured, the rest of it is dropped and reported."""
+    """Restrictions in the JSON apply; everything else in it is dropped and reported."""
     rule = _unreadable if run.output.unreadable else _decides
     return (TellUser(run.problem), *rule(run))
 
 
 def _chatter_blocks(run: _FinishedRun) -> tuple[Effect, ...]:
-    """**Block**, along with any other restriction in the JSON; the rest of it is dropped and reported."""
+    """**Block**, along with any other restriction in the JSON; everything else in it is dropped and reported."""
     return (TellUser(run.problem), *run.withheld, *run.restrictions, run.block)
 
 
 def _chatter_failed(run: _FinishedRun) -> tuple[Effect, ...]:
-    """What the JSON restricts is honoured; under `onFailure: block`, or if it restricts nothing, a failure."""
+    """Restrictions in the JSON apply; with `onFailure: block`, or if it restricts nothing, a failure."""
     asks = bool(run.output.stated or run.output.unreadable)
     if run.output.strictest >= Decision.BLOCK or (asks and not run.must_not_fail):
         return _chatter(run)
@@ -359,17 +362,17 @@ RULES: Mapping[tuple[Stdout, ExitClass], Rule] = {
     (Stdout.MALFORMED, ExitClass.TWO): _malformed_blocks,
     (Stdout.MALFORMED, ExitClass.OTHER): _malformed_failed,
 }
-"""One cell for each kind of stdout and exit code. The table in the docs is printed from it, docstrings included."""
+"""One rule per kind of stdout and exit code. The table in the docs is generated from it, including docstrings."""
 
 _BESIDE_EXIT_TWO: Mapping[bool, Mapping[tuple[Stdout, ExitClass], Rule]] = {
     False: {},
     True: {(Stdout.DECIDES, ExitClass.TWO): _exit_two_rules},
 }
-"""The cells that are others where exit 2 rules, whatever stands in the JSON beside it."""
+"""Rules that differ in dialects where exit 2 overrides the JSON."""
 
 
 def rule_of(dialect: Dialect, kinds: tuple[Stdout, ExitClass]) -> Rule:
-    """The cell by which a run of a hook of this dialect is read."""
+    """The rule for a run of a hook in this dialect."""
     return _BESIDE_EXIT_TWO[DIALECTS[dialect].exit_two_rules].get(kinds) or RULES[kinds]
 
 
@@ -381,14 +384,14 @@ def read(
     on_failure: OnFailure = OnFailure.CONTINUE,
     dialect: Dialect = Dialect.WAVE,
 ) -> Verdict:
-    """What this run means. Pure; never raises."""
+    """The verdict of one run. Pure; never raises."""
     row = EVENTS[event]
     if unfinished := _unfinished(result, name):
-        # What a hook guards is not let through because somebody has changed the hook.
+        # A guard that was changed, and so refused to run, must not let its action through.
         return Verdict((Failure(*unfinished, blocks=result.is_refused or on_failure is OnFailure.BLOCK),))
     text = _text_of(result)
     kind, output, problem = _classify(row, name, result)
-    # A broken attempt at JSON is never quoted: a hook that redacts may have put into it what has to be taken out.
+    # Malformed JSON is never quoted: if the hook redacts, it may contain the very text to be removed.
     printed = _tail(_end(text, result.stdout_end)) if kind in (Stdout.TEXT, Stdout.CHATTER) else ""
     run = _FinishedRun(row, name, on_failure, result, text, output, problem, printed)
     rule = rule_of(dialect, (kind, _EXIT_CLASSES.get(result.exit_code, ExitClass.OTHER)))
@@ -400,15 +403,15 @@ _RESTRICTS = Block | Ask | EndTurn | Failure
 
 
 def _heard_in_part(effects: tuple[Effect, ...], run: "_FinishedRun") -> tuple[Effect, ...]:
-    """A hook that was given an argument in part, left its stdin unread and saw nothing to object to has not judged."""
+    """A hook that got a truncated argument, did not read stdin and did not object has not judged the whole input."""
     if run.result.stdin_left and not any(isinstance(one, _RESTRICTS) for one in effects):
-        why = f"Hook {run.name} judged by an argument that was cut at 100 KiB, and did not read its stdin"
+        why = f"Hook {run.name} judged an argument truncated to 100 KiB and did not read its stdin"
         effects = (Failure(FailureKind.EXIT, why, blocks=run.on_failure is OnFailure.BLOCK),)
-    return (*effects, TellUser(f"hook {run.name}: an argument was cut at 100 KiB; the whole is on its stdin"))
+    return (*effects, TellUser(f"hook {run.name}: an argument was truncated to 100 KiB; stdin has all of it"))
 
 
 def kinds_of(event: HookEvent, result: HookExecutionResult) -> tuple[Stdout, ExitClass] | None:
-    """Which cell of `RULES` this run is read by. None: it did not end by itself, so none counts."""
+    """The key of the rule in `RULES` for this run. None if the run did not exit by itself: no rule applies."""
     if _unfinished(result, ""):
         return None
     kind, _, _ = _classify(EVENTS[event], "", result)
@@ -420,7 +423,7 @@ def _text_of(result: HookExecutionResult) -> str:
 
 
 def _end(kept: str, end: str) -> str:
-    """The last that was printed, also where the middle was not kept."""
+    """The end of a stream, even if its middle was dropped."""
     return end or kept
 
 
@@ -429,14 +432,14 @@ _NO_OUTPUT = HookOutput()
 
 
 def _unfinished(result: HookExecutionResult, name: str) -> tuple[FailureKind, str] | None:
-    """A run that did not end by itself: what it printed until then does not count."""
+    """How a run failed that did not exit by itself. Its output is ignored."""
     if result.timed_out:
         return FailureKind.TIMEOUT, f"Hook {name} timed out after {result.duration / 1000:.3g} s"
     if result.error is not None:
         what = "did not run" if result.is_refused else "could not be started"
         return FailureKind.SPAWN, f"Hook {name} {what}: {result.error}"
     if result.exit_code is None:
-        return FailureKind.SIGNAL, f"Hook {name} was ended by signal {_signal_name(result.signal)}"
+        return FailureKind.SIGNAL, f"Hook {name} was killed by signal {_signal_name(result.signal)}"
     return None
 
 
@@ -448,7 +451,7 @@ def _signal_name(number: int | None) -> str:
 
 
 def _classify(row: EventRow, name: str, result: HookExecutionResult) -> tuple[Stdout, HookOutput, str]:
-    """What kind of stdout this is, what it says if it is JSON, and what is wrong with it."""
+    """The kind of stdout, what it says if it is JSON, and what is wrong with it."""
     text = _text_of(result)
     if not text:
         return Stdout.EMPTY, _NO_OUTPUT, ""
@@ -469,13 +472,13 @@ def _classify(row: EventRow, name: str, result: HookExecutionResult) -> tuple[St
     return kind, output, ""
 
 
-_TOO_LONG = "stdout begins like JSON and is longer than what is kept, so what it decides cannot be read"
+_TOO_LONG = "stdout starts like JSON but is longer than the limit, so its decision cannot be read"
 _STARTS = 1000
-"""How many places are tried at which an object could begin: text full of braces must not cost seconds."""
+"""How many `{` to try as the start of an object: text full of braces must not take seconds to parse."""
 
 
 def _after_text(row: EventRow, name: str, result: HookExecutionResult) -> tuple[Stdout, HookOutput, str]:
-    """Plain text; but a decision that ends it restricts all the same, and none elsewhere in it is lost in silence."""
+    """Plain text. A decision at its end can still restrict, and one anywhere else in it is reported."""
     text = _text_of(result)
     end = _end(text, result.stdout_end)
     found, start = _ending_object(end)
@@ -489,26 +492,26 @@ def _after_text(row: EventRow, name: str, result: HookExecutionResult) -> tuple[
         return Stdout.MALFORMED, _NO_OUTPUT, f"hook {name}: {_TEXT_BESIDE}"
     if not (output.stated or unreadable or withhold):
         return Stdout.TEXT, _NO_OUTPUT, ""
-    kept = "only what restricts was honoured" if stated or unreadable else "it was ignored"
+    kept = "only its restrictions were applied" if stated or unreadable else "it was ignored"
     kept += " and the result was withheld" if withhold else ""
-    problem = f"hook {name}: there is text before the JSON on stdout, so {kept}; print such text to stderr"
+    problem = f"hook {name}: there is text before the JSON on stdout, so {kept}; print text to stderr"
     said = HookOutput(stated=stated, unreadable=unreadable, reason=output.reason, withhold=withhold)
     return Stdout.CHATTER, said, problem
 
 
-_TEXT_BESIDE = "there is text beside the JSON on stdout, so it was not read; print one object, and text to stderr"
+_TEXT_BESIDE = "stdout mixes text and JSON, so the JSON was not read; print one object, and any text to stderr"
 _JSON_LINE = re.compile(r"^[ \t]*(?:\{|```)", re.MULTILINE)
 _DECISION_KEY = re.compile(r'"(?:decision|permissionDecision|continue|updatedToolOutput)"\s*:')
 
 
 def _attempts(text: str) -> bool:
-    """Whether a line begins like JSON or a fence, with a key by which a hook decides after that."""
+    """Whether a line starts like JSON or a code fence and is followed by a key that states a decision."""
     begins = _JSON_LINE.search(text)
     return begins is not None and _DECISION_KEY.search(text, begins.start()) is not None
 
 
 def _ending_object(text: str) -> tuple[dict[str, Any], int]:
-    """The object that ends this text, and where it begins; an empty one at the end if there is none."""
+    """The JSON object at the end of this text and its start index; an empty object if there is none."""
     start = len(text) if text.endswith("}") else 0
     for _ in range(_STARTS):
         start = text.rfind("{", 0, start)
@@ -527,17 +530,17 @@ _COUNTS: Mapping[Role, tuple[type, ...]] = {
     Role.SHADOW: (),
     Role.ASYNC: (AddContext, TellUser),
 }
-"""Failures of shadow and async hooks are told all the same, but neither block nor count."""
+"""The effects that apply for each role. Failures of shadow and async hooks are reported, but never block or count."""
 
 
 WITHHELD = "[{what} Its result is withheld: {why}]"
-IN_DIFFERENT_WAYS = "hooks {names} replaced it in different ways. Put them into one sequential group."
+IN_DIFFERENT_WAYS = "hooks {names} replaced it in different ways. Put them in one sequential group."
 
 
 def merge(event: HookEvent, readings: Iterable[RankedVerdict], *, spent: Collection[int] = ()) -> Outcome:
-    """The outcome of one event. Independent of the order of `readings`; configuration order is in them.
+    """Combine the verdicts of one event. The order of `readings` does not matter: each has its configuration position.
 
-    `spent`: the positions of broken hooks that have had their block, where they have one.
+    `spent`: positions of broken hooks that have used up their one block, on events that limit them to one.
     """
     row = EVENTS[event]
     ordered = sorted(readings, key=lambda reading: (reading.position, reading.look))
@@ -570,7 +573,7 @@ def merge(event: HookEvent, readings: Iterable[RankedVerdict], *, spent: Collect
 
 
 class _Tally:
-    """What counts of each effect. Dictionaries as ordered sets: the same text of the same hook counts once."""
+    """Collects the effects that apply. Dictionaries serve as ordered sets: the same text from one hook is kept once."""
 
     def __init__(self, row: EventRow, *, spent: Collection[int]) -> None:
         self.row = row
@@ -615,7 +618,7 @@ class _Tally:
             return
         name = reading.name
         self.unmet[name] = None
-        if self.row.withholds:  # the hook may have been there to take something out
+        if self.row.withholds:  # the hook's job may have been to redact the result
             self.withheld[name] = f"hook {name} failed {failure.how}"
         if failure_blocks(self.row, failure, spent=reading.position in self.spent):
             self.reasons.setdefault(Decision.BLOCK, {})[Said(name, failure.message)] = None
@@ -624,9 +627,9 @@ class _Tally:
                 self.broken.add(reading.position)
 
     def replacement(self, ordered: Sequence[RankedVerdict]) -> tuple[str | None, str]:
-        """The text that replaces the tool's result, and the hooks that say so.
+        """The text that replaces the tool's result, and the names of the hooks that set it.
 
-        Parallel hooks each saw the original: taking the last one's text would bring back what another took out.
+        Parallel hooks each saw the original: using the last one's text would restore what another one removed.
         """
         if self.withheld:
             return self.withhold("; ".join(self.withheld.values())), ", ".join(self.withheld)
@@ -648,13 +651,13 @@ class _Tally:
 
 
 MANY_TIMES = 10
-"""How often the limit of blocks in a row makes the limit for a whole prompt."""
+"""The limit for one prompt is this many times the limit for blocks in a row."""
 
 
 def limited(outcome: Outcome, before: Blocks, limit: int) -> Outcome:
-    """The outcome when hooks have blocked this often for one prompt. A `limit` of 0 is none.
+    """Ends the turn once hooks have blocked too often for one prompt. A `limit` of 0 means no limit.
 
-    A block by broken hooks alone is bounded by itself and does not count.
+    A block by broken hooks alone is not counted: it already happens only once.
     """
     keeps = outcome.flow is outcome.row.flow[Decision.BLOCK] and not outcome.only_broken_block
     if not (limit and keeps):
@@ -667,7 +670,7 @@ def limited(outcome: Outcome, before: Blocks, limit: int) -> Outcome:
 
 
 def _ended(outcome: Outcome, did: str = "") -> Outcome:
-    """The turn ends although hooks want it to go on: no success. If one of them still fails, that is an error."""
+    """The turn ends although hooks want it to continue, so it is not a success. A hook that still fails is an error."""
     said = outcome.reasons.get(Decision.BLOCK, ()) or outcome.contexts
     names = tuple(dict.fromkeys([*outcome.unmet, *(one.hook for one in said)]))
     hooks = f"{'hooks' if len(names) > 1 else 'hook'} {', '.join(names)}"
@@ -685,18 +688,18 @@ def _ended(outcome: Outcome, did: str = "") -> Outcome:
 
 
 def lets_through(row: EventRow, failure: Failure) -> bool:
-    """Whether this failure is reported and nothing else comes of it."""
+    """Whether this failure is only reported."""
     return not failure.blocks or row.failure_block is FailureBlock.NEVER
 
 
 def withholds(row: EventRow, verdict: Verdict) -> bool:
-    """Whether this run takes the tool's result away without putting another in its place."""
+    """Whether this run withholds the tool's result without replacing it."""
     failed = verdict.failure is not None and not lets_through(row, verdict.failure)
     return bool(row.withholds) and (failed or any(isinstance(effect, Withhold) for effect in verdict.effects))
 
 
 def failure_blocks(row: EventRow, failure: Failure, *, spent: bool = False) -> bool:
-    """Whether this failure stops what the event is about. `spent`: this hook has done so for the same prompt."""
+    """Whether this failure blocks. `spent`: this hook's failure has already blocked once for this prompt."""
     once = row.failure_block is FailureBlock.BROKEN_ONCE and failure.is_broken
     return not lets_through(row, failure) and not (once and spent)
 
@@ -705,7 +708,7 @@ def failure_blocks(row: EventRow, failure: Failure, *, spent: bool = False) -> b
 
 
 def rewrite(tool_input: Mapping[str, Any], fields: Mapping[str, Any], nullable: Collection[str] = ()) -> dict[str, Any]:
-    """The input with these top-level fields set. A null removes the field unless its schema allows null."""
+    """The input with these top-level fields set. A null removes a field unless its schema allows null."""
     changed = dict(tool_input)
     for key, value in fields.items():
         if value is None and key not in nullable:
@@ -716,31 +719,31 @@ def rewrite(tool_input: Mapping[str, Any], fields: Mapping[str, Any], nullable: 
 
 
 Check: TypeAlias = Callable[[dict[str, Any]], str]
-"""What is wrong with an input; empty if nothing is."""
+"""Returns what is wrong with an input, or an empty string."""
 
 
 def replaced(
     tool_input: Mapping[str, Any], fields: Mapping[str, Any], nullable: Collection[str], why_invalid: Check
 ) -> tuple[dict[str, Any], str]:
-    """The input that these fields are as a whole. If the tool cannot take that, they are set in the input instead, and
-    the user is told why."""
+    """These fields as the whole input. If the tool cannot accept that, they are merged into its input instead, and the
+    second value tells the user why."""
     whole = rewrite({}, fields, nullable)
     problem = why_invalid(whole)
     if not problem:
         return whole, ""
     kept = ", ".join(key for key in tool_input if key not in fields)
     told = f"updatedInput is not a whole input ({problem})"
-    return rewrite(tool_input, fields, nullable), f"{told}; what it leaves out stays as it was: {kept or 'nothing'}"
+    return rewrite(tool_input, fields, nullable), f"{told}; the fields it omits are kept: {kept or 'nothing'}"
 
 
 def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
-    """The top-level fields that differ: their new values, and `REMOVED` for those that are gone."""
+    """The top-level fields that differ, with their new values, or `REMOVED`."""
     changed = {key: value for key, value in after.items() if key not in before or not same_json(before[key], value)}
     return {**changed, **{key: REMOVED for key in before if key not in after}}
 
 
 def changed(tool_input: Mapping[str, Any], fields: Mapping[str, Any]) -> dict[str, Any]:
-    """The input with these changes made."""
+    """The input with these changes applied."""
     return {key: value for key, value in {**tool_input, **fields}.items() if value is not REMOVED}
 
 
@@ -748,7 +751,7 @@ REMOVED = object()
 
 
 def same_json(one: object, other: object) -> bool:
-    """Equal as JSON: `True` is not `1`, as it is in Python, and the order of keys does not count."""
+    """Equal as JSON: unlike in Python, `True` is not `1`. The order of keys does not matter."""
     return one is other or (one == other and json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True))
 
 

@@ -1,7 +1,7 @@
-"""Variables that hooks set for the commands of a session.
+"""Environment variables that hooks set for the commands of a session.
 
-A hook writes `export` lines to a file that it is given. A shell reads them once, when the hooks are through: what they
-mean is a shell's to say, and a file that were read before every command could be rewritten by one of them.
+A hook writes `export` lines to a file. A shell evaluates it once, when the hooks have finished: only a shell knows what
+the lines mean, and if the file were read before every command, a command could rewrite it.
 """
 
 import os
@@ -19,15 +19,15 @@ _OF_THE_SHELL = frozenset({"_", "SHLVL", "PWD", "OLDPWD", FILE_VARIABLE})
 
 
 class SessionVariables(Mapping[str, str]):
-    """The environment of a session's commands: what it began with, and what hooks have exported since."""
+    """The environment of a session's commands: the initial one, plus what hooks have exported since."""
 
     def __init__(self, base: Mapping[str, str], fixed: Mapping[str, str] | None = None) -> None:
-        """Nothing that a hook exports takes the place of what is `fixed`."""
+        """Exports of hooks cannot override `fixed`."""
         self._fixed = dict(fixed or {})
         self._all = {**base, **self._fixed}
 
     def fix(self, fixed: Mapping[str, str]) -> None:
-        """From now on these too."""
+        """Fix these variables as well, from now on."""
         self._fixed |= fixed
         self._all |= fixed
 
@@ -45,7 +45,7 @@ class SessionVariables(Mapping[str, str]):
 
 
 class ExportFile:
-    """A private file for the hooks of one occasion."""
+    """A private file to which the hooks of one occasion write exports."""
 
     def __init__(self, directory: Path) -> None:
         """Raises `OSError`."""
@@ -61,8 +61,8 @@ class ExportFile:
             return True
 
     def job(self, environment: Mapping[str, str], cwd: str) -> HookJob:
-        """What has to be run to learn what the file exports."""
-        # Looked up here: the file may change PATH.
+        """The job that prints the environment after evaluating the file."""
+        # Looked up now, because the file may change PATH.
         env = shutil.which("env", path=environment.get("PATH")) or "/usr/bin/env"
         command = f'. "${FILE_VARIABLE}" >/dev/null; exec {env} -0'
         return HookJob(command=command, env={**environment, FILE_VARIABLE: self.path}, cwd=cwd, timeout=PATIENCE)
@@ -72,10 +72,10 @@ class ExportFile:
 
 
 def exported(result: HookExecutionResult, before: Mapping[str, str]) -> tuple[dict[str, str], str]:
-    """The variables that the file set or changed, and what is wrong with it."""
+    """The variables the file set or changed, and a problem, if any."""
     pairs = (entry.partition("=") for entry in result.stdout.split("\0") if "=" in entry)
     found = {name: value for name, _, value in pairs if before.get(name) != value and name not in _OF_THE_SHELL}
     if result.success and not result.stderr:
         return found, ""
-    why = result.stderr or result.error or ("it takes too long" if result.timed_out else "it ends the shell")
-    return found if result.success else {}, f"what hooks wrote to {FILE_VARIABLE}: {why}"
+    why = result.stderr or result.error or ("it timed out" if result.timed_out else "it exits the shell")
+    return found if result.success else {}, f"problem in what hooks wrote to {FILE_VARIABLE}: {why}"

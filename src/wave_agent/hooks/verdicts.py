@@ -1,4 +1,4 @@
-"""The values that semantics works with: what one run means, and what all runs of an event mean together."""
+"""The values `semantics` works with: the verdict of one run, and the outcome of all runs of an event."""
 
 from collections.abc import Callable, Mapping
 from enum import StrEnum
@@ -44,7 +44,7 @@ class ReplaceOutput(Struct, frozen=True):
 
 
 class Withhold(Struct, frozen=True):
-    """The tool's result must not be used: what should replace it cannot be read."""
+    """The tool's result must not be used, because its replacement cannot be read."""
 
     why: str
 
@@ -54,42 +54,42 @@ class AddContext(Struct, frozen=True):
 
 
 class TellRefused(Struct, frozen=True):
-    """What the model is told of a call that is refused, where the reason of a block is not for it."""
+    """The message for the model about a refused call, on events where the block's reason is for the user only."""
 
     text: str
 
 
 class TellUser(Struct, frozen=True):
-    """For the user alone: what a hook wants to say, or what is wrong with what it said."""
+    """For the user only: a hook's message, or a problem with its output."""
 
     text: str
 
 
 class Failure(Struct, frozen=True):
-    """The hook did not do its work. `blocks` is its policy; whether it can block here is the event's."""
+    """The hook failed. `blocks` is the hook's policy; the event decides whether a failure can block at all."""
 
     kind: FailureKind
     message: str
     blocks: bool
     code: int | None = None
-    """The exit code, where that is what failed."""
+    """The exit code, if that is the failure."""
 
     @property
     def is_broken(self) -> bool:
-        """The hook itself is out of order: it did not find that something else is."""
+        """The hook itself is broken, rather than having found a problem."""
         return self.kind is not FailureKind.EXIT or self.code in _SHELL_COULD_NOT
 
     @property
     def how(self) -> str:
-        """In a few words of ours; none of them the hook's."""
+        """How it failed, in our words only: nothing the hook printed is quoted."""
         return f"with exit code {self.code}" if self.code is not None else _HOW[self.kind]
 
 
 _SHELL_COULD_NOT = (126, 127)
-"""By these the shell says that the command cannot be run, or is not there."""
+"""Exit codes of the shell: the command is not executable, or not found."""
 _HOW: Mapping[FailureKind, str] = {
     FailureKind.TIMEOUT: "(it timed out)",
-    FailureKind.SIGNAL: "(a signal ended it)",
+    FailureKind.SIGNAL: "(ended by a signal)",
     FailureKind.SPAWN: "(it could not be started)",
     FailureKind.EXIT: "(by its exit code)",
     FailureKind.JSON: "(its output cannot be read)",
@@ -106,16 +106,16 @@ MAKE: Mapping[Decision, Callable[[str], Effect]] = {made: kind for kind, made in
 
 
 class Verdict(Struct, frozen=True):
-    """What one run means."""
+    """What one hook run means."""
 
     effects: tuple[Effect, ...] = ()
     malformed: bool = False
-    """stdout looked like JSON and was not, and the exit code ruled."""
+    """stdout looked like JSON but was not, so the exit code decided."""
     hide_stdout: bool = False
 
     @property
     def decision(self) -> Decision:
-        """The strictest thing the run itself said. A failure is not a decision."""
+        """The strictest decision the run stated. A failure is not a decision."""
         return max((DECISION_OF.get(type(effect), Decision.NONE) for effect in self.effects), default=Decision.NONE)
 
     @property
@@ -124,7 +124,7 @@ class Verdict(Struct, frozen=True):
 
     @property
     def failure_kind(self) -> FailureKind | None:
-        """For the journal: also JSON that was told as malformed although the run had no other fault."""
+        """For the journal. Includes malformed JSON that was only reported."""
         if self.failure:
             return self.failure.kind
         return FailureKind.JSON if self.malformed and self.decision is Decision.NONE else None
@@ -138,7 +138,7 @@ class Verdict(Struct, frozen=True):
         return next((effect.text for effect in self.effects if isinstance(effect, ReplaceOutput)), None)
 
     def word(self, row: EventRow) -> str:
-        """The journal's word for this run."""
+        """The word for this run in the journal."""
         if self.failure:
             return "failure"
         if self.decision is Decision.NONE:
@@ -147,7 +147,7 @@ class Verdict(Struct, frozen=True):
 
 
 class Role(StrEnum):
-    """How much of a hook's verdict counts."""
+    """How much of a hook's verdict applies."""
 
     ENFORCE = "enforce"
     SHADOW = "shadow"
@@ -155,18 +155,18 @@ class Role(StrEnum):
 
 
 class RankedVerdict(Struct, frozen=True, kw_only=True):
-    """A verdict and where it stands among the others."""
+    """A verdict and its place among the others."""
 
     position: int
-    """Place in the configuration."""
+    """Position in the configuration."""
     name: str
     verdict: Verdict
     look: int = 1
     role: Role = Role.ENFORCE
     strand: int | None = None
-    """Hooks of one sequential group share one: there the later ones saw what the earlier ones changed."""
+    """Shared by the hooks of one sequential group, where later hooks saw what earlier ones changed."""
     allow_counts: bool = True
-    """False: its allow was for an input that will not be used."""
+    """False if its allow was for an input that is not the final one."""
 
 
 class Blocks(Struct, frozen=True, kw_only=True):
@@ -174,9 +174,9 @@ class Blocks(Struct, frozen=True, kw_only=True):
 
     total: int = 0
     in_a_row: int = 0
-    """Without a tool call between."""
+    """Without a tool call in between."""
     spent: frozenset[int] = frozenset()
-    """Positions of broken hooks that have had their one block."""
+    """Positions of broken hooks that have used up their one block."""
 
 
 class Said(Struct, frozen=True):
@@ -188,7 +188,7 @@ class ToUser(Struct, frozen=True):
     hook: str
     text: str
     level: str = "warning"
-    """`info`, `warning` or `error`; an error is a hook that failed."""
+    """`info`, `warning` or `error`; an error means a hook failed."""
 
 
 class Outcome(Struct, frozen=True, kw_only=True):
@@ -198,31 +198,31 @@ class Outcome(Struct, frozen=True, kw_only=True):
     decision: Decision = Decision.NONE
     flow: Flow = Flow.PROCEED
     blocked: bool = False
-    """Some hook blocked, also where a stop beats it."""
+    """Some hook blocked, even if a stop overrides it."""
     reasons: Mapping[Decision, tuple[Said, ...]] = {}
     contexts: tuple[Said, ...] = ()
     refusals: tuple[Said, ...] = ()
-    """What the model is told of a call that is refused."""
+    """Messages for the model if the call is refused."""
     to_user: tuple[ToUser, ...] = ()
     replacement: str | None = None
-    """What takes the place of the tool's result."""
+    """The text that replaces the tool's result."""
     replaced_by: str = ""
-    """The hooks that say so."""
+    """The hooks that replaced it."""
     withheld: bool = False
-    """The replacement only says that there is none: its text is ours, not a hook's."""
+    """The replacement only says that the result is withheld: the text is ours, not a hook's."""
     failed_open: int = 0
     broken: frozenset[int] = frozenset()
-    """Positions of broken hooks that block by their failure."""
+    """Positions of broken hooks whose failure blocks."""
     only_broken_block: bool = False
-    """The block comes from broken hooks alone. It is bounded by itself, so it is not counted."""
+    """Only broken hooks block. Their blocks are already limited, so this one is not counted."""
     unmet: tuple[str, ...] = ()
-    """Hooks that failed and whose failure blocks, as long as it can."""
+    """Hooks with `onFailure: block` that failed."""
     limit_reached: bool = False
-    """The hooks have blocked as often as they may: the turn ends although they blocked."""
+    """The hooks reached the limit of blocks: the turn ends although they blocked."""
     error: str = ""
-    """What is wrong with a turn that ends like this."""
+    """Why a turn that ends with this outcome is an error."""
     tool_input: Mapping[str, Any] | None = None
-    """The input as hooks left it, where they can change it."""
+    """The input after all rewrites, on events that allow them."""
     rewritten_by: Mapping[str, str] = {}
     """Which hook set each changed field last."""
 
@@ -242,11 +242,11 @@ class Outcome(Struct, frozen=True, kw_only=True):
 
     @property
     def model_contexts(self) -> tuple[Said, ...]:
-        """A prompt that is erased takes all context with it."""
+        """The context for the model; none if the prompt is erased."""
         return () if self.prompt_erased else self.contexts
 
     def for_model(self) -> tuple[str, ...]:
-        """Every text that reaches the model because of this event, verbatim."""
+        """Every text from this event that reaches the model, verbatim."""
         told = self.decision is Decision.BLOCK and self.row.reason_reader is Audience.MODEL
         reasons = (self.reason,) if told else (self.refusal,) if self.refusal else ()
         return (*reasons, *(said.text for said in self.model_contexts))
@@ -256,12 +256,12 @@ class Outcome(Struct, frozen=True, kw_only=True):
         return "\n".join(said.text for said in self.refusals)
 
     def for_user(self) -> tuple[ToUser, ...]:
-        """Every text for the user alone."""
+        """Every text that is for the user only."""
         shown: list[Decision] = []
         if self.decision is not Decision.BLOCK or self.row.reason_reader is Audience.USER:
             shown.append(self.decision)
         if self.decision is Decision.STOP:
-            shown.append(Decision.BLOCK)  # what a stop has beaten is not lost
+            shown.append(Decision.BLOCK)  # overridden by the stop, but still shown
         if self.row.reason_reader is Audience.NOBODY:
             shown.clear()
         told = {(note.hook, note.text) for note in self.to_user}

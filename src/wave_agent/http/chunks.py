@@ -1,7 +1,7 @@
-"""The body of a chunked response, out of bytes that come in any portions.
+"""Parses the body of a chunked response from bytes that arrive in arbitrary pieces.
 
-h11 makes several objects for each chunk, and servers put each token into one: over a long answer that is more work than
-all the rest.
+h11 creates several objects per chunk, and servers send one chunk per token: over a long answer, that costs more than
+everything else.
 """
 
 import re
@@ -11,19 +11,19 @@ _LONGEST_LINE = 16 << 10
 
 
 class ChunkError(ValueError):
-    """These bytes are no chunked body."""
+    """These bytes are not a valid chunked body."""
 
 
 class ChunkReader:
-    """Takes bytes, gives those of the body."""
+    """Extracts the body from the bytes of a chunked response."""
 
     def __init__(self) -> None:
         self.ended = False
-        """The last chunk is there, and what follows it."""
+        """The last chunk and its trailers have arrived."""
         self.rest = b""
-        """What is not understood yet; after the end, what does not belong to the body."""
+        """Bytes not parsed yet; after the end, bytes that are not part of the body."""
         self._left = 0
-        """Bytes that are missing of this chunk, with the line end after it."""
+        """Bytes of the current chunk still to come, including its line end."""
         self._last = False
 
     def feed(self, data: bytes) -> bytes:
@@ -42,7 +42,7 @@ class ChunkReader:
                     raise ChunkError("a chunk is longer than it says")
                 at += 2
                 self._left = 0
-            line_end = b"\n" if self._last else b"\r\n"  # behind the last chunk, some servers are less exact
+            line_end = b"\n" if self._last else b"\r\n"  # after the last chunk, some servers are sloppy
             end = buffer.find(line_end, at)
             if end < 0:
                 break
@@ -50,11 +50,11 @@ class ChunkReader:
             at = end + len(line_end)
         self.rest = buffer[at:]
         if not self.ended and not self._left and len(self.rest) > _LONGEST_LINE:
-            raise ChunkError("the size of a chunk has no end")
+            raise ChunkError("the size line of a chunk is too long")
         return b"".join(parts)
 
     def _line(self, line: bytes) -> None:
-        if self._last:  # what follows the last chunk tells nothing that is wanted
+        if self._last:  # trailers are ignored
             self.ended = line in (b"", b"\r")
             return
         size = _SIZE.fullmatch(line)

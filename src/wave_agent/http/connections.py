@@ -1,4 +1,4 @@
-"""HTTP/1.1 connections: the bytes by asyncio, what they mean by h11. Loaded with the first request."""
+"""HTTP/1.1 connections, with asyncio for I/O and h11 for the protocol. Imported on the first request."""
 
 import asyncio
 import select
@@ -12,20 +12,20 @@ from wave_agent.http.chunks import ChunkError, ChunkReader
 from wave_agent.http.routes import Address
 
 _FULL = 1 << 20
-"""Bytes that wait to be read; beyond them the server has to wait."""
+"""Maximum bytes buffered before reading from the server is paused."""
 _KEPT_SECONDS = 60
-"""Unused for longer, a connection may be dead without a word: routers forget it, and a request on it would hang."""
+"""A connection idle for longer may be silently dead: routers forget it, and a request on it would hang."""
 _KEPT = 8
 _INTERIM = 20
-"""Answers of the kind `100 Continue` before the one that counts."""
+"""Maximum interim responses, such as `100 Continue`, before the real one."""
 _HEAD_TOO_LARGE = 431
-"""How h11 hints at a status line and headers beyond its limit of 16 KiB."""
+"""h11's status hint for a status line and headers beyond its limit of 16 KiB."""
 
 Headers = list[tuple[str, str]]
 
 
 class BrokenConnectionError(Exception):
-    """The other side went away, or speaks no HTTP."""
+    """The other side disconnected, or does not speak HTTP."""
 
 
 class ProxyRefusedError(Exception):
@@ -46,10 +46,10 @@ class Connection(asyncio.Protocol):
         self.status = 0
         self._reason = ""
         self.headers: dict[str, str] = {}
-        """Of the response that is being read; names in lower case."""
+        """Headers of the current response; names in lower case."""
         self._http = h11.Connection(h11.CLIENT)
         self._chunks: ChunkReader | None = None
-        """Of a chunked body: h11 has read no more than the head."""
+        """Reads a chunked body; h11 only reads the headers."""
         self._kept_alive = False
         self._transport: asyncio.Transport | None = None
         self._received = bytearray()
@@ -78,7 +78,7 @@ class Connection(asyncio.Protocol):
         self._lost.set()
 
     async def tunnel(self, place: Address, authorization: str | None, tls: ssl.SSLContext) -> None:
-        """Asks this proxy for a connection to `place`, and speaks TLS through it."""
+        """Ask this proxy for a connection to `place`, and start TLS through it."""
         authority = f"{place.authority.removesuffix(f':{place.port}')}:{place.port}"
         headers: Headers = [("Host", authority)]
         if authorization:
@@ -94,14 +94,14 @@ class Connection(asyncio.Protocol):
         self._http = h11.Connection(h11.CLIENT)
 
     async def request(self, target: str, headers: Headers, body: bytes, seconds: float | None) -> None:
-        """Posts `body`; `status` and `headers` are those of the response when this returns."""
+        """Post `body`. On return, `status` and `headers` are those of the response."""
         message = h11.Request(method="POST", target=target, headers=[*headers, ("Content-Length", str(len(body)))])
         parts = (self._http.send(message), self._http.send(h11.Data(data=body)), self._http.send(h11.EndOfMessage()))
         self._write(*parts)
         await self._head(seconds)
 
     async def read(self, seconds: float | None) -> bytes:
-        """The next part of the body; empty at its end. Raises `TimeoutError` when none comes for `seconds`."""
+        """The next part of the body; empty at the end. Raises `TimeoutError` if none arrives within `seconds`."""
         if self._chunks is not None:
             return await self._part(self._chunks, seconds)
         if self._http.their_state is not h11.SEND_BODY:
@@ -114,9 +114,9 @@ class Connection(asyncio.Protocol):
         raise BrokenConnectionError("the connection was closed")
 
     def abort(self) -> None:
-        """Closes the connection at once."""
+        """Close the connection immediately."""
         if self._transport is not None:
-            with suppress(RuntimeError):  # of an event loop that is closed already
+            with suppress(RuntimeError):  # the event loop is already closed
                 self._transport.abort()
 
     async def close(self) -> None:
@@ -125,26 +125,26 @@ class Connection(asyncio.Protocol):
             await self._lost.wait()
 
     def ready_again(self) -> bool:
-        """The response was read to its end, and the connection can take another request."""
+        """Whether the response was fully read and the connection can take another request."""
         if (chunks := self._chunks) is not None:
             whole = chunks.ended and not chunks.rest and self._kept_alive and self._http.our_state is h11.DONE
             self._http, self._chunks = h11.Connection(h11.CLIENT), None
             return whole and self.alive
         if self._http.our_state is not h11.DONE or self._http.their_state is not h11.DONE or not self.alive:
             return False
-        if self._http.trailing_data[0]:  # an answer that nobody asked for, right behind the one that was
+        if self._http.trailing_data[0]:  # an unsolicited response right after the real one
             return False
         self._http.start_next_cycle()
         return True
 
     @property
     def alive(self) -> bool:
-        """As far as this side knows. Bytes that nobody asked for are as bad as an end."""
+        """Whether the connection is open, from our side. Unsolicited bytes are as bad as a disconnect."""
         return not self._ended and not self._received
 
     @property
     def is_quiet(self) -> bool:
-        """Alive, and nothing waits to be read: or it would be taken for the answer to the next request."""
+        """Whether it is alive with nothing left to read, which would be taken for the next response."""
         if not self.alive or self._transport is None:
             return False
         waiting = select.poll()
@@ -152,7 +152,7 @@ class Connection(asyncio.Protocol):
         return not waiting.poll(0)
 
     async def _head(self, seconds: float | None) -> None:
-        """`seconds` are for all of it: one that comes byte by byte is as good as none."""
+        """Read the status line and headers. `seconds` is for all of them together, even if they arrive byte by byte."""
         async with asyncio.timeout(seconds):
             event = await self._event(None)
             for _ in range(_INTERIM):
@@ -160,9 +160,9 @@ class Connection(asyncio.Protocol):
                     break
                 event = await self._event(None)
         if isinstance(event, h11.InformationalResponse):
-            raise BrokenConnectionError(f"more than {_INTERIM} interim answers")
+            raise BrokenConnectionError(f"more than {_INTERIM} interim responses")
         if not isinstance(event, h11.Response):
-            raise BrokenConnectionError("the connection was closed before an answer came")
+            raise BrokenConnectionError("the connection was closed before a response arrived")
         self.status = event.status_code
         self._reason = bytes(event.reason).decode("latin-1")
         self.headers = {bytes(name).decode("latin-1"): bytes(value).decode("latin-1") for name, value in event.headers}
@@ -174,12 +174,12 @@ class Connection(asyncio.Protocol):
             self._received[:0] = self._http.trailing_data[0]
 
     async def _part(self, chunks: ChunkReader, seconds: float | None) -> bytes:
-        """What has come of a chunked body, if anything has; else what comes next. Empty at its end."""
+        """The part of a chunked body received so far, or the next one. Empty at the end."""
         part = b""
         while not part and not chunks.ended:
             data = await self._data(seconds)
             if not data:
-                raise BrokenConnectionError("the connection was closed before the answer was complete")
+                raise BrokenConnectionError("the connection was closed before the response was complete")
             try:
                 part = chunks.feed(data)
             except ChunkError as error:
@@ -192,11 +192,11 @@ class Connection(asyncio.Protocol):
                 self._http.receive_data(await self._data(seconds))
         except h11.RemoteProtocolError as error:
             too_large = error.error_status_hint == _HEAD_TOO_LARGE
-            raise BrokenConnectionError("the head of its answer has no end" if too_large else str(error)) from None
+            raise BrokenConnectionError("its response headers are too large" if too_large else str(error)) from None
         return event
 
     async def _data(self, seconds: float | None) -> bytes:
-        """What has come; empty at the end of the connection."""
+        """The data received; empty at the end of the connection."""
         if not self._received and not self._ended:
             self._news.clear()
             async with asyncio.timeout(seconds):
@@ -216,15 +216,15 @@ class Connection(asyncio.Protocol):
 
 
 def _is_address(host: str) -> bool:
-    """A name may have several addresses, of which one is dead: they are tried side by side. An address is the only one,
-    and asyncio's race would leave its socket open when it is cancelled at the wrong moment."""
+    """Whether the host is an IP address. A name may have several addresses, which are tried in parallel because one may
+    be dead. For a single address, asyncio's race could leak its socket when cancelled at the wrong moment."""
     return ":" in host or host.replace(".", "").isdigit()
 
 
 async def connect(
     place: Address, proxy: Address | None, tls: Callable[[], ssl.SSLContext], seconds: float
 ) -> Connection:
-    """A new connection to `place`. Raises `OSError` (TLS errors are such) or one of the errors of this module."""
+    """A new connection to `place`. Raises `OSError` (which includes TLS errors) or one of this module's errors."""
     first = proxy or place
     secure = tls() if "https" in {first.scheme, place.scheme} else None
     async with asyncio.timeout(seconds):
@@ -245,7 +245,7 @@ async def connect(
 
 
 class Pool:
-    """Keeps connections between requests. One pool has one destination."""
+    """Keeps idle connections to one destination for reuse."""
 
     def __init__(self, open_connection: Callable[[], Awaitable[Connection]]) -> None:
         self._open = open_connection
@@ -253,16 +253,16 @@ class Pool:
         self._used: set[Connection] = set()
         self._coming: asyncio.Task[Connection] | None = None
         self._opening = 0
-        """Connections on their way for requests that wait for them."""
+        """Connections being opened for waiting requests."""
         self.closed = False
 
     def prepare(self) -> None:
-        """Begins to open a connection, for a request that is about to come."""
+        """Start opening a connection for an upcoming request."""
         if not (self._unused or self._used or self._opening or self._coming):
             self._coming = asyncio.ensure_future(self._open())
 
     async def take(self) -> Connection:
-        """A connection that was used before, if one still lives; else a new one."""
+        """An idle connection that is still alive, or a new one."""
         loop = asyncio.get_running_loop()
         while self._unused:
             connection = self._unused.pop()
@@ -281,7 +281,7 @@ class Pool:
         return connection
 
     async def _prepared(self) -> Connection | None:
-        """The connection that was prepared, if it came to be and still lives."""
+        """The prepared connection, if it was opened and is still alive."""
         coming, self._coming = self._coming, None
         if coming is None or coming.get_loop() is not asyncio.get_running_loop():
             return None
@@ -291,11 +291,11 @@ class Pool:
             _let_go(coming)
             raise
         if coming.cancelled() or coming.exception() is not None:
-            return None  # the same will be tried again, and told then
+            return None  # connecting is tried again, and the error reported then
         return coming.result() if coming.result().alive else None
 
     def give_back(self, connection: Connection) -> None:
-        """Keeps the connection if its response was read to the end. Otherwise it is closed at once."""
+        """Keep the connection if its response was fully read. Otherwise close it immediately."""
         self._used.discard(connection)
         if len(self._unused) < _KEPT and connection.ready_again():
             connection.unused_since = connection.loop.time()
@@ -304,14 +304,14 @@ class Pool:
             connection.abort()
 
     async def close(self) -> None:
-        """Closes all connections, also those in use."""
+        """Close all connections, including those in use."""
         self.closed = True
         coming, self._coming = self._coming, None
         if coming is not None:
             _let_go(coming)
             if coming.get_loop() is asyncio.get_running_loop():
                 await asyncio.wait({coming})
-                await asyncio.sleep(0)  # the attempts that it had begun are cancelled with it, and close their sockets
+                await asyncio.sleep(0)  # its pending attempts are cancelled too, and close their sockets
         connections = [*self._unused, *self._used]
         self._unused.clear()
         for connection in connections:
@@ -319,7 +319,7 @@ class Pool:
 
 
 def _let_go(coming: asyncio.Task[Connection]) -> None:
-    """Nobody wants this connection any more, whether it is there already or not."""
+    """Discard this connection, whether it is open yet or not."""
 
     def drop(task: asyncio.Task[Connection]) -> None:
         if not task.cancelled() and task.exception() is None:

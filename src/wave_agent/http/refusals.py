@@ -1,4 +1,4 @@
-"""What a server's refusal means to the user."""
+"""Explains a server's error response to the user."""
 
 import re
 from collections.abc import Callable, Iterable
@@ -11,7 +11,7 @@ from wave_agent.text import one_line
 
 _MAX_MESSAGE = 500
 _SHORTEST_SECRET = 8
-"""Shorter keys are words like `EMPTY` and `ollama`, which local servers are given: hiding those would hide text."""
+"""Shorter keys are placeholders for local servers, like `EMPTY` or `ollama`: hiding those would hide ordinary text."""
 _OVERLONG_STATUSES = frozenset({None, 400, 413, 422, 500})
 """LM Studio reports it with status 200, in the stream; llama.cpp also with 500."""
 _OVERLONG = re.compile(
@@ -28,7 +28,7 @@ _OVERLONG = re.compile(
     r"|tokens in the prompt cannot exceed|must have less than \d+ tokens|max_tokens must be at least 1, got -",
     re.IGNORECASE,
 )
-"""What OpenAI, vLLM, llama.cpp, Ollama, LM Studio, OpenRouter and their like say of a request that is too long."""
+"""What OpenAI, vLLM, llama.cpp, Ollama, LM Studio, OpenRouter and others say about a request that is too long."""
 _NUMBER = r"(\d[\d,_.]*\d)"
 _LIMIT = re.compile(
     r"(?:length|window|size|limit|maximum|n_ctx|allowed)(?: is| of| to)?(?: only)?[ :(=]{1,3}"
@@ -46,16 +46,16 @@ _ASKED = re.compile(
 
 
 def is_too_long(message: str, status: int | None = None) -> bool:
-    """The server refuses the request for its length: a shorter one may do."""
+    """Whether the server refuses the request because it is too long: a shorter one may succeed."""
     if status == 413:
         return True
     return status in _OVERLONG_STATUSES and _OVERLONG.search(message) is not None
 
 
 def shorter(size: int, fixed: int, message: str) -> int:
-    """To what size a request of `size` should shrink, by what the server says of it. `fixed` of it cannot shrink.
+    """The target for shrinking a request of `size`, based on the server's message. `fixed` of it cannot shrink.
 
-    Always to less, and never to less than a tenth of the rest at once: the numbers may be of something else.
+    Always smaller, but never less than a tenth of the rest at once: the numbers may refer to something else.
     """
     limit, asked = _number(_LIMIT.search(message)), _number(_ASKED.search(message))
     rest = size - fixed
@@ -76,7 +76,7 @@ _NO_IMAGES = re.compile(
     r"|no endpoints.{0,40}image|unknown variant .?image_url",
     re.IGNORECASE,
 )
-"""How llama.cpp, vLLM, OpenRouter and others say that a model takes no images."""
+"""How llama.cpp, vLLM, OpenRouter and others say that a model does not accept images."""
 _ABOUT_THE_REQUEST = frozenset({400, 404, 413, 415, 422})
 
 
@@ -88,7 +88,7 @@ class Refusal(msgspec.Struct, frozen=True):
 
 
 def read_refusal(body: bytes) -> Refusal:
-    """The server's message, wherever in the body it stands."""
+    """The server's message, wherever it is in the body."""
     text = body.decode("utf-8", "replace")
     try:
         value = msgspec.json.decode(body)
@@ -99,7 +99,7 @@ def read_refusal(body: bytes) -> Refusal:
 
 
 def refusal_in(value: Any) -> Refusal:
-    """The same, of parsed JSON: `{"error": {"message": …}}`, `{"error": …}`, `{"detail": …}`, a list of these…"""
+    """The same for parsed JSON: `{"error": {"message": …}}`, `{"error": …}`, `{"detail": …}`, a list of these…"""
     if isinstance(value, list):
         return Refusal("; ".join(filter(None, (refusal_in(item).message for item in cast(list[Any], value)))))
     if not isinstance(value, dict):
@@ -120,12 +120,12 @@ def says_no_images(message: str) -> bool:
 
 
 def refuses_images(error: ModelError) -> bool:
-    """Whether a request that had images in it may go better without them."""
+    """Whether a request with images may succeed without them."""
     return error.status in _ABOUT_THE_REQUEST or says_no_images(str(error))
 
 
 def hiding(secrets: Iterable[str | None]) -> Callable[[str], str]:
-    """A function that takes these secrets out of a text: servers repeat the key that they refuse."""
+    """A function that removes these secrets from a text: servers quote the key they reject."""
     hidden = sorted({secret for secret in secrets if secret and len(secret) >= _SHORTEST_SECRET}, key=len, reverse=True)
 
     def hide(text: str) -> str:
@@ -137,7 +137,7 @@ def hiding(secrets: Iterable[str | None]) -> Callable[[str], str]:
 
 
 def advice(status: int, model: str, *, has_key: bool = False) -> str:
-    """What the user can do about it."""
+    """What the user can do about an error status."""
     if status == 401:
         return "Check the key in WAVE_API_KEY." if has_key else "Set WAVE_API_KEY."
     return {
@@ -145,7 +145,7 @@ def advice(status: int, model: str, *, has_key: bool = False) -> str:
         403: f'Check that the key in WAVE_API_KEY may use the model "{model}".',
         404: f'Check the model ("{model}") and the base URL.',
         405: "Check the base URL.",
-        407: "Put the user and the password into the proxy's URL.",
+        407: "Put the user and password in the proxy's URL.",
         413: "The conversation is too long for this server.",
         429: "Wait, or raise the limits of the account.",
     }.get(status, "")

@@ -1,4 +1,4 @@
-"""From a URL and the environment to a way there: which host, through which proxy, trusting which certificates."""
+"""Finds the route to a URL: which host, through which proxy, trusting which certificates."""
 
 import os.path
 import ssl
@@ -13,18 +13,18 @@ from wave_agent.system.credentials import without_userinfo
 
 _PORTS = {"http": 80, "https": 443}
 _PLAIN = "/%?&=+:@!$'()*,;~-._"
-"""Of a path or a query, what is sent as it is."""
+"""Characters of a path or query that are not escaped."""
 _SYSTEM_BUNDLES = ("/etc/ssl/cert.pem", "/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt")
 
 
 class Address(Struct, frozen=True):
-    """Something to connect to."""
+    """A host and port to connect to."""
 
     scheme: str
     host: str
     port: int
     authorization: str | None = None
-    """The header that the user and the password of the URL make."""
+    """The Authorization header for the user and password in the URL."""
     password: str | None = None
 
     @property
@@ -34,7 +34,7 @@ class Address(Struct, frozen=True):
 
     @property
     def origin(self) -> str:
-        """Fit to be shown: without user and password."""
+        """Safe to show: without user and password."""
         return f"{self.scheme}://{self.authority}"
 
 
@@ -49,7 +49,7 @@ class Endpoint(Struct, frozen=True):
 
 
 def chat_endpoint(base_url: str) -> Endpoint:
-    """The endpoint below a base URL such as `https://api.openai.com/v1`. Raises `ModelError` if it is none."""
+    """The endpoint for a base URL such as `https://api.openai.com/v1`. Raises `ModelError` if it is not a URL."""
     url = base_url.strip()
     try:
         parts = urlsplit(url)
@@ -57,27 +57,31 @@ def chat_endpoint(base_url: str) -> Endpoint:
     except ValueError:
         place, parts = None, urlsplit("")
     if place is None or any(ord(character) <= 32 for character in url):
-        raise ModelError(f'"{without_userinfo(url)}" is not a base URL. One looks like http://127.0.0.1:11434/v1')
+        raise ModelError(
+            f'"{without_userinfo(url)}" is not a base URL; expected something like http://127.0.0.1:11434/v1'
+        )
     path = parts.path.rstrip("/").removesuffix("/chat/completions")
     target = f"{path}/chat/completions" + (f"?{parts.query}" if parts.query else "")
     return Endpoint(place, quote(target, safe=_PLAIN), place.origin + path)
 
 
 def endpoint_at(url: str) -> Endpoint:
-    """The endpoint that is exactly this URL. Raises `ModelError` if it is none."""
+    """The endpoint at exactly this URL. Raises `ModelError` if it is not a URL."""
     try:
         parts = urlsplit(url)
         place = _place(parts)
     except ValueError:
         place, parts = None, urlsplit("")
     if place is None:
-        raise ModelError(f'"{without_userinfo(url)}" is not a URL. One looks like https://policy.example.com/decide')
+        raise ModelError(
+            f'"{without_userinfo(url)}" is not a URL; expected something like https://policy.example.com/decide'
+        )
     target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     return Endpoint(place, quote(target, safe=_PLAIN), place.origin + parts.path)
 
 
 def proxy_for(place: Address, environment: Mapping[str, str]) -> Address | None:
-    """The proxy on the way to `place`, if the environment names one and does not except this host."""
+    """The proxy for `place`, if the environment sets one and does not exclude this host."""
 
     def value(name: str) -> str:
         return (environment.get(name.lower()) or environment.get(name) or "").strip()
@@ -97,13 +101,13 @@ def proxy_for(place: Address, environment: Mapping[str, str]) -> Address | None:
 
 
 def tls_context(environment: Mapping[str, str]) -> ssl.SSLContext:
-    """Trusts the bundle that the environment names, or else what this system trusts."""
+    """A context that trusts the bundle set in the environment, or else what the system trusts."""
     for name in ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "SSL_CERT_DIR"):
         if bundle := environment.get(name):
             return _trusting(name, bundle)
     context = ssl.create_default_context()
     paths = ssl.get_default_verify_paths()
-    if not paths.cafile and not paths.capath:  # Python built for another place: python.org's on macOS
+    if not paths.cafile and not paths.capath:  # Python was built for another location, like python.org's on macOS
         found = next((bundle for bundle in _SYSTEM_BUNDLES if os.path.isfile(bundle)), None)
         if found:
             context.load_verify_locations(found)
@@ -115,7 +119,7 @@ def _trusting(name: str, bundle: str) -> ssl.SSLContext:
         if os.path.isdir(bundle):
             return ssl.create_default_context(capath=bundle)
         return ssl.create_default_context(cafile=bundle)
-    except OSError as error:  # also what ssl raises when there is no certificate in the file
+    except OSError as error:  # ssl.SSLError too, raised if the file contains no certificate
         raise ModelError(f"{name} is {bundle}, which cannot be used: {error.strerror or error}") from None
 
 
@@ -129,7 +133,7 @@ def _place(parts: SplitResult) -> Address | None:
 
 
 def basic_authorization(parts: SplitResult) -> str | None:
-    """The header that the user and the password of a URL make."""
+    """The Authorization header for the user and password in a URL."""
     if parts.username is None:
         return None
     user, password = unquote(parts.username), unquote(parts.password or "")
@@ -137,7 +141,7 @@ def basic_authorization(parts: SplitResult) -> str | None:
 
 
 def _excepted(place: Address, no_proxy: str) -> bool:
-    """`NO_PROXY`: hosts, domains (with or without a dot in front), networks, a port behind any of them, or `*`."""
+    """`NO_PROXY`: hosts, domains (with or without a leading dot) or networks, each with an optional port, or `*`."""
     return any(_matches(place, entry.strip().lower()) for entry in no_proxy.split(",") if entry.strip())
 
 
@@ -157,7 +161,7 @@ def _matches(place: Address, entry: str) -> bool:
 
 
 def _in_network(host: str, network: str) -> bool:
-    from ipaddress import ip_address, ip_network  # lazy: few write networks into NO_PROXY
+    from ipaddress import ip_address, ip_network  # lazy: few people put networks in NO_PROXY
 
     try:
         return ip_address(host) in ip_network(network, strict=False)

@@ -1,28 +1,28 @@
-"""Server-sent events, out of bytes that come in any portions."""
+"""Parses server-sent events from bytes that arrive in arbitrary pieces."""
 
 import re
 
 _LINE_END = re.compile(rb"\r\n|\n|\r")
 MAX_EVENT = 16 << 20
-"""Bytes of one event. Nothing honest comes near it; without it, a server could fill the memory."""
+"""Maximum bytes of one event. No real event comes close; without a limit, a server could fill the memory."""
 
 
 class EventReader:
-    """Gives the data of each event as soon as its last byte is there. Comments and other fields are passed over."""
+    """Returns the data of each event as soon as its last byte arrives. Comments and other fields are ignored."""
 
     def __init__(self) -> None:
         self._begun = bytearray()
-        """Of a line that has no end yet."""
+        """The start of an unfinished line."""
         self._data: list[bytes] = []
         self._size = 0
         self._first = True
         self.lines = 0
-        """How many have come, comments and blank ones included: the server is at work."""
+        """Lines received, including comments and blank lines: a sign that the server is working."""
         self._after_return = False
-        """A line feed that comes next belongs to the carriage return before it."""
+        """The last byte was a carriage return, so a following line feed belongs to it."""
 
     def feed(self, data: bytes) -> list[str]:
-        """The events that these bytes complete. Raises `ValueError` when one is larger than `MAX_EVENT`."""
+        """The events these bytes complete. Raises `ValueError` if one is larger than `MAX_EVENT`."""
         if self._after_return:
             data = data.removeprefix(b"\n")
         self._after_return = data.endswith(b"\r")
@@ -32,14 +32,14 @@ class EventReader:
         if b"\n" not in data and b"\r" not in data:
             return []
         begun = bytes(self._begun)
-        # Splitting at a string is quicker by far, and hardly a server sends carriage returns.
+        # Splitting at a fixed string is much faster, and hardly any server sends carriage returns.
         *lines, rest = _LINE_END.split(begun) if b"\r" in begun else begun.split(b"\n")
         self._begun = bytearray(rest)
         self.lines += len(lines)
         return [event for line in lines if (event := self._line(line)) is not None]
 
     def finish(self) -> list[str]:
-        """What the end of the stream completes: servers forget the blank line after the last event."""
+        """The event completed by the end of the stream: some servers omit the blank line after the last event."""
         return self.feed(b"\n\n")
 
     def _line(self, line: bytes) -> str | None:
@@ -50,7 +50,7 @@ class EventReader:
             name, _, value = line.partition(b":")
             if name == b"data":
                 self._data.append(value.removeprefix(b" "))
-                self._size += len(line)  # with its name: a flood of empty ones takes room too
+                self._size += len(line)  # including the name: a flood of empty lines takes memory too
             return None
         if not self._data:
             return None

@@ -1,4 +1,4 @@
-"""Posts requests to one server, and explains to the user what goes wrong. Loaded with the first request."""
+"""Posts requests to one server, and explains failures to the user. Imported on the first request."""
 
 import errno
 import re
@@ -17,7 +17,7 @@ from wave_agent.http.routes import Address, Endpoint, tls_context
 
 
 class Response:
-    """An answer whose body is still to be read."""
+    """A response whose body is still to be read."""
 
     def __init__(self, connection: Connection, pool: Pool, ends: float) -> None:
         self.status = connection.status
@@ -25,7 +25,7 @@ class Response:
         self._connection, self._pool, self._ends = connection, pool, ends
 
     async def read(self, seconds: float) -> bytes:
-        """The next part of the body, empty at its end. Raises `RequestFailure` when none comes."""
+        """The next part of the body; empty at the end. Raises `RequestFailure` if none arrives."""
         try:
             return await self._connection.read(_within(seconds, self._ends))
         except TimeoutError:
@@ -34,7 +34,7 @@ class Response:
             raise _broken(f"the connection broke ({error})", self._pool) from None
 
     async def body(self, seconds: float, limit: int, *, broken: bool = False) -> bytes:
-        """The rest of it, up to `limit` bytes; with `broken`, what comes within `seconds` and before a failure."""
+        """The rest of the body, up to `limit` bytes; with `broken`, what arrives in `seconds` before a failure."""
         found = bytearray()
         ends = time.monotonic() + seconds
         try:
@@ -49,13 +49,13 @@ class Response:
 
     @property
     def unasked_encoding(self) -> str:
-        """How the server has compressed the body, though it was asked not to. What it would grow to, nobody knows."""
+        """How the server compressed the body although it was asked not to. Its real size would be unknown."""
         encoding = self.headers.get("content-encoding", "").strip().lower()
         return "" if encoding == "identity" else encoding[:40]
 
 
 class Transport:
-    """Keeps connections to one server between requests."""
+    """Posts to one server, reusing connections between requests."""
 
     def __init__(
         self,
@@ -78,7 +78,7 @@ class Transport:
 
     @asynccontextmanager
     async def post(self, body: bytes, seconds: float, ends: float) -> AsyncGenerator[Response]:
-        """The response to `body`, if its head comes within `seconds`. Left before its end, the connection is closed."""
+        """The response to `body`, if its headers arrive within `seconds`. Leaving it early closes the connection."""
         connection = await self._send(body, seconds, ends)
         self._answered = True
         try:
@@ -87,7 +87,7 @@ class Transport:
             self._pool.give_back(connection)
 
     def prepare(self) -> None:
-        """Begins to connect, so that the first request need not wait for it."""
+        """Start connecting, so that the first request need not wait."""
         self._pool.prepare()
 
     async def close(self) -> None:
@@ -103,11 +103,9 @@ class Transport:
             except TimeoutError:
                 raise _silence(seconds, ends) from None
             except h11.LocalProtocolError:
-                raise RequestFailure(
-                    "A header of the request has characters that cannot be sent", again=False
-                ) from None
+                raise RequestFailure("A header of the request contains invalid characters", again=False) from None
             except BrokenConnectionError as error:
-                # On a kept connection no failure: the server closed it just when it was used. A new one will do.
+                # Not a failure on a reused connection: the server closed it just as it was used. Open a new one.
                 if not connection.reused or self._pool.closed:
                     raise _broken(f"{self._endpoint.shown} does not answer ({error})", self._pool) from None
             finally:
@@ -141,18 +139,18 @@ class Transport:
         return RequestFailure(f"Could not connect to {self._endpoint.shown}{through} {how}", again=again, advice=hint)
 
     def _explained(self, error: OSError) -> RequestFailure:
-        """A connection that could not be made."""
+        """Explain why a connection could not be made."""
         first = self._proxy or self._endpoint.place
         if isinstance(error, ssl.SSLCertVerificationError):
-            hint = "Set SSL_CERT_FILE to a bundle that has the certificate of its authority."
+            hint = "Set SSL_CERT_FILE to a bundle that contains its certificate authority."
             return self._unreachable(f"(certificate refused: {error.verify_message})", again=False, hint=hint)
         if isinstance(error, ssl.SSLError):
             why = f"(no TLS: {error.reason or error})"
-            return self._unreachable(why, again=False, hint="Is it a server for http:// rather than https://?")
+            return self._unreachable(why, again=False, hint="Does the server use http:// rather than https://?")
         if isinstance(error, socket.gaierror):
             again = error.errno == socket.EAI_AGAIN
             hint = "Check the name and the network."
-            return self._unreachable(f'(the host "{first.host}" is not known)', again=again, hint=hint)
+            return self._unreachable(f'(unknown host "{first.host}")', again=again, hint=hint)
         if _is_refused(error):
             hint = f"Is the {'proxy' if self._proxy else 'server'} running at {first.origin}?"
             return self._unreachable("(connection refused)", again=self._answered, hint=hint)
@@ -160,7 +158,7 @@ class Transport:
 
 
 def _is_refused(error: OSError) -> bool:
-    """Of a host with several addresses, all have to refuse; asyncio then tells so in words only."""
+    """Whether every address of the host refused. For several addresses, asyncio reports that only in its message."""
     numbers = [error.errno] if error.errno is not None else map(int, re.findall(r"\[Errno (\d+)\]", str(error)))
     return set(numbers) == {errno.ECONNREFUSED}
 
@@ -175,5 +173,5 @@ def _within(seconds: float, ends: float) -> float:
 
 def _silence(seconds: float, ends: float) -> RequestFailure:
     if time.monotonic() >= ends:
-        return RequestFailure("the request took longer than its total deadline allows", again=False)
-    return RequestFailure(f"nothing came from the server for {seconds:g} s", again=True)
+        return RequestFailure("the request exceeded its total deadline", again=False)
+    return RequestFailure(f"no data from the server for {seconds:g} s", again=True)

@@ -1,1 +1,1 @@
-"""What the agent thinks with."""
+"""Models: clients, conversion of messages, and repair of tool calls."""

@@ -1,7 +1,7 @@
-"""Arguments of a call that are almost JSON.
+"""Reads call arguments that are almost JSON.
 
-Where a text can be read in two ways it is not read at all: a wrong guess would run a command, or write a file, that
-nobody asked for. So a string that is cut off is never closed, and quotes inside quotes are never sorted out.
+Ambiguous text is rejected: a wrong guess could run a command, or write a file, that no one asked for. So an unfinished
+string is never closed, and quotes inside quotes are never guessed.
 """
 
 import json
@@ -14,11 +14,11 @@ from wave_agent.formats.strict_json import MAX_DEPTH
 Arguments = dict[str, Any]
 
 _LAYERS = 3
-"""How often JSON may be packed into a JSON string."""
+"""How many levels of JSON inside a JSON string to unpack."""
 
 
 class UnclearError(Exception):
-    """The text has no reading, or more than one."""
+    """The text cannot be read, or is ambiguous."""
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> Arguments:
@@ -41,7 +41,7 @@ _FENCE_OPENS = re.compile(r"```[\w-]*\s")
 
 
 def read_arguments(text: str, *, layers: int = _LAYERS, alone: bool = False) -> Arguments:
-    """With `alone`, no prose may stand around the object."""
+    """Read the arguments object in a text. With `alone`, there must be no prose around it."""
     text = text.lstrip("\ufeff").strip()
     if not text or not layers:
         raise UnclearError
@@ -64,7 +64,7 @@ def _almost_json(text: str, alone: bool) -> Arguments | str:
     reader = LenientReader(text)
     if _PAIRS.match(text):
         found = reader.members("")
-        if len(found) == 1 and isinstance(next(iter(found.values())), dict):  # an argument, or a title of them all?
+        if len(found) == 1 and isinstance(next(iter(found.values())), dict):  # an argument, or a wrapper around all?
             raise UnclearError
         return found
     before, brace, _ = text.partition("{")
@@ -91,7 +91,7 @@ def _decoded_string(inside: str) -> str:
         raise UnclearError from None
 
 
-# Comments with a quote in them are none: they may be the rest of a string that held a quote.
+# A comment must not contain a quote: it could be the rest of a string with a quote in it.
 _SPACE = re.compile(r'(?:\s+|(?://|#)[^\n"]*(?=\n|\Z)|/\*[^"]*?\*/)*')
 _KEY = re.compile(r"[A-Za-z_$][\w$-]*")
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?(?![\w.+-])")
@@ -108,13 +108,13 @@ _ESCAPE_OR_QUOTE = re.compile(r'\\.|"', re.DOTALL)
 
 
 class LenientReader:
-    """Reads JSON, and what is written for JSON, from a place in a text."""
+    """Reads JSON and near-JSON from a position in a text."""
 
     def __init__(self, text: str) -> None:
         self.text, self.at, self.depth = text, 0, 0
 
     def space(self) -> str:
-        """Goes to the next character that counts, and tells it; nothing at the end."""
+        """Skip white space and comments. Returns the next character, or an empty string at the end."""
         self.at = self.take(_SPACE).end()
         return self.text[self.at : self.at + 1]
 
@@ -155,11 +155,11 @@ class LenientReader:
         def for_json(match: re.Match[str]) -> str:
             return {'"': '\\"', "\\'": "'"}.get(match[0], match[0])
 
-        # JSON's escapes only: what the others mean differs from language to language.
+        # JSON's escapes only: others mean different things in different languages.
         return _decoded_string(_ESCAPE_OR_QUOTE.sub(for_json, inside))
 
     def members(self, end: str) -> Arguments:
-        """Keys and values up to `end`; without one, up to the end of the text."""
+        """Keys and values up to `end` or, if that is empty, the end of the text."""
         found: Arguments = {}
         for _ in self.entries(end):
             key = self.string() if self.space() in _QUOTES else self.take(_KEY)[0]
@@ -170,7 +170,7 @@ class LenientReader:
         return found
 
     def entries(self, end: str) -> Iterator[None]:
-        """Comes back for each entry of a list. Its end may be missing, unless a comma says that more was to come."""
+        """Yield once per entry of a list. Its closing bracket may be missing, unless a comma announces more."""
         self.depth += bool(end)
         if self.depth > MAX_DEPTH:
             raise UnclearError
@@ -210,7 +210,7 @@ def _tagged(text: str) -> Arguments:
         match = reader.take(_TAG)
         key = next(key for key in match.group("key1", "key2", "key3", "key4") if key is not None)
         value = next(value for value in match.group("value1", "value2", "value3", "value4") if value is not None)
-        if _ESCAPED_XML.search(value):  # escaped for XML, or meant as it stands?
+        if _ESCAPED_XML.search(value):  # XML escapes, or literal text?
             raise UnclearError
         framed = len(value) > 1 and value[0] == value[-1] == "\n"
         pairs.append((key, value[1:-1] if framed else value))

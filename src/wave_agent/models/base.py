@@ -1,4 +1,4 @@
-"""The seam between the agent and whatever answers it."""
+"""The interface between the agent and a model."""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any, Literal, Protocol
@@ -7,7 +7,7 @@ from msgspec import Struct
 
 
 class ToolSpec(Struct, frozen=True):
-    """A tool as the model is told of it."""
+    """A tool as described to the model."""
 
     name: str
     description: str
@@ -30,15 +30,15 @@ class Text(Struct, frozen=True):
 
 
 class Reasoning(Struct, frozen=True):
-    """A piece of what the model thinks aloud."""
+    """A piece of the model's reasoning."""
 
     text: str
     field: str = ""
-    """The field of a message in which the server sent it, and takes it back. Empty: it is not sent back."""
+    """The message field in which the server sent it and expects it back. Empty if it is not sent back."""
 
 
 class ToolCall(Struct, frozen=True):
-    """A whole call. `arguments` is what the model wrote: meant to be a JSON object, not always one."""
+    """A complete call. `arguments` is what the model wrote: meant to be a JSON object, but not always one."""
 
     id: str
     name: str
@@ -46,7 +46,7 @@ class ToolCall(Struct, frozen=True):
 
 
 class CutShort(Struct, frozen=True):
-    """The answer ended before the model was done. Comes after everything else of it."""
+    """The answer ended before the model was done. Always the last delta."""
 
     reason: Literal["length", "content_filter"]
     """It reached the output limit, or the server's content filter stopped it."""
@@ -61,7 +61,7 @@ class Usage(Struct, frozen=True):
 
 
 class Retry(Struct, frozen=True):
-    """The request failed and is tried again: progress for the user. What was streamed so far stays shown."""
+    """The request failed and will be retried: progress for the user. Anything already streamed stays visible."""
 
     reason: str
     seconds: float
@@ -71,15 +71,15 @@ Delta = Text | Reasoning | ToolCall | CutShort | Usage | Retry
 
 
 class Model(Protocol):
-    """Something that answers."""
+    """Anything that can answer a request."""
 
     def stream(self, request: ModelRequest) -> AsyncIterator[Delta]:
-        """The answer as it comes; calls come whole. Raises `ModelError` when there is no answer.
+        """Stream the answer; calls arrive complete. Raises `ModelError` if there is no answer.
 
         Ending the iteration early, or cancelling the task, ends the request.
         """
         ...
 
     async def close(self) -> None:
-        """Lets go of connections."""
+        """Close all connections."""
         ...

@@ -1,4 +1,4 @@
-"""Scripted replies in the chat format, as servers send them: what the recording model server speaks."""
+"""Scripted replies in the chat format, as real servers send them. Used by the recording model server."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -35,7 +35,7 @@ def _usage(usage: Usage) -> dict[str, int]:
 
 
 def chunks(reply: Reply) -> list[dict[str, Any]]:
-    """As OpenAI's servers stream: a role first, calls in fragments, usage in a chunk without choices."""
+    """Chunks as OpenAI's servers stream them: the role first, calls in fragments, usage in a chunk without choices."""
     sent = [delta(role="assistant", content="")]
     sent += [delta(reasoning_content=piece) for piece in pieces(reply.reasoning)]
     sent += [delta(content=piece) for piece in pieces(reply.text)]
@@ -51,7 +51,7 @@ def chunks(reply: Reply) -> list[dict[str, Any]]:
 
 
 def whole(reply: Reply) -> dict[str, Any]:
-    """The reply as one body."""
+    """The reply as a single body."""
     message: dict[str, Any] = {"role": "assistant", "content": reply.text or None}
     if reply.reasoning:
         message["reasoning_content"] = reply.reasoning

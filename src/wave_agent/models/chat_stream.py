@@ -1,4 +1,4 @@
-"""Answers in the chat format, whole or in chunks → deltas. Pure, and lenient: servers differ."""
+"""Reads answers in the chat format, whole or in chunks, into deltas. Pure and lenient, since servers differ."""
 
 import json
 import os
@@ -24,9 +24,9 @@ _ENDS: Mapping[str, Literal["length", "content_filter"]] = {
     "recitation": "content_filter",
     "prohibited_content": "content_filter",
 }
-"""Reasons for the end of an answer, in lower case, that mean that some of it is missing. Any other is its own end."""
+"""Finish reasons, in lower case, that mean the answer is incomplete. Any other means it is complete."""
 _BROKEN = frozenset({"error", "abort", "network_error", "insufficient_system_resource"})
-"""Reasons that mean that the server failed while it answered."""
+"""Finish reasons that mean the server failed midway."""
 _UNREADABLE_KEPT = 4096
 _REASONING = ("reasoning_content", "reasoning")
 
@@ -34,31 +34,31 @@ _REASONING = ("reasoning_content", "reasoning")
 class AnswerReader:
     """Reads one answer, piece by piece.
 
-    Text and reasoning are given as they come. Calls come in fragments and are given whole, by `end()`. A call without
-    an id gets one; one without arguments gets an empty object, unless they may be missing because the answer was cut;
-    broken arguments stay what they are.
+    Text and reasoning are returned as they arrive. Calls arrive in fragments and are returned complete by `end()`. A
+    call without an id gets one; a call without arguments gets an empty object, unless the answer was cut off; malformed
+    arguments are kept as they are.
     """
 
     def __init__(self, limits: AnswerLimits | None = None) -> None:
-        """Reading on raises `ModelError` once the answer is larger than `limits` allow."""
+        """Reading raises `ModelError` once the answer exceeds `limits`."""
         self._meter = Meter(limits or AnswerLimits())
         self.finished = False
-        """The model said why it stopped: nothing more will come."""
+        """The model gave a finish reason: nothing more will come."""
         self._cut: CutShort | None = None
         self.pieces = 0
-        """How many pieces could be read."""
+        """How many pieces were readable."""
         self.unreadable = ""
-        """The first that could not."""
+        """The first piece that was not."""
         self.error: Any = None
-        """What the server says went wrong while it answered."""
+        """The error the server reported midway, if any."""
         self._calls: list[_CallDraft] = []
         self._usage: Usage | None = None
 
     def read_all(self, pieces: Iterable[str]) -> Iterator[Delta]:
-        """What can be shown of these chunks, up to one with an error. Consecutive texts are joined.
+        """The deltas in these chunks, up to one with an error. Consecutive texts are joined.
 
-        Raises `ModelError` at the chunk that goes beyond a limit, after everything before it: how the server's bytes
-        were grouped on their way must not matter.
+        Raises `ModelError` at the chunk that exceeds a limit, after yielding everything before it, so that it does not
+        matter how the bytes were grouped in transit.
         """
         texts: list[str] = []
         for piece in pieces:
@@ -78,7 +78,7 @@ class AnswerReader:
         yield from _joined(texts)
 
     def _plain(self, piece: str) -> str | None:
-        """The text of a chunk that has nothing but text, as nearly all have; None for any other."""
+        """The text of a chunk that contains only text, as nearly all do; None for any other."""
         try:
             chunk = _plain_chunk(piece)
         except (msgspec.DecodeError, UnicodeError, RecursionError):
@@ -90,7 +90,7 @@ class AnswerReader:
         return text
 
     def read(self, piece: str | bytes) -> list[Delta]:
-        """What can be shown of this chunk, or of this whole body."""
+        """The deltas in this chunk, or in this whole body."""
         value = _decoded(piece)
         if not isinstance(value, dict) or value.keys().isdisjoint(("choices", "usage", "error")):  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
             begins = piece[:_UNREADABLE_KEPT]
@@ -106,7 +106,7 @@ class AnswerReader:
         return [delta for choice in choices if not choice.get("index") for delta in self._choice(choice)]
 
     def end(self) -> list[Delta]:
-        """The calls, what the answer cost, and whether it was cut short."""
+        """The calls, the token usage, and whether the answer was cut short."""
         calls: list[Delta] = []
         seen: set[str] = set()
         for call in self._calls:
@@ -143,7 +143,7 @@ class AnswerReader:
             call = _CallDraft(index)
             self._calls.append(call)
         call.id = call.id or identity
-        if name != call.name:  # some servers repeat the name, some send it in parts
+        if name != call.name:  # some servers repeat the name, others send it in parts
             call.name += name
         arguments = function.get("arguments")
         written = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
@@ -156,10 +156,10 @@ class AnswerReader:
         return delta
 
     def _call_of(self, index: object, identity: str, name: str) -> "_CallDraft | None":
-        """The call that a fragment goes on with; None if it begins one.
+        """The call that a fragment continues; None if it starts a new one.
 
-        The index decides, where there is one. But servers also give every call the index 0: then a new id together
-        with a name, or another name once there are arguments, begins a call. A new id alone does not: servers also
+        The index decides, if there is one. But some servers give every call index 0: then a new id together with a
+        name, or a different name once there are arguments, starts a call. A new id alone does not, since some servers
         make one up for each fragment.
         """
         if index is None:
@@ -177,7 +177,7 @@ class AnswerReader:
 class _PlainDelta(msgspec.Struct, forbid_unknown_fields=True):
     content: str
     role: str | None = None
-    # Servers write these out as null. With a value they do not fit, and the chunk is read at leisure.
+    # Servers send these as null. With a value, decoding fails and the chunk takes the slow path.
     refusal: None = None
     tool_calls: None = None
     function_call: None = None
@@ -203,7 +203,7 @@ _plain_chunk = msgspec.json.Decoder(_PlainChunk).decode
 
 
 class _CallDraft:
-    """A call that is being put together."""
+    """A call that is being assembled."""
 
     def __init__(self, index: object) -> None:
         self.index = index
@@ -218,7 +218,7 @@ def _joined(texts: list[str]) -> Iterator[Text]:
 
 
 def _decoded(piece: str | bytes) -> object:
-    """None for what is no JSON. Half a surrogate pair, which servers send when they cut a text between tokens, is."""
+    """None if it is not JSON. Half a surrogate pair is accepted: servers send it when they split text mid-character."""
     try:
         return msgspec.json.decode(piece)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -231,7 +231,7 @@ def _decoded(piece: str | bytes) -> object:
 
 
 def _content(content: object) -> Iterable[Text | Reasoning]:
-    """Content is text; with some servers, parts with a type."""
+    """Content is text or, with some servers, a list of typed parts."""
     if isinstance(content, str) and content:
         yield Text(readable_text(content))
     for part in _objects(content):

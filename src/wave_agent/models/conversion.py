@@ -1,4 +1,4 @@
-"""Messages → what the model is sent. Always a valid conversation; nothing that is for the user alone."""
+"""Converts messages to the chat format. Always a valid conversation, without anything meant only for the user."""
 
 import json
 import re
@@ -25,20 +25,20 @@ from wave_agent.messages import (
 )
 from wave_agent.text import strip_controls
 
-# Possessive: whoever writes a tag with a thousand blanks in it must not make us try them all again and again.
+# Possessive, so that a tag with a thousand blanks in it cannot cause catastrophic backtracking.
 _TAG = re.compile(r"<(?=\s*+/?+\s*+hook)", re.IGNORECASE)
 _GAP = "[\\s\u200b-\u200f\u2060-\u2064\ufeff]*+"
-"""White space and what nobody sees."""
+"""White space and invisible characters."""
 _FORGED = re.compile(f"<(?={_GAP}/?+{_GAP}{_GAP.join('hook')}(?![\\w.:-]))", re.IGNORECASE)
-"""Our own tag and nothing else: `<HookForm>` in a source file has to stay what `Edit` will find there."""
-IMAGE_LEFT_OUT = "[An image that a tool has read is left out here: this request has no images.]"
+"""Only our own tag: `<HookForm>` in a source file must stay unchanged, so that `Edit` can find it."""
+IMAGE_LEFT_OUT = "[An image that a tool read is omitted here: this request has no images.]"
 
 
 class ReasoningReplay(Enum):
-    """Which of the model's reasoning is sent back to it."""
+    """Which of the model's reasoning to send back to it."""
 
-    TURN = "that of the turn that runs"
-    ALWAYS = "all of it, and an empty one where there is none"
+    TURN = "that of the current turn"
+    ALWAYS = "all of it, and an empty field where there is none"
     NEVER = "none"
 
 
@@ -47,25 +47,25 @@ class _RequestMessage(Struct, frozen=True):
 
     body: dict[str, Any]
     begins: bool = False
-    """A turn begins with it."""
+    """It starts a turn."""
     reasoning: Mapping[str, str] = {}
-    """Under the name of its field."""
+    """By the name of its field."""
 
 
 def convert_messages_for_api(
     messages: Iterable[Message], *, system: str | None = None, fold: bool = False, images: bool = False
 ) -> list[dict[str, Any]]:
-    """The conversation in the chat format. `fold` joins user messages in a row, for templates that want turns.
-    `images`: the model takes them; otherwise it is told where one was.
+    """The conversation in the chat format. `fold` joins consecutive user messages, for templates that need alternating
+    roles. With `images`, images are sent; otherwise a note takes the place of each.
 
-    Each call is followed by its result, in call order; error and notice blocks and reasoning of earlier turns are left
-    out, and messages that are left empty with them.
+    Each call is followed by its result, in call order. Error and notice blocks and the reasoning of earlier turns are
+    omitted, as are messages that are then empty.
     """
     return _whole(list(chain.from_iterable(map(_converted, messages))), system, fold=fold, images=images)
 
 
 class Converter:
-    """`convert_messages_for_api` for one conversation, again and again: only what is new or changed is converted."""
+    """`convert_messages_for_api` for repeated use on one conversation: converts only what is new or changed."""
 
     def __init__(self) -> None:
         self._each = EachOnce(_converted)
@@ -129,7 +129,7 @@ def _converted(message: Message) -> list[_RequestMessage]:
 
 
 def folded(messages: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """With user messages in a row joined."""
+    """Join consecutive user messages."""
     found: list[dict[str, Any]] = []
     for message in messages:
         if found and message["role"] == "user" == found[-1]["role"]:
@@ -140,7 +140,7 @@ def folded(messages: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _joined(first: str | list[Any], second: str | list[Any]) -> str | list[Any]:
-    """Two contents as one: texts, or lists of parts."""
+    """Join two contents, each a text or a list of parts."""
     if isinstance(first, str) and isinstance(second, str):
         return f"{first}\n\n{second}"
     parts = [[{"type": "text", "text": one}] if isinstance(one, str) else one for one in (first, second)]
@@ -173,33 +173,33 @@ def _assistant(message: Message) -> list[dict[str, Any]]:
 
 def _call(block: ToolBlock) -> dict[str, Any]:
     try:
-        arguments = msgspec.json.encode(block.parameters).decode()  # numbers that JSON does not have become null
+        arguments = msgspec.json.encode(block.parameters).decode()  # numbers that JSON cannot represent become null
     except (UnicodeEncodeError, OverflowError):
         arguments = json.dumps(block.parameters, separators=(",", ":"))
-    arguments = _FORGED.sub("\\\\u003c", arguments)  # the same to whoever parses it
+    arguments = _FORGED.sub("\\\\u003c", arguments)  # the same once parsed
     return {"id": block.id, "type": "function", "function": {"name": block.name, "arguments": arguments}}
 
 
 def _result(block: ToolBlock) -> dict[str, Any]:
     content = NO_RESULT if block.result is None else _for_model(block.result, block.origin)
     if block.error == BLOCKED or (block.error == DENIED and block.origin is not None):
-        content = f"{NOT_RUN}{content}"  # a reason alone ("no tests yet") may read like a result
+        content = f"{NOT_RUN}{content}"  # a bare reason ("no tests yet") could be read as a result
     return {"role": "tool", "tool_call_id": block.id, "content": content}
 
 
 def _images(calls: Sequence[ToolBlock]) -> list[dict[str, Any]]:
-    """In a message of the user: a tool's message carries text alone. It follows all results of the batch."""
+    """Images go in a user message after all results of the batch: a tool message can only carry text."""
     parts: list[dict[str, Any]] = []
     for block in calls:
         for image in block.images:
             url = f"data:{image.media_type};base64,{image.data}"
-            parts.append({"type": "text", "text": f"The image that {block.name} has read (call {block.id}):"})
+            parts.append({"type": "text", "text": f"The image that {block.name} read (call {block.id}):"})
             parts.append({"type": "image_url", "image_url": {"url": url}})
     return [{"role": "user", "content": parts}] if parts else []
 
 
 def _text(block: TextBlock) -> str:
-    """A hook whose origin is not known is a hook all the same."""
+    """The text of a block. A hook's text is marked as such even if its origin is unknown."""
     if block.origin == HARNESS:
         return f"[From Wave, not from the user] {_for_model(block.content, None)}"
     origin = block.origin or (Origin("unknown", "unknown") if block.source == "hook" else None)
@@ -207,12 +207,12 @@ def _text(block: TextBlock) -> str:
 
 
 def _for_model(text: str, origin: Origin | None) -> str:
-    """A hook's text says where it comes from, so that the model does not take it for the user's or the tool's.
+    """Mark a hook's text with its origin, so that the model does not take it for the user's or the tool's.
 
-    Nobody else's text can say so.
+    Other text cannot forge that mark.
     """
     if origin is None:
         return _FORGED.sub("&lt;", text)
     name = _TAG.sub("&lt;", " ".join(strip_controls(origin.hook).replace('"', "'").split()))
-    inside = _TAG.sub("&lt;", strip_controls(text))  # a text cannot end its own wrapping
+    inside = _TAG.sub("&lt;", strip_controls(text))  # a text cannot close its own wrapper
     return f'<hook event="{origin.event}" name="{name}">\n{inside}\n</hook>'

@@ -1,4 +1,4 @@
-"""How large one answer may be. Without a limit, a server that never stops would fill the memory."""
+"""Limits on the size of one answer. Without them, a server that never stops would fill the memory."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -9,36 +9,36 @@ from msgspec.structs import fields
 from wave_agent.errors import ModelError
 
 _PIECE = 16
-"""Bytes that a piece takes at least, so that a flood of tiny ones is bounded as well."""
+"""Minimum bytes counted per piece, so that a flood of tiny pieces is limited too."""
 
 
 class AnswerLimits(Struct, frozen=True, rename="camel"):
-    """The most of one answer that is taken; in the settings, `models.NAME.maxTextBytes` and so on."""
+    """Limits for one answer; `models.NAME.maxTextBytes` and so on in the settings."""
 
     max_text_bytes: int = 16 << 20
-    """Of text and reasoning together."""
+    """Text and reasoning together."""
     max_argument_bytes: int = 8 << 20
-    """Of the arguments of all its calls together."""
+    """Arguments of all calls together."""
     max_calls: int = 256
 
     @property
     def body(self) -> int:
-        """Bytes of an answer that comes whole: escapes may double the length of a text."""
+        """Maximum bytes of a non-streamed answer: escapes may double the length of a text."""
         return 2 * (self.max_text_bytes + self.max_argument_bytes) + (1 << 20)
 
 
 LIMIT_KEYS: Mapping[str, int] = {one.encode_name: one.default for one in fields(AnswerLimits)}
-"""The settings, and what holds without them."""
+"""The settings keys and their defaults."""
 
 
 def limits_in(facts: Mapping[str, Any]) -> AnswerLimits:
-    """The limits that the settings have for one model."""
+    """The limits in the settings of one model."""
     named = {one.name: facts[one.encode_name] for one in fields(AnswerLimits) if one.encode_name in facts}
     return AnswerLimits(**named)
 
 
 class Meter:
-    """Counts one answer as it comes. Each method raises `ModelError` when it is beyond its limit."""
+    """Measures one answer as it arrives. Each method raises `ModelError` once its limit is exceeded."""
 
     def __init__(self, limits: AnswerLimits) -> None:
         self._limits = limits
@@ -49,7 +49,7 @@ class Meter:
     def text(self, text: str) -> None:
         self._text += max(_PIECE, _size(text))
         if self._text > self._limits.max_text_bytes:
-            raise _beyond(f"it has more than {_shown(self._limits.max_text_bytes)} of text", "maxTextBytes")
+            raise _beyond(f"it contains more than {_shown(self._limits.max_text_bytes)} of text", "maxTextBytes")
 
     def call(self) -> None:
         self._calls += 1
@@ -64,7 +64,7 @@ class Meter:
 
 
 def _beyond(why: str, key: str) -> ModelError:
-    return ModelError(f"The answer was ended: {why}. The setting models.NAME.{key} is the limit.")
+    return ModelError(f"The answer was cut off: {why}. The limit is the setting models.NAME.{key}.")
 
 
 def _size(text: str) -> int:

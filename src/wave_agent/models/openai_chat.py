@@ -1,4 +1,4 @@
-"""A model behind any server that speaks OpenAI's `/chat/completions`."""
+"""A client for any server that implements OpenAI's `/chat/completions`."""
 
 import asyncio
 import json
@@ -29,35 +29,35 @@ from wave_agent.models.probe import Probe
 from wave_agent.models.windows import Window, context_window
 from wave_agent.text import one_line
 
-if TYPE_CHECKING:  # loaded with the first request: start-up does without
+if TYPE_CHECKING:  # imported on the first request, to keep start-up fast
     from wave_agent.http.transport import Response, Transport
 
 _GRACE = 5.0
-"""Seconds for what may follow the end of an answer (its usage), or for the text of an error."""
+"""Seconds to wait for data after the end of an answer (its usage), or for the text of an error."""
 _DRAIN = 0.25
-"""Seconds for the last bytes of a response: with them, the connection can be used again."""
+"""Seconds to wait for the last bytes of a response, so that the connection can be reused."""
 _MAX_ERROR_BODY = 64 << 10
 _MAX_DRAIN = 64 << 10
 
 
 class Deadlines(msgspec.Struct, frozen=True):
-    """Seconds after which a server is given up."""
+    """Seconds after which to give up on a server."""
 
     connect: float = 15
     idle: float = 300
-    """Without a byte: before the answer begins, or within it."""
+    """Without receiving a byte, before or during the answer."""
     total: float = 3600
-    """For a request, all its retries included."""
+    """For a request, including all retries."""
 
 
 class _ServerSupport(msgspec.Struct, frozen=True):
-    """What this server understands. Assumed to be all; what it refuses is left out from then on."""
+    """What this server supports. Assumed to be everything; features it refuses are no longer used."""
 
     stream: bool = True
     usage: bool = True
 
     def without_refused(self, status: int, refusal: Refusal) -> "_ServerSupport | None":
-        """What to try instead, if the server refused a thing that can be left out."""
+        """What to try instead, if the server refused an optional feature."""
         message = refusal.message.lower()
         if status not in {400, 422} or "stream" not in message or not self.stream:
             return None
@@ -67,17 +67,17 @@ class _ServerSupport(msgspec.Struct, frozen=True):
 
 
 class OpenAIChatModel:
-    """A `Model` that streams from OpenAI, vLLM, Ollama, llama.cpp, LM Studio, OpenRouter and their like.
+    """A `Model` that streams from OpenAI, vLLM, Ollama, llama.cpp, LM Studio, OpenRouter and similar servers.
 
-    What may go better the next time is tried again: a broken connection, 408, 409, 425, 429 and 5xx, after a wait that
-    grows or that the server asks for, with a `Retry` before it. A refused connection is tried again only once this
-    server has answered before; until then it is more likely to be the wrong address.
+    Transient failures are retried: a broken connection, 408, 409, 425, 429 and 5xx. A `Retry` is yielded before each
+    wait, which grows, or is as long as the server asks for. A refused connection is retried only if this server has
+    answered before; otherwise the address is probably wrong.
 
-    An answer that breaks off after some of its text was shown is not tried again: the same words would come twice, or
-    other words than those already read. It raises `ModelError`; what was shown stays. Calls are given only when the
-    answer is complete, so that no half call is ever run. Reasoning that was shown does not stand in the way of a retry.
+    An answer that breaks off after some of its text was shown is not retried, since the new text would repeat or
+    contradict what was already read. It raises `ModelError`; the text stays visible. Calls are yielded only when the
+    answer is complete, so a partial call never runs. Reasoning that was shown does not prevent a retry.
 
-    The environment names proxies (`HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY`, `NO_PROXY`) and trusted certificates
+    The environment sets proxies (`HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY`, `NO_PROXY`) and trusted certificates
     (`SSL_CERT_FILE`, `REQUESTS_CA_BUNDLE`, `SSL_CERT_DIR`).
     """
 
@@ -96,8 +96,8 @@ class OpenAIChatModel:
         needs_name: bool = False,
         limits: Mapping[str, AnswerLimits] | None = None,
     ) -> None:
-        """`headers` are sent with each request. `sleep`, `chance` and `now` are for tests that do not wait. By the
-        name of a model, `limits` has how large its answers may be.
+        """`headers` are sent with each request. `sleep`, `chance` and `now` let tests run without waiting. `limits`
+        maps model names to limits on their answers.
 
         With `needs_name`, a request that names no model is refused before it is sent.
         """
@@ -109,7 +109,7 @@ class OpenAIChatModel:
         self._environment = environment
         self._key = (api_key or "").strip()
         if not (self._key.isascii() and self._key.isprintable()):
-            raise ModelError("The API key has characters that cannot be sent: set WAVE_API_KEY again.")
+            raise ModelError("The API key contains invalid characters: set WAVE_API_KEY again.")
         self._headers = dict(headers or {})
         self._deadlines = deadlines or Deadlines()
         self._backoff = backoff or Backoff()
@@ -123,8 +123,8 @@ class OpenAIChatModel:
         return f"{type(self).__name__}(base_url={self._endpoint.shown!r})"
 
     def why_not_ready(self, model: str) -> str:
-        """Why a request to this model would be refused before it is sent; empty if it would not."""
-        return "No model is named: set WAVE_MODEL or use --model." if self._needs_name and not model else ""
+        """Why a request to this model would fail before it is sent; empty if it would not."""
+        return "No model is set: set WAVE_MODEL or use --model." if self._needs_name and not model else ""
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[Delta]:
         if unready := self.why_not_ready(request.model):
@@ -146,22 +146,22 @@ class OpenAIChatModel:
             await self._sleep(retry.seconds)
 
     async def prepare(self) -> None:
-        """Loads what a request needs and begins to connect. Nothing is sent."""
+        """Import what a request needs and start connecting. Nothing is sent."""
         transport = self._transport = self._transport or self._new_transport()
         transport.prepare()
 
     async def context_window(self, model: str) -> Window | None:
-        """What the server tells of the window of this model, if anything."""
+        """The context window of this model, if the server reports it."""
         return await context_window(self._base_url, model, Probe(self._key))
 
     async def close(self) -> None:
-        """Closes all connections; a request under way fails. The model can be used again."""
+        """Close all connections; a running request fails. The model can be used again."""
         transport, self._transport = self._transport, None
         if transport is not None:
             await transport.close()
 
     def _retry(self, failure: RequestFailure, failures: int, *, begun: bool, ends: float) -> Retry:
-        """The wait before the next attempt. Raises `ModelError` if there is none."""
+        """The wait before the next attempt. Raises `ModelError` if there will be none."""
         import random  # lazy: few requests fail
 
         chance = self._chance or random.random
@@ -173,7 +173,7 @@ class OpenAIChatModel:
             more = f" (the server asked for {asked:,.0f} s)" if asked > seconds else ""
             return Retry(reason + more, seconds)
         if begun:
-            message = f"The answer broke off: {reason}. What was shown is all that came."
+            message = f"The answer broke off: {reason}. Only what was shown arrived."
         else:
             capital = reason if reason.startswith("http") else f"{reason[:1].upper()}{reason[1:]}"
             message = capital + (f" (tried {failures} times)." if failures > 1 else ".")
@@ -183,7 +183,7 @@ class OpenAIChatModel:
         transport = self._transport = self._transport or self._new_transport()
         dialect = self._dialect
         while True:
-            # A whole answer comes after a silence as long as the model thinks.
+            # Without streaming, the server is silent for as long as the model works.
             patience = self._deadlines.idle if dialect.stream else self._deadlines.total
             async with transport.post(_body(request, dialect), patience, ends) as response:
                 if 200 <= response.status < 300:
@@ -201,7 +201,7 @@ class OpenAIChatModel:
 
     async def _answer(self, response: "Response", limits: AnswerLimits) -> AsyncGenerator[Delta]:
         if encoding := response.unasked_encoding:
-            raise RequestFailure(f"{self._endpoint.shown} compressed its answer ({encoding}), unasked", again=False)
+            raise RequestFailure(f"{self._endpoint.shown} compressed its response ({encoding}), unasked", again=False)
         answer = AnswerReader(limits)
         first = await response.read(self._deadlines.idle)
         kind = response.headers.get("content-type", "").lower()
@@ -223,7 +223,7 @@ class OpenAIChatModel:
         await response.body(_DRAIN, _MAX_DRAIN, broken=True)
 
     async def _events(self, response: "Response", data: bytes, answer: AnswerReader) -> AsyncGenerator[Delta]:
-        """An answer that is streamed. Raises `RequestFailure` if it ends before the model has finished."""
+        """Read a streamed answer. Raises `RequestFailure` if it ends before the model has finished."""
         reader = EventReader()
         done = False
         seen, since = 0, time.monotonic()
@@ -302,7 +302,7 @@ class OpenAIChatModel:
 
 def _clause(refusal: Refusal) -> str:
     clause = refusal.message.rstrip(" .") or "no reason given"
-    # Some say it in the code alone.
+    # Some servers say it only in the code.
     coded = is_too_long(refusal.code) and not is_too_long(clause)
     return f"{clause} ({refusal.code})" if coded else clause
 
@@ -321,5 +321,5 @@ def _body(request: ModelRequest, dialect: _ServerSupport) -> bytes:
         ]
     try:
         return msgspec.json.encode(body, enc_hook=dict)
-    except UnicodeEncodeError:  # lone surrogates, as in the names of some files: servers refuse them
+    except UnicodeEncodeError:  # lone surrogates, as in some file names: servers reject them
         return json.dumps(body, ensure_ascii=False, default=dict).encode("utf-8", "replace")

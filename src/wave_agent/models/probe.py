@@ -1,4 +1,4 @@
-"""Small questions to a model's server, beside the chat: off the event loop, with a short deadline, never in the way."""
+"""Small requests to a model's server besides the chat: off the event loop, with a short deadline, never blocking."""
 
 import asyncio
 import ipaddress
@@ -18,16 +18,16 @@ LOCAL_SERVERS = {11434: "Ollama", 8000: "vLLM", 8080: "llama.cpp", 1234: "LM Stu
 
 
 class Probe:
-    """Asks one server. A server on the public internet is asked only what every server is asked: its list of models."""
+    """Queries one server. A server on the public internet is only asked for its list of models."""
 
     def __init__(self, api_key: str | None) -> None:
         self._key = api_key
 
     async def __call__(self, method: str, url: str, body: Mapping[str, Any] | None, seconds: float) -> tuple[int, Any]:
-        """The status and the JSON that came. Raises `OSError` or `ValueError` when nothing usable did."""
+        """The status and the JSON of the response. Raises `OSError` or `ValueError` if there is nothing usable."""
         if not url.endswith("/models") and not is_near(urlsplit(url).hostname or ""):
             raise OSError("not asked of a public server")
-        # A server that answers a byte at a time keeps its thread busy: the end of the program must not wait for that.
+        # A server that sends one byte at a time keeps its thread busy; the program must be able to exit anyway.
         answer = Delivery[tuple[int, Any] | Exception](asyncio.get_running_loop(), Mailbox())
 
         def ask() -> None:
@@ -47,7 +47,7 @@ class Probe:
         from urllib.request import HTTPRedirectHandler, Request, build_opener
 
         class Stay(HTTPRedirectHandler):
-            """Only the server that is configured is asked: where it points to is not."""
+            """Never follows redirects: only the configured server is contacted."""
 
             def redirect_request(self, *_: Any, **__: Any) -> None:
                 return None
@@ -73,7 +73,7 @@ class Probe:
 
 
 def is_near(host: str) -> bool:
-    """On this machine or in its own network, as far as the name tells."""
+    """Whether the host is on this machine or its local network, judging by its name."""
     if host == "localhost" or host.endswith((".local", ".internal", ".lan")) or "." not in host.replace(":", "."):
         return True
     try:
@@ -84,10 +84,10 @@ def is_near(host: str) -> bool:
 
 
 def advice() -> str:
-    """Where a model may be had: a local server on its usual port, if one listens, and otherwise the demo."""
+    """Where to get a model: a local server if one listens on a usual port, otherwise the demo."""
     for port, name in LOCAL_SERVERS.items():
         with socket.socket() as probe:
             probe.settimeout(0.2)
             if probe.connect_ex(("127.0.0.1", port)) == 0:
-                return f"Something listens where {name} usually does: try WAVE_BASE_URL=http://127.0.0.1:{port}/v1"
+                return f"Something is listening on {name}'s usual port: try WAVE_BASE_URL=http://127.0.0.1:{port}/v1"
     return "wave demo works without a model."

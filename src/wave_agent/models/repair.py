@@ -1,8 +1,8 @@
-"""What small models write in place of a tool call, read as the call that they mean.
+"""Recovers tool calls that small models write as text or malformed JSON.
 
-Where a text can be read in two ways it is not read at all: the model is told and tries again, while a wrong guess would
-run a command, or write a file, that nobody asked for. So a string that is cut off is never closed, quotes inside quotes
-are never sorted out, and a call in an answer counts only where the answer ends with it.
+Ambiguous text is rejected: then the model gets an error and tries again, while a wrong guess could run a command, or
+write a file, that no one asked for. So an unfinished string is never closed, quotes inside quotes are never guessed,
+and a call in an answer is used only if the answer ends with it.
 """
 
 import json
@@ -17,12 +17,12 @@ Call = tuple[str, Arguments]
 
 
 def repair_arguments(text: str) -> Arguments | None:
-    """The object that `text` means; None when that is not certain.
+    """The object that `text` means; None if that is not certain.
 
-    JSON is read as it is, but for a key that stands twice: then None. Beyond JSON these are read: fences and prose
-    around the object, comments, trailing commas, keys without quotes, other quotes, Python's literals, line breaks in
-    strings, brackets missing at the end, JSON inside a JSON string, `key="value"` lists, and XML with a tag for each
-    argument. The values of XML are strings, whatever they look like: it does not tell `10` from `"10"`.
+    Valid JSON is read as it is, except with a duplicate key, which gives None. Beyond JSON, this accepts fences and
+    prose around the object, comments, trailing commas, unquoted keys, other quotes, Python literals, line breaks in
+    strings, missing brackets at the end, JSON inside a JSON string, `key="value"` lists, and XML with one tag per
+    argument. XML values are always strings, since XML cannot distinguish `10` from `"10"`.
     """
     try:
         return read_arguments(text)
@@ -33,13 +33,13 @@ def repair_arguments(text: str) -> Arguments | None:
 def calls_in_text(
     text: str, known: Collection[str], required: Mapping[str, Collection[str]], *, seen: Iterable[str] = ()
 ) -> tuple[str, list[Call]]:
-    """The calls that an answer makes in its text, and what is left of the text for the user.
+    """The calls an answer makes in its text, and the remaining text for the user.
 
-    A call is the whole answer, or stands at its end in a form made for calls; reasoning in front does not count. All of
-    the calls there are known tools and can be read, or none is taken and the text comes back unchanged. A call without
-    such a form must have all arguments that `required` names for the tool.
+    A call is the whole answer, apart from leading reasoning, or comes at its end in a form made for calls. Every call
+    must name a known tool and be readable; otherwise none is used and the text is returned unchanged. A call without
+    such a form must have all arguments that `required` lists for the tool.
 
-    `seen` are texts that the model was shown, such as results of tools: a call that stands in one of them is quoted.
+    `seen` are texts the model was shown, such as tool results: a call that appears in one of them is a quotation.
     """
     if not any(name in text for name in known):
         return text, []
@@ -59,9 +59,9 @@ def calls_in_text(
 
 
 def is_call_attempt(text: str, known: Collection[str], *, cut: bool = False) -> bool:
-    """The answer is a call, or announces one and ends with it, in a form that could not be read.
+    """Whether the answer is a call, or announces one and ends with it, in a form that could not be read.
 
-    `cut`: the answer is not complete, and no call in it was read.
+    `cut`: the answer is incomplete, and no call in it was read.
     """
     whole = unfenced(_after_reasoning(text).strip())
     opens = _OPENS.search(whole)
@@ -137,11 +137,11 @@ _OPENS = re.compile(
     r"|(?<![`'\"“])(?=" + "|".join(opening for opening, _ in _TOKEN_FORMS) + "|" + _FRAME + ")",
     re.MULTILINE,
 )
-"""Where calls may begin. Tags and words begin a line or a sentence; a model's own tokens stand anywhere."""
+"""Where calls may start. Tags and words must start a line or sentence; a model's own tokens may appear anywhere."""
 _BETWEEN = re.compile(rf"(?:\s|{_FRAME}|</(?:\w+:)?\w+_?calls?>|</s>|<\|(?:im_end|eo[tm]_id|end|call|stop|start)\|>)*")
 
 _UNMISTAKABLE = re.compile(r"<\|?(?:\w+:)?(?:tool_?call|function_?call)|\[TOOL_CALLS\]|<｜tool|```(?:tool_|function_)")  # noqa: RUF001
-"""Openings that stand for nothing else, whatever follows."""
+"""Openings that are always a call, whatever follows."""
 
 _HARMONY = "<|channel|>analysis<|message|>"
 _REASONING = (("<think>", "</think>"), ("<thinking>", "</thinking>"), ("[THINK]", "[/THINK]"), (_HARMONY, "<|end|>"))
@@ -168,14 +168,14 @@ def _after_reasoning(text: str) -> str:
     for opening, closing in _REASONING:
         if text.lstrip().startswith(opening):
             return text.partition(closing)[2]
-    end = _REASONING_ENDS.search(text)  # some servers keep the opening to themselves
+    end = _REASONING_ENDS.search(text)  # some servers drop the opening tag
     if end is None or _BARE.match(text.strip()) or _OPENS.search(text, 0, end.start()):
         return text
     return text[end.end() :]
 
 
 def _found(text: str) -> tuple[str, list[tuple[str, Call]], bool]:
-    """What stands before the calls; the calls, each with its source; whether they have a form made for calls."""
+    """The text before the calls; the calls, each with its source; and whether they use a form made for calls."""
     whole = unfenced(text.strip())
     if _BARE.match(whole):
         return "", [(whole, call) for call in _payload(whole)], False
@@ -202,7 +202,7 @@ def _is_quoting(line: str) -> bool:
 
 
 def _is_open(prose: str) -> bool:
-    """Something begun here has not ended, so that what follows is inside it: code, a quotation, a file's text."""
+    """Whether something opened here is not closed, so that the rest is inside it: code, a quotation, a file's text."""
     count = Counter(prose)
     if any(count[opening] != count[closing] for opening, closing in ("{}", "[]", "()")) or count['"'] % 2:
         return True
@@ -212,7 +212,7 @@ def _is_open(prose: str) -> bool:
 
 
 def _marked(text: str, *, nested: bool = False) -> list[tuple[str, Call]]:
-    """Calls in forms made for them, and nothing else."""
+    """The calls in a text that consists only of forms made for calls."""
     reader = LenientReader(text.strip())
     found: list[tuple[str, Call]] = []
     while reader.take(_BETWEEN).end() < len(reader.text):
@@ -231,7 +231,7 @@ def _marked(text: str, *, nested: bool = False) -> list[tuple[str, Call]]:
 
 
 def _payload(text: str, *, nested: bool = True) -> list[Call]:
-    """Calls as JSON, in Python's form, or (unless `nested`) in another form made for calls."""
+    """Calls as JSON, as Python, or (unless `nested`) in another form made for calls."""
     text = unfenced(text.strip())
     if glm := _GLM_CALL.match(text):
         return [(glm["name"], read_arguments(glm["body"], alone=True))]
@@ -253,7 +253,7 @@ def _payload(text: str, *, nested: bool = True) -> list[Call]:
 
 
 def _calls_of(value: Any) -> list[Call]:
-    """A value of JSON as the calls that it describes."""
+    """The calls that a JSON value describes."""
     if isinstance(value, list):
         return [call for item in cast(list[Any], value) for call in _calls_of(item)]
     if not isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""A model that says what it is told to: deterministic, no network. For tests, and for demonstrations."""
+"""A model that replays scripted replies: deterministic and offline, for tests and demos."""
 
 import asyncio
 import json
@@ -20,32 +20,32 @@ class Reply(Struct, frozen=True):
     reasoning: str = ""
     usage: Usage | None = None
     gate: asyncio.Event | None = None
-    """Nothing is streamed before this is set: a test can look at the agent while it waits."""
+    """Nothing is streamed until this is set, so a test can inspect the waiting agent."""
     error: Exception | None = None
-    """Raised after all of the above: a stream that breaks after it has begun."""
+    """Raised after everything above: a stream that breaks midway."""
     cut: Literal["length", "content_filter"] | None = None
-    """The answer ends here, though the model was not done: it reached the output limit, say."""
+    """The answer ends here although the model was not done, for example at the output limit."""
 
 
 Answer = Reply | str | Exception
-"""A string is a reply of that text; an exception is raised instead of an answer."""
+"""A string is a reply with that text; an exception is raised instead of an answer."""
 
 Script = Answer | Callable[[ModelRequest], Answer]
 """A function is called with the request when its turn comes."""
 
 
 def call(name: str, /, **arguments: Any) -> ToolCall:
-    """A call of the tool `name`, with an id of its own."""
+    """A call of the tool `name`, with a new id."""
     return ToolCall(f"call_{os.urandom(9).hex()}", name, json.dumps(arguments, ensure_ascii=False))
 
 
 def pieces(text: str) -> list[str]:
-    """Word by word, as models stream; nothing is lost."""
+    """Split a text into words, as models stream it; joined, they give the same text."""
     return re.findall(r"\s*\S+|\s+", text)
 
 
 class ScriptedModel:
-    """A `Model` that gives its replies one after another, and remembers what it was asked.
+    """A `Model` that gives its replies one after another and records the requests.
 
         model = ScriptedModel([Reply(tool_calls=[call("Bash", command="make test")]), "All tests pass."])
 
@@ -55,7 +55,7 @@ class ScriptedModel:
     def __init__(self, replies: Iterable[Script]) -> None:
         self._replies = iter(replies)
         self.requests: list[ModelRequest] = []
-        """What the model was asked, first to last."""
+        """All requests, in order."""
         self.closed = False
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[Delta]:
@@ -64,7 +64,7 @@ class ScriptedModel:
         if reply.gate is not None:
             await reply.gate.wait()
         for delta in _deltas(reply):
-            await asyncio.sleep(0)  # others get their turn, and a cancellation its place, as with a real stream
+            await asyncio.sleep(0)  # lets other tasks run and cancellation happen, as with a real stream
             yield delta
         if reply.error is not None:
             raise reply.error
@@ -81,17 +81,17 @@ class ScriptedModel:
 
 
 def as_reply(answer: Answer) -> Reply:
-    """The answer as a reply; an exception becomes the error of an empty one."""
+    """The answer as a reply; an exception becomes the error of an empty reply."""
     if isinstance(answer, str):
         return Reply(answer)
     return Reply(error=answer) if isinstance(answer, Exception) else answer
 
 
 def out_of_replies(asked: int, messages: Sequence[Any]) -> AssertionError:
-    """Not a `ModelError`: a test that forgot a reply should fail, not see an agent that copes."""
+    """Not a `ModelError`: a test that is missing a reply should fail, not see the agent recover."""
     last = json.dumps(messages[-1], ensure_ascii=False, default=repr) if messages else "nothing"
     had = {1: "no reply", 2: "one reply"}.get(asked, f"{asked - 1} replies")
-    return AssertionError(f"request {asked} came, but the script has {had}; its last message was {last[:500]}")
+    return AssertionError(f"request {asked} arrived, but the script has {had}; its last message was {last[:500]}")
 
 
 def _deltas(reply: Reply) -> list[Delta]:

@@ -1,4 +1,4 @@
-"""How much a model can take in: what its server tells, and what a text is likely to need."""
+"""The size of a model's context window, as reported by its server, and estimates of how many tokens a text needs."""
 
 import asyncio
 import re
@@ -10,14 +10,14 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 _SECONDS = 3.0
-"""For one request. Servers tell this from memory; one that does not is busy, and the answer is not worth the wait."""
+"""Per request. Servers answer this from memory; if one is too busy to, the answer is not worth waiting for."""
 _TOTAL_SECONDS = 6.0
 _OLLAMA_DEFAULT = 4096
-"""What Ollama gives where nobody says otherwise, on machines with less than 24 GiB of video memory."""
+"""Ollama's default on machines with less than 24 GiB of video memory."""
 _ADVISED = 65536
 _BY_ENVIRONMENT = "To raise it, start Ollama with OLLAMA_CONTEXT_LENGTH={tokens} in its environment."
 _BY_MODELFILE = (
-    'To raise it, make a model of your own: put "FROM {model}" and "PARAMETER num_ctx {tokens}" into a file Modelfile '
+    'To raise it, create your own model: put "FROM {model}" and "PARAMETER num_ctx {tokens}" in a file named Modelfile '
     "and run: ollama create my-model -f Modelfile"
 )
 _NOTHING: Mapping[str, Any] = {}
@@ -28,30 +28,30 @@ class Window(Struct, frozen=True):
 
     tokens: int
     source: str
-    """Who told."""
+    """Where the number comes from."""
     warning: str | None = None
-    """What the user should know: the server takes in less than the model could, and does not say so."""
+    """A warning for the user: the server silently accepts less than the model could."""
     images: bool | None = None
-    """Whether the model takes images, where the server says so."""
+    """Whether the model accepts images; None if the server does not say."""
 
 
 class Fetch(Protocol):
     def __call__(self, method: str, url: str, body: Mapping[str, Any] | None, seconds: float) -> Awaitable[Any]:
-        """One request, `body` sent as JSON: the status and the parsed JSON. Raises when there is none in time."""
+        """Send one request with `body` as JSON. Returns status and parsed JSON; raises if none comes in time."""
         ...
 
 
 async def context_window(
     base_url: str, model: str, fetch: Fetch, *, seconds: float = _SECONDS, total_seconds: float = _TOTAL_SECONDS
 ) -> Window | None:
-    """What the server at `base_url` says of the window of `model`; None when it does not say, or not soon.
+    """The context window of `model` as reported by the server at `base_url`; None if it does not say, or not in time.
 
-    Each of its endpoints is asked at most once, and nobody but this server.
+    Each endpoint is asked at most once, and no other server is contacted.
     """
     try:
         async with asyncio.timeout(total_seconds):
             return await _Server(base_url, model, fetch, seconds).window()
-    except (TimeoutError, ValueError):  # the latter: a base URL that is none
+    except (TimeoutError, ValueError):  # ValueError: an invalid base URL
         return None
 
 
@@ -75,7 +75,7 @@ class _Server:
             told = [length for length in lengths if length]
             taken = _images_in(_mapping(row.get("architecture")).get("input_modalities"), "image")
             return Window(min(told), "OpenRouter", images=taken) if told else None
-        # These tell the window that the model runs with. Their lists of models tell what it was made for, if anything.
+        # These report the window the model actually runs with. Model lists report what it was trained for, if anything.
         asks = [self._ollama, self._lm_studio, self._llama_cpp]
         if row.get("owned_by") == "llamacpp":
             asks.reverse()
@@ -83,7 +83,7 @@ class _Server:
             if found := await ask():
                 return found
         told = [_tokens(row, key) for key in ("context_length", "context_window", "max_context_length")]
-        sees = _mapping(row.get("capabilities")).get("vision")  # as Mistral tells it
+        sees = _mapping(row.get("capabilities")).get("vision")  # Mistral's format
         images = sees if isinstance(sees, bool) else None
         return next((Window(tokens, "the server's list of models", images=images) for tokens in told if tokens), None)
 
@@ -97,7 +97,7 @@ class _Server:
         return replace(await self._ollama_window(shown, trained), images=images)
 
     async def _ollama_window(self, shown: Mapping[str, Any], trained: int) -> Window:
-        if "remote_model" in shown:  # it runs in Ollama's cloud, at its full length
+        if "remote_model" in shown:  # runs in Ollama's cloud, with its full window
             return Window(trained, "Ollama")
         if chosen := re.search(r"^num_ctx\s+([0-9]{1,9})\s*$", str(shown.get("parameters")), re.MULTILINE):
             return self._run_by_ollama(int(chosen[1]), trained, "runs", _BY_MODELFILE)
@@ -111,9 +111,9 @@ class _Server:
     def _run_by_ollama(self, tokens: int, trained: int, runs: str, advice: str) -> Window:
         if tokens >= trained:
             return Window(trained, "Ollama")
-        size = f"Ollama {runs} {self._model} with a window of {tokens} tokens, of the {trained} that the model can take"
+        size = f"Ollama {runs} {self._model} with a window of {tokens} tokens, of the {trained} that the model supports"
         how = advice.format(tokens=min(trained, _ADVISED), model=self._model)
-        return Window(tokens, "Ollama", f"{size}, and drops the beginning of what is longer without a word. {how}")
+        return Window(tokens, "Ollama", f"{size}, and silently drops the start of longer input. {how}")
 
     async def _lm_studio(self) -> Window | None:
         row = self._row((await self._ask("GET", f"{self._root}/api/v0/models") or _NOTHING).get("data"))
@@ -130,7 +130,7 @@ class _Server:
         return Window(longest, "LM Studio", warning, images)
 
     async def _llama_cpp(self) -> Window | None:
-        # Where one server runs several models, the query says which, and that asking is no reason to load it.
+        # If one server runs several models, the query says which, and that asking must not load it.
         url = f"{self._root}/props?model={quote(self._model, safe='')}&autoload=false"
         properties = await self._ask("GET", url) or _NOTHING
         tokens = _tokens(_mapping(properties.get("default_generation_settings")), "n_ctx")
@@ -142,11 +142,11 @@ class _Server:
         return next((row for row in _rows(rows) if row.get("id") == self._model), _NOTHING)
 
     async def _ask(self, method: str, url: str, body: Mapping[str, Any] | None = None) -> Mapping[str, Any] | None:
-        """The object that comes back, empty for any other answer; None if there is no answer at all."""
+        """The JSON object in the response; empty for any other response, None if there is none."""
         try:
             async with asyncio.timeout(self._seconds):
                 status, answer = await self._fetch(method, url, body, self._seconds)
-        except Exception:  # whatever it is: the window is then unknown, and requests will tell what is wrong
+        except Exception:  # the window is then unknown, and real requests will report what is wrong
             return None
         return _mapping(answer) if status == 200 else _NOTHING
 
@@ -165,7 +165,7 @@ def _tokens(row: Mapping[str, Any], key: str) -> int | None:
 
 
 def _images_in(capabilities: object, name: str) -> bool | None:
-    """Whether a list of what a model can do has this in it; None if there is no such list."""
+    """Whether a list of capabilities contains this name; None if it is not a list."""
     return name in cast(list[object], capabilities) if isinstance(capabilities, list) else None
 
 
@@ -173,9 +173,9 @@ _WIDE = re.compile(r"[\u0800-\U0010ffff]+")
 
 
 def estimate_tokens(text: str) -> int:
-    """About how many tokens `text` is: a quarter for each character of ASCII, one for each of Chinese or Japanese.
+    """Estimate the tokens in `text`: a quarter per ASCII character, one per Chinese or Japanese character.
 
-    Never fewer for a text that has more in front, behind or between.
+    Adding text anywhere never lowers the estimate.
     """
     if text.isascii():
         return -(-len(text) // 4)

@@ -1,1 +1,1 @@
-"""What recorded sessions can tell: when everything happened, what hooks cost, what other hooks would have said."""
+"""Analyses recorded sessions: what happened when, what hooks cost, and what other hooks would have decided."""

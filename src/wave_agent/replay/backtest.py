@@ -1,4 +1,4 @@
-"""Replays recorded sessions against hooks as they are now: several processes, each with a part of the events."""
+"""Replays recorded sessions against the current hooks, in several processes that share the events."""
 
 import hashlib
 import os
@@ -28,22 +28,22 @@ from wave_agent.replay.worker import PlannedSource, ReplayedEvent, ReplayPlan, c
 from wave_agent.settings.sources import Gathered
 
 _EVENTS_A_WORKER = 25
-"""With fewer of them, a process more costs more than it saves."""
+"""With fewer events per worker, another process costs more than it saves."""
 _START = "from wave_agent.replay.worker import main; main()"
 _PATIENCE = 10
-"""Seconds for a worker to end its hooks when it is told to."""
+"""Seconds a worker gets to end its hooks when asked to."""
 
 
 class ReplayError(WaveError):
-    """The replay could not be done, or not to its end."""
+    """The replay could not be started or completed."""
 
 
 class UnknownHookError(ReplayError):
-    """No hook has the name that was given."""
+    """There is no hook with this name."""
 
 
 class ReplayScope(Struct, frozen=True):
-    """What there is to replay."""
+    """The sessions and events to replay."""
 
     transcripts: tuple[str, ...]
     events: int
@@ -52,7 +52,7 @@ class ReplayScope(Struct, frozen=True):
 
 
 class Backtest(Struct, frozen=True, kw_only=True):
-    """What is replayed, and how."""
+    """What to replay, and how."""
 
     project: str
     gathered: Gathered
@@ -62,14 +62,14 @@ class Backtest(Struct, frozen=True, kw_only=True):
     shard: tuple[int, int] = (1, 1)
     environment: Mapping[str, str]
     show_secrets: bool = False
-    """Texts are not masked before they are shortened."""
+    """Do not mask secrets in texts."""
     on_start: Callable[[int], None] = lambda _: None
-    """Is told the number of events."""
+    """Called with the number of events."""
     on_event: Callable[[], None] = lambda: None
 
 
 def backtest(asked: Backtest) -> BacktestReport:
-    """Raises `ReplayError`, and `SettingsError` for settings that cannot be used."""
+    """Run a replay. Raises `ReplayError`, or `SettingsError` for unusable settings."""
     sources = tuple(
         PlannedSource(source.layer.value, source.name, source.document.value, source.dialect)
         for source in asked.gathered.sources
@@ -80,9 +80,9 @@ def backtest(asked: Backtest) -> BacktestReport:
     if asked.hook is not None and not hooks:
         names = ", ".join(sorted({hook.name for hook in settings.hooks.hooks})) or "none"
         raise UnknownHookError(
-            f'There is no hook "{asked.hook}" to replay (async ones are not replayed). There are: {names}'
+            f'There is no hook "{asked.hook}" to replay (async hooks are not replayed). Available: {names}'
         )
-    notes = [f"{hook.name} is async: what it says cannot be compared" for hook in settings.hooks.hooks if hook.is_async]
+    notes = [f"{hook.name} is async: decisions cannot be compared" for hook in settings.hooks.hooks if hook.is_async]
     survey = _survey(asked, hooks)
     number, parts = asked.shard
     mine = len(range(number - 1, survey.events, parts))
@@ -107,13 +107,13 @@ def backtest(asked: Backtest) -> BacktestReport:
     finally:
         shutil.rmtree(root, ignore_errors=True)
     if scratch.left_out:
-        notes.append(f"Not in the copy of the project that hooks ran in: {', '.join(scratch.left_out)}.")
+        notes.append(f"Missing from the project copy that hooks ran in: {', '.join(scratch.left_out)}.")
     notes = [isolation.network, *survey.notes, *notes]
     return _report(asked, survey, answers, notes)
 
 
 def _survey(asked: Backtest, hooks: Sequence[HookDefinition]) -> ReplayScope:
-    """Counts what there is. The order does not depend on when a session was last touched, so that parts fit."""
+    """Count the events. The order does not depend on modification times, so that shards fit together."""
     digest = hashlib.sha256(repr([(hook.event.value, hook.name, hook.command, hook.args) for hook in hooks]).encode())
     ordered = sorted(asked.transcripts)
     events = erased = replaced = skipped = 0
@@ -123,16 +123,16 @@ def _survey(asked: Backtest, hooks: Sequence[HookDefinition]) -> ReplayScope:
         events += len(found.happenings)
         erased, replaced, skipped = erased + found.erased, replaced + found.replaced, skipped + found.skipped
     told = {
-        "prompts that hooks had refused were not kept, so they cannot be replayed": erased,
-        "results that hooks had replaced are replayed as they were left: the originals were not kept": replaced,
-        "lines of transcripts could not be read": skipped,
+        "prompts blocked by hooks were not stored, so they cannot be replayed": erased,
+        "results replaced by hooks are replayed as replaced: the originals were not stored": replaced,
+        "transcript lines could not be read": skipped,
     }
     notes = tuple(f"{count} {text}." for text, count in told.items() if count)
     return ReplayScope(tuple(map(str, ordered)), events, notes, digest.hexdigest()[:16])
 
 
 def _require_trust(gathered: Gathered, hooks: Sequence[HookDefinition]) -> None:
-    """What was copied is what was trusted."""
+    """Check that what was copied is what was trusted."""
     for hook in hooks:
         if (problem := gathered.trust.problem(hook)) is not None:
             raise ReplayError(f"{hook.name}: {problem}")
@@ -172,10 +172,10 @@ def _start(plan: ReplayPlan, isolation: Isolation, environment: Mapping[str, str
             stderr=errors,
             cwd=isolation.project,
             env=environment,
-            # An interrupt is for this process: it tells the worker, which has hooks to end first.
+            # An interrupt goes to this process, which closes the worker's stdin; the worker ends its hooks first.
             start_new_session=True,
         )
-    with suppress(BrokenPipeError):  # it has ended already, and will be asked why
+    with suppress(BrokenPipeError):  # it has already ended; its stderr will say why
         _pipe(process.stdin).write(msgspec.json.encode(plan) + b"\n")
         _pipe(process.stdin).flush()
     return process
@@ -191,7 +191,7 @@ def _answers(process: "subprocess.Popen[bytes]", on_event: Callable[[], None]) -
 
 
 def _end(processes: Sequence["subprocess.Popen[bytes]"]) -> None:
-    """A worker whose stdin ends ends its hooks, and then itself."""
+    """Close each worker's stdin: the worker ends its hooks, then exits."""
     for process in processes:
         with suppress(BrokenPipeError):
             _pipe(process.stdin).close()

@@ -1,4 +1,4 @@
-"""What hooks said then, what they say now, and the difference. Reports of parts make one report of the whole."""
+"""Compares what hooks decided then with what they decide now. Reports of shards can be merged into one."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -28,22 +28,22 @@ _DECISIONS: Mapping[str, Decision] = {
     "block": Decision.BLOCK,
     "stop": Decision.STOP,
 }
-"""What the words of the journal amount to; the others decide nothing."""
+"""The decisions for words in the journal; other words decide nothing."""
 
 
 class Judgement(Struct, frozen=True, kw_only=True):
-    """What the hooks of one event came to."""
+    """What the hooks of one event decided together."""
 
     decision: Decision = Decision.NONE
     reason: str = ""
     hooks: tuple[str, ...] = ()
-    """Those that ran."""
+    """Names of the hooks that ran."""
     failed: tuple[str, ...] = ()
-    """Those that failed, and how."""
+    """Hooks that failed, and how."""
     tool_input: Mapping[str, Any] | None = None
-    """The input as hooks left it; None if they left it alone."""
+    """The input after rewrites; None if hooks did not change it."""
     result: str | None = None
-    """What hooks put in the place of the tool's result."""
+    """The text that replaces the tool's result, if any."""
 
     @property
     def blocks(self) -> bool:
@@ -51,7 +51,7 @@ class Judgement(Struct, frozen=True, kw_only=True):
 
 
 def recorded(runs: Sequence[HookRun]) -> Judgement:
-    """What the journal says of one event."""
+    """What hooks decided then, according to the journal."""
     counted = [run for run in runs if run.mode == "enforce" and not run.is_async]
     decision = max((_decision(run) for run in counted), default=Decision.NONE)
     reasons = [run.reason for run in counted if run.reason and _decision(run) is decision]
@@ -70,7 +70,7 @@ def _decision(run: HookRun) -> Decision:
 
 
 def present(outcome: Outcome, runs: Sequence[HookRun], tool_input: Mapping[str, Any] | None) -> Judgement:
-    """What hooks say now."""
+    """What hooks decide now."""
     return Judgement(
         decision=outcome.decision,
         reason=outcome.reason,
@@ -86,7 +86,7 @@ def failures(runs: Iterable[HookRun]) -> tuple[str, ...]:
 
 
 def kind_of(before: Judgement, after: Judgement) -> str:
-    """The difference, in the order in which it matters."""
+    """The kind of difference; the most important one wins."""
     if after.failed:
         return FAILED
     if after.blocks != before.blocks:
@@ -105,33 +105,33 @@ def _plain(value: Any) -> str:
 
 
 class ChangedVerdict(Struct, frozen=True, kw_only=True):
-    """One event on which hooks now say something else."""
+    """One event on which hooks now decide differently."""
 
     number: int
-    """Among all events."""
+    """Its number among all events."""
     kind: str
     session_id: str
     line: int
-    """Of the transcript, where the event is recorded."""
+    """The transcript line that records the event."""
     event: str
     tool: str
     call: str
-    """The recorded call, prompt or answer, in a line."""
+    """The recorded call, prompt or answer, in one line."""
     tool_input: Mapping[str, Any] | None
     before: str
     after: str
     reason: str
-    """Why hooks say so now or, if they say nothing any more, why they blocked then."""
+    """Why hooks decide this now or, if they no longer decide anything, why they blocked then."""
     hooks: tuple[str, ...]
     new_input: Mapping[str, Any] | None = None
     new_result: str | None = None
 
 
 class BacktestReport(Struct, frozen=True, kw_only=True):
-    """What a replay has found, or a part of one."""
+    """The findings of a replay, or of one shard."""
 
     subject: str = ""
-    """What was replayed against which hooks: reports of different subjects do not add up."""
+    """Identifies the sessions and hooks: reports with different subjects cannot be merged."""
     shards: tuple[str, ...] = ("1/1",)
     project: str = ""
     sessions: int = 0
@@ -141,7 +141,7 @@ class BacktestReport(Struct, frozen=True, kw_only=True):
     totals: Mapping[str, int] = field(default_factory=lambda: dict.fromkeys(KINDS, 0))
     findings: tuple[ChangedVerdict, ...] = ()
     durations_ms: tuple[float, ...] = ()
-    """Of each event that was judged."""
+    """One per judged event."""
     notes: tuple[str, ...] = ()
 
     @property
@@ -150,7 +150,7 @@ class BacktestReport(Struct, frozen=True, kw_only=True):
 
     @property
     def missing(self) -> list[str]:
-        """The parts that are still to be merged."""
+        """The shards that have not been merged yet."""
         parts = max((int(shard.partition("/")[2]) for shard in self.shards), default=1)
         return [shard for number in range(parts) if (shard := f"{number + 1}/{parts}") not in self.shards]
 
@@ -165,20 +165,20 @@ class BacktestReport(Struct, frozen=True, kw_only=True):
 
 
 class MergeError(WaveError):
-    """Reports that do not belong together."""
+    """The reports do not belong together."""
 
 
 def merge_reports(reports: Sequence[BacktestReport]) -> BacktestReport:
-    """One report of all parts. Raises `MergeError` for parts of different replays, and for one that is there twice."""
+    """Merge the reports of all shards. Raises `MergeError` for shards of different replays, and for duplicates."""
     first = reports[0]
     for report in reports:
         if report.subject != first.subject:
-            raise MergeError("These reports are of different replays: other sessions, or other hooks.")
+            raise MergeError("These reports come from different replays: the sessions or the hooks differ.")
     shards = [shard for report in reports for shard in report.shards]
     if twice := sorted({shard for shard in shards if shards.count(shard) > 1}):
-        raise MergeError(f"Part {', '.join(twice)} is there twice.")
+        raise MergeError(f"Part {', '.join(twice)} is given twice.")
     if len({shard.partition("/")[2] for shard in shards}) > 1:
-        raise MergeError(f"These parts do not make a whole: {', '.join(shards)}.")
+        raise MergeError(f"These parts do not belong together: {', '.join(shards)}.")
     return replace(
         first,
         shards=tuple(sorted(shards, key=lambda shard: int(shard.partition("/")[0]))),

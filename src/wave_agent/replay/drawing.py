@@ -1,4 +1,4 @@
-"""The time line of a session for the terminal."""
+"""Draws the timeline of a session for the terminal."""
 
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
@@ -12,7 +12,7 @@ _FULL, _POINT = "█", "·"
 
 
 def draw(found: Timeline, width: int = 100) -> Iterator[str]:
-    """A line for everything that happened, prompt by prompt: when, how long, what, how it ended, who read it."""
+    """One line per span, grouped by prompt: when, how long, what, how it ended, who read it."""
     began = datetime.fromtimestamp(found.start, UTC)
     runs = sum(span.kind == "hook" for span in found.spans)
     prompts = sum(span.kind == "prompt" for span in found.spans)
@@ -38,7 +38,7 @@ def _line(span: Span, turn: TurnSpan, began: float, beside: bool, width: int) ->
 
 
 def describe(span: Span, *, beside: bool = False) -> str:
-    """What it was, how it ended and who read it, in a line."""
+    """What it was, how it ended and who read it, in one line."""
     mark = "∥ " if beside else ""
     readers = f" [{', '.join(span.seen_by)}]" if span.seen_by and span.kind in ("hook", "note") else ""
     told = f": {span.text}" if span.run is not None and span.text else ""
@@ -47,7 +47,7 @@ def describe(span: Span, *, beside: bool = False) -> str:
 
 
 def bar(span: Span, turn: TurnSpan, cells: int = _BAR) -> str:
-    """Where in its turn it happened."""
+    """A bar that shows where in its turn the span lies."""
     whole = turn.end - turn.start
     if whole <= 0:
         return _POINT.ljust(cells)
@@ -58,7 +58,7 @@ def bar(span: Span, turn: TurnSpan, cells: int = _BAR) -> str:
 
 
 def beside_others(spans: Sequence[Span]) -> set[int]:
-    """The lines of hooks that ran at the same time as another one of the same occasion."""
+    """Line numbers of hooks that ran in parallel with another hook on the same occasion."""
     occasions: dict[int, list[Span]] = {}
     for span in spans:
         if span.run is not None and span.run.occasion:

@@ -1,4 +1,4 @@
-"""What hooks have cost and done, over many sessions."""
+"""Statistics about what hooks cost and did, across many sessions."""
 
 from collections.abc import Iterable, Sequence
 from math import ceil
@@ -10,21 +10,21 @@ from msgspec.structs import asdict
 from wave_agent.replay.timeline import Span, Timeline
 
 SLOW_MS = 500.0
-"""A hook whose p95 is above it is slow."""
+"""A hook with a higher p95 is slow."""
 SLOW_SHARE = 0.2
-"""So is one that takes more than this part of the time of its turns."""
+"""A hook that takes a larger share of the time of its turns is slow too."""
 
 _BLOCKING = frozenset({"deny", "block", "stop"})
 
 
 def percentile(values: Sequence[float], part: float) -> float:
-    """The smallest value that is not below `part` of them: one that has been measured, not one in between."""
+    """The nearest-rank percentile: always a measured value, never interpolated."""
     ordered = sorted(values)
     return ordered[max(0, ceil(part * len(ordered)) - 1)] if ordered else 0.0
 
 
 class HookFigures(Struct, frozen=True, kw_only=True):
-    """One hook at one event."""
+    """One hook on one event."""
 
     event: str
     name: str
@@ -33,12 +33,12 @@ class HookFigures(Struct, frozen=True, kw_only=True):
     blocks: int
     failures: int
     let_through: int
-    """Failures after which the agent went on as if nothing had been said."""
+    """Failures that were let through."""
     p50_ms: float
     p95_ms: float
     max_ms: float
     share: float
-    """Of the time of the turns in which it ran. Hooks that ran side by side each count whole; an async one counts 0."""
+    """Share of the time of the turns it ran in. Parallel hooks each count in full; an async hook counts as 0."""
     marks: tuple[str, ...]
     """`slow`, `flaky`, `failing`"""
 
@@ -47,7 +47,7 @@ class HookFigures(Struct, frozen=True, kw_only=True):
 
 
 def figures(timelines: Iterable[Timeline]) -> list[HookFigures]:
-    """The costliest first."""
+    """Statistics per hook and event, most expensive first."""
     runs: dict[tuple[str, str, str], list[Span]] = {}
     times: dict[tuple[str, str, str], float] = {}
     for one in timelines:

@@ -1,4 +1,4 @@
-"""Where hooks are replayed: in the place of the project, without a network, as far as this system allows it."""
+"""Isolates replayed hooks: they run in a copy of the project, without network access if the system allows that."""
 
 import shutil
 import subprocess
@@ -11,23 +11,23 @@ from wave_agent.permissions.sandbox import find_bubblewrap
 
 _SECONDS = 20
 _UNSHARE = (("--net",), ("--user", "--map-current-user", "--net"))
-"""For root, and for whoever may make user namespaces."""
+"""For root, and for users who may create user namespaces."""
 
 
 class Isolation(Struct, frozen=True):
-    """How to start what replays hooks."""
+    """How to start the process that replays hooks."""
 
     prefix: tuple[str, ...]
-    """Words before the command."""
+    """Words to put before the command."""
     project: str
-    """Where hooks find the project."""
+    """The project directory that hooks see."""
     network: str
-    """What to tell about the network."""
+    """A note for the user about the network."""
 
 
 def isolate(project: str, scratch: str, environment: Mapping[str, str]) -> Isolation:
-    """The best that works here. With bubblewrap the copy stands where the project is, so that paths stay what they
-    were; otherwise hooks see the copy where it is, and recorded paths are changed to fit."""
+    """The best isolation that works here. With bubblewrap, the copy is mounted over the project, so that paths stay the
+    same; otherwise hooks run in the copy, and recorded paths are changed to match."""
     cut = "The network was cut."
     try:
         bubblewrap = find_bubblewrap(environment, distrusted=(project,))

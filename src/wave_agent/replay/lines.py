@@ -1,4 +1,4 @@
-"""A transcript as lines that can be relied on: each a JSON object with a kind, a place and a moment."""
+"""Reads a transcript into validated lines: each a JSON object with a kind, a line number and a time."""
 
 import json
 from collections.abc import Sequence
@@ -17,19 +17,19 @@ class TranscriptLine(Struct, frozen=True, kw_only=True):
     number: int
     record: dict[str, Any]
     at: float
-    """Seconds since 1970. A line that does not say when it was written was written with the one before it."""
+    """Seconds since 1970. A line without a timestamp gets that of the line before it."""
     size: int = 0
     """Bytes of the transcript up to the end of this line."""
 
     @property
     def kind(self) -> str:
-        """The type or, for lines of our own, the subtype."""
+        """The type or, for our own lines, the subtype."""
         kind = self.record.get("subtype" if self.record.get("type") == "system" else "type")
         return kind if isinstance(kind, str) else ""
 
     @property
     def source(self) -> str:
-        """Who wrote a line of the user's role."""
+        """Who wrote a line with the user role."""
         source = self.record.get("source", "user")
         return source if isinstance(source, str) else ""
 
@@ -39,7 +39,7 @@ class TranscriptLine(Struct, frozen=True, kw_only=True):
         return cast(dict[str, Any], message).get("content") if isinstance(message, dict) else None
 
     def parts(self, kind: str) -> list[dict[str, Any]]:
-        """The parts of its content that are of this kind."""
+        """The parts of its content of this kind."""
         content = self.content
         if not isinstance(content, list):
             return []
@@ -48,7 +48,7 @@ class TranscriptLine(Struct, frozen=True, kw_only=True):
 
     @property
     def text(self) -> str:
-        """What a person or a model wrote in it."""
+        """The text a person or a model wrote."""
         content = self.content
         return (
             content if isinstance(content, str) else "\n".join(str(part.get("text", "")) for part in self.parts("text"))
@@ -56,26 +56,26 @@ class TranscriptLine(Struct, frozen=True, kw_only=True):
 
 
 class TranscriptLines(Struct, frozen=True):
-    """What can be read of a transcript."""
+    """The readable lines of a transcript."""
 
     lines: tuple[TranscriptLine, ...]
     skipped: int
-    """Lines that cannot be read."""
+    """Number of unreadable lines."""
 
     @property
     def cwd(self) -> str:
-        """Where the session worked, as far as its lines say."""
+        """The session's working directory, if its lines say."""
         return next((cwd for line in self.lines if isinstance(cwd := line.record.get("cwd"), str)), "")
 
     @property
     def project(self) -> str:
-        """The project's directory, if the session was started somewhere below it."""
+        """The project directory; the working directory if the session does not name one."""
         said = self.lines[0].record.get("project") if self.lines else None
         return said if isinstance(said, str) else self.cwd
 
 
 def lines_of(path: Path) -> TranscriptLines:
-    """Raises `SessionError` if there is nothing to read at all."""
+    """Read a transcript. Raises `SessionError` if nothing can be read."""
     return parse_lines(read_lines(path))
 
 
@@ -103,7 +103,7 @@ def _record(line: bytes) -> dict[str, Any] | None:
 
 
 def result_text(part: dict[str, Any]) -> str:
-    """The text of a `tool_result`: a string, or parts of which some are text."""
+    """The text of a `tool_result`: a string, or the text parts of a list."""
     content: Any = part.get("content")
     if isinstance(content, str):
         return content

@@ -1,7 +1,7 @@
-"""The time line of a session as one HTML page that needs nothing else, and lets nothing in.
+"""The timeline of a session as a single, self-contained HTML page.
 
-Everything that stands in a transcript may have been written to break out of a page. So all of it is escaped text, the
-script and the style are the page's own and named by their hashes, and the policy forbids everything else.
+Anything in a transcript may be an attempt to break out of the page. So all of it is escaped text, the page's own script
+and style are allowed by their hashes, and the content security policy forbids everything else.
 """
 
 import json
@@ -19,9 +19,9 @@ from wave_agent.replay.timeline import Span, Timeline, TurnSpan
 from wave_agent.text import clip, strip_controls
 
 _WIDE = 1000
-"""Units of the drawing's width."""
+"""Width of the drawing, in SVG units."""
 _TEXT_LIMIT = 100_000
-"""Characters of one text; a page is to be opened, not to be waited for."""
+"""Maximum characters per text, so that the page opens quickly."""
 
 _STYLE = """
 :root { color-scheme: light dark; font: 14px/1.5 system-ui, sans-serif; }
@@ -123,8 +123,8 @@ def _facts(span: Span) -> Iterator[str]:
     run: Mapping[str, Any] = {} if span.run is None else msgspec.to_builtins(span.run)
     shown = {
         "verdict": span.verdict,
-        "read by": ", ".join(span.seen_by) or "nobody",
-        "times": "" if span.exact else "the beginning is worked out from what happened before",
+        "read by": ", ".join(span.seen_by) or "no one",
+        "times": "" if span.exact else "the start is estimated from what happened before",
         "text": span.text,
         **span.facts,
         **run,
@@ -137,7 +137,7 @@ def _facts(span: Span) -> Iterator[str]:
 
 
 def _text(text: str) -> str:
-    """Text, and nothing but text, in any place of the page. What cannot be written as UTF-8 is replaced."""
+    """Escape text for any place in the page. Characters that cannot be encoded as UTF-8 are replaced."""
     return escape(strip_controls(text).encode("utf-8", "replace").decode())
 
 

@@ -1,7 +1,7 @@
-"""The events of a recorded session, as hooks would be told of them, with what hooks said then.
+"""The events of a recorded session, in the form hooks receive them, with what hooks decided at the time.
 
-Reads our own transcripts and those of the common dialect. The journal says what hooks decided; where there is none, a
-result that says so does.
+Reads our own transcripts and those in the common dialect. The journal says what hooks decided; without a journal, a
+tool result may say so.
 """
 
 import re
@@ -28,7 +28,7 @@ from wave_agent.tools.registry import builtin_tools
 _BLOCKED_BY_HOOK = re.compile(
     r"\bPreToolUse:\S* .{0,20}(?:hook|blocked|denied)|\bblocked by (?:a )?(?:PreToolUse )?hook\b", re.IGNORECASE
 )
-"""How other agents tell the model that a hook has denied its call."""
+"""How other agents tell the model that a hook denied its call."""
 
 
 class Happening(Struct, frozen=True, kw_only=True):
@@ -37,7 +37,7 @@ class Happening(Struct, frozen=True, kw_only=True):
     event: HookEvent
     line: int
     written: int
-    """Bytes of the transcript that were there when it happened."""
+    """Size of the transcript in bytes when it happened."""
     facts: Mapping[str, Any]
     """The event's own stdin fields."""
     call: str
@@ -49,27 +49,27 @@ class Happening(Struct, frozen=True, kw_only=True):
 
 
 class Recording(Struct, frozen=True):
-    """What can be replayed of a session, and what cannot."""
+    """What can be replayed of a session, and counts of what cannot."""
 
     happenings: tuple[Happening, ...]
     cwd: str
     project: str
     erased: int
-    """Prompts that hooks have refused: they were not kept."""
+    """Prompts that hooks blocked: they were not stored."""
     replaced: int
-    """Results that hooks have replaced: the original was not kept."""
+    """Results that hooks replaced: the originals were not stored."""
     skipped: int
 
 
 class _OpenCall(Struct, frozen=True):
-    """A call of a tool that has no result yet."""
+    """A tool call without a result yet."""
 
     name: str
     tool_input: dict[str, Any]
 
 
 def recording(lines: TranscriptLines, only: str | None = None) -> Recording:
-    """`only`: what the hook of this name said counts, and no other."""
+    """Read a transcript. `only`: use only the decisions of the hook with this name."""
     reader = _TranscriptReader(lines, only)
     found = tuple(reader.read())
     return Recording(found, lines.cwd, lines.project, reader.erased, reader.replaced, lines.skipped)
@@ -132,12 +132,12 @@ class _TranscriptReader:
         tool_input = normalised(name, cast(dict[str, Any], given), self.cwd)
         runs = self.runs.of(HookEvent.PRE_TOOL_USE, call_id)
         first = min((run.occasion for run in runs), default=0)
-        judged = [run for run in runs if run.occasion == first]  # a user who changed the input had hooks judge it again
+        judged = [run for run in runs if run.occasion == first]  # if the user changed the input, hooks judged it again
         left = rewritten(tool_input, runs)
         own = [run for run in judged if self.only in (None, run.name) and run.rewrote]
         before = self.judged(judged)
         if not runs and self.only is None and call_id in self.denied:
-            before = replace(before, decision=Decision.BLOCK, reason="a hook denied it, says its result")
+            before = replace(before, decision=Decision.BLOCK, reason="denied by a hook, according to its result")
         self.calls[call_id] = _OpenCall(name, left)
         yield Happening(
             event=HookEvent.PRE_TOOL_USE,
@@ -193,18 +193,18 @@ class _TranscriptReader:
 
 
 def _is_aside(line: TranscriptLine) -> bool:
-    """It is of an agent that another one has started: nobody submitted its prompt."""
+    """Whether the line belongs to a subagent, whose prompt was not submitted by the user."""
     return bool(line.record.get("isSidechain"))
 
 
 def _denied(lines: Sequence[TranscriptLine]) -> set[str]:
-    """The calls of which the results say that a hook has denied them."""
+    """The calls whose results say that a hook denied them."""
     results = (result for line in lines for result in line.parts("tool_result") if result.get("is_error"))
     return {str(result.get("tool_use_id")) for result in results if _BLOCKED_BY_HOOK.search(result_text(result)[:500])}
 
 
 def _ends(lines: Sequence[TranscriptLine], at: int) -> bool:
-    """An answer without calls ended its turn: no other part of it follows, and it was not cut off."""
+    """Whether an answer without calls ended its turn: nothing more of it follows, and it was not interrupted."""
     for line in islice(lines, at, None):
         if line.kind in ("hook_run", "user", "assistant", "error", "notice"):
             interrupted = line.kind == "notice" and line.record.get("content") == "Interrupted."
@@ -216,10 +216,10 @@ def _ends(lines: Sequence[TranscriptLine], at: int) -> bool:
 
 
 class _Journal:
-    """The runs of hooks, found by what they judged."""
+    """Hook runs, indexed by what they judged."""
 
     def __init__(self, runs: Sequence[tuple[int, HookRun]], bounds: Sequence[int]) -> None:
-        """`bounds` are the lines of prompts, answers and results: a run without a call belongs between two of them."""
+        """`bounds` are the lines of prompts, answers and results: a run without a call lies between two of them."""
         self._bounds = bounds
         self._calls: dict[tuple[str, str | None], list[HookRun]] = {}
         self._between: dict[tuple[str, int], list[HookRun]] = {}
@@ -251,7 +251,7 @@ def _journal(lines: Sequence[TranscriptLine]) -> _Journal:
 
 
 def rewritten(tool_input: dict[str, Any], runs: Sequence[HookRun]) -> dict[str, Any]:
-    """The input as these runs left it: what each of them changed, in configuration order."""
+    """The input after these runs: each one's changes, applied in configuration order."""
     left = dict(tool_input)
     for run in sorted(runs, key=lambda run: (run.look, run.position)):
         if run.before is None or run.after is None:
@@ -271,7 +271,7 @@ def _tools() -> Mapping[str, Tool]:
 
 
 def normalised(name: str, tool_input: dict[str, Any], project: str) -> dict[str, Any]:
-    """The input as hooks are shown it."""
+    """The input as hooks see it."""
     tool = _tools().get(name)
     return tool_input if tool is None or not project else tool.normalise(tool_input, project)
 

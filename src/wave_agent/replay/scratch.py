@@ -1,4 +1,4 @@
-"""A copy of a project for hooks to run in, of bounded size."""
+"""Copies a project, up to a size limit, for hooks to run in."""
 
 import os
 import shutil
@@ -16,7 +16,7 @@ _NEVER = frozenset(
     {"node_modules", ".venv", "venv", "__pycache__", ".tox", ".mypy_cache", ".pytest_cache", ".ruff_cache"}
 )
 _ALWAYS = (".wave", ".claude", ".codex")
-"""Settings and scripts of hooks, which a `.gitignore` may name."""
+"""Settings and hook scripts, copied even if `.gitignore` lists them."""
 
 
 class Scratch(Struct, frozen=True):
@@ -43,7 +43,7 @@ class _Budget:
 def copy_project(
     project: Path, target: Path, needed: Iterable[str] = (), *, files: int = _FILES, total: int = _TOTAL
 ) -> Scratch:
-    """Copies what git would keep, and its repository if there is room. `needed` are files that have to be there."""
+    """Copy files that git does not ignore, and the repository if it fits. `needed` are files that must be copied."""
     target.mkdir(mode=0o700)
     budget, left_out = _Budget(files, total), dict[str, None]()
     for name in _named_first(project, needed):
@@ -51,11 +51,11 @@ def copy_project(
     if (project / ".git").is_dir():
         _copy_repository(project, target, budget, left_out)
     elif (project / ".git").exists():
-        left_out[".git (it only points to a repository elsewhere)"] = None
+        left_out[".git (it only points to another repository)"] = None
     for name, _ in Walk(str(project), str(project)).files():
         unwanted = next((part for part in Path(name).parts[:-1] if part in _NEVER), None)
         if unwanted is not None:
-            left_out[f"{name[: name.index(unwanted) + len(unwanted)]}/ (can be made again)"] = None
+            left_out[f"{name[: name.index(unwanted) + len(unwanted)]}/ (can be regenerated)"] = None
         elif not os.path.lexists(target / name) and target not in (project / name).parents:
             _copy(project, target, name, budget, left_out)
     left_out.update(dict.fromkeys(f"{name} (ignored)" for name in _ignored(project, target)))
@@ -63,7 +63,7 @@ def copy_project(
 
 
 def _named_first(project: Path, needed: Iterable[str]) -> list[str]:
-    """What hooks need is copied before the budget is spent on anything else."""
+    """Files that hooks need, copied before anything else uses up the budget."""
     found = [os.path.relpath(path, project) for path in needed if os.path.isfile(path)]
     for directory in _ALWAYS:
         found += [str(path.relative_to(project)) for path in sorted((project / directory).rglob("*")) if path.is_file()]
@@ -78,9 +78,9 @@ def _copy_repository(project: Path, target: Path, budget: _Budget, left_out: dic
         return
     try:
         shutil.copytree(project / ".git", target / ".git", symlinks=True)
-    except OSError as error:  # git is at work in it, or part of it is somebody else's
+    except OSError as error:  # git is using it, or parts of it belong to another user
         shutil.rmtree(target / ".git", ignore_errors=True)
-        left_out[f".git ({error.strerror or 'it cannot be copied whole'})"] = None
+        left_out[f".git ({error.strerror or 'it cannot be copied completely'})"] = None
         return
     budget.copied += len(own)
     budget.total -= size
@@ -93,7 +93,7 @@ def _copy(project: Path, target: Path, name: str, budget: _Budget, left_out: dic
         if size > _ONE_FILE:
             left_out[f"{name} ({size >> 20} MiB)"] = None
         elif not budget.takes(size):
-            left_out["whatever did not fit (too many files, or too much)"] = None
+            left_out["everything beyond the limit (too many files, or too large)"] = None
         else:
             copy.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(source, copy, follow_symlinks=False)
@@ -102,7 +102,7 @@ def _copy(project: Path, target: Path, name: str, budget: _Budget, left_out: dic
 
 
 def _ignored(project: Path, target: Path) -> list[str]:
-    """What stands at the top of the project and not in the copy."""
+    """Top-level entries of the project that are not in the copy."""
     try:
         names = sorted(os.listdir(project))
     except OSError:

@@ -1,4 +1,4 @@
-"""Which sessions are meant."""
+"""Selects which sessions to read."""
 
 import re
 from datetime import UTC, datetime, timedelta
@@ -12,26 +12,26 @@ _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 
 def parse_since(text: str) -> timedelta:
-    """`90m`, `12h`, `7d`, `4w`. Raises `ValueError` that says so."""
+    """Parse `90m`, `12h`, `7d` or `4w`. Raises `ValueError` with a message for the user."""
     found = _SINCE.fullmatch(text.strip())
     if found is None:
-        raise ValueError(f'"{text}" is no span of time; write a number and m, h, d or w, such as 7d')
+        raise ValueError(f'"{text}" is not a time span; write a number and m, h, d or w, such as 7d')
     return timedelta(**{_UNITS[found[2]]: int(found[1])})
 
 
 def sessions_of(home: Path, project: str, since: timedelta | None = None) -> list[Path]:
-    """The transcripts of a project, the latest first."""
+    """The transcripts of a project, latest first."""
     return _since([session.path for session in list_sessions(home, project)], since)
 
 
 def all_sessions(home: Path, since: timedelta | None = None) -> list[Path]:
-    """Those of every project, the latest first."""
+    """The transcripts of all projects, latest first."""
     found = [path for path in (home / "projects").glob("*/*.jsonl") if is_session_id(path.stem)]
     return _since(sorted(found, key=_modified, reverse=True), since)
 
 
 def foreign_sessions(directory: Path, since: timedelta | None = None) -> list[Path]:
-    """Every transcript below a directory, by name."""
+    """Every transcript below a directory, sorted by path."""
     return _since(sorted(path for path in directory.rglob("*.jsonl") if path.is_file()), since)
 
 

@@ -1,4 +1,4 @@
-"""The life of a session on a time line: what happened from when to when, how it ended, and who saw it."""
+"""Builds the timeline of a session: what happened when and for how long, how it ended, and who saw it."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
@@ -21,11 +21,11 @@ _SEEN: Mapping[str, tuple[str, ...]] = {
     "stop": (USER,),
     "failure": (USER,),
 }
-"""Who gets to read what a hook said, by the word for its outcome; a block's reason has the event's own reader."""
+"""Who reads what a hook said, by outcome. The reader of a block's reason depends on the event."""
 
 
 class Span(Struct, frozen=True, kw_only=True):
-    """Something that happened: from when to when, in seconds since 1970."""
+    """Something that happened. Times are in seconds since 1970."""
 
     kind: str
     """`prompt`, `model`, `hook`, `tool` or `note`"""
@@ -33,19 +33,19 @@ class Span(Struct, frozen=True, kw_only=True):
     start: float
     end: float
     line: int
-    """In the transcript."""
+    """Line number in the transcript."""
     turn: int = 0
     verdict: str = ""
     """How a hook decided, or how a tool ended."""
     text: str = ""
-    """The whole of it: a prompt, an answer, a result, a reason."""
+    """The full text: a prompt, an answer, a result or a reason."""
     seen_by: tuple[str, ...] = ()
     bad: bool = False
-    """It blocked, failed or went wrong."""
+    """It blocked or failed."""
     exact: bool = True
-    """False: its beginning was worked out from its neighbours."""
+    """False if its start was estimated from its neighbours."""
     run: HookRun | None = None
-    """For a hook: the entry of the journal."""
+    """The journal entry, for a hook."""
     facts: Mapping[str, Any] = {}
 
     @property
@@ -54,7 +54,7 @@ class Span(Struct, frozen=True, kw_only=True):
 
 
 class TurnSpan(Struct, frozen=True):
-    """One prompt, to the end of the work on it."""
+    """One turn: a prompt and all work on it."""
 
     number: int
     start: float
@@ -78,7 +78,7 @@ class Timeline(Struct, frozen=True, kw_only=True):
 
 
 def timeline(session_id: str, lines: TranscriptLines) -> Timeline:
-    """Also for transcripts of older versions: what they do not say of times is worked out."""
+    """Build a timeline. Times missing from transcripts of older versions are estimated."""
     builder = _Builder()
     for line in lines.lines:
         builder.add(line)
@@ -95,7 +95,7 @@ def timeline(session_id: str, lines: TranscriptLines) -> Timeline:
 def _turns(spans: Sequence[Span]) -> list[TurnSpan]:
     found: dict[int, list[Span]] = {}
     for span in spans:
-        if span.turn and not (span.run and span.run.is_async):  # nobody waits for an async hook
+        if span.turn and not (span.run and span.run.is_async):  # async hooks are not awaited
             found.setdefault(span.turn, []).append(span)
     return [
         TurnSpan(number, min(span.start for span in own), max(span.end for span in own))
@@ -104,7 +104,7 @@ def _turns(spans: Sequence[Span]) -> list[TurnSpan]:
 
 
 class _RunningCall(Struct, frozen=True):
-    """A tool call that has no result yet."""
+    """A tool call without a result yet."""
 
     name: str
     tool_input: Any
@@ -117,9 +117,9 @@ class _Builder:
         self.calls: dict[str, _RunningCall] = {}
         self.turn = 0
         self.waiting: list[Span] = []
-        """Hook runs that belong to the prompt that follows: they stand before it in the transcript."""
+        """Hook runs that belong to the next prompt: they come before it in the transcript."""
         self.last = 0.0
-        """When the line before was written."""
+        """When the previous line was written."""
         self._kinds = {
             "user": self.user,
             "assistant": self.assistant,
@@ -168,7 +168,7 @@ class _Builder:
 
     def prompt_blocked(self, line: TranscriptLine) -> None:
         length = line.record.get("length", 0)
-        self.prompt(line, f"(a prompt of {length} characters, not kept)", (USER,), "blocked")
+        self.prompt(line, f"(a prompt of {length} characters, not stored)", (USER,), "blocked")
 
     def assistant(self, line: TranscriptLine) -> None:
         calls = line.parts("tool_use")
@@ -180,7 +180,7 @@ class _Builder:
         self.spans.append(
             Span(
                 kind="model",
-                title=" · ".join(filter(None, [asks, text])) or "(thinks)",
+                title=" · ".join(filter(None, [asks, text])) or "(thinking)",
                 text=text,
                 start=min(self.last or line.at, line.at),
                 end=line.at,
@@ -224,7 +224,7 @@ class _Builder:
         started, duration = moment_of(line.record.get("started")), line.record.get("duration_ms")
         if started is not None and isinstance(duration, int | float):
             return started, started + duration / 1000, True
-        if isinstance(line.record.get("error"), str):  # it never began
+        if isinstance(line.record.get("error"), str):  # it never ran
             return line.at, line.at, True
         own = [span for span in self.spans if span.run is not None and span.run.tool_use_id == name]
         before = [span.end for span in own if not _follows_tool(span)]
@@ -290,7 +290,7 @@ _BEFORE_THE_PROMPT = frozenset(
 
 
 def verdict_of(run: HookRun) -> str:
-    """How a hook decided, for people."""
+    """How a hook decided, in words."""
     words = [run.outcome]
     if run.failure:
         words.append(f"({run.failure}{', let through' if run.let_through else ''})")
@@ -306,7 +306,7 @@ def verdict_of(run: HookRun) -> str:
 
 
 def seen_by(run: HookRun) -> tuple[str, ...]:
-    """Who got to read what this run said."""
+    """Who read what this run said."""
     if run.mode != "enforce":
         return ()
     if run.outcome in _BLOCKS and run.event in set(HookEvent):
@@ -323,7 +323,7 @@ def _follows_tool(span: Span) -> bool:
 
 
 def main_value(tool_input: Any) -> str:
-    """The value of a tool's input that says most, in one line."""
+    """The most telling value of a tool's input, on one line."""
     if not isinstance(tool_input, Mapping):
         return ""
     fields = cast(Mapping[str, Any], tool_input)

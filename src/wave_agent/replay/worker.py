@@ -1,7 +1,7 @@
-"""The process that replays events against hooks. It is started in the place, and behind the borders, that hooks get.
+"""The process that replays events against hooks. It runs in the same directory and isolation as the hooks.
 
-A plan comes as one line on stdin; for each event one line goes to stdout. When stdin ends, whoever has started it is
-gone or wants no more: then hooks that run are ended.
+It reads a plan as one line on stdin and writes one line to stdout for each event. When stdin closes, the parent process
+has ended or wants no more results, so running hooks are ended.
 """
 
 import asyncio
@@ -35,7 +35,7 @@ from wave_agent.text import clip
 
 
 class PlannedSource(Struct, frozen=True):
-    """Settings of one layer, on their way to another process."""
+    """Settings of one layer, in a form that can be sent to another process."""
 
     layer: str
     name: str
@@ -47,28 +47,28 @@ class ReplayPlan(Struct, frozen=True, kw_only=True):
     """What to replay."""
 
     project: str
-    """Where hooks find the project."""
+    """The project directory that hooks see."""
     real_project: str
-    """Where it really is: what is told names this place."""
+    """The real project directory, used in reports."""
     user_home: str
     sources: tuple[PlannedSource, ...]
     hook: str | None = None
-    """Only the hook of this name, and as if it were switched on and enforced."""
+    """Replay only the hook with this name, as if it were enabled and enforced."""
     transcripts: tuple[str, ...]
     directory: str
-    """For what hooks get to read of a transcript."""
+    """Where to write the transcripts that hooks can read."""
     remainder: int = 0
     divisor: int = 1
-    """Of all events in their order those whose number leaves this remainder."""
+    """Replay only events whose number, modulo `divisor`, is `remainder`."""
     show_secrets: bool = False
 
 
 class ReplayedEvent(Struct, frozen=True):
-    """What came of one event."""
+    """The result of replaying one event."""
 
     kind: str
     duration_ms: float | None
-    """None: no hook ran."""
+    """None if no hook ran."""
     finding: ChangedVerdict | None = None
 
 
@@ -82,7 +82,7 @@ def settings_of(sources: Sequence[PlannedSource]) -> Settings:
 
 
 def chosen_hooks(settings: Settings, name: str | None) -> tuple[HookDefinition, ...]:
-    """The hooks that are replayed. What async ones say counts for nothing that could be compared."""
+    """The hooks to replay. Async hooks are skipped: their decisions never apply, so there is nothing to compare."""
     hooks = [hook for hook in settings.hooks.hooks if not hook.is_async]
     if name is None:
         return tuple(hooks)
@@ -90,7 +90,7 @@ def chosen_hooks(settings: Settings, name: str | None) -> tuple[HookDefinition, 
 
 
 def relocated(value: Any, old: str, new: str) -> Any:
-    """The value with one directory in place of another, wherever a text names it."""
+    """The value with one directory replaced by another wherever a text names it."""
     if old == new or not old:
         return value
     pattern = re.compile(rf"(?<![\w.-]){re.escape(old.rstrip('/'))}(?![\w.-])")
@@ -106,7 +106,7 @@ def relocated(value: Any, old: str, new: str) -> Any:
 
 
 class _GrowingTranscript:
-    """A transcript as far as it had been written when an event happened."""
+    """A transcript, up to what had been written when an event happened."""
 
     def __init__(self, source: Path, directory: Path) -> None:
         self.path = directory / source.name
@@ -197,7 +197,7 @@ class Replay:
         return ReplayedEvent(kind, duration, replace(finding, call=clip(finding.call, 1000)))
 
     def _shown(self, after: Judgement) -> Judgement:
-        """Texts name the project, not the copy of it."""
+        """Make texts name the project, not its copy."""
 
         def real(text: str) -> str:
             return relocated(text, self._plan.project, self._plan.real_project)
@@ -233,7 +233,7 @@ async def _work(plan: ReplayPlan) -> None:
 
     loop, stdin = asyncio.get_running_loop(), sys.stdin.fileno()
     work = asyncio.create_task(Replay(plan, tell).run())
-    loop.add_reader(stdin, work.cancel)  # nothing more is sent: what comes is its end
+    loop.add_reader(stdin, work.cancel)  # nothing more is sent, so readable means closed
     try:
         with suppress(asyncio.CancelledError):
             await work

@@ -1,1 +1,1 @@
-"""The doors through which a hook is run, one for each kind."""
+"""Runners: one for each kind of hook."""

@@ -1,4 +1,4 @@
-"""Hooks as processes, each served by a daemon thread."""
+"""Command hooks: runs each as a process, served by a daemon thread."""
 
 import asyncio
 import os
@@ -15,17 +15,17 @@ from wave_agent.system.processes import Cancellation, Ledger, Service, StreamNam
 from wave_agent.system.threads import Delivery, Mailbox, start_in_thread
 
 _CAP = 1 << 20
-"""Bytes kept of each stream."""
+"""Maximum bytes stored of each stream."""
 _JSON_CAP = 8
-"""Times as much is kept of a stdout that begins like JSON: half an object says nothing."""
+"""Factor for a stdout that starts like JSON: half an object is useless."""
 _END = 1 << 14
-"""Bytes kept of the end of a longer stream: there it says why a check has failed."""
+"""Bytes stored of the end of a longer stream: that is where it says why a check failed."""
 _AT_ONCE = 64
-"""Runs at the same time. Each takes a thread, and ten descriptors while it starts."""
+"""Maximum concurrent runs. Each takes a thread, and ten file descriptors while it starts."""
 
 
 class ProcessRunner:
-    """Runs hooks as processes, a bounded number at once, beside the event loop."""
+    """Runs hooks as processes outside the event loop, up to a limit at a time."""
 
     def __init__(
         self,
@@ -37,18 +37,18 @@ class ProcessRunner:
         ledger: Ledger = no_ledger,
     ) -> None:
         self._shell = shell or shutil.which("bash") or "/bin/sh"
-        # What a program sees of its shell is known of Bash, and tried on Linux.
+        # Running without a shell imitates Bash, and is tested on Linux only.
         self._may_do_without = os.path.basename(self._shell) == "bash" and sys.platform == "linux"
         self._cap = cap
         self._at_once = at_once
         self._use_pidfd = use_pidfd
         self._ledger = ledger
-        # These belong to one event loop, a runner need not.
+        # These belong to one event loop; a runner may be used from several.
         self._places: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
         self._mailboxes: WeakKeyDictionary[asyncio.AbstractEventLoop, Mailbox] = WeakKeyDictionary()
 
     async def run(self, job: HookJob) -> HookExecutionResult:
-        """Run the job. Raises nothing but `CancelledError`, and that only when the whole group is dead."""
+        """Run the job. Raises only `CancelledError`, and only once the whole process group is dead."""
         loop = asyncio.get_running_loop()
         async with self._places.setdefault(loop, asyncio.Semaphore(self._at_once)):
             delivery = Delivery[HookExecutionResult](loop, self._mailboxes.setdefault(loop, Mailbox()))
@@ -62,7 +62,7 @@ class ProcessRunner:
                 cancel.request()
                 await delivery.wait_out()
                 raise
-            except GeneratorExit:  # The loop died before the run ended: nothing is left to wait with.
+            except GeneratorExit:  # The loop died before the run ended, so there is no way to wait.
                 cancel.request()
                 raise
 
@@ -111,7 +111,7 @@ class ProcessRunner:
             start = without_shell(job.command, job.env, job.cwd)
             if start is not None:
                 words = (*start.words, *job.arguments)
-                with suppress(OSError):  # Bash can run what the system cannot, and says what is wrong with the rest.
+                with suppress(OSError):  # Bash can run files the system cannot, and reports what is wrong otherwise.
                     return spawn(words, program=start.program, cwd=job.cwd, env=start.environment, fed=True)
         return spawn(argv, cwd=job.cwd, env=job.env, fed=True)
 
@@ -125,18 +125,18 @@ class ProcessRunner:
 
 
 class _Input:
-    """The payload, given as the hook takes it. That it takes none of it is no error."""
+    """The payload, written as the hook reads it. Not reading it is not an error."""
 
     def __init__(self, payload: bytes) -> None:
         self._unsent = memoryview(payload)
 
     @property
     def left(self) -> int:
-        """Bytes that were not taken."""
+        """Bytes that were not read."""
         return len(self._unsent)
 
     def send(self, stdin: int) -> bool:
-        """Write as much as fits into the pipe; False when nothing is left to write."""
+        """Write as much as fits in the pipe; False when nothing is left to write."""
         try:
             sent = os.write(stdin, self._unsent)
         except BlockingIOError:
@@ -148,7 +148,7 @@ class _Input:
 
 
 class _StreamCapture:
-    """One stream: its first bytes, its last ones, and the number of those that were not kept."""
+    """One stream: its first bytes, its last bytes, and the number of bytes dropped."""
 
     def __init__(self, cap: int, json_factor: int = 1) -> None:
         self.dropped = 0
@@ -171,7 +171,7 @@ class _StreamCapture:
         return self._kept.decode(errors="replace").strip()
 
     def end(self) -> str:
-        """The last lines, if not all was kept."""
+        """The last lines, if anything was dropped."""
         return (bytes(self._kept[-_END:]) + self._last)[-_END:].decode(errors="replace").strip() if self.dropped else ""
 
 

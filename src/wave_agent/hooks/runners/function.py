@@ -1,4 +1,4 @@
-"""Python functions as hooks: called in this process, read like any other run."""
+"""Function hooks: calls a Python function in this process and treats its answer like any other run."""
 
 import asyncio
 import inspect
@@ -15,18 +15,18 @@ from wave_agent.hooks.script import encoded
 from wave_agent.system.reentrancy import Door, no_door
 
 FAILED = 1
-"""The exit code that an exception amounts to: a failure, never a block of its own."""
+"""The exit code for an exception: a failure, never a block by itself."""
 
 
 async def call_function(
     function: Callable[..., Any], stdin: bytes, seconds: float, door: Door = no_door
 ) -> HookExecutionResult:
-    """One call. An async function is cancelled at the timeout; a sync one runs in a thread that is abandoned then.
+    """Call the function. At the timeout, an async function is cancelled; the thread of a sync one is abandoned.
 
-    The function runs behind `door`. Raises nothing but `asyncio.CancelledError`.
+    The function runs inside `door`. Raises only `asyncio.CancelledError`.
     """
     started = monotonic()
-    call = HookCall(json.loads(stdin))  # a copy of its own: no hook can change what another one sees
+    call = HookCall(json.loads(stdin))  # its own copy: no hook can change what another one sees
     work = asyncio.ensure_future(_answer(function, call, door))
     try:
         await asyncio.wait({work}, timeout=seconds)
@@ -35,7 +35,7 @@ async def call_function(
         raise
     duration = (monotonic() - started) * 1000
     if not work.done():
-        work.cancel()  # not waited for: a function that swallows the cancellation must not hold the agent
+        work.cancel()  # not awaited: a function that swallows the cancellation must not hang the agent
         return HookExecutionResult(timed_out=True, duration=duration)
     if work.cancelled():
         return HookExecutionResult(exit_code=FAILED, stderr="CancelledError", duration=duration)
@@ -45,10 +45,10 @@ async def call_function(
 
 
 async def _answer(function: Callable[..., Any], call: HookCall, door: Door) -> Any:
-    """What the function returns. Whatever it raises comes out as an ordinary exception.
+    """What the function returns. Anything it raises becomes an ordinary exception.
 
-    `SystemExit` and `KeyboardInterrupt` would end the event loop, and with it the agent; `StopIteration` is lost in a
-    future.
+    `SystemExit` and `KeyboardInterrupt` would end the event loop and with it the agent; a future cannot carry
+    `StopIteration`.
     """
     try:
         return await _called(function, call, door)
@@ -59,7 +59,7 @@ async def _answer(function: Callable[..., Any], call: HookCall, door: Door) -> A
 
 
 class _FunctionError(Exception):
-    """Carries the description of what a function raised."""
+    """Describes what a function raised."""
 
 
 async def _called(function: Callable[..., Any], call: HookCall, door: Door) -> Any:
@@ -71,7 +71,7 @@ async def _called(function: Callable[..., Any], call: HookCall, door: Door) -> A
 
 
 def _in_thread(function: Callable[..., Any], call: HookCall, door: Door) -> Awaitable[Any]:
-    """A daemon thread of its own: a pool would wait for an abandoned one when the interpreter exits."""
+    """Run in a new daemon thread: at exit, the interpreter would wait for an abandoned thread of a pool."""
     loop = asyncio.get_running_loop()
     future: asyncio.Future[Any] = loop.create_future()
 
@@ -88,9 +88,9 @@ def _in_thread(function: Callable[..., Any], call: HookCall, door: Door) -> Awai
         try:
             with door():
                 answer = function(call)
-        except BaseException as raised:  # SystemExit too: it must not end the thread unheard
+        except BaseException as raised:  # SystemExit too: it must not end the thread silently
             error = _FunctionError(_describe(raised))
-        with suppress(RuntimeError):  # abandoned, and the loop is closed by now
+        with suppress(RuntimeError):  # abandoned, and the loop is already closed
             loop.call_soon_threadsafe(settle, answer, error)
 
     threading.Thread(target=work, name="wave-hook-function", daemon=True).start()
@@ -109,6 +109,6 @@ def _describe(error: BaseException) -> str:
         return str(error)
     try:
         text = str(error).strip()
-    except Exception:  # an exception that cannot even say what it is
+    except Exception:  # an exception whose __str__ fails
         text = ""
     return f"{type(error).__name__}: {text}" if text else type(error).__name__

@@ -1,6 +1,6 @@
-"""Hooks that ask a service: the stdin object is posted, and what comes back is read like the output of a command.
+"""HTTP hooks: posts the stdin object to a service and treats the response like the output of a command.
 
-Loaded when the settings have such a hook.
+Loaded only if the settings contain an HTTP hook.
 """
 
 import asyncio
@@ -21,10 +21,10 @@ from wave_agent.system.credentials import AGENT_KEYS
 from wave_agent.text import strip_controls
 
 _CAP = 1 << 20
-"""Bytes of an answer. A longer one is a failure: half a decision is none."""
+"""Maximum bytes of a response. A longer one is a failure: half a decision is not a decision."""
 _CONNECT = 10.0
 _FAILED = 1
-"""The exit code that a wrong answer amounts to: a failure, never a block of its own."""
+"""The exit code for an invalid response: a failure, never a block by itself."""
 _VISIBLE = re.compile(r"[\t\x20-\x7e]*")
 _SHOWN = 200
 
@@ -32,11 +32,11 @@ Headers = tuple[tuple[str, str], ...]
 
 
 class _RefusedError(Exception):
-    """The request must not, or cannot, be sent."""
+    """The request cannot or must not be sent."""
 
 
 class HttpRunner:
-    """Runs hooks of the kind `http`, over connections that are kept."""
+    """Runs hooks of kind `http` over persistent connections."""
 
     def __init__(
         self,
@@ -46,10 +46,10 @@ class HttpRunner:
         environment: Mapping[str, str],
         limits: Collection[str] = (),
     ) -> None:
-        """`hosts` may be asked, and `variables` may stand in headers. `environment` names proxies and certificates.
+        """Requests may go to `hosts`, and headers may use `variables`. `environment` sets proxies and certificates.
 
-        A hook written for another agent may ask its own host and name its own variables, unless `limits` says that
-        `http_hosts` or `http_env` hold for it too.
+        A hook written for another agent may use its own host and variables, unless `limits` contains `http_hosts` or
+        `http_env`.
         """
         self._hosts = hosts
         self._variables = variables
@@ -58,7 +58,7 @@ class HttpRunner:
         self._transports: dict[tuple[str, Headers], Transport] = {}
 
     async def run(self, job: HookJob) -> HookExecutionResult:
-        """Raises nothing but `CancelledError`."""
+        """Run the job. Raises only `CancelledError`."""
         started = time.monotonic()
         exit_code, stdout, stderr, error, timed_out = None, "", "", None, False
         try:
@@ -93,13 +93,13 @@ class HttpRunner:
         async with self._transport(job).post(before + (job.stdin or b"{}") + after, job.timeout, ends) as response:
             body = await response.body(job.timeout, _CAP + 1)
         if encoding := response.unasked_encoding:
-            raise _WrongResponseError(f"the service compressed its answer ({encoding}), unasked")
+            raise _WrongResponseError(f"the service compressed its response ({encoding}), unasked")
         if job.names_its_services and 200 <= response.status < 300 and len(body) <= _CAP:
-            return body.decode(errors="replace")  # as it is at home: nothing and plain text are outputs as well
+            return body.decode(errors="replace")  # as in the agent it was written for: empty or plain text is fine too
         return _output(response, body, job.body_format)
 
     def _transport(self, job: HookJob) -> Transport:
-        """Made anew only if the headers have changed: the connections stay."""
+        """The transport for this job. A new one is made only if the headers change, so connections are reused."""
         anywhere = job.names_its_services and "http_hosts" not in self._limits
         if not anywhere and not is_listed(job.command, self._hosts):
             raise _RefusedError(f"{job.command}: its host is not listed in httpHooks.hosts")
@@ -119,9 +119,9 @@ class HttpRunner:
         return found
 
     def _filled(self, name: str, value: str, job: HookJob) -> str:
-        """The value of a header with its variables put in: `$NAME` or `${NAME}`, and `$$` for a dollar.
+        """A header's value with its variables expanded: `$NAME` or `${NAME}`, and `$$` for a dollar.
 
-        Of a hook for another agent, what it does not list or what is not set stands for nothing, as at home.
+        In a hook written for another agent, variables that are unset or not listed expand to nothing, as they do there.
         """
         of_its_own = job.names_its_services and "http_env" not in self._limits
 
@@ -130,13 +130,13 @@ class HttpRunner:
                 return "$"
             variable = match[2] or match[3]
             if variable in AGENT_KEYS:
-                raise _RefusedError(f"header {name} names ${variable}, which is the agent's own and is never sent")
+                raise _RefusedError(f"header {name} uses ${variable}, which is a key of the agent and is never sent")
             if of_its_own:
                 return job.env.get(variable, "") if variable in (*job.header_env, *self._variables) else ""
             if variable not in self._variables:
-                raise _RefusedError(f"header {name} names ${variable}, which is not listed in httpHooks.env")
+                raise _RefusedError(f"header {name} uses ${variable}, which is not listed in httpHooks.env")
             if variable not in job.env:
-                raise _RefusedError(f"header {name} names ${variable}, which is not set")
+                raise _RefusedError(f"header {name} uses ${variable}, which is not set")
             return job.env[variable]
 
         return HEADER_VARIABLE.sub(fill, value)
@@ -145,7 +145,7 @@ class HttpRunner:
 def _sendable(name: str, value: str) -> str:
     value = value.strip(" \t")
     if not _VISIBLE.fullmatch(value):
-        raise _RefusedError(f"header {name} has characters that cannot be sent: only visible ASCII and blanks can")
+        raise _RefusedError(f"header {name} contains invalid characters: only visible ASCII and blanks are allowed")
     return value
 
 
@@ -156,36 +156,36 @@ _AROUND: Mapping[BodyFormat, tuple[bytes, bytes]] = {
 
 
 class _WrongResponseError(Exception):
-    """The service answered, but not with an output."""
+    """The service responded, but not with a valid output."""
 
 
 def _output(response: Response, body: bytes, body_format: BodyFormat) -> str:
-    """The hook's output in an answer. Raises `_WrongResponseError`."""
+    """The hook's output from a response. Raises `_WrongResponseError`."""
     text = body.decode(errors="replace")
     if not 200 <= response.status < 300:
         raise _WrongResponseError(f"the service answered {response.status}: {text[:_SHOWN]}".rstrip(": \n"))
     if len(body) > _CAP:
-        raise _WrongResponseError("the service's answer is longer than 1 MiB")
+        raise _WrongResponseError("the service's response is longer than 1 MiB")
     if not text.strip():
-        raise _WrongResponseError("the service answered with nothing")
+        raise _WrongResponseError("the service sent an empty response")
     try:
         answer: Any = json.loads(text)
     except (ValueError, RecursionError):
-        raise _WrongResponseError(f"the service answered with something that is not JSON: {text[:_SHOWN]}") from None
+        raise _WrongResponseError(f"the service's response is not JSON: {text[:_SHOWN]}") from None
     if not isinstance(answer, dict):
-        raise _WrongResponseError(f"the service answered with {type_name(answer)}, not an object")
+        raise _WrongResponseError(f"the service's response is {type_name(answer)}, not an object")
     if body_format is BodyFormat.OPA:
         return _result_of(text)
-    return text  # as it came: how it has to be read, and what it must not hold twice, is decided elsewhere
+    return text  # unchanged: parsing and duplicate keys are handled elsewhere
 
 
 def _result_of(text: str) -> str:
     try:
         answer = parse_object(text.strip())
-    except StrictJSONError as error:  # what stands twice would count by chance
-        raise _WrongResponseError(f"the service's answer is not strict JSON: {error}") from None
+    except StrictJSONError as error:  # with a duplicate key, which value applies would be arbitrary
+        raise _WrongResponseError(f"the service's response is not strict JSON: {error}") from None
     if "result" not in answer:
-        raise _WrongResponseError('the answer has no "result": the policy is not defined for this input')
+        raise _WrongResponseError('the response has no "result": the policy is not defined for this input')
     result: Any = answer["result"]
     if not isinstance(result, dict):
         raise _WrongResponseError(f'"result" is {type_name(result)}, not an object: name the rule that decides')

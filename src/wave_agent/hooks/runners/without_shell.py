@@ -1,8 +1,9 @@
-"""Command lines that need no shell: plain words, started as Bash would start them, without a Bash.
+"""Runs command lines that need no shell: plain words, started the way Bash would, but without Bash.
 
-`.wave/hooks/guard.sh`, `python3 guard.py --strict`, `"$CLAUDE_PROJECT_DIR"/.claude/hooks/check.py`: most hooks are of
-that kind, and the shell would take half of their time. The program must not be able to tell: it gets the words and the
-environment that Bash 5 would have given to it. Where that is not certain, the answer is None, and a shell is started.
+Most hooks are like `.wave/hooks/guard.sh`, `python3 guard.py --strict` or
+`"$CLAUDE_PROJECT_DIR"/.claude/hooks/check.py`, and a shell would take half of their time. The program must not notice
+any difference: it gets the words and the environment that Bash 5 would have passed. If that is not certain, the result
+is None, and a shell is used.
 """
 
 import os
@@ -35,24 +36,24 @@ BUILTINS = frozenset([
     "shift", "shopt", "source", "suspend", "test", "then", "time", "times", "trap", "true", "type", "typeset",
     "ulimit", "umask", "unalias", "unset", "until", "wait", "while", "{", "}",
 ])  # fmt: skip
-"""What Bash does itself, also where there is a program of that name."""
+"""Words that Bash handles itself, even if there is a program with that name."""
 
 _ITS_OWN = frozenset([
     "COLUMNS", "COMP_WORDBREAKS", "DIRSTACK", "EPOCHREALTIME", "EPOCHSECONDS", "EUID", "EXECIGNORE", "FUNCNAME",
     "GROUPS", "HISTCMD", "IFS", "LINENO", "LINES", "OPTERR", "OPTIND", "PIPESTATUS", "POSIXLY_CORRECT", "PPID",
     "PS4", "RANDOM", "SECONDS", "SHELLOPTS", "SRANDOM", "UID",
 ])  # fmt: skip
-"""Variables that Bash sets, changes, drops or obeys, besides those that begin with BASH."""
+"""Variables that Bash sets, changes, drops or obeys, besides those that start with BASH."""
 _PROMPTS = ("PS1", "PS2")
-"""Dropped by a shell that asks nobody."""
+"""Dropped by a non-interactive shell."""
 _REDONE = ("PWD", "OLDPWD", "SHLVL", "_", *_PROMPTS)
-"""Not passed on as they are."""
+"""Not passed on unchanged."""
 _KNOWN_LOCALES = ("", "C", "POSIX")
-"""Bash complains of an LC_ALL that the system does not have; these, all have."""
+"""Bash warns about an LC_ALL that the system does not have; every system has these."""
 _LEVEL = re.compile(r"[0-9]{1,3}")
 _HIGHEST_LEVEL = 998
 _OF_SSH = frozenset(["SSH_CLIENT", "SSH2_CLIENT"])
-"""On some systems a first shell that one of them reaches reads the user's start-up file."""
+"""On some systems, a top-level shell with one of these set reads the user's start-up file."""
 
 
 class DirectStart(Struct, frozen=True):
@@ -68,7 +69,7 @@ class _NeedsShellError(Exception):
 
 
 def without_shell(command: str, environment: Mapping[str, str], directory: str) -> DirectStart | None:
-    """What `bash -c COMMAND` would become in this environment and directory. None: ask Bash."""
+    """The program `bash -c COMMAND` would start in this environment and directory. None if Bash is needed."""
     spelled = _spelled_words(command)
     if not spelled or not _is_left_alone(environment) or _is_child_masked():
         return None
@@ -82,12 +83,12 @@ def without_shell(command: str, environment: Mapping[str, str], directory: str) 
 
 @lru_cache
 def _spelled_words(command: str) -> tuple[str, ...]:
-    """As they are spelled; none if that is not all there is. What begins like an option is one, even behind `-c`."""
+    """The words as written; empty if the line contains anything else. Bash reads a leading `-` as an option."""
     return tuple(_WORDS.findall(command)) if _LINE.fullmatch(command) and command[0] not in "-+" else ()
 
 
 def _is_left_alone(environment: Mapping[str, str]) -> bool:
-    """Whether Bash passes on what is in it, apart from what we know how to redo."""
+    """Whether Bash would pass this environment on unchanged, apart from the variables we reproduce."""
     return (
         _ITS_OWN.isdisjoint(environment)
         and environment.get("LC_ALL", "") in _KNOWN_LOCALES
@@ -96,7 +97,7 @@ def _is_left_alone(environment: Mapping[str, str]) -> bool:
 
 
 def _is_child_masked() -> bool:
-    """Bash sees to it that whatever it starts hears of its children."""
+    """Whether SIGCHLD is blocked. Bash unblocks it for the programs it starts."""
     return signal.SIGCHLD in signal.pthread_sigmask(signal.SIG_BLOCK, ())
 
 
@@ -112,20 +113,20 @@ def _part(environment: Mapping[str, str], part: re.Match[str]) -> str:
     if part["variable"] is None:
         return part[0]
     value = _value(part["variable"], environment)
-    if not _SAFE.fullmatch(value):  # It would be split at blanks, and patterns in it would be names of files.
+    if not _SAFE.fullmatch(value):  # Bash would split it at blanks and expand patterns in it.
         raise _NeedsShellError
     return value
 
 
 def _value(variable: str, environment: Mapping[str, str]) -> str:
     name = variable.strip("${}")
-    if name in _REDONE or name not in environment:  # Bash has variables that nobody gave to it.
+    if name in _REDONE or name not in environment:  # Bash sets some variables itself.
         raise _NeedsShellError
     return environment[name]
 
 
 def _program(name: str, environment: Mapping[str, str]) -> str:
-    """The file, as Bash would call it in `_`."""
+    """The path of the program, as Bash would put it in `_`."""
     if "=" in name or name[:1] == "%":  # an assignment, a job
         raise _NeedsShellError
     if "/" in name:
@@ -148,7 +149,7 @@ def _as_bash_leaves(environment: Mapping[str, str], program: str, directory: str
 
 
 def _working_directory(environment: Mapping[str, str], directory: str) -> str:
-    """By the name that it was given, if that is one: there may be links on the way."""
+    """PWD if it names this directory, since it may contain symlinks; else the real path."""
     given = environment.get("PWD", "")
     is_it = given.startswith("/") and (given == directory or _same(given, directory))
     return given if is_it else os.path.realpath(directory, strict=True)
@@ -162,7 +163,7 @@ def _same(one: str, other: str) -> bool:
 
 
 def _level(environment: Mapping[str, str]) -> str:
-    """As it was: Bash counts itself, and discounts itself when it becomes another program."""
+    """SHLVL unchanged: Bash increments it, and decrements it when it execs another program."""
     level = environment.get("SHLVL", "0")
     if not _LEVEL.fullmatch(level) or int(level) > _HIGHEST_LEVEL:
         raise _NeedsShellError

@@ -1,8 +1,8 @@
-"""Python functions in files as hooks: called in a process that stays, one for each file.
+"""Python hooks: calls functions in files, in one long-running worker process per file.
 
-Starting an interpreter costs more than most hooks do. A worker is started when its file is first needed and replaced
-when the file, or a module that it loaded from the project, has changed. It is isolated from the agent like any other
-hook: a session of its own, the hook's environment, and an end for its whole group when a call takes too long.
+Starting an interpreter takes longer than most hooks do. A worker starts when its file is first needed and is replaced
+when the file, or a module it loaded from the project, changes. It is isolated from the agent like any other hook: it
+has its own process session and the hook's environment, and its whole process group is killed when a call times out.
 """
 
 import asyncio
@@ -25,14 +25,14 @@ from wave_agent.system.processes import Ledger, ProcessGroup, explain, no_ledger
 _PROGRAM = os.path.join(os.path.dirname(os.path.abspath(__file__)), "worker_program.py")
 _PACKAGE = os.path.abspath(os.path.join(_PROGRAM, *[os.pardir] * 4))
 _CAP = 64 << 20
-"""Bytes that an answer may have: as a function of the SDK may say what it likes, nothing of it is cut off."""
+"""Maximum bytes of an answer. It is never truncated, just as answers of SDK functions are not."""
 _NOISE = 1 << 20
-"""Bytes kept of what a function prints."""
+"""Maximum bytes stored of what a function prints."""
 _CHUNK = 1 << 16
 _GLANCES, _GLANCE = 100, 0.002
-"""How often, and with how many seconds between, a process is looked at that is about to end."""
+"""How often, and at which interval in seconds, to check whether a process has ended."""
 _TRIES = 3
-"""A file that changes whenever it is looked at has to come to rest at some time."""
+"""How often to reload a file that keeps changing before giving up."""
 
 
 class Limits(Struct, frozen=True, kw_only=True):
@@ -40,12 +40,12 @@ class Limits(Struct, frozen=True, kw_only=True):
 
     calls: int = 1000
     memory: int = 256 << 20
-    """Bytes that it occupies after a call."""
+    """Bytes it uses after a call."""
 
 
 class WorkerPool:
-    """Runs hooks of the kind `python`. The calls of one file take turns, those that nobody waits for among themselves:
-    a guard does not wait for a report."""
+    """Runs hooks of kind `python`. Calls to one file run one at a time. Background calls have their own worker, so a
+    guard never waits for a report."""
 
     def __init__(
         self,
@@ -64,7 +64,7 @@ class WorkerPool:
         self._ending: set[asyncio.Task[None]] = set()
 
     async def run(self, job: HookJob) -> HookExecutionResult:
-        """Raises nothing but `CancelledError`, and that only when the worker's whole group is dead."""
+        """Run the job. Raises only `CancelledError`, and only once the worker's whole process group is dead."""
         self._leave_to_parent()
         seat = self._seats.setdefault((target_file(job.command, job.cwd), job.is_waited_for), _Seat())
         started = time.monotonic()
@@ -73,7 +73,7 @@ class WorkerPool:
             async with asyncio.timeout(job.timeout):
                 await seat.lock.acquire()
         except TimeoutError:
-            said = "it waited for its turn: another hook of its file was running"
+            said = "it waited for another hook in the same file to finish"
             return HookExecutionResult(timed_out=True, stderr=said, duration=_milliseconds_since(started))
         try:
             refused = job.look_again() if had_to_wait and job.look_again else None
@@ -84,7 +84,7 @@ class WorkerPool:
             seat.lock.release()
 
     async def close(self) -> None:
-        """Ends all workers. The pool can be used again."""
+        """End all workers. The pool can be used again."""
         self._leave_to_parent()
         for seat in self._seats.values():
             self._retire(seat)
@@ -92,7 +92,7 @@ class WorkerPool:
             await asyncio.wait(self._ending)
 
     def _leave_to_parent(self) -> None:
-        """A fork has this object, but the workers are not its own."""
+        """After a fork, forget the workers: they belong to the parent process."""
         if self._process != os.getpid():
             self._process = os.getpid()
             self._seats.clear()
@@ -131,7 +131,7 @@ class WorkerPool:
             if not answer.head.get("stale"):
                 return answer
             self._retire(seat)
-        return _WorkerReply({"failed": "its file, or a module of it, changes all the time"}, "")
+        return _WorkerReply({"failed": "its file, or a module it imports, keeps changing"}, "")
 
     def _result(self, seat: "_Seat", answer: "_WorkerReply", started: float) -> HookExecutionResult:
         worker = seat.worker
@@ -152,7 +152,7 @@ class WorkerPool:
         worker = seat.worker
         try:
             by_itself = worker is not None and await worker.ends()
-        finally:  # also if the wait for that is cancelled
+        finally:  # also if the wait is cancelled
             noise = await self._end(seat)
         status = worker.group.status if worker is not None and by_itself else None
         duration = _milliseconds_since(started)
@@ -160,11 +160,11 @@ class WorkerPool:
             return HookExecutionResult(signal=-status, stderr=noise, duration=duration)
         said = f"its worker ended with exit code {status} before it answered"
         if not by_itself:
-            said = "its worker closed the line on which it answers"
+            said = "its worker closed its connection to the agent"
         return HookExecutionResult(exit_code=FAILED, stderr="\n".join(filter(None, (said, noise))), duration=duration)
 
     async def _end(self, seat: "_Seat") -> str:
-        """Ends the worker that has this seat, whole group, however often the task is cancelled; what it has printed."""
+        """End the worker's whole process group, even if the task is cancelled again. Returns what it printed."""
         worker, seat.worker = seat.worker, None
         if worker is None:
             return ""
@@ -173,7 +173,7 @@ class WorkerPool:
         return worker.noise.text()
 
     def _retire(self, seat: "_Seat") -> None:
-        """Lets a worker go that has nothing to do any more, beside whatever comes next."""
+        """End an idle worker in the background."""
         worker, seat.worker = seat.worker, None
         if worker is not None:
             task = asyncio.ensure_future(worker.end())
@@ -182,7 +182,7 @@ class WorkerPool:
 
 
 class _Seat:
-    """The place of one file's worker."""
+    """Holds the worker of one file."""
 
     def __init__(self) -> None:
         self.lock = asyncio.Lock()
@@ -195,15 +195,15 @@ class _WorkerReply(Struct, frozen=True):
 
 
 class _LostError(Exception):
-    """The worker is gone."""
+    """The worker has ended."""
 
 
 class _WrongAnswerError(Exception):
-    """What came is not the answer to what was asked."""
+    """The worker sent something other than the answer to this call."""
 
 
 class _Noise:
-    """The first of what a function prints in one call; it is no part of its answer."""
+    """The start of what a function prints during one call; not part of its answer."""
 
     def __init__(self) -> None:
         self._kept = bytearray()
@@ -212,7 +212,7 @@ class _Noise:
         self._kept.clear()
 
     def take(self, stream: IO[bytes]) -> bool:
-        """Whatever the pipe holds. False when there is nothing now, or never will be."""
+        """Read what the pipe holds. False if it is empty or closed."""
         try:
             data = os.read(stream.fileno(), _CHUNK)
         except (BlockingIOError, ValueError):
@@ -225,10 +225,10 @@ class _Noise:
 
 
 class _Worker:
-    """One process, and this end of its socket."""
+    """One worker process, and our end of its socket."""
 
     def __init__(self, file: str, job: HookJob, *, python: str, ledger: Ledger, cap: int) -> None:
-        """Raises what `processes.explain` has a sentence for."""
+        """Raises the exceptions that `processes.explain` describes."""
         self.calls = 0
         self._cap = cap
         self.noise = _Noise()
@@ -239,7 +239,7 @@ class _Worker:
             opened.callback(ours.close)
             with theirs:
                 descriptor = theirs.fileno()
-                # Bytecode is told apart by seconds and sizes: an edit right after another one would not be seen.
+                # -B: bytecode is checked by seconds and size, so an edit right after another one would be missed.
                 argv = [python, "-P", "-B", _PROGRAM, file, job.cwd, str(descriptor), _PACKAGE]
                 popen = spawn(argv, cwd=job.cwd, env=job.env, kept=(descriptor,))
             note(popen.pid)
@@ -254,11 +254,11 @@ class _Worker:
             self._opened = opened.pop_all()
 
     async def ask(self, job: HookJob) -> _WorkerReply:
-        """One call. Raises `_LostError` if the worker ends before it answers."""
+        """Make one call. Raises `_LostError` if the worker ends before it answers."""
         loop = asyncio.get_running_loop()
         self.calls += 1
         self.listen_once()
-        self.noise.clear()  # what was printed since the last call is nobody's
+        self.noise.clear()  # output since the last call belongs to no call
         for stream in self._streams:
             loop.add_reader(stream, self._hear, loop, stream)
         try:
@@ -269,9 +269,9 @@ class _Worker:
             head = cast(dict[str, Any], json.loads(await self._exactly(loop, head_length)))
             body = await self._exactly(loop, body_length)
             if head.get("call") != self.calls:
-                raise _WrongAnswerError("its worker answered another call")
+                raise _WrongAnswerError("its worker answered a different call")
         except ValueError:
-            raise _WrongAnswerError("its worker answered with something that is no answer") from None
+            raise _WrongAnswerError("its worker sent an invalid answer") from None
         except OSError as error:
             raise _LostError from error
         finally:
@@ -286,7 +286,7 @@ class _Worker:
                 pass
 
     async def ends(self) -> bool:
-        """Whether it ends by itself, now that its line is closed: the line goes a moment before the process does."""
+        """Whether it ends by itself now that its socket is closed: the socket closes just before the process ends."""
         for _ in range(_GLANCES):
             if self.group.reap():
                 return True
@@ -294,7 +294,7 @@ class _Worker:
         return False
 
     async def end(self) -> None:
-        """The end of its whole group: at once if it obeys, else after a grace."""
+        """End its whole process group: at once if it obeys, else after a grace period."""
         await asyncio.to_thread(self.group.end, _sleep_until)
         self._opened.close()
 
@@ -330,7 +330,7 @@ def _sleep_until(moment: float) -> None:
 
 
 async def _to_the_end(work: Coroutine[Any, Any, None]) -> None:
-    """Waits for the end, which is near, however often the task is cancelled meanwhile."""
+    """Wait until this work is done, even if the task is cancelled meanwhile. It will not take long."""
     task = asyncio.ensure_future(work)
     while not task.done():
         with suppress(asyncio.CancelledError):

@@ -1,6 +1,6 @@
-"""The program of a worker: calls the functions of one file, one call at a time, until its socket ends.
+"""The worker program: calls the functions of one file, one call at a time, until its socket closes.
 
-Run as a script by the interpreter of the agent, and imports next to nothing. `workers` is the other end:
+Run as a script by the agent's interpreter; imports next to nothing. `worker_pool` is the other end:
 
     request     two lengths (4 bytes each), a head in JSON {"call", "function", "environment", "removed"}, the hook's
                 stdin
@@ -14,7 +14,7 @@ import sys
 from contextlib import suppress
 
 FAILED = 1
-"""The exit code that an exception amounts to: a failure, never a block of its own."""
+"""The exit code for an exception: a failure, never a block by itself."""
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def pack(head: "dict[str, Any]", body: bytes) -> bytes:
 
 
 class LoadedFile:
-    """The file, loaded as `python FILE` would load it, and when it and its modules were last changed."""
+    """The file, loaded as `python FILE` would load it, with the last change of it and its modules."""
 
     def __init__(self, path: str, wrap: "Callable[[Any], Any]") -> None:
         self._path = path
@@ -64,12 +64,12 @@ class LoadedFile:
         self._names = module.__dict__
 
     def is_stale(self, project: str) -> bool:
-        """Something that was loaded from the script's directory or the project has changed since."""
+        """Whether anything loaded from the script's directory or the project has changed since."""
         self.watch(project)
         return any(_state(path) != state for path, state in self._watched.items())
 
     def watch(self, project: str) -> None:
-        """Takes note of modules that were loaded meanwhile."""
+        """Record modules that were loaded since the last check."""
         if len(sys.modules) == self._modules:
             return
         self._modules = len(sys.modules)
@@ -91,7 +91,7 @@ class LoadedFile:
         return found
 
     def call(self, name: str, payload: bytes) -> "tuple[int, str]":
-        """Exit code and output, or what went wrong."""
+        """Exit code, and the output or what went wrong."""
         function = self.function(name)
         try:
             answer = function(self._wrap(json.loads(payload)))
@@ -102,7 +102,7 @@ class LoadedFile:
         if answer is None:
             return 0, ""
         if not isinstance(answer, dict):
-            return FAILED, f"a hook function returns None, a dict or an answer, not {type(answer).__name__}"
+            return FAILED, f"a hook function must return None, a dict or an answer, not {type(answer).__name__}"
         try:
             return 0, json.dumps(answer, allow_nan=False)
         except Exception as error:
@@ -119,7 +119,7 @@ class LoadedFile:
         return self._loop.run(wait())
 
     def describe(self, error: BaseException) -> str:
-        """The exception, and the line of the script where it came from."""
+        """The exception, and the line of the script it came from."""
         try:
             text = str(error).strip()
         except Exception:
@@ -143,7 +143,7 @@ def _state(path: str) -> "tuple[int, ...] | None":
 
 
 def _memory() -> int:
-    """Bytes that this process occupies now; where that is not told, the most that it ever did."""
+    """Bytes this process uses now; if the system does not report that, its peak usage."""
     try:
         with open("/proc/self/statm", "rb") as file:
             return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
@@ -154,7 +154,7 @@ def _memory() -> int:
 
 
 class Channel:
-    """This end of the socket."""
+    """The worker's end of the socket."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
@@ -170,9 +170,9 @@ class Channel:
     def answer(self, head: "dict[str, Any]", body: str = "") -> None:
         for stream in (sys.stdout, sys.stderr):
             with suppress(Exception):  # a function may have closed or replaced it
-                stream.flush()  # so that what was printed is there before the answer is
+                stream.flush()  # so that output arrives before the answer
         if os.getpid() != self._process:
-            os._exit(FAILED)  # a fork that a function made and did not end: the answer is its parent's to give
+            os._exit(FAILED)  # a forked child that a function left running: only the parent may answer
         unsent = memoryview(pack({**head, "call": self._call, "memory": _memory()}, body.encode(errors="replace")))
         while unsent:
             unsent = unsent[os.write(self._descriptor, unsent) :]
@@ -182,13 +182,13 @@ class Channel:
         while len(parts) < length:
             part = os.read(self._descriptor, length - len(parts))
             if not part:
-                os._exit(0)  # the agent is done with this worker, or dead: threads that a function left do not count
+                os._exit(0)  # the agent is done with this worker, or dead; leftover threads of functions do not matter
             parts += part
         return bytes(parts)
 
 
 def main(script: LoadedFile, project: str, descriptor: int) -> None:
-    os.set_inheritable(descriptor, False)  # a process that a function starts must not hold the line
+    os.set_inheritable(descriptor, False)  # a process started by a function must not keep the socket open
     line = Channel(descriptor)
     loaded = False
     environment = dict(os.environ)
@@ -197,7 +197,7 @@ def main(script: LoadedFile, project: str, descriptor: int) -> None:
         environment.update(head["environment"])
         for name in head["removed"]:
             environment.pop(name, None)
-        if os.environ.copy() != environment:  # also if the call before this one has changed it
+        if os.environ.copy() != environment:  # also if the previous call changed it
             os.environ.clear()
             os.environ.update(environment)
         try:
@@ -220,7 +220,7 @@ if __name__ == "__main__":
     _, _path, _project, _descriptor, _package = sys.argv
     try:
         from wave_agent.hooks.authoring import HookCall
-    except ImportError:  # an agent that came by its package otherwise than this interpreter would
+    except ImportError:  # the agent found its package in a way this interpreter does not
         sys.path.append(_package)
         from wave_agent.hooks.authoring import HookCall
     sys.argv[:] = [_path]
