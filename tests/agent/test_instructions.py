@@ -49,8 +49,8 @@ def test_the_users_come_first_then_those_from_the_root_to_where_the_agent_was_st
     (tmp_path / "AGENTS.md").write_text("of nobody")
     project = Project(str(root / "pkg"), str(start), str(root))
     assert [one.split(":\n\n") for one in instructions(project, home, claude)] == [
-        ["Instructions of the user for all projects (AGENTS.md)", "mine"],
-        ["Instructions of the user for all projects (CLAUDE.md)", "mine, for others"],
+        ["The user's instructions for all projects (AGENTS.md)", "mine"],
+        ["The user's instructions for all projects (CLAUDE.md)", "mine, for others"],
         ["Instructions of this project (AGENTS.md)", "outer"],
         ["Instructions of this project (pkg/CLAUDE.md)", "middle"],
     ]

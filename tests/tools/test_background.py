@@ -115,7 +115,7 @@ class TestReports:
             await asyncio.sleep(0)
         assert reports == [
             "The background command bash_1 (echo hi; exit 4) ended with exit code 4. "
-            "Read what it printed with BashOutput."
+            "Read its output with BashOutput."
         ]
         assert session.tools[0].reports() == []
 

@@ -71,7 +71,7 @@ async def test_half_a_surrogate_pair_is_wrong_input(session: Session) -> None:
     ("old", "hint"),
     [
         ("     2\ttwo", "line number"),
-        ("def  f():\n  pass", "Lines 3 to 4 differ from it in white space only"),
+        ("def  f():\n  pass", "Lines 3 to 4 differ from it in whitespace only"),
         ("nowhere", "copy the passage exactly"),
     ],
 )

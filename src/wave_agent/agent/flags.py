@@ -1,4 +1,4 @@
-"""The command line, as given, and what it means for an agent: shared by `wave -p` and the screen."""
+"""The command-line flags and what they mean for an agent: shared by `wave -p` and the screen."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -13,11 +13,11 @@ from wave_agent.events import Event
 from wave_agent.sessions.index import find_session, latest_session
 
 WHOLE = 36
-"""Characters of a session's id."""
+"""Length of a session id, in characters."""
 
 
 class Flags(Struct, frozen=True, kw_only=True):
-    """The command line, as given."""
+    """The command-line flags, as passed."""
 
     prompt: str = ""
     output_format: str = "text"
@@ -45,7 +45,7 @@ class Flags(Struct, frozen=True, kw_only=True):
 
 
 def options(flags: Flags, on_event: Callable[[Event], None]) -> Options:
-    """What the flags mean for the agent. Rules and switches are settings that the user named."""
+    """The agent options for these flags. Rules and switches become settings named by the user."""
     named: dict[str, Any] = {
         "permissions": {
             "allow": list(flags.allowed_tools),
