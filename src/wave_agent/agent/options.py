@@ -474,9 +474,7 @@ class _NoModel:
         yield
 
     def why_not_ready(self, _name: str = "") -> str:
-        return (
-            "No model is configured. Set WAVE_BASE_URL and WAVE_MODEL, and WAVE_API_KEY if the server needs a key."
-        )
+        return "No model is configured. Set WAVE_BASE_URL and WAVE_MODEL, and WAVE_API_KEY if the server needs a key."
 
     async def close(self) -> None:
         pass

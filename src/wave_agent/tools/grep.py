@@ -16,9 +16,7 @@ _NARROW = "Narrow the search with path or glob"
 class GrepInput(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     pattern: Annotated[str, Meta(min_length=1)]
     path: Annotated[str, Meta(description="File or directory; default: the session's working directory.")] = ""
-    glob: Annotated[str, Meta(description="Only files such as *.py or src/**/*.{ts,tsx}; prefix ! to exclude.")] = (
-        ""
-    )
+    glob: Annotated[str, Meta(description="Only files such as *.py or src/**/*.{ts,tsx}; prefix ! to exclude.")] = ""
     output_mode: (
         Annotated[
             Literal["files_with_matches", "content", "count"],
@@ -31,9 +29,9 @@ class GrepInput(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     after: Annotated[int, Meta(ge=0, description="Lines of context after; content only.")] = field(default=0, name="-A")
     before: Annotated[int, Meta(ge=0, description="Before.")] = field(default=0, name="-B")
     around: Annotated[int, Meta(ge=0, description="Both.")] = field(default=0, name="-C")
-    head_limit: (
-        Annotated[int, Meta(ge=0, description="Lines of output, default 250; 0 for no limit.")] | UnsetType
-    ) = UNSET
+    head_limit: Annotated[int, Meta(ge=0, description="Lines of output, default 250; 0 for no limit.")] | UnsetType = (
+        UNSET
+    )
     multiline: Annotated[bool, Meta(description="Matches may span lines; . matches newlines.")] = False
 
 

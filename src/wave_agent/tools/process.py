@@ -62,7 +62,7 @@ def named(orphans: Sequence[Orphan]) -> str:
 
 
 class Watch(Protocol):
-    """Finds what one command leaves behind: see `orphans`."""
+    """Finds what one command leaves behind: see `stray_processes`."""
 
     def look(self, group: int, note: Callable[[int], object]) -> tuple[Orphan, ...]:
         """Processes still running after the command ended. `note` is called with each group except the command's."""
