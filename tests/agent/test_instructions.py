@@ -66,7 +66,7 @@ def test_together_they_are_bounded_and_the_innermost_is_whole(tmp_path: Path) ->
     found = instructions(Project(str(tmp_path), str(start), str(tmp_path)), tmp_path / "home")
     assert sum(map(len, found)) < TOTAL + 1000
     assert [one[-30_000:] for one in found[2:]] == ["2" * 30_000, "3" * 30_000]
-    assert all("[left out: " in one for one in found[:2])
+    assert all("[omitted: " in one for one in found[:2])
 
 
 def test_a_pipe_in_their_place_is_not_waited_for(tmp_path: Path) -> None:

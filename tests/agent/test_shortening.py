@@ -50,7 +50,7 @@ def test_everything_but_the_users_words_is_cut_in_the_middle() -> None:
         assert "characters omitted here, because the conversation is too long for the model" in shown
     assert "call the tool again" in cut.result
     assert cut.parameters["n"] == 3
-    assert "left out" in hook.text
+    assert "omitted" in hook.text
 
 
 def test_the_latest_answer_keeps_more_than_older_ones() -> None:
@@ -86,7 +86,7 @@ def test_old_messages_are_left_out_only_when_cutting_is_not_enough_and_one_note_
     texts = [message.text for message in shortening.apply(messages)]
     assert [text for text in texts if text.startswith("prompt")] == [f"prompt {n}" for n in range(40)]
     assert texts[1].startswith("[Older messages were omitted")
-    assert sum("left out" in text for text in texts) == 1
+    assert sum("omitted" in text for text in texts) == 1
     assert "summary" in texts
     assert texts[-1] == "a" * 190
     assert not shortening.shorten(messages, 1000, tokens_of)

@@ -227,9 +227,7 @@ def test_on_the_command_line(tmp_path: Path) -> None:
     assert done.returncode == 0
     assert "Not run: denied by the permission rule Bash(touch:*)" in json.dumps(server.requests[1].body)
     assert not (project.directory / "made.txt").exists()
-    assert (
-        "The permission mode is acceptEdits, not bypassPermissions: managed settings do not allow more." in done.stderr
-    )
+    assert "The permission mode is acceptEdits, not bypassPermissions: limited by managed settings." in done.stderr
     file.chmod(0o666)
     refused = project.wave("-p", "go", WAVE_MANAGED_SETTINGS=str(file))
     assert (refused.returncode, "can be written by others" in refused.stderr) == (1, True)

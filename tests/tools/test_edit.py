@@ -58,7 +58,7 @@ async def test_replace_all_replaces_all(session: Session) -> None:
 
 
 async def test_nothing_to_change_is_wrong_input(session: Session) -> None:
-    with pytest.raises(ToolInputError, match="the same"):
+    with pytest.raises(ToolInputError, match="identical"):
         await edit(session, "x", "x", "x")
 
 

@@ -355,7 +355,7 @@ def mode_for(
     wanted = settings.default_mode if asked is None else PermissionMode(asked)
     mode, why = wanted, ""
     if "default_mode" in settings.managed and mode not in NOT_LOOSER[settings.default_mode]:
-        mode, why = settings.default_mode, "managed settings do not allow more"
+        mode, why = settings.default_mode, "limited by managed settings"
     if above is not None and above.restricted_mode(mode) is not mode:
         mode, why = above.restricted_mode(mode), "limited by the agent that started this one"
     return mode, (f"The permission mode is {mode}, not {wanted}: {why}.",) if why else ()
