@@ -37,7 +37,7 @@ def left_out(result: str) -> Path:
     ("asked", "says"),
     [
         (call("Read", file_path="server.log"), r"\[Lines 1 to \d+ of 8,000, the most .*Continue with offset \d+]$"),
-        (call("Read", file_path="server.log", limit=8000), r"\[Lines 1 to \d+ of 8,000, as many .*offset \d+]$"),
+        (call("Read", file_path="server.log", limit=8000), r"\[Lines 1 to \d+ of 8,000, the most .*offset \d+]$"),
         (
             call("Grep", pattern="took", path="server.log", head_limit=0),
             r"\[\d+ lines shown, of 8,000 matching lines in 1 file\. Narrow the search",
