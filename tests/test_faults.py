@@ -555,7 +555,7 @@ async def test_a_full_disk_leaves_the_old_file_whole_and_costs_only_the_copy_of_
 
     told = [one["content"] for one in server.requests[1].body["messages"] if one["role"] == "tool"]
     assert "cannot be written: File too large" in told[1]
-    assert "characters left out here" in told[2]
+    assert "characters omitted here" in told[2]
     assert [path.name for path in world.project.iterdir()] == ["kept.txt"]
     assert (world.project / "kept.txt").read_text() == old
     assert (done.returncode, done.stdout, done.stderr) == (0, "done\n", "")

@@ -1,14 +1,14 @@
-"""Every exception that a user of this package can meet.
+"""Every exception this package raises for its users.
 
-WaveError                   anything that a message can explain; the command line prints it without a traceback
-├── SettingsError           settings that cannot be used: starting with them would lose a guard
-│   └── MissingPathError    a directory or a file that was named is not there: for the command line, wrong usage
-├── UntrustedHooksError     the project has hooks that nobody has trusted yet, or trusted ones are gone; it lists them
+WaveError                   anything a message can explain; the command line prints it without a traceback
+├── SettingsError           the settings cannot be used: starting with them would lose a guard
+│   └── MissingPathError    a directory or file that was named does not exist; on the command line, wrong usage
+├── UntrustedHooksError     the project has hooks that are not trusted yet, or trusted ones are missing; lists them
 ├── ModelError              the model did not answer, with the server's own message
-├── SandboxError            `--sandbox` was asked for, and cannot be had here
+├── SandboxError            `--sandbox` was requested but is not available here
 ├── SessionError            a session cannot be found, read or written
-├── ArgumentError           an argument of `Agent.create` that cannot be used; also a `TypeError`
-├── InsideTurnError         an agent's own tool or hook asked that agent for something that waits for the turn's end
+├── ArgumentError           an argument of `Agent.create` is invalid; also a `TypeError`
+├── InsideTurnError         an agent's own tool or hook called a method that waits for the current turn to end
 └── AgentClosedError        the agent was used after `close()`
 """
 
@@ -16,39 +16,39 @@ from collections.abc import Mapping, Sequence
 
 
 class WaveError(Exception):
-    """Something the user can act on. Its text says what happened, where, and what to do."""
+    """An error the user can act on. The message says what happened, where, and what to do."""
 
 
 class SettingsError(WaveError):
     """Starting with these settings would lose a guard."""
 
     def __init__(self, message: str, problems: Sequence[str] = ()) -> None:
-        """`problems` are the findings that stop the start, one line each, with file and place."""
+        """`problems` are the findings that prevent the start, one line each, with file and location."""
         super().__init__("\n".join([message, *(f"  {problem}" for problem in problems)]))
         self.problems = tuple(problems)
 
 
 class MissingPathError(SettingsError):
-    """What the user named is not there."""
+    """A path the user named does not exist."""
 
 
 class UntrustedHooksError(WaveError):
-    """The project's settings hold hooks that nobody has trusted, or guards that somebody had trusted are gone: hooks
-    are neither run nor skipped silently."""
+    """The project's settings contain hooks that are not trusted, or trusted guards are missing: hooks are neither run
+    nor skipped silently."""
 
     def __init__(self, hooks: Sequence[str], alarms: Sequence[str] = ()) -> None:
-        """`hooks` describes each hook that is not trusted: event, what it runs, where it stands. `alarms` says what is
-        gone that was trusted, and why trust that was given is in doubt."""
+        """`hooks` describes each untrusted hook: event, what it runs, where it is defined. `alarms` says which trusted
+        hooks are missing, and why existing trust is in doubt."""
         told: list[str] = []
         if hooks:
             told += ["This project has hooks that are not trusted:", *(f"  {hook}" for hook in hooks)]
         if alarms:
-            told += ["What you trusted in this project is not as you left it:", *(f"  {alarm}" for alarm in alarms)]
-        look = "Look at them, then choose:" if not alarms else "Bring back what is missing, or look and then choose:"
+            told += ["What you trusted in this project has changed:", *(f"  {alarm}" for alarm in alarms)]
+        look = "Review them, then choose:" if not alarms else "Restore what is missing, or review and then choose:"
         choices = (
-            "  wave hooks trust      to trust them as they are now" + (" (it shows what is gone)" if alarms else ""),
-            "  --trust               to trust them for this run alone (in Python: trust=True)",
-            "  --no-project-hooks    to go without them",
+            "  wave hooks trust      to trust them as they are now" + (" (shows what is missing)" if alarms else ""),
+            "  --trust               to trust them for this run only (in Python: trust=True)",
+            "  --no-project-hooks    to run without them",
         )
         super().__init__("\n".join((*told, look, *choices)))
         self.hooks = tuple(hooks)
@@ -63,14 +63,14 @@ FAILURE_KINDS: Mapping[str, frozenset[int]] = {
     "server_error": frozenset(range(500, 600)),
     "unknown": frozenset(),
 }
-"""What a model's failure is called where a program wants one word for it, by HTTP status."""
+"""A one-word name for each kind of model failure, by HTTP status."""
 
 
 class ModelError(WaveError):
     """The model did not answer."""
 
     def __init__(self, message: str, *, status: int | None = None) -> None:
-        """`status` is the HTTP status, where there was one."""
+        """`status` is the HTTP status, if there was one."""
         super().__init__(message)
         self.status = status
 
@@ -85,7 +85,7 @@ class SessionError(WaveError):
 
 
 class SandboxError(WaveError):
-    """Commands cannot be confined on this machine. Nothing was run unconfined instead."""
+    """Commands cannot be sandboxed on this machine. Nothing was run unsandboxed instead."""
 
 
 class AgentClosedError(WaveError):
@@ -93,11 +93,11 @@ class AgentClosedError(WaveError):
 
 
 class ArgumentError(WaveError, TypeError):
-    """An argument cannot be used. The text names it and says what it should be."""
+    """An argument is invalid. The message names it and says what it should be."""
 
 
 class InsideTurnError(WaveError):
-    """An agent's own tool, hook, approver or model wanted what has to wait until the turn it works for is over."""
+    """An agent's own tool, hook, approver or model called something that has to wait for the current turn to end."""
 
     def __init__(self, what: str) -> None:
         super().__init__(

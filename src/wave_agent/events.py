@@ -1,4 +1,4 @@
-"""What a front end sees while the agent works. Plain frozen values; a front end may keep them."""
+"""What a front end sees while the agent works. Plain frozen values; a front end may store them."""
 
 from collections.abc import Mapping
 from typing import Any, Literal, TypeAlias
@@ -12,7 +12,7 @@ LevelName: TypeAlias = Literal["info", "warning"]
 
 
 class HookRun(Struct, frozen=True, kw_only=True):
-    """The journal entry of one run of one hook."""
+    """The journal entry of one hook run."""
 
     event: str
     name: str
@@ -30,21 +30,21 @@ class HookRun(Struct, frozen=True, kw_only=True):
     let_through: bool
     duration_ms: float
     reason: str = ""
-    """What the hook gave as its reason, or why it failed."""
+    """The reason the hook returned, or why it failed."""
     is_async: bool = False
     before: Mapping[str, Any] | None = None
     """The tool's input before this hook rewrote it."""
     after: Mapping[str, Any] | None = None
     original_sha256: str | None = None
-    """Of the tool result that this hook replaced: proof of what it was, without keeping it."""
+    """Hash of the tool result that this hook replaced: proof of what it was, without storing it."""
     deferred: tuple[str, ...] = ()
-    """Context of this run that waits for the next prompt."""
+    """Context from this run that waits for the next prompt."""
     occasion: int = 0
-    """Runs for the same happening of an event share it."""
+    """Shared by all runs for the same occurrence of an event."""
     position: int = 0
-    """Place of the hook in the configuration."""
+    """The hook's position in the configuration."""
     started: str = ""
-    """When, as records spell it. Empty in journals of older versions."""
+    """Start time, formatted as in records. Empty in journals of older versions."""
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON shape of the command line's `hooks`."""
@@ -79,14 +79,14 @@ class ToolStarted(Struct, frozen=True, kw_only=True, tag="tool_started"):
 
 
 class ToolOutput(Struct, frozen=True, kw_only=True, tag="tool_output"):
-    """A piece of what a running tool prints, as it is printed: a progress bar has its `\\r`, and colours."""
+    """A piece of a running tool's output, unprocessed: progress bars include their `\\r`, and colours are kept."""
 
     id: str
     text: str
 
 
 class ToolFinished(Struct, frozen=True, kw_only=True, tag="tool_finished"):
-    """A call has its result, as the model will see it: after every hook had its say."""
+    """A call has its result, as the model will see it: after every hook has run."""
 
     id: str
     success: bool
@@ -112,14 +112,14 @@ class PermissionRequested(Struct, frozen=True, kw_only=True, tag="permission_req
 
 
 class Notice(Struct, frozen=True, kw_only=True, tag="notice"):
-    """Something for the user alone."""
+    """Shown to the user only."""
 
     content: str
     level: str = "warning"
 
 
 class Error(Struct, frozen=True, kw_only=True, tag="error"):
-    """Something went wrong. For the user alone."""
+    """Something went wrong. Shown to the user only."""
 
     content: str
 

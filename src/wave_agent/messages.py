@@ -1,6 +1,6 @@
 """The conversation: blocks, messages, and the one object that changes them.
 
-A block is for the model, for the user, or for both; `models.conversion` drops what is for the user alone.
+A block is for the model, for the user, or for both; `models.conversion` drops those for the user only.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -15,47 +15,47 @@ Source = Literal["user", "model", "hook"]
 
 
 BLOCKED = "Hook blocked tool execution"
-"""The `error` of a call that a hook has denied."""
+"""The `error` of a call that a hook denied."""
 DENIED = "Permission denied"
-"""The `error` of a call that was refused otherwise."""
+"""The `error` of a call that was refused for any other reason."""
 NOT_RUN = "Not run: "
-"""What the model reads about a refused call begins with this."""
+"""Prefix of what the model reads about a refused call."""
 STOPPED = f"{NOT_RUN}a hook ended the turn."
 NO_RESULT = "This call was interrupted and has no result. It may have run, wholly or in part."
-"""What stands for the result of a call that was open when an agent was killed."""
+"""The result of a call that was still open when an agent was killed."""
 SUMMARY_INTRODUCTION = "This conversation was long; this is a summary of what came before."
 
 
 class Origin(Struct, frozen=True):
-    """Which hook, at which event, a text comes from; or `HARNESS`."""
+    """The hook and event that a text comes from; or `HARNESS`."""
 
     event: str
     hook: str
 
 
 HARNESS = Origin("harness", "wave")
-"""Of a text that comes from the agent itself, such as the report that a background command has ended."""
+"""Origin of text from the agent itself, such as the report that a background command has ended."""
 
 
 class Image(Struct, frozen=True):
-    """A picture that a tool gives to the model."""
+    """An image that a tool returns to the model."""
 
     media_type: str
     data: str
-    """In base64."""
+    """Base64."""
     width: int
     height: int
 
     @property
     def tokens(self) -> int:
-        """About what it takes of the window. Servers scale large ones down, each in its own way."""
+        """Roughly how much of the window it takes. Servers scale large images down, each in its own way."""
         return min(max(self.width * self.height // 750, 100), 3000)
 
 
 class TextBlock(Struct, frozen=True, tag="text", tag_field="type"):
-    """Text of the user, the model or a hook; the agent's own has the source of a hook, and its origin is `HARNESS`.
+    """Text from the user, the model or a hook. The agent's own text has the source `hook` and the origin `HARNESS`.
 
-    A hook's text stands here verbatim; the model is told its origin."""
+    A hook's text is stored verbatim; the model is shown its origin."""
 
     content: str
     source: Source
@@ -63,7 +63,7 @@ class TextBlock(Struct, frozen=True, tag="text", tag_field="type"):
 
 
 class ToolBlock(Struct, frozen=True, tag="tool", tag_field="type"):
-    """A tool call and, once there is one, its result."""
+    """A tool call and, once it exists, its result."""
 
     id: str
     name: str
@@ -74,28 +74,28 @@ class ToolBlock(Struct, frozen=True, tag="tool", tag_field="type"):
     origin: Origin | None = None
     """Set when a hook wrote the result."""
     images: tuple[Image, ...] = ()
-    """What the model is shown beside the result."""
+    """Images shown to the model with the result."""
 
 
 class ErrorBlock(Struct, frozen=True, tag="error", tag_field="type"):
-    """Something went wrong. For the user alone."""
+    """Something went wrong. Shown to the user only."""
 
     content: str
 
 
 class NoticeBlock(Struct, frozen=True, tag="notice", tag_field="type"):
-    """Something the user should know. For the user alone."""
+    """Something the user should know. Shown to the user only."""
 
     content: str
     level: Literal["info", "warning"] = "warning"
 
 
 class ReasoningBlock(Struct, frozen=True, tag="reasoning", tag_field="type"):
-    """What the model thought aloud. Sent back while the turn lasts, where the server takes it."""
+    """The model's reasoning. Sent back for the rest of the turn, if the server accepts it."""
 
     content: str
     field: str = ""
-    """The field of a message in which the server sent it. Empty: it is never sent back."""
+    """The message field in which the server sent it. Empty: never sent back."""
 
 
 Block = TextBlock | ToolBlock | ErrorBlock | NoticeBlock | ReasoningBlock
@@ -107,12 +107,12 @@ class Message(Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """The texts for the model, without those of tools."""
+        """All text for the model, excluding tool results."""
         return "\n".join(block.content for block in self.blocks if isinstance(block, TextBlock))
 
     @property
     def is_prompt(self) -> bool:
-        """It has words of the user: a turn begins with it."""
+        """It contains text from the user, so a turn starts with it."""
         return any(isinstance(block, TextBlock) and block.source == "user" for block in self.blocks)
 
     def to_dict(self) -> dict[str, Any]:
@@ -129,9 +129,9 @@ Value = TypeVar("Value")
 
 
 class EachOnce(Generic[Value]):
-    """What a function makes of every message of a conversation, worked out once for each.
+    """The results of a function for every message of a conversation, computed once per message.
 
-    A conversation grows at its end, so a turn costs no more late in a session than early.
+    A conversation only grows at its end, so a turn late in a session costs no more than an early one.
     """
 
     def __init__(self, work: Callable[[Message], Sequence[Value]]) -> None:
@@ -139,10 +139,10 @@ class EachOnce(Generic[Value]):
         self._messages: list[Message] = []
         self._values: list[Value] = []
         self._starts: list[int] = []
-        """Where the values of each message begin."""
+        """The index of each message's first value."""
 
     def __call__(self, messages: Sequence[Message]) -> list[Value]:
-        """The values of all messages, one after another."""
+        """The values of all messages, in order."""
         found = list(messages)
         same = self._unchanged(found)
         if same < len(self._messages):
@@ -154,7 +154,7 @@ class EachOnce(Generic[Value]):
         return self._values.copy()
 
     def _unchanged(self, messages: list[Message]) -> int:
-        """How many messages at the start are those of last time. Lists of the same objects are compared quickly."""
+        """How many leading messages are the same as last time. Lists of identical objects compare quickly."""
         length, step = min(len(self._messages), len(messages)), 1
         while length > 0 and messages[:length] != self._messages[:length]:
             length, step = length - step, step * 2
@@ -162,7 +162,7 @@ class EachOnce(Generic[Value]):
 
 
 class PromptAdded(Struct, frozen=True):
-    """A prompt stands in the conversation, but no hook has judged it yet."""
+    """A prompt was added to the conversation, but no hook has judged it yet."""
 
     text: str
 
@@ -181,18 +181,18 @@ class MessageAdded(Struct, frozen=True):
 
 
 class BlockAdded(Struct, frozen=True):
-    """A block for the user alone."""
+    """A block shown to the user only."""
 
     block: ErrorBlock | NoticeBlock
 
 
 class Ran(Struct, frozen=True, omit_defaults=True):
-    """When a tool itself ran, without the hooks around it."""
+    """When the tool itself ran, excluding the hooks around it."""
 
     started: str
     duration_ms: float
     own_length: int | None = None
-    """How many characters of the result the tool wrote, where notes on what hooks did follow."""
+    """How many characters of the result the tool wrote, if notes about hooks follow."""
 
 
 class ToolUpdated(Struct, frozen=True):
@@ -201,21 +201,21 @@ class ToolUpdated(Struct, frozen=True):
 
 
 class Compacted(Struct, frozen=True, omit_defaults=True):
-    """For the model, a summary stands in place of the first `upto` messages. The user keeps them all."""
+    """A summary replaces the first `upto` messages for the model. The user keeps them all."""
 
     summary: str
     upto: int
     words: str = ""
-    """What the user said in these messages, verbatim."""
+    """The user's words in these messages, verbatim."""
     facts: str = ""
-    """What else must not get lost: the todo list, files."""
+    """Other facts that must not be lost: the todo list, files."""
 
 
 Change = PromptAdded | PromptAccepted | PromptRemoved | MessageAdded | BlockAdded | ToolUpdated | Compacted
 
 
 class MessageManager:
-    """Owns the list of messages. Each change is announced, in order, as soon as it is made."""
+    """Owns the list of messages. Every change is announced immediately and in order."""
 
     def __init__(
         self,
@@ -234,12 +234,12 @@ class MessageManager:
 
     @property
     def messages(self) -> list[Message]:
-        """A copy: nobody but this object changes the conversation."""
+        """A copy: only this object changes the conversation."""
         return list(self._messages)
 
     @property
     def for_model(self) -> list[Message]:
-        """What the model still has to read: all messages, or a summary and those that follow it."""
+        """The messages the model still reads: all of them, or a summary and the ones after it."""
         upto = self._compacted.upto
         return [self._summary, *self._messages[upto:]] if upto else self.messages
 
@@ -248,7 +248,7 @@ class MessageManager:
         return self._compacted.upto
 
     def compact(self, summary: str, upto: int, *, words: str = "", facts: str = "") -> None:
-        """Puts a summary in place of the first `upto` messages, for the model."""
+        """Replaces the first `upto` messages with a summary, for the model."""
         self._compacted = Compacted(summary, upto, words, facts)
         self._summary = _summary_message(self._compacted)
         self._on_change(self._compacted)
@@ -256,7 +256,7 @@ class MessageManager:
     # ---------------------------------------------------------------------------------------------------------- prompt
 
     def add_prompt(self, text: str) -> None:
-        """The user's prompt, until a hook has judged it: see `accept_prompt` and `remove_last_user_message`."""
+        """Adds the user's prompt, until a hook has judged it: see `accept_prompt` and `remove_last_user_message`."""
         self._prompt = len(self._messages)
         self._messages.append(Message("user", (TextBlock(text, "user"),)))
         self._on_change(PromptAdded(text))
@@ -268,12 +268,12 @@ class MessageManager:
             self._on_change(PromptAccepted(text))
 
     def drop_unjudged_prompt(self) -> None:
-        """Erases a prompt whose hooks had no chance to end: one of them might have refused it."""
+        """Erases a prompt whose hooks could not finish: one of them might have refused it."""
         if self._prompt is not None:
-            self.remove_last_user_message("interrupted before hooks had judged it")
+            self.remove_last_user_message("interrupted before its hooks had finished")
 
     def remove_last_user_message(self, reason: str = "") -> None:
-        """Erases the prompt that waits for its verdict, or else the last message of the user."""
+        """Erases the prompt that is waiting for its verdict, otherwise the last user message."""
         users = [index for index, message in enumerate(self._messages) if message.role == "user"]
         at = self._prompt if self._prompt is not None else users[-1] if users else None
         self._prompt = None
@@ -283,11 +283,11 @@ class MessageManager:
     # -------------------------------------------------------------------------------------------------------- messages
 
     def tell_model(self, *texts: str) -> None:
-        """Words of the agent itself, in the user's role: that a command has ended, that the mode has changed."""
+        """Text from the agent itself, in the user's role: a command has ended, the mode has changed."""
         self.add_user_message(*(TextBlock(text, "hook", HARNESS) for text in texts))
 
     def add_user_message(self, *texts: TextBlock) -> None:
-        """A message in the user's role, whoever wrote it."""
+        """Adds a message in the user's role, whoever wrote the text."""
         self._add(Message("user", texts))
 
     def add_assistant_message(self, *blocks: Block) -> None:
@@ -303,14 +303,14 @@ class MessageManager:
     # ---------------------------------------------------------------------------------------------------------- blocks
 
     def add_error_block(self, content: str) -> None:
-        """For the user alone; never empty."""
-        self._add_block(ErrorBlock(content or "Something failed without saying why"))
+        """Shown to the user only; never empty."""
+        self._add_block(ErrorBlock(content or "Something failed without giving a reason"))
 
     def add_notice_block(self, content: str, level: Literal["info", "warning"] = "warning") -> None:
         self._add_block(NoticeBlock(content, level))
 
     def _add_block(self, block: ErrorBlock | NoticeBlock) -> None:
-        """At the end of the conversation, in a message of the assistant."""
+        """Adds it at the end of the conversation, in an assistant message."""
         if self._messages and self._messages[-1].role == "assistant":
             last = self._messages[-1]
             self._messages[-1] = replace(last, blocks=(*last.blocks, block))
@@ -329,7 +329,7 @@ class MessageManager:
         ran: Ran | None = None,
         images: tuple[Image, ...] = (),
     ) -> None:
-        """Sets the result of a call. Its parameters stay what the model asked for. `ran` is announced, not kept."""
+        """Sets the result of a call. Its parameters stay as the model sent them. `ran` is announced, not stored."""
         for index in range(len(self._messages) - 1, -1, -1):
             message = self._messages[index]
             for at, block in enumerate(message.blocks):
@@ -344,12 +344,12 @@ class MessageManager:
         raise KeyError(tool_id)
 
     def results(self) -> list[str]:
-        """What tools have given back."""
+        """All tool results."""
         blocks = [block for message in self._messages for block in message.blocks]
         return [block.result for block in blocks if isinstance(block, ToolBlock) and block.result]
 
     def result_of(self, tool_id: str) -> str:
-        """What a call has given back; empty if nothing yet."""
+        """The result of a call; empty if there is none yet."""
         blocks = (block for message in reversed(self._messages) for block in message.blocks)
         found = (block.result for block in blocks if isinstance(block, ToolBlock) and block.id == tool_id)
         return next(found, None) or ""

@@ -1,22 +1,22 @@
-"""Text on its way to a reader: without control characters, cut to a length, with a hint for a wrong word."""
+"""Text on its way to a reader: control characters removed, cut to a length, with hints for misspelt words."""
 
 import re
 from collections.abc import Iterable
 
 TEXT_LIMIT = 10_000
-"""Characters of one hook text that the model or the user is given."""
+"""Maximum length of one hook text that the model or the user is shown, in characters."""
 NAME_LIMIT = 128
-"""Characters of a tool's name. What matchers compare is never longer, so that no expression takes long."""
+"""Maximum length of a tool's name. Matchers never see a longer one, so no expression takes long."""
 
-# Order matters: a whole escape sequence goes before its lone introducer would. A string that never ends loses only its
-# introducer: the text behind it may be the reason of a deny.
+# Order matters: a whole escape sequence is removed before its introducer alone. An unterminated string loses only
+# its introducer: the text after it may be the reason of a deny.
 _ESCAPES = re.compile(
     r"\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)"  # operating system command: titles, links, clipboard
     r"|\x1b[PX^_][^\x1b]*\x1b\\"  # device control and other strings
     r"|(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]?"  # control sequence: colours, cursor
     r"|\x1b[ -/]*[0-~]?"  # any other escape
 )
-# Control characters but tab and newline, and invisible ones that reorder or hide what a reader sees.
+# Control characters except tab and newline, and invisible ones that reorder or hide text.
 _CONTROLS = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff\U000e0000-\U000e007f]"
 )
@@ -39,7 +39,7 @@ _LONG_BLANK = re.compile(r"[ \u00a0\u2000-\u200a\u3000]{8,}")
 
 
 def reveal(text: str) -> str:
-    """The text for somebody who has to judge it: nothing is left out, and what would not be seen is spelt out."""
+    """The text for a person who has to judge it: nothing is omitted, and invisible characters are spelt out."""
     if text.isprintable() and not _LONG_BLANK.search(text):
         return text
     spelt = "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in text)
@@ -47,7 +47,7 @@ def reveal(text: str) -> str:
 
 
 def clip(text: str, limit: int = TEXT_LIMIT, *, whole: str | None = None) -> str:
-    """At most `limit` characters, and then a note that says so and where the `whole` is kept."""
+    """At most `limit` characters, followed by a note that says so and where the `whole` text is stored."""
     if len(text) <= limit:
         return text
     where = f"; the whole is in {whole}" if whole else ""
@@ -64,6 +64,6 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """`" (did you mean X?)"`, or nothing."""
+    """`" (did you mean X?)"`, or an empty string."""
     name = nearest(word, known)
     return f' (did you mean "{name}"?)' if name else ""

@@ -119,7 +119,7 @@ async def test_a_long_conversation_does_not_fill_the_request_for_the_summary(tmp
     asked = json.dumps(model.requests[1].messages[1:])  # without the system prompt
     assert asks_for_summary(model.requests[1])
     assert len(asked) < 8000
-    assert "characters left out here" in asked
+    assert "characters omitted here" in asked
 
 
 async def test_prompts_alone_are_not_summarised(tmp_path: Path):
@@ -131,7 +131,7 @@ async def test_prompts_alone_are_not_summarised(tmp_path: Path):
     assert (result.status, result.turns) == ("completed", 2)
     assert model.requests[1].messages[1]["content"] == "Read the log."
     results = [message["content"] for message in model.requests[1].messages[-len(reads) :]]
-    assert any("characters left out here" in content for content in results)
+    assert any("characters omitted here" in content for content in results)
 
 
 async def test_an_overlong_summary_request_is_shortened_as_often_as_needed(tmp_path: Path):
@@ -171,7 +171,7 @@ async def test_where_a_hook_is_against_a_summary_old_messages_are_left_out(tmp_p
     sent = [message["content"] for message in model.requests[-1].messages]
     assert not any(map(asks_for_summary, model.requests))
     assert [text for text in sent if text.startswith("prompt ")] == [f"prompt {number}" for number in range(20)]
-    assert sum("Older messages were left out" in text for text in sent) == 1
+    assert sum("Older messages were omitted" in text for text in sent) == 1
     assert len(wave.messages) > 39
 
 
@@ -270,7 +270,7 @@ def test_prompts_of_earlier_summaries_are_kept_in_short() -> None:
     conversation = [Message("user", (TextBlock(text, "user"),)) for text in prompts]
     words = words_of(conversation, 2, 4, 100_000)
     assert words.startswith("What the user said before that, shortened:\n\nThe task: count the defs. xxx")
-    assert "characters left out" in words
+    assert "characters omitted" in words
     assert "Second.\n\nWhat the user said, word for word:\n\nThird.\n\nThe user's latest prompt" in words
     many = [Message("user", (TextBlock(f"Prompt {number} {'y' * 500}", "user"),)) for number in range(500)]
     kept = words_of(many, 499, 500, 10_000)

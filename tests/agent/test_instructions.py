@@ -49,8 +49,8 @@ def test_the_users_come_first_then_those_from_the_root_to_where_the_agent_was_st
     (tmp_path / "AGENTS.md").write_text("of nobody")
     project = Project(str(root / "pkg"), str(start), str(root))
     assert [one.split(":\n\n") for one in instructions(project, home, claude)] == [
-        ["Instructions of the user for all projects (AGENTS.md)", "mine"],
-        ["Instructions of the user for all projects (CLAUDE.md)", "mine, for others"],
+        ["The user's instructions for all projects (AGENTS.md)", "mine"],
+        ["The user's instructions for all projects (CLAUDE.md)", "mine, for others"],
         ["Instructions of this project (AGENTS.md)", "outer"],
         ["Instructions of this project (pkg/CLAUDE.md)", "middle"],
     ]
@@ -66,7 +66,7 @@ def test_together_they_are_bounded_and_the_innermost_is_whole(tmp_path: Path) ->
     found = instructions(Project(str(tmp_path), str(start), str(tmp_path)), tmp_path / "home")
     assert sum(map(len, found)) < TOTAL + 1000
     assert [one[-30_000:] for one in found[2:]] == ["2" * 30_000, "3" * 30_000]
-    assert all("[left out: " in one for one in found[:2])
+    assert all("[omitted: " in one for one in found[:2])
 
 
 def test_a_pipe_in_their_place_is_not_waited_for(tmp_path: Path) -> None:

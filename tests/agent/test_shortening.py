@@ -47,10 +47,10 @@ def test_everything_but_the_users_words_is_cut_in_the_middle() -> None:
     for shown in (reasoning.content, text.content, cut.parameters["content"], cut.parameters["edits"][0]["old"]):
         assert shown.startswith("0123")
         assert shown.endswith("789")
-        assert "characters left out here, because the conversation is too long for the model" in shown
+        assert "characters omitted here, because the conversation is too long for the model" in shown
     assert "call the tool again" in cut.result
     assert cut.parameters["n"] == 3
-    assert "left out" in hook.text
+    assert "omitted" in hook.text
 
 
 def test_the_latest_answer_keeps_more_than_older_ones() -> None:
@@ -85,8 +85,8 @@ def test_old_messages_are_left_out_only_when_cutting_is_not_enough_and_one_note_
     assert shortening.shorten(messages, 1000, tokens_of)
     texts = [message.text for message in shortening.apply(messages)]
     assert [text for text in texts if text.startswith("prompt")] == [f"prompt {n}" for n in range(40)]
-    assert texts[1].startswith("[Older messages were left out")
-    assert sum("left out" in text for text in texts) == 1
+    assert texts[1].startswith("[Older messages were omitted")
+    assert sum("omitted" in text for text in texts) == 1
     assert "summary" in texts
     assert texts[-1] == "a" * 190
     assert not shortening.shorten(messages, 1000, tokens_of)
@@ -95,7 +95,7 @@ def test_old_messages_are_left_out_only_when_cutting_is_not_enough_and_one_note_
 def test_a_text_that_would_hardly_get_shorter_is_not_cut() -> None:
     assert cut_text("a" * 300, 100) == "a" * 300
     assert len(cut_text("a" * 301, 100)) < 301
-    assert cut_text("a" * 301, 0).startswith("[301 characters left out here")
+    assert cut_text("a" * 301, 0).startswith("[301 characters omitted here")
 
 
 texts = st.text(max_size=3000)

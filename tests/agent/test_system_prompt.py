@@ -107,4 +107,4 @@ async def test_a_system_prompt_of_the_callers_own_takes_the_place_of_ours_but_pl
     assert await system_of(tmp_path, system_prompt="") is None
     planning = await system_of(tmp_path, system_prompt="Be brief.", permission_mode="plan")
     assert planning is not None
-    assert planning.startswith("Be brief.\n\nPermission mode: plan. Only what reads")
+    assert planning.startswith("Be brief.\n\nPermission mode: plan. Only reading")

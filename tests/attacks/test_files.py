@@ -82,7 +82,7 @@ def test_a_cloned_repository_neither_leaks_a_file_of_the_user_nor_hangs_the_star
         root / "CLAUDE.md": "is not a regular file",
         start / "AGENTS.md": "leads out of the project",
     }.items():
-        assert f"{file} is not given to the model: it {why}" in notices
+        assert f"{file} is not passed to the model: it {why}" in notices
 
 
 def test_instructions_that_a_rule_denies_are_not_sent(project: Project) -> None:

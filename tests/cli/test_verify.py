@@ -63,7 +63,7 @@ async def test_a_broken_journal_is_named_with_file_line_and_what(project: Path) 
     path.write_text("".join([*lines[:at], lines[at].replace('"exit_code":2', '"exit_code":0'), *lines[at + 1 :]]))
     done = wave(project, session_id)
     assert done.returncode == 1
-    assert done.stdout.startswith(f"{path}:{at + 1}: altered record: hook run 1 does not fit its chain\n")
+    assert done.stdout.startswith(f"{path}:{at + 1}: altered record: hook run 1 does not match its chain\n")
     (report,) = json.loads(wave(project, "--json").stdout)
     assert [(finding["line"], finding["kind"]) for finding in report["findings"]] == [(at + 1, "altered record")]
 

@@ -109,13 +109,13 @@ def test_the_model_never_learns_that_a_background_command_has_failed(project: Pr
         ended = project.wave("-p", "Build.", *ALLOWED, server=server)
         assert ended.returncode == 0, ended.stderr
         asked = len(server.requests)
-        assert said(server.requests[-1]) == ["Build.", f"{report}Read what it printed with BashOutput."]
+        assert said(server.requests[-1]) == ["Build.", f"{report}Read its output with BashOutput."]
     (line,) = [line for line in lines(project) if line.get("origins")]
     assert (line["source"], line["origins"]) == ("hook", [{"event": "harness", "hook": "wave"}])
 
     with serving("Still here.") as server:
         project.wave("-c", "-p", "Well?", server=server)
-        assert said(server.requests[0]) == ["Build.", f"{report}Read what it printed with BashOutput.", "Well?"]
+        assert said(server.requests[0]) == ["Build.", f"{report}Read its output with BashOutput.", "Well?"]
     assert asked < 500
 
 
@@ -151,9 +151,9 @@ def test_what_a_command_leaves_running_burns_on_after_the_agent_has_ended(
         (result,) = results(server.requests[1])
     assert f"[Left running in the background: {pid} (sleep 600)." in result
     assert not is_alive(pid)
-    assert f"wave: Ended 1 process that commands had left running: {pid} (sleep 600)." in told
+    assert f"wave: Ended 1 process left running by commands: {pid} (sleep 600)." in told
     notices = [line["content"] for line in lines(project) if line.get("subtype") == "notice"]
-    assert f"Ended 1 process that commands had left running: {pid} (sleep 600)." in notices
+    assert f"Ended 1 process left running by commands: {pid} (sleep 600)." in notices
     assert wave.returncode == {None: 0, signal.SIGINT: 130, signal.SIGTERM: 143}[end]
 
 

@@ -54,7 +54,7 @@ def test_a_text_that_was_cut_is_taken_for_the_whole_answer(project: Project):
         ran = project.wave("-p", "What is the answer?", server=server)
     first, said = server.requests[1].body["messages"][-2:]
     assert (first["role"], first["content"]) == ("assistant", "The answer is forty-")
-    assert "Go on exactly where it ends" in said["content"]
+    assert "Continue exactly where it ends" in said["content"]
     assert ran.stdout == "The answer is forty-two, as far as I know.\n"
     assert ran.stderr.count("output limit") == 1
 

@@ -68,13 +68,13 @@ def test_results_of_one_answer_that_fill_the_window_end_the_run(project: Project
     assert PROMPT in [message["content"] for message in last]
     results = [message["content"] for message in last if message["role"] == "tool"]
     assert len(results) == 8
-    assert all("characters left out here" in one and "call the tool again" in one for one in results)
+    assert all("characters omitted here" in one and "call the tool again" in one for one in results)
     sizes = [len(sent(request)) for request in server.requests[1:]]
     assert sizes == sorted(sizes, reverse=True)
-    assert "shortened in what it gets" in ran.stderr
+    assert "some long texts were shortened for it" in ran.stderr
     on_record = [block["result"] for message in result["messages"] for block in message["blocks"] if "result" in block]
     assert len(on_record) == 8
-    assert not any("left out here" in one for one in on_record)
+    assert not any("omitted here" in one for one in on_record)
     assert all(json.dumps(one)[1:-1] in Path(result["transcript_path"]).read_text() for one in on_record)
 
 

@@ -61,8 +61,8 @@ UNREADABLE = '<tool_call>{"name": "Read", "arguments": {"file_path": "a.txt", "l
         (Reply(reasoning="Hm."), "Your answer was empty"),
         (Reply(" \n"), "Your answer was empty"),
         (Reply(cut="length", reasoning="Hm, hm."), "Think less"),
-        (Reply(UNREADABLE), "could not be read"),
-        (Reply(f"Let me look.\n{UNREADABLE}"), "could not be read"),
+        (Reply(UNREADABLE), "could not be parsed"),
+        (Reply(f"Let me look.\n{UNREADABLE}"), "could not be parsed"),
     ],
     ids=["empty", "only thoughts", "blank", "cut while thinking", "unreadable", "announced and unreadable"],
 )

@@ -67,7 +67,7 @@ def test_the_server_is_asked_whether_its_model_can_see(pictured: Project, sees: 
         assert pictured.wave("-p", "Look", server=server).returncode == 0
     assert images(server.requests[1]) == ([URL] if sees else [])
     result = server.requests[1].body["messages"][3]["content"]
-    assert ("this model is not known to take images" in result) is not sees
+    assert ("this model is not known to accept images" in result) is not sees
 
 
 @pytest.mark.parametrize(
@@ -85,9 +85,9 @@ def test_a_server_that_refuses_the_image_does_not_end_the_turn(pictured: Project
         done = pictured.wave("-p", "Look", server=server)
     assert (done.returncode, done.stdout) == (0, "I cannot see it.\n"), done.stderr
     assert [images(request) for request in server.requests] == [[], [URL], [], []]
-    assert "The server refused a request with images, so they are left out from now on" in done.stderr
+    assert "The server refused a request with images; no more images will be sent" in done.stderr
     last = server.requests[3].body["messages"]
-    assert "this model is not known to take images" in last[-1]["content"]  # the second look was not sent in vain
+    assert "this model is not known to accept images" in last[-1]["content"]  # the second look was not sent in vain
 
 
 def test_a_hook_can_withhold_an_image(pictured: Project) -> None:
@@ -115,7 +115,7 @@ async def test_images_that_do_not_fit_are_left_out_of_a_summary(tmp_path: Path) 
         await agent.compact()
         await agent.send_message("Sure?")
     assert "data:image/png" not in str(model.requests[2].messages)
-    assert "Its image was left out here" in str(model.requests[2].messages)
+    assert "Its image was omitted here" in str(model.requests[2].messages)
     assert "data:image/png" not in str(model.requests[3].messages)
 
 
@@ -147,7 +147,7 @@ def test_wrong_calls_are_answered_with_what_to_do_instead(project: Project) -> N
     assert "The values are content, count, files_with_matches" in got[2]
     assert "The fields are file_path, offset, limit" in got[3]
     assert "[Cell 1: code]" in got[4]
-    assert "characters of output left out" in got[4]
+    assert "characters of output omitted" in got[4]
     assert "has not been read since this session was started" in got[6]
     assert (directory / "data.bin").read_bytes() == b"\0\1\2"
     assert (directory / "dos.txt").read_bytes() == b"three\r\nfour\r\n"

@@ -28,7 +28,7 @@ def results(request: Any) -> list[str]:
 
 def left_out(result: str) -> Path:
     """The file that a cut result names."""
-    found = re.search(r"characters left out here; the whole is in (\S+): Grep it, or Read it", result)
+    found = re.search(r"characters omitted here; the whole is in (\S+): Grep it, or Read it", result)
     assert found, result[-500:]
     return Path(found[1])
 
@@ -36,14 +36,14 @@ def left_out(result: str) -> Path:
 @pytest.mark.parametrize(
     ("asked", "says"),
     [
-        (call("Read", file_path="server.log"), r"\[Lines 1 to \d+ of 8,000, as many .*The next is offset \d+]$"),
-        (call("Read", file_path="server.log", limit=8000), r"\[Lines 1 to \d+ of 8,000, as many .*offset \d+]$"),
+        (call("Read", file_path="server.log"), r"\[Lines 1 to \d+ of 8,000, the most .*Continue with offset \d+]$"),
+        (call("Read", file_path="server.log", limit=8000), r"\[Lines 1 to \d+ of 8,000, the most .*offset \d+]$"),
         (
             call("Grep", pattern="took", path="server.log", head_limit=0),
             r"\[\d+ lines shown, of 8,000 matching lines in 1 file\. Narrow the search",
         ),
         (call("Glob", pattern="names/*"), r"\[\d+ of 400 files shown: use a narrower pattern or path]$"),
-        (call("Bash", command="cat server.log"), r"\[… [\d,]+ characters left out here; the whole is in "),
+        (call("Bash", command="cat server.log"), r"\[… [\d,]+ characters omitted here; the whole is in "),
     ],
     ids=["read", "read, asking for more", "grep", "glob", "bash"],
 )
@@ -75,7 +75,7 @@ def test_what_a_hook_puts_in_place_of_a_result_fits_as_well(project: Project) ->
     assert done.returncode == 0, done.stderr
     (result,) = results(server.requests[1])
     assert len(result.encode()) <= QUARTER + len('<hook event="PostToolUse" name="cat replacement.json">\n\n</hook>')
-    assert "characters left out here" in result
+    assert "characters omitted here" in result
     assert "secret" not in result
 
 

@@ -94,5 +94,5 @@ async def test_a_mode_that_may_not_be_left_keeps_the_agent_planning(project: Pat
         await on.press("y")
         await on.idle()
         assert on.agent.permission_mode == "plan"
-        assert "The permission mode is plan, not default: managed settings allow no more." in on.screen
+        assert "The permission mode is plan, not default: limited by managed settings." in on.screen
         assert len(on.model.requests) == 1

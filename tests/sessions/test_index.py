@@ -32,7 +32,7 @@ def test_a_prefix_must_be_the_only_one(tmp_path: Path):
     make(tmp_path, "abc-1")
     path = make(tmp_path, "abd-2")
     assert find_session(tmp_path, "/project", "abd") == path
-    with pytest.raises(SessionError, match="beginning of 2 sessions"):
+    with pytest.raises(SessionError, match="matches 2 sessions"):
         find_session(tmp_path, "/project", "ab")
 
 

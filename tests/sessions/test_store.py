@@ -250,7 +250,7 @@ async def test_an_agent_that_was_not_closed_is_named_as_the_one_that_has_the_ses
     options: dict[str, Any] = {"workdir": tmp_path / "project", "model_client": ScriptedModel(["Hello."])}
     async with await Agent.create(**options) as agent:
         await agent.send_message("hi")
-        with pytest.raises(SessionError, match="in this very process: close the agent"):
+        with pytest.raises(SessionError, match="in this process: close the agent"):
             await Agent.create(**options, resume=agent.session_id)
 
 

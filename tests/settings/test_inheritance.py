@@ -55,7 +55,7 @@ def test_flags_do_not_loosen_the_mode(project: Project, line: str) -> None:
     with serving(*replies(line, call("Write", file_path="evil.txt", content="x"))) as server:
         result = nested(project, server, "--disallowed-tools", "Bash(rm:*)")
     assert "Inner." in result
-    assert "whose limits hold" in result or "The permission mode is default" in result
+    assert "whose limits apply" in result or "The permission mode is default" in result
     assert not (project.directory / "evil.txt").exists()
     inner = [request.body for request in server.requests if request.body["messages"][1]["content"] == "inner"]
     assert "nobody can confirm it in this run" in inner[1]["messages"][-1]["content"]

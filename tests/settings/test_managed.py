@@ -227,7 +227,7 @@ def test_on_the_command_line(tmp_path: Path) -> None:
     assert done.returncode == 0
     assert "Not run: denied by the permission rule Bash(touch:*)" in json.dumps(server.requests[1].body)
     assert not (project.directory / "made.txt").exists()
-    assert "The permission mode is acceptEdits, not bypassPermissions: managed settings allow no more." in done.stderr
+    assert "The permission mode is acceptEdits, not bypassPermissions: limited by managed settings." in done.stderr
     file.chmod(0o666)
     refused = project.wave("-p", "go", WAVE_MANAGED_SETTINGS=str(file))
     assert (refused.returncode, "is writable by other users" in refused.stderr) == (1, True)
@@ -243,7 +243,7 @@ async def test_a_live_agent_keeps_the_model_and_the_mode_that_are_managed(tmp_pa
         agent.permission_mode = "bypassPermissions"
         await agent.send_message("Hi.")
     assert (model.requests[0].model, agent.model_name, agent.permission_mode) == ("m", "m", "acceptEdits")
-    assert "The model is m, not other: managed settings say so." in str(agent.messages)
+    assert "The model stays m, not other: set by managed settings." in str(agent.messages)
 
 
 def test_a_foundation_says_what_managed_settings_took_away(tmp_path: Path, managed: Path) -> None:

@@ -201,7 +201,7 @@ def test_a_function_that_takes_hooks_alone_cannot_agree_to_what_is_gone(checkout
         asked.append((list(hooks), list(alarms)))
         return len(asked) > 1
 
-    with pytest.raises(UntrustedHooksError, match="not as you left it"):
+    with pytest.raises(UntrustedHooksError, match="What you trusted in this project has changed"):
         checkout.gather(trust=look)
     assert checkout.gather(trust=look).notices == ()
     assert asked == [([], [GONE])] * 2

@@ -114,8 +114,7 @@ class TestReports:
             reports = list(session.tools[0].reports())
             await asyncio.sleep(0)
         assert reports == [
-            "The background command bash_1 (echo hi; exit 4) ended with exit code 4. "
-            "Read what it printed with BashOutput."
+            "The background command bash_1 (echo hi; exit 4) ended with exit code 4. Read its output with BashOutput."
         ]
         assert session.tools[0].reports() == []
 

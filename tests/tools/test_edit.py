@@ -58,7 +58,7 @@ async def test_replace_all_replaces_all(session: Session) -> None:
 
 
 async def test_nothing_to_change_is_wrong_input(session: Session) -> None:
-    with pytest.raises(ToolInputError, match="the same"):
+    with pytest.raises(ToolInputError, match="identical"):
         await edit(session, "x", "x", "x")
 
 
@@ -71,7 +71,7 @@ async def test_half_a_surrogate_pair_is_wrong_input(session: Session) -> None:
     ("old", "hint"),
     [
         ("     2\ttwo", "line number"),
-        ("def  f():\n  pass", "Lines 3 to 4 differ from it in white space only"),
+        ("def  f():\n  pass", "Lines 3 to 4 differ from it in whitespace only"),
         ("nowhere", "copy the passage exactly"),
     ],
 )

@@ -31,7 +31,7 @@ class TestGlob:
             ("[!a]*.py", ["src/b.py", "src/deep/c.py"]),
             (".hidden", [".hidden"]),
             ("deep", ["No files found."]),
-            ("src/deep/", ["No files found.", "[src/deep is a directory: src/deep/** finds what is in it]"]),
+            ("src/deep/", ["No files found.", "[src/deep is a directory: use src/deep/** to list its files]"]),
             ("*.PY", ["No files found."]),
         ],
     )

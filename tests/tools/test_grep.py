@@ -47,14 +47,14 @@ class TestGrep:
             ({"pattern": "o\nt", "multiline": True, "output_mode": "content"}, ["a.py:2:two", "a.py:3:three"]),
             ({"pattern": "e.*u", "multiline": True, "output_mode": "count"}, ["a.py:4"]),
             ({"pattern": "o\r?\nT", "multiline": True}, ["b/c.py"]),
-            ({"pattern": r"o\nt"}, ["No matches found.", "[To match across lines set multiline]"]),
+            ({"pattern": r"o\nt"}, ["No matches found.", "[Set multiline to match across lines]"]),
             ({"path": "d.txt"}, ["d.txt:1:two"]),  # who searches one file knows its name
             ({"path": "d.txt", "output_mode": "files_with_matches"}, ["d.txt"]),
             ({"pattern": r"(?<=t)wo", "glob": "a.py"}, ["a.py"]),  # rg alone would refuse it
             ({"pattern": "[[:alpha:]]{5}"}, ["a.py"]),
             (
                 {"pattern": "two", "glob": "*.{py"},
-                ["No matches found.", "[The glob *.{py has a { without a }, which stands for itself]"],
+                ["No matches found.", "[The glob *.{py has a { without a }, so it is matched literally]"],
             ),
             ({"pattern": r"(?<first>t)(?P=first)"}, ["No matches found."]),
         ],
@@ -101,7 +101,7 @@ class TestGrep:
         write(searcher.project, {"a.txt": "ab\nab\n", "b.txt": "a" * 60})
         (line, note) = await grep(searcher, "(?:a|a)*(?=b)", output_mode="content", head_limit=1)
         assert line == "a.txt:1:ab"
-        assert "of at least 2 matching lines in 1 file (counting was given up)" in note
+        assert "of at least 2 matching lines in 1 file (counting took too long)" in note
 
     async def test_a_result_takes_at_most_a_quarter_of_the_window(self, searcher: Session) -> None:
         write(searcher.project, {"a.txt": ("x" * 100 + "\n") * 3000})
@@ -127,7 +127,7 @@ class TestGrep:
     @pytest.mark.parametrize("pattern", ["(", "[z-a]", "*", r"\p{L}", "x{99999999999}"])
     async def test_an_invalid_pattern_is_wrong_input(self, searcher: Session, pattern: str) -> None:
         write(searcher.project, self.FILES)
-        with pytest.raises(ToolInputError, match=r"not a valid regular expression.*write a backslash before it"):
+        with pytest.raises(ToolInputError, match=r"not a valid regular expression.*put a backslash before it"):
             await grep(searcher, pattern)
 
     async def test_encodings_are_understood_and_binary_files_left_out(self, searcher: Session) -> None:

@@ -223,7 +223,7 @@ def test_what_the_model_is_given_is_bounded() -> None:
     told = describe(edits, ["a", "b\x1b[31m"])
     assert told.startswith("One of the hooks a, b then changed /p/0:\n@@ ")
     assert len(told) < 2 * hook_edits.SHOWN
-    assert "[the rest of this diff is left out: Read the file before you change it again]" in told
+    assert "[the rest of this diff is omitted: Read the file before you change it again]" in told
     assert "One of the hooks a, b then changed /p/19:" in told
     assert told.endswith("One of the hooks a, b then changed 10 more files that you have read.")
 

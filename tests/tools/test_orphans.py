@@ -40,7 +40,7 @@ async def test_it_is_named_and_ended_with_the_session(session: Session, tmp_path
     assert result.content.startswith(f"done\n[Left running in the background: {child} (sleep 1000). ")
     assert is_alive(child)
 
-    assert await close(session) == f"Ended 1 process that commands had left running: {child} (sleep 1000)."
+    assert await close(session) == f"Ended 1 process left running by commands: {child} (sleep 1000)."
 
     assert not is_alive(child)
 
@@ -67,7 +67,7 @@ async def test_only_a_few_are_named(session: Session) -> None:
     result = await session.bash(f"for i in 1 2 3 4 5; do sleep 1000 {QUIET} & done")
     assert result.content.count("(sleep 1000)") == 3
     assert " and 2 more. " in result.content
-    assert (await close(session) or "").startswith("Ended 5 processes that commands had left running: ")
+    assert (await close(session) or "").startswith("Ended 5 processes left running by commands: ")
 
 
 async def test_a_process_that_is_about_to_end_is_not_left_behind(session: Session) -> None:
@@ -90,7 +90,7 @@ async def test_the_agents_of_the_login_and_what_runs_in_them_are_kept_and_told(
         assert result.content == "(no output)"
         told = await close(session)
         assert told is not None
-        assert told.startswith(f"Still running, since more than this session may use it: {kept} ({program} -c ")
+        assert told.startswith(f"Still running, since it may be in use outside this session: {kept} ({program} -c ")
         assert (is_alive(kept), is_alive(below)) == (True, True)
     finally:
         os.kill(below, signal.SIGKILL)

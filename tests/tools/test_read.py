@@ -33,7 +33,7 @@ async def test_only_newlines_end_lines(session: Session) -> None:
 async def test_offset_and_limit_choose_lines_counted_from_one(session: Session) -> None:
     session.file("a.txt", "".join(f"line {number}\n" for number in range(1, 11)))
     result = await session.call("Read", file_path="a.txt", offset=3, limit=2)
-    assert result.content == "     3\tline 3\n     4\tline 4\n[Lines 3 to 4 of 10. The next is offset 5]"
+    assert result.content == "     3\tline 3\n     4\tline 4\n[Lines 3 to 4 of 10. Continue with offset 5]"
     assert result.response["file"]["numLines"] == 2
     assert (await session.call("Read", file_path="a.txt", offset=10)).content == "    10\tline 10"
 
@@ -53,7 +53,7 @@ async def test_an_offset_behind_the_end_is_told_where_that_is(session: Session) 
 async def test_two_thousand_lines_come_unasked(session: Session) -> None:
     session.file("a.txt", "x\n" * 2001)
     lines = (await session.call("Read", file_path="a.txt")).content.split("\n")
-    assert lines[1999:] == ["  2000\tx", "[Lines 1 to 2000 of 2,001. The next is offset 2001]"]
+    assert lines[1999:] == ["  2000\tx", "[Lines 1 to 2000 of 2,001. Continue with offset 2001]"]
 
 
 async def test_long_lines_are_cut_with_a_note(session: Session) -> None:
@@ -67,7 +67,7 @@ async def test_all_lines_together_are_bounded(session: Session) -> None:
     session.file("a.txt", ("x" * 1500 + "\n") * 500)
     content = (await session.call("Read", file_path="a.txt")).content
     assert len(content) <= 30_000
-    assert content.endswith("[Lines 1 to 19 of 500, as many as one result may have. The next is offset 20]")
+    assert content.endswith("[Lines 1 to 19 of 500, the most one result can hold. Continue with offset 20]")
 
 
 async def test_an_empty_file_is_said_to_be_empty(session: Session) -> None:
@@ -139,7 +139,7 @@ async def test_a_path_through_a_file_does_not_exist(session: Session) -> None:
 async def test_a_directory_is_said_to_be_one(session: Session) -> None:
     result = await session.call("Read", file_path=".")
     assert not result.ran
-    assert "is a directory. Glob" in result.content
+    assert "is a directory. List" in result.content
 
 
 async def test_a_pipe_does_not_hold_us(session: Session) -> None:
@@ -246,7 +246,7 @@ class TestNotebooks:
 
     async def test_a_notebook_is_shown_as_its_cells(self, session: Session) -> None:
         assert await self.read(session, self.NOTEBOOK) == [
-            "[Notebook: 2 cells, python. Its cells are shown, not its JSON, which is what Edit changes]",
+            "[Notebook: 2 cells, python. The cells are shown; Edit changes the underlying JSON]",
             "[Cell 1: markdown]",
             "# Title",
             "text",
@@ -264,12 +264,12 @@ class TestNotebooks:
     async def test_long_outputs_are_shortened_in_the_middle(self, session: Session) -> None:
         output = {"output_type": "stream", "text": "a" * 5000 + "\nlast"}
         lines = await self.read(session, {"cells": [{"cell_type": "code", "source": "x", "outputs": [output]}]})
-        assert "[… 3,005 characters of output left out …]" in lines
+        assert "[… 3,005 characters of output omitted …]" in lines
         assert lines[-1] == "last"
 
     async def test_it_is_read_in_parts_like_other_files(self, session: Session) -> None:
         lines = await self.read(session, self.NOTEBOOK, offset=3, limit=1)
-        assert lines == ["# Title", "[Lines 3 to 3 of 13. The next is offset 4]"]
+        assert lines == ["# Title", "[Lines 3 to 3 of 13. Continue with offset 4]"]
 
     @pytest.mark.parametrize(
         "content", ["{", '{"cells": 5}', "[1]", "[" * 100_000], ids=["cut", "cells", "list", "deep"]
@@ -334,7 +334,7 @@ class TestPDF:
     async def test_a_text_without_end_is_cut(self, session: Session) -> None:
         self.converter(session, "yes 'a line of text' | head -c 9000000")
         result = await session.call("Read", file_path="a.pdf", offset=559243)
-        assert result.content.endswith("[The rest is left out: the text is longer than 8 MiB]")
+        assert result.content.endswith("[The rest is omitted: the text is longer than 8 MiB]")
 
     @pytest.mark.skipif(shutil.which("pdftotext") is None, reason="pdftotext is not installed")
     async def test_the_real_program_reads_a_real_pdf(self, session: Session) -> None:

@@ -118,7 +118,7 @@ def test_no_schema_refers_to_another_place() -> None:
             {"todos": [{"content": "x", "status": "pending", "priority": 1}]},
             "unknown field `priority` - at `$.todos[0]`. The fields are content, status, activeForm",
         ),
-        ("Edit", {"file_path": "a"}, "Required are file_path, old_string, new_string"),
+        ("Edit", {"file_path": "a"}, "Required fields: file_path, old_string, new_string"),
     ],
 )
 def test_wrong_input_is_answered_with_what_there_is(name: str, tool_input: dict[str, object], says: str) -> None:

@@ -69,14 +69,14 @@ async def test_without_a_disk_the_result_is_cut_all_the_same(tmp_path: Path) -> 
     context = ToolContext(project_dir=tmp_path, environment={}, outputs=tmp_path / "outputs")
     cut = fitted(ToolResult(content="x" * 40_000), context)
     assert len(cut) <= 30_000
-    assert "characters left out here …]" in cut
+    assert "characters omitted here …]" in cut
 
 
 async def test_a_command_may_print_a_quarter_of_the_window(session: Session) -> None:
     session.window = 8_000
     result = await session.bash("seq 1 20000")
     assert 5_000 < len(result.content) <= 6_000
-    assert "characters left out here; the whole is in " in result.content
+    assert "characters omitted here; the whole is in " in result.content
 
 
 async def test_lines_are_read_up_to_a_quarter_of_the_window(session: Session) -> None:
@@ -85,14 +85,14 @@ async def test_lines_are_read_up_to_a_quarter_of_the_window(session: Session) ->
     for more in ({}, {"limit": 4000}):
         result = await session.call("Read", file_path="log", **more)
         assert 5_000 < len(result.content) <= 6_000
-        assert "as many as one result may have. The next is offset " in result.content
+        assert "the most one result can hold. Continue with offset " in result.content
 
 
 async def test_a_large_window_gives_the_lines_that_were_asked_for(session: Session) -> None:
     session.file("log", "".join(f"{number} {'x' * 50}\n" for number in range(5000)))
     session.window = 200_000
     result = await session.call("Read", file_path="log", limit=1500)
-    assert result.content.endswith("[Lines 1 to 1500 of 5,000. The next is offset 1501]")
+    assert result.content.endswith("[Lines 1 to 1500 of 5,000. Continue with offset 1501]")
     assert fitted(result, session.context) == result.content
     assert len((await session.call("Read", file_path="log")).content) <= 30_000
 

@@ -1,1 +1,1 @@
-"""The agent: what it is made of, its turns and its tool calls."""
+"""The agent: its parts, its turns and its tool calls."""

@@ -1,4 +1,4 @@
-"""The agent that a program embeds. What happens in a turn is in `loop`, how the parts are joined in `wiring`."""
+"""The agent that a program embeds. `turn` defines what happens in a turn, `wiring` how the parts are connected."""
 
 import asyncio
 import os
@@ -109,7 +109,7 @@ class Agent:
         self._callbacks = callbacks
         self._listener: asyncio.Queue[Event | None] | None = None
         self.last_result: Result | None = None
-        """What came of the last prompt."""
+        """The result of the last prompt."""
         self._leftovers = leftovers or Leftovers(self.home, path)
         self._vigil, self._user_vigil = _vigils(foundation, unattended=not interactive)
         before = resumed or Resumed()
@@ -151,10 +151,10 @@ class Agent:
             self._ground, self._hooks, calls, self._window, model_name=model_name, tools=tools, briefing=briefing
         )
         self._left_open = frozenset(block.id for block in self._messages.open_calls())
-        """Calls without a result from before: whoever made them was killed."""
+        """Calls left without a result by an agent that was killed."""
         self._blank = before.blank
         self._source: str | None = "resume" if resumed else source
-        """How the session began, until its hooks know."""
+        """How the session started, until its hooks have been notified."""
         self._begun = False
         self._notices = list(notices)
         self._turn_lock = asyncio.Lock()
@@ -162,7 +162,7 @@ class Agent:
         self._turn: Turn | None = None
         self._used = 0
         self._spent = Usage()
-        """What the turns before this one have used."""
+        """Usage of all turns before this one."""
         self._closed = False
 
     @classmethod
@@ -189,12 +189,12 @@ class Agent:
     ) -> Self:
         """An agent for the project in `workdir` (default: the current directory). Touches no network.
 
-        `hooks` takes the settings' shape, with Python functions as hooks too. `settings` is a file or an object that
-        is laid over the others. `setting_sources` names the layers to read: `managed`, `user`, `project`, `local`.
+        `hooks` has the same shape as in settings; hooks may also be Python functions. `settings` is a file or an object
+        applied on top of the others. `setting_sources` names the layers to read: `managed`, `user`, `project`, `local`.
         `trust` says whether the project's own hooks may run: False raises `UntrustedHooksError` if there are any.
-        `tools` are added to the built-in ones; one of the same name takes the place of a built-in one. `model_client`
-        is anything with the methods of `Model`, `hook_runner` anything with that of `HookRunner`; `wave_agent.testing`
-        has some of both. Raises `ArgumentError` for what cannot be such an argument, and `SettingsError`.
+        `tools` are added to the built-in ones; a tool with the same name replaces the built-in one. `model_client` is
+        anything with the methods of `Model`, `hook_runner` anything with that of `HookRunner`; `wave_agent.testing` has
+        some of both. Raises `ArgumentError` for invalid arguments, and `SettingsError`.
         """
         from wave_agent.agent.arguments import callbacks_from, require_usable  # lazy: the command line does without
 
@@ -223,7 +223,7 @@ class Agent:
 
     @classmethod
     def from_options(cls, options: Options, *, store: Callable[..., FileSessionStore] = FileSessionStore) -> Self:
-        """The same, for whoever has more to say than `create` takes."""
+        """Like `create`, with options that `create` does not take."""
         foundation = lay_foundation(options, dict(os.environ))
         settings, environment, notices = foundation.settings, foundation.environment, [*foundation.notices]
         project, home = foundation.project, foundation.home
@@ -237,13 +237,13 @@ class Agent:
         resumed = None if options.resume is None else kept.resume()
         before = () if resumed is None else resumed.messages
         tools = [*builtin_tools(changes, earlier_shells(before), directory_left(before)), *options.tools]
-        try:  # last: nobody else would give back the session, or take away what a sandbox has put on the disk
+        try:  # last: nothing else would release the session, or remove the files a sandbox has written
             sandbox = sandbox_for(foundation, session_id) if foundation.sandbox else None
         except SandboxError:
             kept.close()
             raise
         if resumed is not None and resumed.skipped:
-            notices.insert(0, f"{resumed.skipped} lines of the transcript could not be read and are left out.")
+            notices.insert(0, f"{resumed.skipped} lines of the transcript could not be read and were skipped.")
         agent = cls(
             foundation=foundation,
             model=model,
@@ -271,12 +271,12 @@ class Agent:
 
     @property
     def settings(self) -> Settings:
-        """What all layers say together, since the session began."""
+        """All settings layers merged, as of the session's start."""
         return self._foundation.settings
 
     @property
     def home(self) -> Path:
-        """The directory of the agent's own state."""
+        """The directory for the agent's own state."""
         return self._foundation.home
 
     @property
@@ -286,53 +286,53 @@ class Agent:
 
     @property
     def cwd(self) -> str:
-        """Where it was started, in the project's directory or below: commands and relative paths begin there."""
+        """The directory it was started in, the project directory or below: commands and relative paths start there."""
         return self._foundation.place.start
 
     @property
     def messages(self) -> list[Message]:
-        """The whole conversation, blocks for the user alone included."""
+        """The whole conversation, including blocks for the user only."""
         return self._messages.messages
 
     @property
     def project_trust(self) -> ProjectTrust:
-        """The files that the project's hooks are bound to in this session, and what has changed about them."""
+        """The files that the project's hooks depend on in this session, and how they have changed."""
         return self._foundation.trust
 
     @property
     def unused_hooks(self) -> tuple[str, ...]:
-        """The project's hooks for other agents, if nobody has said yet whether they count."""
+        """The project's hooks for other agents, if it is not yet decided whether they run."""
         return self._foundation.unused_hooks
 
     @property
     def no_hooks(self) -> bool:
-        """The user has switched off all hooks but managed ones, for this run: `--no-hooks`."""
+        """The user has disabled all hooks except managed ones for this run: `--no-hooks`."""
         return self._foundation.no_hooks
 
     @property
     def hooks_left_out(self) -> int:
-        """Hooks of the project that do not run, because it was opened without them."""
+        """How many of the project's hooks do not run because it was opened without them."""
         return self._foundation.hooks_left_out
 
     @property
     def why_not_ready(self) -> str:
-        """Why no prompt can be answered yet, as far as that is known without asking the server; empty if it can."""
+        """Why no prompt can be answered yet, if that is known without asking the server; otherwise empty."""
         ask: Callable[[str], str] | None = getattr(self._model, "why_not_ready", None)
         return "" if ask is None else ask(self.model_name)
 
     @property
     def hook_runs(self) -> list[HookRun]:
-        """The journal: every run of a hook in this session."""
+        """The journal: every hook run in this session."""
         return list(self._hooks.journal)
 
     @property
     def busy(self) -> bool:
-        """Something runs that `interrupt` would end."""
+        """Something is running that `interrupt` would end."""
         return self._running is not None
 
     @property
     def permission_mode(self) -> ModeName:
-        """What runs unasked. A new one counts from the next call on; the model learns of it with the next request."""
+        """What runs without asking. A change applies from the next call; the next request informs the model."""
         return self._parts.calls.mode.value
 
     @permission_mode.setter
@@ -346,14 +346,14 @@ class Agent:
 
     @property
     def model_name(self) -> str:
-        """The model that is asked. A new one counts from the next prompt on."""
+        """The model in use. A change applies from the next prompt."""
         return self._parts.model_name
 
     @model_name.setter
     def model_name(self, name: str) -> None:
         counted = model_name_for(name, self.settings, {})
         if counted != name:
-            self._messages.add_notice_block(f"The model is {counted}, not {name}: managed settings say so.")
+            self._messages.add_notice_block(f"The model stays {counted}, not {name}: set by managed settings.")
             return
         self._replaced.append(self._window)
         self._window = WindowFinder(self._model, name, self.settings, self._messages.add_notice_block)
@@ -361,11 +361,11 @@ class Agent:
 
     @property
     def rules(self) -> Rules:
-        """The permission rules that count at the moment."""
+        """The permission rules currently in effect."""
         return self._parts.calls.rules
 
     def allow(self, rule: str) -> None:
-        """Adds a rule that allows, for this session. Raises `SettingsError` if it is none."""
+        """Adds an allow rule for this session. Raises `SettingsError` if it is invalid."""
         try:
             self._parts.calls.allow(parse_rule(rule))
         except RuleError as error:
@@ -373,7 +373,7 @@ class Agent:
 
     @property
     def usage(self) -> Usage:
-        """The tokens of all prompts that this agent was given."""
+        """The tokens used by all prompts of this agent."""
         return self._spent if self._turn is None else self._spent + self._turn.usage
 
     @property
@@ -383,9 +383,9 @@ class Agent:
         return Context(used=used or None, window=self._window.known)
 
     def compact(self, instructions: str = "") -> Coroutine[Any, Any, bool]:
-        """Has the older part of the conversation summarised now; `instructions` say what matters in it.
+        """Summarises the older part of the conversation now; `instructions` say what matters in it.
 
-        False if there is nothing to summarise, a hook was against it, or it was interrupted. Raises `ModelError`, and
+        False if there is nothing to summarise, a hook vetoed it, or it was interrupted. Raises `ModelError`, and
         `InsideTurnError` from the agent's own tools and hooks.
         """
         self._inside.require_outside("compact")
@@ -404,7 +404,7 @@ class Agent:
             return shorter
 
     def undo(self) -> Coroutine[Any, Any, TakenBack]:
-        """Takes back what Write, Edit and the hooks after them did in the latest turn that changed files.
+        """Reverts what Write, Edit and the hooks after them changed in the latest turn that changed files.
 
         Raises `InsideTurnError` from the agent's own tools and hooks.
         """
@@ -416,10 +416,10 @@ class Agent:
             return await uninterrupted(self._changes.take_back)
 
     def send_message(self, text: str) -> Coroutine[Any, Any, Result]:
-        """Runs one prompt to its end. While another one runs, waits for its turn.
+        """Runs one prompt to its end. If another one is running, waits for it to finish.
 
-        The agent's own tools and hooks cannot wait for that: there it raises `InsideTurnError`, when it is called and
-        not only when it is awaited.
+        The agent's own tools and hooks cannot wait for that: for them it raises `InsideTurnError`, as soon as it is
+        called and not only when it is awaited.
         """
         self._require_prompt(text, "send_message")
         return self._send(readable_text(text), None)
@@ -472,7 +472,7 @@ class Agent:
                 await asyncio.wait({work})
 
     def interrupt(self) -> None:
-        """Ends the turn that runs: the model's answer, hooks and tools. Its result has the status `interrupted`.
+        """Ends the running turn: the model's answer, hooks and tools. Its result has the status `interrupted`.
 
         May be called from anywhere: a task, the agent's own tools and callbacks, another thread, a signal handler.
         """
@@ -483,18 +483,18 @@ class Agent:
         here = is_running_here(loop)
         if here:
             running.cancel()
-        with suppress(RuntimeError):  # the loop is closed, so nothing runs any more
-            # A loop that waits is woken also for what a signal handler has cancelled in its own thread.
+        with suppress(RuntimeError):  # the loop is closed, so nothing is running any more
+            # Wakes a waiting loop, even if a signal handler cancelled the task in the loop's own thread.
             loop.call_soon_threadsafe(_nothing if here else running.cancel)
 
     async def notify(self, notification_type: str, message: str, title: str = "") -> None:
-        """Lets the hooks of Notification know that the user is wanted: `idle_prompt`, say. Nobody waits for them."""
+        """Runs the Notification hooks because the user is needed, e.g. for `idle_prompt`. Does not wait for them."""
         if self._begun and not self._closed:
             facts = {"message": message, "title": title, "notification_type": notification_type}
             await self._hooks.run(HookEvent.NOTIFICATION, facts, permission_mode=self.permission_mode)
 
     async def close(self, reason: str = "other") -> None:
-        """Interrupts what runs, gives async hooks a last moment, and lets go of everything.
+        """Interrupts the running turn, gives async hooks a last moment, and releases everything.
 
         `reason` is for the hooks of SessionEnd: `clear`, `resume`, `logout`, `prompt_input_exit` or `other`. Raises
         `InsideTurnError` from the agent's own tools and hooks.
@@ -511,7 +511,7 @@ class Agent:
             await self._hooks.close()
             for tool in self._tools.values():
                 if told := await tool.close():
-                    with suppress(SessionError):  # a transcript that cannot be written must not keep anything open
+                    with suppress(SessionError):  # an unwritable transcript must not keep anything open
                         self._messages.add_notice_block(told, "info")
             if self._sandbox is not None:
                 self._sandbox.close()
@@ -538,7 +538,7 @@ class Agent:
     # ---------------------------------------------------------------------------------------------------------- inside
 
     async def _run(self, turn: Turn, text: str) -> TurnStatus:
-        """The turn, and its records where a power cut cannot reach them; or else an error that says why not."""
+        """Runs the turn and syncs its records to disk; if that fails, the result is an error that says why."""
         status = TurnStatus.ERROR
         self._log.begin_turn()
         try:
@@ -547,7 +547,7 @@ class Agent:
         except SessionError as error:
             self._log.failure = error
         except asyncio.CancelledError:
-            with suppress(SessionError):  # nobody is left to hear it
+            with suppress(SessionError):  # no one is left to report it to
                 self._log.save_what_can_be()
             raise
         if self._log.failure is None:
@@ -567,7 +567,7 @@ class Agent:
         self._parts.briefing.begin()
         work = asyncio.create_task(turn.run(text, session_source=source))
         prepare: Callable[[], Coroutine[Any, Any, None]] | None = getattr(self._model, "prepare", None)
-        # After the turn has begun: connecting goes on while its first hooks run.
+        # After the turn has started: connecting continues while its first hooks run.
         beside = None if prepare is None else asyncio.create_task(prepare())
         try:
             await self._attend(work)
@@ -585,10 +585,10 @@ class Agent:
     def _end_leftovers(self) -> None:
         if ended := self._leftovers.open():
             what = "1 process" if ended == 1 else f"{ended} processes"
-            self._notices.append(f"{what} that an agent had left running when it was killed: ended.")
+            self._notices.append(f"Ended {what} left behind by a killed agent.")
 
     async def _attend(self, work: asyncio.Task[Any]) -> None:
-        """Waits for the end of the work, which an interrupt can end."""
+        """Waits for the work to end; an interrupt can end it."""
         self._running = work
         try:
             with self._inside.entered(work):
@@ -597,7 +597,7 @@ class Agent:
             self._running = None
 
     def _begin_session(self, *, resumed: bool) -> None:
-        with suppress(OSError):  # the store tells it, with the file that it could not make
+        with suppress(OSError):  # the store reports it, with the file it could not create
             keep_private(self.home / "projects")
             keep_private(self._ground.outputs.parent)
         if not resumed:
@@ -620,14 +620,14 @@ class Agent:
     async def _end_session(self, reason: str) -> None:
         if not self._begun:
             return
-        with suppress(SessionError):  # a transcript that cannot be written must not keep anything open
+        with suppress(SessionError):  # an unwritable transcript must not keep anything open
             ended = await self._hooks.run(
                 HookEvent.SESSION_END, {"reason": reason}, permission_mode=self.permission_mode
             )
             perform(consequences(ended), self._messages)
 
     def _close_open_calls(self) -> None:
-        """Every call has a result, also one that was interrupted, and also where nothing can be written any more."""
+        """Every call gets a result, even if it was interrupted and even if nothing can be written any more."""
         with suppress(SessionError):  # noted: see `SessionLog.failure`
             self._messages.drop_unjudged_prompt()
         for block in self._messages.open_calls():
@@ -655,7 +655,7 @@ class Agent:
         self._call_back("on_event", event)
 
     def _changed(self, change: Change) -> None:
-        """The transcript first: what anybody sees is on disk."""
+        """Transcript first: everything that is shown is already on disk."""
         self._log.change(change)
         if isinstance(change, ToolUpdated):
             block = change.block
@@ -674,7 +674,7 @@ class Agent:
         with self._inside.left():
             returned = callback(what)
         if asyncio.iscoroutine(returned):
-            from wave_agent.agent.arguments import returned_coroutine  # lazy: a mistake that few make
+            from wave_agent.agent.arguments import returned_coroutine  # lazy: a rare mistake
 
             returned.close()
             raise returned_coroutine(name)
@@ -685,7 +685,7 @@ def _nothing() -> None:
 
 
 def _vigils(foundation: Foundation, *, unattended: bool) -> tuple[Vigil, UserVigil]:
-    """Below another agent it is that one which is watched."""
+    """An agent below another one does not watch: the one above does."""
     is_needed = unattended and foundation.above is None
     home, project = foundation.home, foundation.project
     return (
@@ -695,12 +695,12 @@ def _vigils(foundation: Foundation, *, unattended: bool) -> tuple[Vigil, UserVig
 
 
 async def _end_of(work: asyncio.Task[Any]) -> None:
-    """A caller who gives up ends the work, and waits nevertheless."""
+    """If the caller gives up, cancels the work and still waits for it to end."""
     try:
         await asyncio.wait({work})
     except asyncio.CancelledError:
         work.cancel()
         while not work.done():
-            with suppress(asyncio.CancelledError):  # a second time too
+            with suppress(asyncio.CancelledError):  # may happen again
                 await asyncio.wait({work})
         raise

@@ -1,4 +1,4 @@
-"""Asking the program whether a call may run."""
+"""Asking the embedding program whether a call may run."""
 
 import asyncio
 import inspect
@@ -16,10 +16,10 @@ FAILED = Deny(f"the permission to run this could not be obtained. {INSTEAD}")
 async def answer_of(
     approver: Approver, request: PermissionRequest, tell: Callable[[str], None], door: Door = no_door
 ) -> Allow | Deny:
-    """What the approver says. A plain function is called in a thread, so that it may take its time, or ask at a prompt.
+    """The approver's answer. A plain function is called in a thread, so that it may take its time or prompt the user.
 
-    Whoever decides must not fail open: whatever goes wrong is a denial, and `tell` gets why. When the wait is
-    cancelled, the thread is left to itself and its answer is dropped.
+    The decision must not fail open: any error is a denial, and `tell` gets the reason. If the wait is cancelled, the
+    thread keeps running and its answer is dropped.
     """
     try:
         with door():
@@ -36,7 +36,7 @@ async def answer_of(
 
 
 def is_async(function: Callable[..., Any]) -> bool:
-    """Calling it gives something to await."""
+    """Calling it returns an awaitable."""
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None))  # noqa: B004
 
 
@@ -47,7 +47,7 @@ async def _in_thread(approver: Approver, request: PermissionRequest, door: Door)
         try:
             with door():
                 answer = approver(request)
-        except BaseException as error:  # SystemExit too: it must not end the thread unheard
+        except BaseException as error:  # SystemExit too: it must not end the thread silently
             delivery.send(partial(_fail, error))
         else:
             delivery.send(lambda: answer)

@@ -1,6 +1,6 @@
-"""The arguments of `Agent.create`, looked at before anything is done with them: a mistake is told where it was made.
+"""Checks the arguments of `Agent.create` before anything is done with them: a mistake is reported where it was made.
 
-Only shapes are looked at here. What a value means (a mode, an event, a rule) is judged where it is used.
+Only shapes are checked here. What a value means (a mode, an event, a rule) is checked where it is used.
 """
 
 import inspect
@@ -19,7 +19,7 @@ CALLBACKS: tuple[str, ...] = Callbacks.__struct_fields__
 
 
 def require_usable(arguments: Mapping[str, Any]) -> None:
-    """Raises `ArgumentError` that names the first argument that cannot be used."""
+    """Raises an `ArgumentError` that names the first invalid argument."""
     for name, check in _CHECKS.items():
         value = arguments.get(name)
         if value is not None:
@@ -35,7 +35,7 @@ def callbacks_from(given: object) -> Callbacks:
         for key in named:
             if key not in CALLBACKS:
                 hint = did_you_mean(key, CALLBACKS) if isinstance(key, str) else ""
-                raise ArgumentError(f"callbacks has no {key!r}{hint}; there are {', '.join(CALLBACKS)}.")
+                raise ArgumentError(f"callbacks has no {key!r}{hint}; the names are {', '.join(CALLBACKS)}.")
         found = Callbacks(**cast(dict[str, Any], dict(named)))
     else:
         raise _wrong("callbacks", "Callbacks(…) or a dict with its names", given)
@@ -45,15 +45,15 @@ def callbacks_from(given: object) -> Callbacks:
             _function(f"callbacks: {name}", callback)
         if callable(callback) and is_async(callback):
             raise ArgumentError(
-                f"callbacks: {name} is async, and nobody would await it. Give a plain function; it may start a task."
+                f"callbacks: {name} is async and would not be awaited. Pass a plain function; it may start a task."
             )
     return found
 
 
 def returned_coroutine(name: str) -> ArgumentError:
-    """What to raise when a callback turns out to be async only when it is called."""
+    """The error for a callback that turns out to be async only when it is called."""
     return ArgumentError(
-        f"callbacks: {name} returned a coroutine, and nobody awaits it. Start a task: asyncio.create_task(…)."
+        f"callbacks: {name} returned a coroutine, which is not awaited. Start a task: asyncio.create_task(…)."
     )
 
 
@@ -116,7 +116,7 @@ def _takes_one(function: Callable[..., Any]) -> bool:
         inspect.signature(function).bind(object())
     except TypeError:
         return False
-    except ValueError:  # one that does not tell
+    except ValueError:  # no signature available
         pass
     return True
 
@@ -131,16 +131,16 @@ def _tools(name: str, value: object) -> None:
         if one.name in seen:
             raise ArgumentError(f'tools: two are called "{one.name}"; the model and hooks know a tool by its name.')
         if not 0 < len(one.name) <= NAME_LIMIT or why_unreadable(one.name):
-            raise ArgumentError(f"tools: a name has 1 to {NAME_LIMIT} characters of plain text, not {one.name!r:.60}.")
+            raise ArgumentError(f"tools: a name has 1 to {NAME_LIMIT} plain-text characters, not {one.name!r:.60}.")
         seen.add(one.name)
 
 
 def _no_tool(value: object) -> ArgumentError:
     name = _name_of(value)
     if isinstance(value, type):
-        return ArgumentError(f"tools: {name} is a class; give an instance of a tool, such as {name}().")
+        return ArgumentError(f"tools: {name} is a class; pass an instance, such as {name}().")
     if callable(value):
-        return ArgumentError(f"tools: {name} is no tool; put @tool above the function (from wave_agent import tool).")
+        return ArgumentError(f"tools: {name} is not a tool; decorate the function with @tool (from wave_agent).")
     return _wrong("tools: each", "a function with @tool above it, or an instance of a subclass of Tool", value)
 
 
@@ -175,4 +175,4 @@ _CHECKS: Mapping[str, Callable[[str, object], None]] = {
     "model_client": _with("stream", "close"),
     "hook_runner": _with("run"),
 }
-"""How each is looked at; `callbacks` and `trust` have a look of their own."""
+"""The check for each argument; `callbacks` and `trust` are checked separately."""

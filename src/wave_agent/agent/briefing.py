@@ -1,4 +1,4 @@
-"""What the model knows of its session: the system prompt, settled with the first request, and what changes after it."""
+"""What the model knows about its session: the system prompt, fixed with the first request, and later changes."""
 
 import asyncio
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from wave_agent.system.threads import Delivery, Mailbox, start_in_thread
 
 
 class Briefing:
-    """The system prompt stays as it was first sent, so that a prompt cache can serve it: changes are messages."""
+    """The system prompt never changes after the first request, so a prompt cache can serve it: changes are messages."""
 
     def __init__(
         self,
@@ -20,7 +20,7 @@ class Briefing:
         news: Callable[[PermissionMode], str],
         look: Callable[[], Surroundings] | None = None,
     ) -> None:
-        """`look` is called in a thread, and the first request waits for it; `news` says that the mode has changed."""
+        """`look` runs in a thread, and the first request waits for it; `news` announces a changed mode."""
         self._compose = compose
         self._news = news
         self._look = look
@@ -29,25 +29,25 @@ class Briefing:
         self._first_mode = PermissionMode.DEFAULT
         self._told = PermissionMode.DEFAULT
         self._told_upto = -1
-        """What was summarised when that was found out: a summary may have swallowed the message."""
+        """How much was summarised when that was determined: a summary may have swallowed the message."""
 
     @property
     def text(self) -> str:
         """The system prompt."""
-        assert self._text is not None, "the system prompt is not settled yet"
+        assert self._text is not None, "the system prompt is not fixed yet"
         return self._text
 
     def begin(self) -> None:
-        """Looks at the project beside other work."""
+        """Starts looking at the project in the background."""
         if self._looking is not None or self._look is None:
             return
         looking = Delivery[Surroundings](asyncio.get_running_loop(), Mailbox())
-        with suppress(RuntimeError):  # no thread is left: then nobody looks
+        with suppress(RuntimeError):  # no thread available: do without
             start_in_thread(_delivering(self._look, looking))
             self._looking = looking
 
     async def settle(self, mode: PermissionMode) -> None:
-        """Fixes the system prompt, with the mode as it is now. From the second time on it does nothing."""
+        """Fixes the system prompt, with the current mode. Later calls do nothing."""
         if self._text is not None:
             return
         self.begin()
@@ -58,7 +58,7 @@ class Briefing:
         self._text = self._compose(mode, around)
 
     def tell_mode(self, mode: PermissionMode, messages: MessageManager) -> None:
-        """Tells the model of a mode that is not the one it knows. To be called right before a request."""
+        """Tells the model about a mode change it does not know yet. Call it right before a request."""
         if self._told_upto != messages.compacted_upto:
             self._told_upto = messages.compacted_upto
             self._told = self._known(messages)
@@ -67,7 +67,7 @@ class Briefing:
             messages.tell_model(self._news(mode))
 
     def _known(self, messages: MessageManager) -> PermissionMode:
-        """From what the model can still read: a session may have been resumed, or summarised."""
+        """The mode according to what the model can still read: a session may have been resumed, or summarised."""
         for message in reversed(messages.for_model):
             for block in message.blocks:
                 if isinstance(block, TextBlock) and block.origin == HARNESS and (mode := mode_in(block.content)):
@@ -78,7 +78,7 @@ class Briefing:
 def _delivering(look: Callable[[], Surroundings], delivery: Delivery[Surroundings]) -> Callable[[], None]:
     def work() -> None:
         found = Surroundings()
-        with suppress(Exception):  # nothing of it is worth a failure, and whoever waits must hear something
+        with suppress(Exception):  # none of this is worth failing for, and the waiter must get a result
             found = look()
         delivery.send(found)
 

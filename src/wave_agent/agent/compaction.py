@@ -1,7 +1,7 @@
-"""Long conversations: when the window nears its end, older turns are summarised and the conversation goes on.
+"""Long conversations: when the window is nearly full, older turns are summarised and the conversation continues.
 
-The model writes the summary. What must not depend on its memory stands beside it: the user's own words, the todo list,
-and the files that were read or changed.
+The model writes the summary. Facts that must not depend on its memory are added to it: the user's own words, the todo
+list, and the files that were read or changed.
 """
 
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -19,29 +19,29 @@ from wave_agent.messages import Message, MessageManager, ToolBlock
 from wave_agent.models.base import Model, ModelRequest, Text, Usage
 
 FULL = 0.8
-"""The share of the window from which on older turns are summarised."""
+"""The share of the window above which older turns are summarised."""
 KEPT = 0.3
-"""The share that the latest messages may take after it."""
+"""The share of the window that the latest messages may take afterwards."""
 PROMPT_LIMIT = 4000
-"""Characters of an earlier prompt that are kept verbatim."""
+"""Characters of an earlier prompt kept verbatim."""
 _OLDER_LIMIT = 1000
-"""Characters of one that an earlier summary had already."""
+"""Characters kept of a prompt that was already part of an earlier summary."""
 _PROMPTS_SHARE = 0.2
-"""The share of the window that earlier prompts may take together, at four characters a token."""
+"""The share of the window that all earlier prompts may take, at four characters per token."""
 _SHORTEST = 200
 _MOST_FILES = 50
 
 INSTRUCTIONS = """\
-Summarise the conversation so far for yourself: you will go on with the work from your summary alone. Keep what the
-user wants; decisions and their reasons; what you found in files, with paths; commands and what came of them; what is
-still to be done. The user's own words, the todo list, the paths of files and what runs in the background are kept
-beside your summary: do not repeat them. Leave out what no longer matters. Write only the summary, and call no tools."""
+Summarise the conversation so far for yourself: you will continue the work from your summary alone. Keep what the user
+wants; decisions and their reasons; what you found in files, with paths; commands and their results; what is still to
+be done. The user's own words, the todo list, file paths and what runs in the background are stored with your summary:
+do not repeat them. Omit what no longer matters. Write only the summary, and call no tools."""
 
 
 def cut_at(messages: Sequence[Message], window: int, first: int) -> int:
-    """From which message on the conversation is kept as it is: as much of its end as fits, and always the last message.
+    """The first message that is kept as it is: as much of the end as fits, and always the last message.
 
-    A call and its result stand in one message, so that every cut leaves a valid conversation.
+    A call and its result are in one message, so every cut leaves a valid conversation.
     """
     left, at = int(window * KEPT), len(messages)
     while at > first and (at == len(messages) or left - message_tokens(messages[at - 1]) >= 0):
@@ -51,10 +51,10 @@ def cut_at(messages: Sequence[Message], window: int, first: int) -> int:
 
 
 def words_of(messages: Sequence[Message], first: int, upto: int, window: int) -> str:
-    """The user's prompts up to message `upto`, and the latest one wherever it stands before that.
+    """The user's prompts before message `upto`.
 
-    Those from message `first` on are kept verbatim; long ones, and all that an earlier summary had already, are cut in
-    the middle as far as they need to be. The latest, which the agent is working on, never is.
+    Prompts from message `first` on are kept verbatim; long ones, and all that an earlier summary already had, are cut
+    in the middle as much as needed. The latest, which the agent is working on, is never cut.
     """
     prompts = [at for at, message in enumerate(messages[:upto]) if message.is_prompt]
     latest = max((at for at, message in enumerate(messages) if message.is_prompt), default=-1)
@@ -71,7 +71,7 @@ def words_of(messages: Sequence[Message], first: int, upto: int, window: int) ->
 
 
 def _within(texts: Sequence[str], limit: int, budget: int) -> list[str]:
-    """Each at most as long as `limit`, and all together within the budget: the first and the latest of them."""
+    """Each at most `limit` long, and together within the budget: the first and the latest of them."""
     while limit > _SHORTEST and sum(min(len(text), limit) for text in texts) > budget:
         limit //= 2
     cut = [cut_text(text, limit) for text in texts]
@@ -86,7 +86,7 @@ def _is_kept_anyway(message: Message) -> bool:
 
 
 def facts_of(messages: Sequence[Message], edits: Collection[str], standing: Sequence[str] = ()) -> str:
-    """The todo list as it stands, the files that calls have read or changed, and what is `standing`.
+    """The current todo list, the files that calls have read or changed, and `standing`.
 
     `edits` are the tools that change files.
     """
@@ -106,13 +106,13 @@ def facts_of(messages: Sequence[Message], edits: Collection[str], standing: Sequ
 
 
 def _paths(calls: Iterable[ToolBlock]) -> list[str]:
-    """Each once, where it was touched last."""
+    """Each path once, in order of last use."""
     paths = [str(block.parameters["file_path"]) for block in calls if block.parameters.get("file_path")]
     return list(reversed(dict.fromkeys(reversed(paths))))
 
 
 class Compaction(Struct, frozen=True):
-    """What came of it."""
+    """The result of a compaction."""
 
     done: bool = False
     ends_turn: bool = False
@@ -120,7 +120,7 @@ class Compaction(Struct, frozen=True):
 
 
 class Compactor:
-    """Summarises, with the model itself."""
+    """Summarises, using the model itself."""
 
     def __init__(
         self,
@@ -135,7 +135,7 @@ class Compactor:
         permission_mode: Callable[[], str],
     ) -> None:
         """`draft` is the conversation as it is sent, `edits` are the names of the tools that change files. `standing`
-        tells what lasts longer than a call: commands in the background, say."""
+        returns facts that outlast a call, such as commands in the background."""
         self._messages = messages
         self._hooks = hooks
         self._model = model
@@ -160,7 +160,7 @@ class Compactor:
         )
 
     async def compact(self, window: int, trigger: str = "auto", instructions: str = "") -> Compaction:
-        """Does nothing if there is nothing to summarise or a hook is against it. Raises `ModelError`."""
+        """Does nothing if there is nothing to summarise or a hook vetoes it. Raises `ModelError`."""
         first = self._messages.compacted_upto
         upto = cut_at(self._messages.messages, window, first)
         older = self._messages.messages[first:upto]
@@ -178,7 +178,7 @@ class Compactor:
         self._messages.compact(summary, upto, words=words, facts=facts)
         self._messages.add_notice_block("The older part of the conversation was summarised for the model.", "info")
         told = await self._fire(HookEvent.POST_COMPACT, trigger=trigger, compact_summary=summary)
-        # What hooks told the model when the session began may be among what was left out.
+        # Context that hooks added at session start may have been summarised away.
         begun = await self._fire(HookEvent.SESSION_START, source="compact", model=self._draft.form.model)
         return Compaction(done=True, ends_turn=Flow.END_TURN in (told.flow, begun.flow))
 
@@ -188,12 +188,12 @@ class Compactor:
         return outcome
 
     async def _summary(self, upto: int, wishes: str) -> str:
-        """Empty if the model gives none. The request begins as all others do, so that a prompt cache serves it."""
+        """Empty if the model returns none. The request starts like all others, so a prompt cache can serve it."""
         kept = len(self._messages.messages) - upto
         older = self._messages.for_model[:-kept] if kept else self._messages.for_model
         draft = self._draft.part(older, f"{INSTRUCTIONS}\n\n{wishes}" if wishes else INSTRUCTIONS)
         draft.make_fit(self._window())
-        # Some models answer a request that has tools with a call, whatever they are told.
+        # Some models answer a request that has tools with a call, whatever the instructions say.
         return await self._ask(draft) or await self._ask(draft, tools=False)
 
     async def _ask(self, draft: Draft, *, tools: bool = True) -> str:
@@ -209,7 +209,7 @@ class Compactor:
                     raise
 
     async def _text(self, request: ModelRequest) -> str:
-        """The text of the answer. Calls in it are nobody's wish."""
+        """The text of the answer. Calls in it are ignored."""
         text = ""
         async for delta in self._model.stream(request):
             if isinstance(delta, Text):

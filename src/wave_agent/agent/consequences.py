@@ -1,4 +1,4 @@
-"""What hooks mean → what the conversation becomes. The only bridge between the two."""
+"""Turns the outcome of hooks into changes of the conversation. The only bridge between the two."""
 
 from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
@@ -12,7 +12,7 @@ from wave_agent.messages import BLOCKED, DENIED, NOT_RUN, STOPPED, MessageManage
 
 
 class When(Enum):
-    """A message of the user's role must not stand between a call and its result."""
+    """A user-role message must not come between a call and its result."""
 
     NOW = "now"
     AFTER_RESULTS = "after the results of the batch"
@@ -55,9 +55,9 @@ Operation = ErasePrompt | TellError | TellNotice | GiveResult | TellModel
 
 
 def consequences(outcome: Outcome, *, tool_id: str = "", waiting: tuple[TextBlock, ...] = ()) -> tuple[Operation, ...]:
-    """What has to be done to the conversation because of this outcome, in order. Pure.
+    """The changes to the conversation that this outcome requires, in order. Pure.
 
-    `waiting` is context from before, which goes into the same message as the outcome's own.
+    `waiting` is earlier context, which goes into the same message as the outcome's own.
     """
     return (*_FLOW[outcome.flow](outcome, tool_id), *_context(outcome, waiting), *_for_user(outcome))
 
@@ -67,7 +67,7 @@ def _nothing(_outcome: Outcome, _tool_id: str) -> tuple[Operation, ...]:
 
 
 def _erase(outcome: Outcome, _tool_id: str) -> tuple[Operation, ...]:
-    """One error block carries all reasons: whoever counts them sees one refusal."""
+    """One error block with all reasons: anyone counting blocks sees one refusal."""
     reason = "\n".join(said.text for said in _refusals(outcome))
     return (ErasePrompt(reason), TellError(reason))
 
@@ -89,19 +89,19 @@ def _skip(outcome: Outcome, tool_id: str) -> tuple[Operation, ...]:
 
 
 def _refuse(outcome: Outcome, tool_id: str) -> tuple[Operation, ...]:
-    """The model learns what the hooks want it to know; their reasons are for the user."""
+    """The model reads what the hooks want it to know; their reasons are for the user."""
     names = _named(outcome, _refusals(outcome)).hook
     silent = f"{NOT_RUN}denied by hook {names}. Do without it, or tell the user."
     return (GiveResult(tool_id, outcome.refusal or silent, DENIED, _refusers(outcome)),)
 
 
 _GIVES_RESULT = frozenset({Flow.SKIP_TOOL, Flow.REFUSE_CALL})
-"""What a block does on events before a tool runs: the call then has its result."""
+"""What a block means on events before a tool runs: the call gets its result."""
 
 
 def _feedback(when: When) -> Callable[[Outcome, str], tuple[Operation, ...]]:
     def tell(outcome: Outcome, _tool_id: str) -> tuple[Operation, ...]:
-        if outcome.decision < Decision.ASK:  # the model goes on with context alone
+        if outcome.decision < Decision.ASK:  # the model continues with context alone
             return ()
         return (TellModel((TextBlock(outcome.reason, "hook", _origin(outcome)),), when),)
 
@@ -129,7 +129,7 @@ _CONTEXT: Mapping[ContextPlace, When | None] = {
     ContextPlace.SUMMARY: None,
     ContextPlace.NOWHERE: None,
 }
-"""None: somebody else takes care of it, or nobody."""
+"""None: handled elsewhere, or not at all."""
 
 
 def _context(outcome: Outcome, waiting: tuple[TextBlock, ...]) -> tuple[Operation, ...]:
@@ -143,9 +143,9 @@ def context_blocks(event: str, contexts: Iterable[Said]) -> tuple[TextBlock, ...
 
 
 def _for_user(outcome: Outcome) -> tuple[Operation, ...]:
-    """What is not already said by the block itself, or shown with the question.
+    """Notes that the block itself does not say and the question does not show.
 
-    A refused prompt is one error; failures of other hooks beside it are notices.
+    A refused prompt is one error; failures of other hooks are notices.
     """
     erased = outcome.prompt_erased
     said = {one.text for one in (_refusals(outcome) if erased else outcome.reasons.get(Decision.ASK, ()))}
@@ -169,7 +169,7 @@ def _named(outcome: Outcome, said: Iterable[Said]) -> Origin:
 
 
 def perform(operations: Iterable[Operation], messages: MessageManager) -> None:
-    """Does it."""
+    """Applies the operations."""
     for operation in operations:
         match operation:
             case ErasePrompt(reason=reason):

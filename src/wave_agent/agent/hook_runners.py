@@ -1,4 +1,4 @@
-"""A runner for each kind of hook that there is."""
+"""One runner for each kind of hook."""
 
 import shutil
 from collections.abc import Callable, Mapping
@@ -11,7 +11,7 @@ from wave_agent.system.processes import Ledger, no_ledger
 
 
 def hook_runner_for(settings: Settings, environment: Mapping[str, str], ledger: Ledger = no_ledger) -> HookRunner:
-    """What runs the hooks in these settings; of each kind only if there is such a hook."""
+    """Runs the hooks in these settings; a runner is created only for kinds that are used."""
     makers: Mapping[HookKind, Callable[[], HookRunner]] = {
         HookKind.COMMAND: lambda: ProcessRunner(
             shell=shutil.which("bash", path=search_path(environment)), ledger=ledger
@@ -19,7 +19,7 @@ def hook_runner_for(settings: Settings, environment: Mapping[str, str], ledger: 
         HookKind.PYTHON: lambda: _workers(ledger),
         HookKind.HTTP: lambda: _http(settings, environment),
     }
-    # A command is also what reads the variables that hooks export.
+    # Commands also read the variables that hooks export.
     wanted = {HookKind.COMMAND, *(hook.kind for hook in settings.hooks.hooks)}
     return Runners({kind: make() for kind, make in makers.items() if kind in wanted})
 
@@ -31,7 +31,7 @@ def _workers(ledger: Ledger) -> HookRunner:
 
 
 def _http(settings: Settings, environment: Mapping[str, str]) -> HookRunner:
-    from wave_agent.hooks.runners.http import HttpRunner  # lazy: only for hooks that ask a service
+    from wave_agent.hooks.runners.http import HttpRunner  # lazy: only for hooks that call a service
 
     return HttpRunner(
         hosts=settings.http_hosts,

@@ -1,6 +1,6 @@
-"""What the user and the project tell every agent: AGENTS.md and CLAUDE.md.
+"""Instructions that the user and the project give to every agent: AGENTS.md and CLAUDE.md.
 
-The user's own come first, then those from the root of the project down to where the agent was started.
+The user's own come first, then those from the project root down to the directory the agent was started in.
 """
 
 import os
@@ -16,13 +16,13 @@ from wave_agent.text import clip
 
 NAMES = ("AGENTS.md", "CLAUDE.md")
 LIMIT = 40_000
-"""Characters of one file."""
+"""Limit for one file, in characters."""
 TOTAL = 60_000
-"""Characters of all together: the outermost give way first."""
+"""Limit for all files together, in characters: the outermost are dropped first."""
 _BYTES = 4 * LIMIT
-"""Of one file that are read: no character takes more than four."""
+"""Bytes read from one file: no character takes more than four."""
 _SMALLEST = 200
-"""Fewer characters of a file than these are of no use."""
+"""A shorter excerpt of a file is useless."""
 
 
 class Instruction(Struct, frozen=True):
@@ -38,9 +38,9 @@ def instructions(
     denied: Denied = nothing_denied,
     tell: Callable[[str], None] = lambda _: None,
 ) -> list[str]:
-    """The texts, each once. `home` is the agent's own directory; `claude_home` counts only if it is given.
+    """The texts, without duplicates. `home` is the agent's own directory; `claude_home` is read only if passed.
 
-    `denied` says why a file of the project must not be read, and `tell` hears of what was left out.
+    `denied` says why a file of the project must not be read; `tell` is called with what was omitted.
     """
     found: dict[str, Instruction] = {}
     for one in _of_the_user(home, claude_home):
@@ -51,18 +51,18 @@ def instructions(
     left = TOTAL
     for one in reversed(found.values()):
         room = min(LIMIT, left)
-        short = clip(one.text, room) if room >= _SMALLEST else "[left out: the instructions are too long together]"
+        short = clip(one.text, room) if room >= _SMALLEST else "[omitted: all instructions together are too long]"
         left -= min(len(one.text), room)
         kept.append(f"{one.heading}\n\n{short}")
     return kept[::-1]
 
 
 def _of_the_user(home: Path, claude_home: Path | None) -> Iterator[Instruction]:
-    """These may be links to wherever the user keeps such files."""
+    """These may be symlinks to anywhere."""
     for file in (home / "AGENTS.md", *([claude_home / "CLAUDE.md"] if claude_home is not None else [])):
         with suppress(NotReadError):
             if text := _text(read_project_file(str(file), "/", _BYTES, whole=False)):
-                yield Instruction(f"Instructions of the user for all projects ({file.name}):", text)
+                yield Instruction(f"The user's instructions for all projects ({file.name}):", text)
 
 
 def _of_the_project(project: Project, denied: Denied, tell: Callable[[str], None]) -> Iterator[Instruction]:
@@ -72,7 +72,7 @@ def _of_the_project(project: Project, denied: Denied, tell: Callable[[str], None
             try:
                 text = _text(read_project_file(file, project.root, _BYTES, denied=denied, whole=False))
             except NotReadError as error:
-                tell(f"{file} is not given to the model: it {error}.")
+                tell(f"{file} is not passed to the model: it {error}.")
                 continue
             if text:
                 where = os.path.relpath(file, project.root)

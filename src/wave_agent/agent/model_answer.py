@@ -1,4 +1,4 @@
-"""One answer of the model: what has come of it, and the calls it asks for."""
+"""One model answer: what it contains, and the calls it requests."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -20,45 +20,45 @@ _CUT = {
     "content_filter": "The server's content filter stopped the answer.",
 }
 GO_ON = (
-    "Your answer reached the output limit and was cut. Go on exactly where it ends: begin with the next character, "
-    "repeat nothing, and say nothing about this."
+    "Your answer reached the output limit and was cut off. Continue exactly where it ends: start with the next "
+    "character, repeat nothing, and do not mention this."
 )
 EMPTY = (
-    "Your answer was empty: it had neither text nor a tool call. Go on with the work, or, if it is done, tell the user "
-    "what came of it."
+    "Your answer was empty: it had neither text nor a tool call. Continue the work or, if it is done, report the "
+    "result to the user."
 )
 CUT_THINKING = (
-    "Your answer reached the output limit before it had any text or tool call. Think less, and answer or call a tool."
+    "Your answer reached the output limit before it had any text or tool call. Think less, then answer or call a tool."
 )
 CUT_TEXT_CALL = (
-    "Your answer reached the output limit in the middle of a tool call, and nothing was run. Make the call again in "
+    "Your answer reached the output limit in the middle of a tool call, so nothing was run. Make the call again in "
     "smaller parts."
 )
 UNREADABLE = (
-    "Your answer looks like a tool call, but it could not be read as one, and nothing was run. Use the tool interface, "
-    "with arguments that are one valid JSON object. The tools are: {}."
+    "Your answer looks like a tool call, but it could not be parsed as one, so nothing was run. Use the tool "
+    "interface, with arguments that are one valid JSON object. The tools are: {}."
 )
 _NO_NAME = (
-    f"Not run: no tool has a name like this. Names have at most {NAME_LIMIT} characters, without NUL and without "
-    "halves of surrogate pairs. Make the call again with the name of one of your tools."
+    f"Not run: this is not a valid tool name. Names have at most {NAME_LIMIT} characters, without NUL and without "
+    "lone surrogates. Make the call again with the name of one of your tools."
 )
 _WITHOUT = "Make the call again with plain text in its place."
 _ID_LIMIT = 256
 _MARKS = ("<", "{", "```", "[TOOL_CALLS]", "Action:", ">>>")
-"""One of these is in every call that is written as text."""
+"""Every call that is written as text contains one of these."""
 
 
 class ModelAnswer:
-    """What has come of an answer so far."""
+    """An answer as received so far."""
 
     def __init__(self, limits: AnswerLimits | None = None) -> None:
-        """Taking more raises `ModelError` once it is larger than `limits` allow."""
+        """Raises `ModelError` once the answer is larger than `limits` allow."""
         self._meter = Meter(limits or AnswerLimits())
         self.texts: list[str] = []
         self.thoughts: list[Reasoning] = []
         self.calls: list[ToolCall] = []
         self.asked: list[RequestedCall] = []
-        """The calls, read; see `read_calls`."""
+        """The parsed calls; see `read_calls`."""
         self.cut: CutShort | None = None
 
     @property
@@ -81,7 +81,7 @@ class ModelAnswer:
                 self.cut = delta
 
     def read_calls(self, tools: Sequence[ToolSpec], messages: MessageManager) -> None:
-        """Of an answer that was cut short, only what is certainly complete is read: nothing of it is repaired."""
+        """In an answer that was cut short, only what is certainly complete is read: nothing is repaired."""
         if not self.calls and not self.cut:
             self._find_calls(tools, messages)
         distinct = _distinct(self.calls, messages)
@@ -90,12 +90,12 @@ class ModelAnswer:
         ]
 
     def _find_calls(self, tools: Sequence[ToolSpec], messages: MessageManager) -> None:
-        """Small models sometimes write their calls into the text."""
+        """Small models sometimes write their calls as text."""
         known = [tool.name for tool in tools]
         text = self.text
         if not any(name in text for name in known):
             return
-        from wave_agent.models.repair import calls_in_text  # lazy: large, and most answers do without
+        from wave_agent.models.repair import calls_in_text  # lazy: large, and most answers do not need it
 
         required = {tool.name: tool.schema.get("required", ()) for tool in tools}
         rest, found = calls_in_text(text, known, required, seen=messages.results())
@@ -104,7 +104,7 @@ class ModelAnswer:
             self.take(ToolCall("", name, json.dumps(arguments)))
 
     def blocks(self) -> list[Block]:
-        """What is kept of it."""
+        """The blocks stored for this answer."""
         blocks: list[Block] = []
         if reasoning := readable_text("".join(thought.text for thought in self.thoughts)):
             blocks.append(ReasoningBlock(reasoning, self.thoughts[0].field))
@@ -122,21 +122,21 @@ class ModelAnswer:
         return self.cut is not None and self.cut.reason == "content_filter"
 
     def notice(self) -> str:
-        """What the user should know of its end."""
+        """What the user should know about how it ended."""
         if self.cut is None:
             return ""
         incomplete = any(call.problem == CUT_CALL for call in self.asked)
         return _CUT[self.cut.reason] + (" A tool call in it was incomplete and was not run." if incomplete else "")
 
     def problem(self, tools: Sequence[ToolSpec]) -> str:
-        """What is wrong with an answer that is of no use, in words for the model; empty for any other."""
+        """What is wrong with a useless answer, addressed to the model; empty for any other."""
         if self.asked:
             return ""
         if not self.text.strip():
             return CUT_THINKING if self.is_limited else EMPTY
         if not any(mark in self.text for mark in _MARKS):
             return ""
-        from wave_agent.models.repair import is_call_attempt  # lazy: large, and most answers do without
+        from wave_agent.models.repair import is_call_attempt  # lazy: large, and most answers do not need it
 
         known = [tool.name for tool in tools]
         if not is_call_attempt(self.text, known, cut=self.cut is not None):
@@ -145,7 +145,7 @@ class ModelAnswer:
 
 
 def joined(before: str, after: str) -> str:
-    """A text that was cut, and what the model went on with. Words at the seam that it repeats stand once."""
+    """A text that was cut off and its continuation. Words repeated at the seam appear once."""
     longest = min(len(before), len(after), 400)
     overlap = next((size for size in range(longest, 11, -1) if before.endswith(after[:size])), 0)
     rest = after[overlap:]
@@ -154,12 +154,12 @@ def joined(before: str, after: str) -> str:
 
 
 def _distinct(calls: Sequence[ToolCall], messages: MessageManager) -> list[ToolCall]:
-    """Some servers give every call the same id, or none; a result must find its own call. Nor is an id kept that is
-    longer than any server makes them: it would be sent back with every request."""
+    """Some servers give every call the same id, or none; each result must find its own call. An id longer than any
+    server generates is not stored: it would be sent back with every request."""
     distinct: dict[str, ToolCall] = {}
     for call in calls:
         given = call.id if 0 < len(call.id) <= _ID_LIMIT and not why_unreadable(call.id) else "call"
-        name, number = given, max(1, messages.number_of_calls)  # or long sessions would count up each time
+        name, number = given, max(1, messages.number_of_calls)  # otherwise long sessions would count up each time
         while name in distinct or messages.has_call(name):
             number += 1
             name = f"{given}-{number}"
@@ -176,12 +176,12 @@ def _refuse(constant: str) -> float:
 
 
 def _asked(call: ToolCall, given_id: str, *, repair: bool) -> RequestedCall:
-    """`repair`: the arguments are all there, if perhaps not quite JSON."""
+    """`repair`: the arguments are complete, though perhaps not quite JSON."""
     if call.name != (name := _name(call.name)):
         return RequestedCall(call.id, name, None, _NO_NAME)
     if wrong := why_unreadable(given_id):
         return RequestedCall(
-            call.id, call.name, None, f"Not run: of the id of this call, {wrong}. Make the call again."
+            call.id, call.name, None, f"Not run: in the id of this call, {wrong}. Make the call again."
         )
     return _read(call, repair=repair)
 
@@ -200,6 +200,6 @@ def _read(call: ToolCall, *, repair: bool) -> RequestedCall:
     if not isinstance(parameters, Mapping):
         return RequestedCall(call.id, call.name, None, f"The arguments of {call.name} must be a JSON object.")
     found = cast(Mapping[str, Any], parameters)
-    if wrong := why_unreadable(found):  # a guard that cannot read it must not have to judge it
+    if wrong := why_unreadable(found):  # guards must not have to judge input they cannot read
         return RequestedCall(call.id, call.name, None, f"Not run: in the arguments of {call.name}, {wrong}. {_WITHOUT}")
     return RequestedCall(call.id, call.name, found)

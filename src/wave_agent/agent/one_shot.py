@@ -1,4 +1,4 @@
-"""The synchronous one-liner."""
+"""Runs one prompt synchronously."""
 
 import asyncio
 import os
@@ -39,7 +39,7 @@ class AgentOptions(TypedDict, total=False):
 
 
 def run(prompt: str, **options: Unpack[AgentOptions]) -> Result:
-    """Runs one prompt with an agent of its own and closes it. `options` are those of `Agent.create`."""
+    """Runs one prompt with a new agent and closes it. `options` are those of `Agent.create`."""
 
     async def once() -> Result:
         async with await Agent.create(**options) as agent:
@@ -49,4 +49,4 @@ def run(prompt: str, **options: Unpack[AgentOptions]) -> Result:
         asyncio.get_running_loop()
     except RuntimeError:
         return asyncio.run(once())
-    raise RuntimeError("wave_agent.run is for programs without an event loop: here, await Agent.create(…) instead.")
+    raise RuntimeError("wave_agent.run needs a thread without an event loop: here, await Agent.create(…) instead.")

@@ -1,4 +1,4 @@
-"""What an agent is put together from: settings that count, a mode, a model."""
+"""The parts an agent is built from: the effective settings, a mode, a model."""
 
 import asyncio
 import os
@@ -43,7 +43,7 @@ from wave_agent.tools.base import Tool
 
 
 class Options(Struct, frozen=True, kw_only=True):
-    """Everything that can be said about an agent before there is one."""
+    """All options for creating an agent."""
 
     workdir: str | os.PathLike[str] | None = None
     model: str | None = None
@@ -61,28 +61,28 @@ class Options(Struct, frozen=True, kw_only=True):
     setting_sources: Sequence[str] | None = None
     trust: Trust = False
     trust_ref: str | None = None
-    """Trust exactly what this git ref holds."""
+    """Trust exactly what is in this git ref."""
     project_hooks: bool = True
-    """False: the project's own hooks are left out, whether trusted or not."""
+    """False: the project's own hooks do not run, even if trusted."""
     no_hooks: bool = False
-    """All but managed ones are left out: `--no-hooks`, for a person at a terminal. Refused to anybody else."""
+    """Disables all hooks except managed ones: `--no-hooks`, for a person at a terminal. Refused to anyone else."""
     plugins: Sequence[str | os.PathLike[str]] = ()
-    """Directories of plugins whose hooks run as well."""
+    """Plugin directories whose hooks also run."""
     managed_file: Path = MANAGED_FILE
     sandbox: bool = False
-    """Commands are confined. `SandboxError` where that cannot be had."""
+    """Run commands in a sandbox. Raises `SandboxError` if none is available."""
     interactive: bool | None = None
-    """Whether a user follows the session and can answer. None: not known; the model is told nothing about it."""
+    """Whether a user follows the session and can answer. None: unknown; the model is told nothing about it."""
     max_turns: int | None = None
     resume: str | None = None
     source: str = "startup"
-    """How a session that is not resumed begins, for SessionStart hooks."""
+    """How a new session starts, for SessionStart hooks."""
     model_client: Model | None = None
     hook_runner: HookRunner | None = None
 
 
 def find_places(workdir: str | os.PathLike[str] | None, environment: Mapping[str, str]) -> tuple[str, Path]:
-    """The project's real path, and the directory of the agent's own state."""
+    """The project's real path, and the directory for the agent's own state."""
     project, home = locate_project(workdir, environment)
     return project.directory, home
 
@@ -90,13 +90,13 @@ def find_places(workdir: str | os.PathLike[str] | None, environment: Mapping[str
 def locate_project(
     workdir: str | os.PathLike[str] | None, environment: Mapping[str, str], choice: SourceChoice | None = None
 ) -> tuple[Project, Path]:
-    """The project around a directory (default: the current one), and the directory of the agent's own state."""
+    """The project around a directory (default: the current one), and the directory for the agent's own state."""
     start, home = _start_of(workdir), _home_of(environment)
     return locate(start, home, choice or SourceChoice(claude_home=claude_home(environment))), home
 
 
 def locate_for(options: Options, environment: Mapping[str, str]) -> tuple[Project, Path]:
-    """The project that an agent with these options would work in, and the directory of its state."""
+    """The project that an agent with these options would work in, and the directory for its state."""
     return locate_project(options.workdir, environment, _chosen(options, environment))
 
 
@@ -106,10 +106,10 @@ def _start_of(workdir: str | os.PathLike[str] | None) -> str:
         start = start if "\0" in start else os.path.realpath(start)
     except FileNotFoundError:
         raise SettingsError("The current directory no longer exists.") from None
-    if readable_text(start) != start:  # a hook that is named by this path would not be found, or be another one
+    if readable_text(start) != start:  # a hook named by this path would not be found, or a different one would be
         shown = start.encode("utf-8", "backslashreplace").decode().replace("\0", "\\0")
         raise SettingsError(
-            f"The path {shown} is not UTF-8 text, so hooks could not be given it. Rename the directory."
+            f"The path {shown} is not valid UTF-8, so it cannot be passed to hooks. Rename the directory."
         )
     if not os.path.isdir(start):
         raise MissingPathError(f"There is no directory {start} to work in.")
@@ -121,7 +121,7 @@ def _home_of(environment: Mapping[str, str]) -> Path:
 
 
 class Foundation(Struct, frozen=True, kw_only=True):
-    """What an agent stands on: where it works, the settings that count, how much it may."""
+    """The basis of an agent: where it works, its effective settings, what it may do."""
 
     place: Project
     home: Path
@@ -130,36 +130,36 @@ class Foundation(Struct, frozen=True, kw_only=True):
     mode: PermissionMode
     max_turns: int | None
     directories: tuple[str, ...]
-    """What counts as inside the project, as real paths."""
+    """The directories considered inside the project, as real paths."""
     handed_down: Inheritance | None = None
-    """What holds for agents that its tools start."""
+    """Limits for agents started by its tools."""
     above: Inheritance | None = None
-    """What holds for this one, if a tool of another agent has started it."""
+    """Limits for this agent, if another agent's tool started it."""
     sandbox: bool = False
     trust: ProjectTrust = ProjectTrust()
     snapshot: Snapshot = Snapshot()
     notices: tuple[str, ...] = ()
     claude_home: Path | None = None
-    """Where the user keeps settings and instructions for other agents, if those count."""
+    """Where the user stores settings and instructions for other agents, if those are used."""
     unused_hooks: tuple[str, ...] = ()
-    """The project's hooks for other agents, if nobody has said yet whether they count."""
+    """The project's hooks for other agents, if it is not yet decided whether they run."""
     no_hooks: bool = False
-    """The user has switched off all hooks but managed ones, for this run."""
+    """The user has disabled all hooks except managed ones for this run."""
     silenced: tuple[HookDefinition, ...] = ()
-    """The hooks that do not run because of that."""
+    """The hooks that do not run because of `no_hooks`."""
     hooks_left_out: int = 0
-    """Hooks of the project that do not run because the user wants none of them."""
+    """How many of the project's hooks do not run because the user disabled them."""
     user_guards: Mapping[str, SourceGuards] = {}
-    """What the user's own settings say, file by file."""
+    """The contents of the user's own settings, by file."""
 
     @property
     def guards(self) -> tuple[HookDefinition, ...]:
-        """Hooks whose files are protected: also those that are switched off for this run are there for the next."""
+        """Hooks whose files are protected. Includes hooks disabled for this run: the next run needs them."""
         return (*self.settings.hooks.hooks, *self.silenced)
 
     @property
     def hook_environment(self) -> Mapping[str, str]:
-        """What hooks run with: a command that starts an agent does not say where its hooks find programs."""
+        """The environment of hooks: a command that starts an agent must not control where its hooks find programs."""
         return self.environment if self.above is None else self.above.hook_environment(self.environment)
 
     @property
@@ -169,13 +169,13 @@ class Foundation(Struct, frozen=True, kw_only=True):
 
     @property
     def protected(self) -> ProtectedPaths:
-        """The files by which the agent could rewrite its own guards."""
+        """The files through which the agent could rewrite its own guards."""
         files = self.snapshot.files
         return protected_paths(self.project, self.home, self.guards, settings=files, start=self.place.start)
 
 
 def lay_foundation(options: Options, environment: Mapping[str, str]) -> Foundation:
-    """Reads the settings and decides what counts. Raises `SettingsError` and `UntrustedHooksError`."""
+    """Reads and merges the settings. Raises `SettingsError` and `UntrustedHooksError`."""
     above = inherited(environment)
     if above is not None:
         above.require_complete()
@@ -185,7 +185,7 @@ def lay_foundation(options: Options, environment: Mapping[str, str]) -> Foundati
     choice, notices = _choice(options, environment, above, start)
     project = locate(start, home, choice)
     if options.no_hooks:
-        from wave_agent.settings.no_hooks import (  # lazy: for the day somebody is locked out
+        from wave_agent.settings.no_hooks import (  # lazy: only for users who are locked out
             require_own_terminal,
             require_person,
         )
@@ -210,7 +210,7 @@ def lay_foundation(options: Options, environment: Mapping[str, str]) -> Foundati
         mode=mode,
         max_turns=limit if above is None else above.restricted_turns(limit),
         directories=directories if above is None else above.restricted_directories(directories),
-        # Below a sandbox everything runs in it already, and cannot make one of its own.
+        # Inside a sandbox everything already runs in it, and cannot create another one.
         sandbox=options.sandbox and not (above and above.sandbox),
         above=above,
         trust=gathered.trust,
@@ -232,7 +232,7 @@ _SOURCES: Mapping[str, str] = {
     Layer.PROJECT: "project_settings",
     Layer.LOCAL: "local_settings",
 }
-"""What hooks of ConfigChange know the files by."""
+"""The names ConfigChange hooks use for these files."""
 
 
 def _known_as(home: Path, project: Project) -> Mapping[str, str]:
@@ -241,8 +241,8 @@ def _known_as(home: Path, project: Project) -> Mapping[str, str]:
 
 
 def _inherited_record(above: Inheritance, project: Project, home: Path) -> Record | None:
-    """What the agent above has trusted in this project. It has not seen the settings of other directories of it; what
-    is trusted in those is the user's to say."""
+    """What the agent above has trusted in this project. It has not seen settings in the project's other directories;
+    the user's own record applies to those."""
     if project.directory != above.project:
         return None
     stored = TrustStore(home).read(project.directory)
@@ -250,7 +250,7 @@ def _inherited_record(above: Inheritance, project: Project, home: Path) -> Recor
 
 
 def _chosen(options: Options, environment: Mapping[str, str]) -> SourceChoice:
-    """What the caller says about the settings to use."""
+    """The caller's choice of settings."""
     return SourceChoice(
         layers=options.setting_sources,
         overlays=[os.path.abspath(one) if not isinstance(one, Mapping) else one for one in options.overlays],
@@ -269,7 +269,7 @@ def _chosen(options: Options, environment: Mapping[str, str]) -> SourceChoice:
 def _choice(
     options: Options, environment: Mapping[str, str], above: Inheritance | None, start: str
 ) -> tuple[SourceChoice, list[str]]:
-    """Which settings to use. Below another agent, what the caller says can only tighten."""
+    """Which settings to use. Below another agent, the caller can only tighten them."""
     choice = _chosen(options, environment)
     if above is None:
         return choice, []
@@ -281,7 +281,7 @@ def _choice(
     refused += ["managed settings"] if choice.added_managed not in (None, above.added_managed) else []
     refused += ["no project hooks"] if above.project_hooks and not choice.project_hooks else []
     inherited_rules = {"permissions": {"deny": [*above.deny], "ask": [*above.ask]}, "strictHooks": above.strict}
-    told = f"This agent was started by another one, whose limits hold. Ignored: {', '.join(refused)}."
+    told = f"This agent was started by another agent, whose limits apply. Ignored: {', '.join(refused)}."
     return replace(
         choice,
         layers=None,
@@ -296,7 +296,7 @@ def _choice(
 
 
 def _handed_down(base: Foundation, choice: SourceChoice, gathered: Gathered, *, sandbox: bool) -> Inheritance:
-    """`sandbox`: this agent runs in one itself."""
+    """`sandbox`: this agent itself runs in one."""
     settings, project = base.settings, base.project
     innermost = os.path.normpath(
         os.path.join(project, max((one.inner for one in gathered.sources), key=len, default=""))
@@ -311,7 +311,7 @@ def _handed_down(base: Foundation, choice: SourceChoice, gathered: Gathered, *, 
         home=str(base.home),
         project=project,
         inner=base.place.inner,
-        # Started further out, an agent would not read the settings that hold for this one.
+        # An agent started further out would not read the settings that apply to this one.
         directories=tuple(
             innermost if is_below(one, project) and is_below(innermost, one) else one for one in base.directories
         ),
@@ -348,16 +348,16 @@ def limit_for(asked: int | None) -> int | None:
 def mode_for(
     asked: str | None, settings: Settings, above: Inheritance | None = None
 ) -> tuple[PermissionMode, tuple[str, ...]]:
-    """The mode, and what to tell if it is not the one that was asked for."""
+    """The mode, and notices if it is not the requested one."""
     known = [mode.value for mode in PermissionMode]
     if asked is not None and asked not in known:
-        raise SettingsError(f'"{asked}" is not a permission mode; known are {", ".join(known)}.')
+        raise SettingsError(f'"{asked}" is not a permission mode; the modes are {", ".join(known)}.')
     wanted = settings.default_mode if asked is None else PermissionMode(asked)
     mode, why = wanted, ""
     if "default_mode" in settings.managed and mode not in NOT_LOOSER[settings.default_mode]:
-        mode, why = settings.default_mode, "managed settings allow no more"
+        mode, why = settings.default_mode, "limited by managed settings"
     if above is not None and above.restricted_mode(mode) is not mode:
-        mode, why = above.restricted_mode(mode), "the agent that started this one has no more"
+        mode, why = above.restricted_mode(mode), "limited by the agent that started this one"
     return mode, (f"The permission mode is {mode}, not {wanted}: {why}.",) if why else ()
 
 
@@ -402,12 +402,12 @@ def model_name_for(asked: str | None, settings: Settings, environment: Mapping[s
 
 
 def real_directories(project: str, directories: Sequence[str]) -> tuple[str, ...]:
-    """Directories as settings write them, as absolute paths without links."""
+    """Directories as written in settings, resolved to absolute paths without symlinks."""
     return tuple(resolve_or_keep(os.path.join(project, os.path.expanduser(one))) for one in directories)
 
 
 def sandbox_for(foundation: Foundation, session_id: str) -> Sandbox:
-    """Raises `SandboxError` where none can be had."""
+    """Raises `SandboxError` if no sandbox is available."""
     project, home, settings = foundation.project, foundation.home, foundation.settings
     inner = [os.path.join(level, name) for level in foundation.place.levels[1:] for name in SETTINGS_DIRECTORIES]
     return Sandbox.open(
@@ -422,9 +422,9 @@ def sandbox_for(foundation: Foundation, session_id: str) -> Sandbox:
 
 
 class WindowFinder:
-    """What the model can take in, how much and whether images: what the settings say, else what its server tells.
+    """The model's context window and image support, from the settings or else from its server.
 
-    The server is asked once, beside the first request. Only somebody with an image at hand waits for the answer.
+    The server is asked once, alongside the first request. Only callers with an image to send wait for the answer.
     """
 
     def __init__(self, model: Model, name: str, settings: Settings, tell: Callable[[str], None]) -> None:
@@ -442,24 +442,24 @@ class WindowFinder:
         return self._known
 
     async def takes_images(self) -> bool:
-        """False also where nobody knows."""
+        """False if unknown."""
         if self._images is None and (asking := self._start()) is not None:
             await asyncio.wait({asking})
         return bool(self._images)
 
     def refuse_images(self) -> None:
-        """The server has refused one, whatever it or the settings say."""
+        """The server has refused an image, whatever it or the settings claim."""
         self._images = False
 
     def _start(self) -> asyncio.Task[None] | None:
-        """Asks the server, unless it was asked already."""
+        """Asks the server, unless already asked."""
         if self._asking is None and self._ask is not None:
             self._asking = asyncio.ensure_future(self._find(self._ask))
         return self._asking
 
     @property
     def known(self) -> int | None:
-        """What is known so far; nobody is asked."""
+        """What is known so far, without asking."""
         return self._known
 
     async def close(self) -> None:
@@ -480,18 +480,16 @@ class WindowFinder:
 
 
 class _NoModel:
-    """No endpoint is known. Said when the first answer is wanted, since creating an agent needs none."""
+    """No endpoint is configured. Raised with the first request, since creating an agent does not need a model."""
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[Any]:
-        from wave_agent.models.probe import advice  # lazy: looks at ports
+        from wave_agent.models.probe import advice  # lazy: probes ports
 
         raise ModelError(f"{self.why_not_ready()} {await asyncio.to_thread(advice)}")
         yield
 
     def why_not_ready(self, _name: str = "") -> str:
-        return (
-            "No model is configured. Set WAVE_BASE_URL and WAVE_MODEL, and WAVE_API_KEY where the server wants a key."
-        )
+        return "No model is configured. Set WAVE_BASE_URL and WAVE_MODEL, and WAVE_API_KEY if the server needs a key."
 
     async def close(self) -> None:
         pass

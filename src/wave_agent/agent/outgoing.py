@@ -1,4 +1,4 @@
-"""What the model is sent: the conversation in the form, and at the length, that its server takes."""
+"""What is sent to the model: the conversation in the form, and at the length, that its server accepts."""
 
 import re
 from collections.abc import Awaitable, Callable, Sequence
@@ -19,16 +19,16 @@ _DEMANDED = re.compile(r"missing|must be (passed|provided|included|present|sent)
 _FULL = 0.9
 """The share of the window above which a request is shortened before it is sent: the answer needs room too."""
 _FITS = 0.75
-"""The share to which it is shortened then."""
+"""The share to which it is then shortened."""
 
 
 def tokens_of(messages: Sequence[Message], overhead: int = 0) -> int:
-    """About how much of the window these messages take."""
+    """Roughly how many tokens of the window these messages take."""
     return overhead + sum(map(message_tokens, messages))
 
 
 def message_tokens(message: Message) -> int:
-    """About how many tokens a message takes, without reasoning."""
+    """Roughly how many tokens a message takes, excluding reasoning."""
     calls = [block for block in message.blocks if isinstance(block, ToolBlock)]
     texts = [str(block.parameters) + (block.result or "") for block in calls]
     images = sum(image.tokens for block in calls for image in block.images)
@@ -45,18 +45,18 @@ async def _no_images() -> bool:
 
 
 class Images(Struct, frozen=True):
-    """Whether a model takes images, and what to do when its server refuses one."""
+    """Whether a model accepts images, and what to do when its server refuses one."""
 
     taken: Callable[[], Awaitable[bool]] = _no_images
     refuse: Callable[[ModelError], None] = lambda _: None
-    """From then on they are not taken."""
+    """Called on a refusal; no more images are sent afterwards."""
 
 
 NO_IMAGES = Images()
 
 
 class RequestForm:
-    """How the server of this model wants its requests. What it refuses is left out for the rest of the session."""
+    """The form of request this model's server accepts. What it refuses is omitted for the rest of the session."""
 
     def __init__(
         self,
@@ -67,25 +67,25 @@ class RequestForm:
         fold: bool = False,
         images: Images = NO_IMAGES,
     ) -> None:
-        """`system` is asked with each request: it is settled with the first one."""
+        """`system` is called for each request: the first one fixes it."""
         self.model = model
         self.system = system
         self.tools = tools
         self._tools_size = sum(estimate_tokens(f"{one.description}{one.schema}") for one in tools)
         self.fold = fold
-        """User messages in a row are joined, for templates that want turns."""
+        """Joins consecutive user messages, for templates that require alternating roles."""
         self.images = images
         self.sent_images = False
-        """The last request had some."""
+        """The last request contained images."""
         self.replay = ReasoningReplay.TURN
 
     @property
     def overhead(self) -> int:
-        """About how many tokens every request takes."""
+        """Roughly how many tokens every request takes regardless of messages."""
         return estimate_tokens(self.system()) + self._tools_size
 
     def adapts_to(self, error: ModelError) -> bool:
-        """True: the next request will avoid what the server refused here."""
+        """True: the next request will avoid what the server refused."""
         text = str(error)
         if not self.fold and _ALTERNATE.search(text):
             self.fold = True
@@ -116,7 +116,7 @@ class Draft:
         question: str = "",
         shortening: Shortening | None = None,
     ) -> None:
-        """`question` follows after all messages."""
+        """`question` follows all messages."""
         self.form = form
         self._messages = messages
         self._question = question
@@ -128,10 +128,10 @@ class Draft:
         self.cuts = 0
         """How often it was shortened."""
         self._refused: int | None = None
-        """The smallest size that the server has found too long."""
+        """The smallest size the server has rejected as too long."""
 
     def part(self, messages: Sequence[Message], question: str) -> "Draft":
-        """A part of it with a question, shortened in the same places."""
+        """A part of the conversation with a question, shortened in the same places."""
         return Draft(self.form, lambda: messages, question=question, shortening=self._shortening.copy())
 
     async def request(self, *, tools: bool = True) -> ModelRequest:
@@ -146,32 +146,32 @@ class Draft:
         return ModelRequest(model=form.model, messages=sent, tools=form.tools if tools else ())
 
     def size(self) -> int:
-        """About how many tokens the next request takes."""
+        """Roughly how many tokens the next request takes."""
         return self._size(self._shortening.apply(self._messages()))
 
     def room(self, window: int | None) -> int | None:
-        """How much the model takes in, by what is known of it and what its server has refused."""
+        """How many tokens the model accepts, from what is known about it and what its server has rejected."""
         return min((one for one in (window, self._refused) if one is not None), default=None)
 
     def make_fit(self, window: int | None) -> None:
-        """Shortens a request that would be too long, by what is known."""
+        """Shortens a request that is known to be too long."""
         room = self.room(window)
         if room is not None and self.size() > _FULL * room:
-            # By an estimate alone, the conversation is not crowded out by what else is sent.
+            # An estimate alone must not let the fixed parts of the request crowd out the conversation.
             self._shorten(max(int(_FITS * room), self.form.overhead + room // 4))
 
     def goal(self, size: int, error: ModelError) -> int:
-        """How short what the server found too long at `size` should get."""
+        """How short a request that the server rejected at `size` should become."""
         return shorter(size, self.form.overhead, str(error))
 
     def shrinks(self, size: int, goal: int) -> bool:
-        """Shortens it to `goal`, unless it has got there by now. False: it cannot get any smaller than `size`."""
+        """Shortens it to `goal`, unless it is already that short. False: it cannot get smaller than `size`."""
         if self.size() > goal:
             self._shorten(goal)
         return self.size() < size
 
     def too_long(self, error: ModelError) -> bool:
-        """The server said that this request is too long: it is remembered."""
+        """Whether the server said this request is too long; if so, remembers its size."""
         if not is_too_long(str(error), error.status):
             return False
         self._refused = min(self._refused or self.size(), self.size())

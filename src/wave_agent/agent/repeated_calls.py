@@ -1,41 +1,41 @@
-"""A model that makes the same call again and again, with the same result."""
+"""Detects a model that makes the same call again and again, with the same result."""
 
 import json
 from collections.abc import Mapping
 from typing import Any
 
 HINTED = 3
-"""From this time on, the model is told that it repeats itself."""
+"""From this repetition on, the model is warned that it repeats itself."""
 NOT_RUN = 5
-"""From this time on, the call is not run again."""
+"""From this repetition on, the call is not run."""
 GIVEN_UP = 10
-"""At this time the turn ends."""
+"""At this repetition, the turn ends."""
 _LONGEST = 4
 """Calls in a cycle: `A B A B A B` is a repetition too."""
 
 
 class Repeats:
-    """The calls of one turn. What only polls is left out by whoever notes them."""
+    """The calls of one turn. The caller does not note calls that only poll."""
 
     def __init__(self) -> None:
         self._done: list[tuple[str, str]] = []
-        """What was called, and what came of it."""
+        """Each call and its result."""
 
     def note(self, name: str, parameters: Mapping[str, Any] | None, result: str) -> None:
         self._done.append((signature(name, parameters), result))
         del self._done[: -_LONGEST * GIVEN_UP]
 
     def note_refused(self, name: str, parameters: Mapping[str, Any] | None) -> None:
-        """A call that was not run again: its result would have been the same."""
+        """Notes a call that was not run again: its result would have been the same."""
         called = signature(name, parameters)
         self.note(name, parameters, next(result for done, result in reversed(self._done) if done == called))
 
     def times(self) -> int:
-        """How often in a row the last call, or the cycle that it ends, was made with the same result."""
+        """How often in a row the last call, or the cycle it completes, was made with the same result."""
         return max((self._cycles(length) for length in range(1, _LONGEST + 1)), default=0)
 
     def before(self, name: str, parameters: Mapping[str, Any] | None) -> int:
-        """How often in a row this very call, or the cycle that it goes on with, was made with the same result."""
+        """How often in a row this exact call, or the cycle it continues, was made with the same result."""
         called = signature(name, parameters)
         lengths = [n for n in range(1, _LONGEST + 1) if len(self._done) >= n and self._done[-n][0] == called]
         return max((self._cycles(length) for length in lengths), default=0)
@@ -51,7 +51,7 @@ class Repeats:
 
 
 def signature(name: str, parameters: Mapping[str, Any] | None) -> str:
-    """The call without its description, which changes nothing about what it does."""
+    """The call without its description, which does not change what it does."""
     done = {key: value for key, value in (parameters or {}).items() if key != "description"}
     return f"{name} {json.dumps(done, sort_keys=True, default=str)}"
 
@@ -59,12 +59,12 @@ def signature(name: str, parameters: Mapping[str, Any] | None) -> str:
 def hint(times: int) -> str:
     return (
         f"You have made the same call {times} times in a row, with the same result each time. Do not repeat it: try "
-        "something else, or tell the user what keeps you from going on."
+        "something else, or tell the user what is blocking you."
     )
 
 
 def refusal(times: int) -> str:
     return (
         f"Not run: this call was made {times} times in a row with the same result. Do something else, or tell the user "
-        "what keeps you from going on."
+        "what is blocking you."
     )

@@ -1,4 +1,4 @@
-"""What a program hears from the agent while it works, and what it gets in the end."""
+"""What a program receives from the agent: callbacks during the work, and the result at the end."""
 
 from collections.abc import Callable
 from typing import Any
@@ -11,7 +11,7 @@ from wave_agent.models.base import Usage
 
 
 class Callbacks(Struct, frozen=True, kw_only=True):
-    """What a program wants to hear of. Called on the agent's event loop; must not block."""
+    """Callbacks into the embedding program. Called on the agent's event loop; must not block."""
 
     on_messages_change: Callable[[list[Message]], object] | None = None
     on_loading_change: Callable[[bool], object] | None = None
@@ -19,22 +19,22 @@ class Callbacks(Struct, frozen=True, kw_only=True):
 
 
 class Context(Struct, frozen=True, kw_only=True):
-    """How much of the model's window is taken, as far as anybody knows. Tokens."""
+    """How much of the model's window is used, if known. In tokens."""
 
     used: int | None
     window: int | None
 
 
 class Result(Struct, frozen=True, kw_only=True):
-    """What came of one prompt."""
+    """The result of one prompt."""
 
     status: StatusName
     text: str | None
-    """The last text of the model for this prompt."""
+    """The model's last text for this prompt."""
     error: str | None
     usage: Usage
     hooks: tuple[HookRun, ...]
-    """Every run of a hook for this prompt."""
+    """Every hook run for this prompt."""
     turns: int
     """Model requests."""
     messages: tuple[Message, ...]
@@ -44,7 +44,7 @@ class Result(Struct, frozen=True, kw_only=True):
 
     @property
     def hooks_failed_open(self) -> int:
-        """Failures of hooks that were let through."""
+        """Hook failures that were let through."""
         return sum(run.let_through for run in self.hooks)
 
     def to_dict(self) -> dict[str, Any]:

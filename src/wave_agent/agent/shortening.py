@@ -1,6 +1,6 @@
-"""What is left out of a conversation that is too long for its model.
+"""Shortens a conversation that is too long for its model.
 
-The model is told where something is missing. The user's words are never touched, and what is on record stays whole.
+The model is shown where something is missing. The user's words are never touched, and the transcript stays complete.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -12,26 +12,26 @@ from msgspec.structs import replace
 from wave_agent.messages import Block, Message, ReasoningBlock, TextBlock, ToolBlock
 
 _STEPS = ((8000, None), (2000, 16000), (1000, 8000), (500, 4000), (200, 2000), (200, 1000), (200, 500), (200, 200))
-"""Characters that a text may keep, step by step: one of an older message, and one of the latest answer or after it."""
+"""Characters that a text may keep, step by step: in an older message, and in the latest answer or after it."""
 _SLACK = 200
-"""A text is cut only if it gets shorter by it, the note about it included."""
+"""A text is cut only if that makes it shorter, including the note about it."""
 _WHY = "because the conversation is too long for the model"
 _IMAGES_FROM = 8000
-"""Where texts may keep fewer characters than these, images are left out."""
-_NO_IMAGE = f"[Its image was left out here, {_WHY}: read it again if you need it]"
-_GAP = Message("user", (TextBlock(f"[Older messages were left out, from here on, {_WHY}.]", "model"),))
+"""If texts may keep fewer characters than this, images are omitted."""
+_NO_IMAGE = f"[Its image was omitted here, {_WHY}: read it again if you need it]"
+_GAP = Message("user", (TextBlock(f"[Older messages were omitted, from here on, {_WHY}.]", "model"),))
 
 
 class _Instead(Struct, frozen=True):
     original: Block
-    """Kept so that nothing else can get its identity."""
+    """Stored so that no other object can get its identity."""
     shown: Block | None
-    """None: left out."""
+    """None: omitted."""
     limit: int
 
 
 class Shortening:
-    """Remembers what was cut, so that what was sent once is sent the same way again: prompt caches go by that."""
+    """Remembers what was cut, so that anything sent once is sent the same way again: prompt caches depend on it."""
 
     def __init__(self) -> None:
         self._instead: dict[int, _Instead] = {}
@@ -58,7 +58,7 @@ class Shortening:
         return shown
 
     def shorten(self, messages: Sequence[Message], budget: int, size: Callable[[Sequence[Message]], int]) -> bool:
-        """Leaves out as much as is needed to get down to `budget`, or as can be. False: nothing got shorter."""
+        """Omits as much as needed to get down to `budget`, or as much as possible. False: nothing got shorter."""
         before = size(self.apply(messages))
         latest = max((at for at, message in enumerate(messages) if message.role == "assistant"), default=0)
         for older_limit, latest_limit in _STEPS:
@@ -138,10 +138,10 @@ def _cut_values(value: Any, limit: int) -> Any:
 
 
 def cut_text(text: str, limit: int, advice: str = "") -> str:
-    """The text with its middle left out if it is longer than `limit`, and a word about it there."""
+    """The text, with its middle replaced by a note if it is longer than `limit`."""
     if len(text) <= limit + _SLACK:
         return text
     head = limit * 2 // 3
     tail = text[len(text) - (limit - head) :] if limit > head else ""
-    note = f"[{len(text) - limit:,} characters left out here, {_WHY}{advice and f': {advice}'}]"
+    note = f"[{len(text) - limit:,} characters omitted here, {_WHY}{advice and f': {advice}'}]"
     return "\n".join(part for part in (text[:head], note, tail) if part)

@@ -1,6 +1,6 @@
-"""What is around the agent when the model is first asked: the branch, how many files are changed, the top level.
+"""What surrounds the agent at the first request: the branch, the number of changed files, the top level.
 
-Nothing here is worth waiting for, and nothing here may run what a repository brings along.
+Nothing here is worth waiting for, and nothing here may run code from the repository.
 """
 
 import os
@@ -20,38 +20,38 @@ from wave_agent.text import strip_controls
 from wave_agent.tools.search.walk import Walk
 
 NAMES = 40
-"""Names of the top level that are listed."""
+"""Maximum number of top-level names listed."""
 _NAMES_SIZE = 600
-"""Characters of all of them together."""
+"""Maximum length of all of them, in characters."""
 _BRANCH_SIZE = 100
 _ENTRIES = 2000
-"""Entries of a directory that are looked at: some hold hundreds of thousands."""
+"""Maximum number of directory entries examined: some directories have hundreds of thousands."""
 PATIENCE = 0.1
-"""Seconds that git has to count the changes."""
+"""Seconds that git may take to count the changes."""
 
-# A repository's own configuration can name programs: filters, and what included files hold. A partial clone fetches.
+# A repository's own configuration can name programs: filters, and anything in included files. A partial clone fetches.
 _RUNS_SOMETHING = re.compile(rb"\[\s*(?:filter|include)|promisor|partialclone", re.IGNORECASE)
 _CONFIG_SIZE = 1 << 18
 _LINE_SIZE = 4096
 _HEAD = re.compile(r"ref: *refs/.+|[0-9a-f]{40,64}", re.DOTALL)
 _ELSEWHERE = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_NAMESPACE")
-"""Set inside git's own hooks, and they may speak of another repository."""
+"""Set inside git's own hooks, and possibly for another repository."""
 
 
 class Surroundings(Struct, frozen=True, kw_only=True):
-    """Empty where nothing could be found out."""
+    """Fields are empty if unknown."""
 
     branch: str = ""
     changed: int | None = None
     """Changed, added and removed files. None: not in a repository, or counting took too long."""
     names: tuple[str, ...] = ()
-    """What is in the project's directory; directories end in a slash."""
+    """The entries of the project directory; directories end in a slash."""
     more: str = ""
-    """How many are left out: `12 more`."""
+    """How many are not listed: `12 more`."""
 
 
 def look_around(project: str, environment: Mapping[str, str], *, patience: float = PATIENCE) -> Surroundings:
-    """Blocks for as long as git takes, at most `patience` seconds and a moment."""
+    """Blocks while git runs, for little more than `patience` seconds."""
     names, more = top_level(project)
     git = git_directory(project)
     if git is None:
@@ -64,7 +64,7 @@ def look_around(project: str, environment: Mapping[str, str], *, patience: float
 
 
 def git_directory(project: str) -> Path | None:
-    """Where git keeps its own files for this project; None outside of a repository."""
+    """Git's directory for this project; None outside a repository."""
     directory = Path(project)
     for place in (directory, *directory.parents):
         git = place / ".git"
@@ -72,13 +72,13 @@ def git_directory(project: str) -> Path | None:
             continue
         if git.is_dir():
             return git
-        pointed = _line(place, ".git").partition("gitdir:")[2].strip()  # a worktree or a submodule: the file says where
+        pointed = _line(place, ".git").partition("gitdir:")[2].strip()  # a worktree or submodule: the file says where
         return place / pointed if pointed and "\0" not in pointed else None
     return None
 
 
 def _line(directory: Path, name: str, limit: int = _LINE_SIZE) -> str:
-    """The text of a short file of git's; empty if there is none, or if it is something else."""
+    """The text of one of git's short files; empty if missing or not a regular file."""
     try:
         data = read_project_file(str(directory / name), resolve_or_keep(str(directory)), limit)
     except NotReadError:
@@ -87,7 +87,7 @@ def _line(directory: Path, name: str, limit: int = _LINE_SIZE) -> str:
 
 
 def git_branch(project: str) -> str:
-    """The branch that is checked out, read from git's own files; "" outside of a repository."""
+    """The checked-out branch, read from git's own files; "" outside a repository."""
     git = git_directory(project)
     return "" if git is None else _branch(git)
 
@@ -95,13 +95,13 @@ def git_branch(project: str) -> str:
 def _branch(git: Path) -> str:
     head = _line(git, "HEAD")
     if not _HEAD.fullmatch(head):
-        return ""  # whatever that is, the model is not shown it
+        return ""  # anything unexpected is not shown to the model
     branch = head.removeprefix("ref: refs/heads/") if head.startswith("ref:") else head[:8]
     return " ".join(strip_controls(branch).split())[:_BRANCH_SIZE]
 
 
 def count_changes(project: str, git: Path, environment: Mapping[str, str], patience: float = PATIENCE) -> int | None:
-    """Files that `git status` names. None if git is missing, slow, or would run a program of the repository."""
+    """The number of files in `git status`. None if git is missing, slow, or would run a program of the repository."""
     program = shutil.which("git", path=environment.get("PATH"))
     if program is None or not os.path.isabs(program) or _runs_something(git):
         return None
@@ -125,9 +125,9 @@ def count_changes(project: str, git: Path, environment: Mapping[str, str], patie
 
 
 def _runs_something(git: Path) -> bool:
-    """True also where that cannot be found out."""
+    """True if that cannot be determined."""
     try:
-        pointed = _line(git, "commondir")  # of a worktree
+        pointed = _line(git, "commondir")  # in a worktree
         common = git / pointed if pointed and "\0" not in pointed else git
         texts = [_config(common, "config"), _config(git, "config.worktree")]
     except NotReadError:
@@ -143,7 +143,7 @@ def _config(git: Path, name: str) -> bytes:
 
 
 def top_level(project: str) -> tuple[tuple[str, ...], str]:
-    """Names without what `.gitignore` leaves out, and how many more there are. Directories first, hidden ones last."""
+    """Names not excluded by `.gitignore`, and how many more there are. Directories first, hidden entries last."""
     found = list(islice(Walk(project, project).top_level(), _ENTRIES))
     found.sort(key=lambda entry: (entry[0].startswith("."), not entry[1], entry[0]))
     names = [_shown(name) + ("/" if is_directory else "") for name, is_directory in found]
@@ -158,6 +158,6 @@ def top_level(project: str) -> tuple[tuple[str, ...], str]:
 
 
 def _shown(name: str) -> str:
-    """In one line. A name can hold anything but a slash."""
+    """On one line. A name can contain anything but a slash."""
     readable = os.fsencode(name).decode(errors="replace")
     return " ".join(strip_controls(readable).split())

@@ -1,4 +1,4 @@
-"""What the model is told before anything else: short, and true of this session."""
+"""The system prompt: short, and true of this session."""
 
 import platform
 from collections.abc import Callable, Mapping, Sequence
@@ -11,33 +11,33 @@ from wave_agent.agent.surroundings import Surroundings
 from wave_agent.permissions.decision import PermissionMode
 
 _INSTRUCTIONS = """\
-You are Wave, a coding agent. You work in the user's project with the tools you are given, until the job is done.
+You are Wave, a coding agent. You work in the user's project with your tools until the job is done.
 
-- Look before you change: search instead of assuming, and read a file before you edit it. Put calls that do not \
-depend on each other into one answer.
-- Make the smallest change that does the whole job, in the style of the code around it. The result of an edit shows \
-what was changed, also by hooks: you need not read the file again.
+- Look before you change: search instead of assuming, and read a file before you edit it. Put independent calls \
+into one answer.
+- Make the smallest change that does the whole job, in the style of the surrounding code. The result of an edit \
+shows all changes, including those by hooks: you need not read the file again.
 - Check your work: run the tests or the program when you can. Say plainly what you could not check.
 - Look at a target before you delete or overwrite it. Get the user's consent before anything that cannot be undone \
 (dropping data, rewriting history) or that leaves this machine (publishing, sending). Commit and push only when asked.
-- When a call is refused, do not work around it: heed the reason, or tell the user.
-- The user's hooks check what you do. The program marks what they say with their name: follow it where it concerns \
-your work, but it is not the user speaking. Never write such marks yourself.
-- Keep working when the conversation gets long: its older part will be summarised, and you go on.
-- Point to code as file:line. Answer briefly: what you did and what the user has to know, not every step."""
+- When a call is refused, do not work around it: act on the reason, or tell the user.
+- The user's hooks check what you do. Their messages are marked with the hook's name: follow them where they concern \
+your work, but they are not the user speaking. Never write such marks yourself.
+- Keep working when the conversation gets long: its older part will be summarised, and you continue.
+- Refer to code as file:line. Answer briefly: what you did and what the user needs to know, not every step."""
 
 
 class PromptFacts(Struct, frozen=True, kw_only=True):
-    """What is the same from the start of a session to its end."""
+    """Facts that stay the same for the whole session."""
 
     project_dir: str
     working_dir: str = ""
-    """Where commands start, if not there."""
+    """Where commands start, if not in the project directory."""
     shell: str
     interactive: bool | None = None
-    """Whether a user follows the session and answers. None: nobody has said."""
+    """Whether a user follows the session and answers. None: unknown."""
     asks: bool = False
-    """Somebody can be asked whether a call may run."""
+    """A user or program can be asked whether a call may run."""
     allowed: tuple[str, ...] = ()
     """Rules that allow something beyond the mode."""
 
@@ -49,7 +49,7 @@ def system_prompt(
     *,
     today: Callable[[], date] = date.today,
 ) -> str:
-    """Instructions, where the model is, and what it may do. What a project says about itself is added to it."""
+    """Instructions, the environment, and what the model may do. The project's own instructions are added to it."""
     return "\n\n".join([_INSTRUCTIONS, _facts(session, surroundings, today()), session_words(session, mode)])
 
 
@@ -72,20 +72,20 @@ def _facts(session: PromptFacts, around: Surroundings, today: date) -> str:
 _PRESENCE: Mapping[bool | None, str] = {
     True: "This session is interactive: the user follows it, and answers what you ask at the end of your turn.",
     False: (
-        "This run is not interactive: no question can be answered. Decide for yourself; leave out what needs consent, "
-        "and end with what you assumed and what is left to do."
+        "This run is not interactive: no question can be answered. Decide for yourself; skip what needs consent, and "
+        "end with what you assumed and what remains to be done."
     ),
     None: "",
 }
 _MODES: Mapping[PermissionMode, str] = {
-    PermissionMode.DEFAULT: "What only reads inside the project runs at once; {rest}.",
+    PermissionMode.DEFAULT: "Calls that only read inside the project run at once; {rest}.",
     PermissionMode.ACCEPT_EDITS: "Reading and editing files inside the project runs at once; {rest}.",
     PermissionMode.PLAN: (
-        "Only what reads is possible: Read, Glob, Grep, TodoWrite. Find out what you need to know; then end your turn "
+        "Only reading is possible: Read, Glob, Grep, TodoWrite. Find out what you need to know; then end your turn "
         "with a plan: what to change in which files, in which order, and how to check it. {then}"
     ),
     PermissionMode.DONT_ASK: "Only what the user's rules allow runs; anything else is refused.",
-    PermissionMode.BYPASS: "Calls run without a question unless a rule, a hook or a protected path holds them back.",
+    PermissionMode.BYPASS: "Calls run without asking unless a rule, a hook or a protected path prevents it.",
 }
 _REST: Mapping[bool, str] = {
     True: "anything else has to be approved first",
@@ -99,13 +99,13 @@ _THEN: Mapping[bool | None, str] = {
 
 
 def session_words(session: PromptFacts, mode: PermissionMode) -> str:
-    """Whether anybody answers, and what may run."""
+    """Whether someone answers questions, and what may run."""
     rules = f"Rules that allow more: {_listed(session.allowed)}." if session.allowed else ""
     return "\n".join(filter(None, (_PRESENCE[session.interactive], mode_words(session, mode), rules)))
 
 
 def _listed(rules: Sequence[str]) -> str:
-    """As many as fit into a short line."""
+    """As many as fit on a short line."""
     shown: list[str] = []
     for rule in rules:
         if sum(map(len, shown)) + len(rule) > _RULES_SHOWN:
@@ -115,17 +115,17 @@ def _listed(rules: Sequence[str]) -> str:
 
 
 def mode_words(session: PromptFacts, mode: PermissionMode, *, changed: bool = False) -> str:
-    """What the mode means for the model. `changed`: it was another one before."""
+    """What the mode means for the model. `changed`: the mode was different before."""
     meaning = _MODES[mode].format(rest=_REST[session.asks], then=_THEN[session.interactive]).rstrip()
     return f"{_CHANGED if changed else 'Permission mode: '}{mode}. {meaning}"
 
 
 _CHANGED = "The permission mode is now "
 _RULES_SHOWN = 500
-"""Characters of rules that the model is told of."""
+"""Maximum length of the rules shown to the model, in characters."""
 
 
 def mode_in(text: str) -> PermissionMode | None:
-    """The mode that such a change speaks of."""
+    """The mode that a message about a change names."""
     name = text.removeprefix(_CHANGED).partition(".")[0] if text.startswith(_CHANGED) else ""
     return PermissionMode(name) if name in {mode.value for mode in PermissionMode} else None

@@ -57,7 +57,7 @@ if TYPE_CHECKING:
 
 INTERRUPTED = "Interrupted by the user before it was done."
 _SEARCHES = ("grep",)
-"""Tools that open files which their input does not name."""
+"""Tools that open files their input does not name."""
 NOT_BEGUN = f"{NOT_RUN}the turn was interrupted before this call began."
 
 
@@ -72,7 +72,7 @@ class RequestedCall(Struct, frozen=True):
 
 
 class CallEnd(Struct, frozen=True):
-    """What a call leaves for the end of its batch."""
+    """What a call leaves to do at the end of its batch."""
 
     later: tuple[Operation, ...] = ()
     ends_turn: bool = False
@@ -84,13 +84,13 @@ class _Permitted(Struct, frozen=True):
     tool_input: Mapping[str, Any]
     arguments: Any
     seen: Mapping[str, Seen] = {}
-    """What its paths led to when that was judged."""
+    """What its paths pointed to when the call was judged."""
     notes: tuple[TextBlock, ...] = ()
-    """What the model is told beside the result."""
+    """Notes for the model, added to the result."""
 
 
 class Answered(IntEnum):
-    """Who has answered the question whether a call may run."""
+    """Who has already answered whether a call may run."""
 
     NOBODY = 0
     HOOK = 1
@@ -98,7 +98,7 @@ class Answered(IntEnum):
 
 
 class _Changed(Struct, frozen=True):
-    """Whoever was asked wants another input."""
+    """A hook or a person asked for permission wants a different input."""
 
     tool_input: Mapping[str, Any]
     answered: Answered
@@ -107,13 +107,13 @@ class _Changed(Struct, frozen=True):
 
 
 class _Heard(Struct, frozen=True):
-    """What hooks on one event after a tool have said, and the result that they leave."""
+    """The outcome of the hooks on one event after a tool, and the result they leave."""
 
     outcome: Outcome
     edits: tuple[TextBlock, ...]
     result: ToolResult
     origin: Origin | None = None
-    """Whose text the result is, if a hook has replaced it."""
+    """Origin of the result, if a hook replaced it."""
     replaced: bool = False
 
 
@@ -138,9 +138,10 @@ class CallRunner:
         changes: FileChanges | None = None,
         now: Clock = utc_now,
     ) -> None:
-        """`directories` are those that count as inside, real paths. `sync` is called before a tool that changes
-        something: the record of the call is on disk before its effect. `border` says why a path must not be written,
-        whatever anybody permits. `changes` are those of the tools: what hooks do to the same files belongs there too.
+        """`directories` are those considered inside the project, as real paths. `sync` is called before a tool that
+        changes something: the record of the call is on disk before its effect. `border` says why a path must not be
+        written, whatever has been permitted. `changes` are those of the tools: hooks' changes to the same files are
+        added to them.
         """
         self._messages = messages
         self._hooks = hooks
@@ -148,7 +149,7 @@ class CallRunner:
         self._context = context
         self._rules = rules
         self.mode = mode
-        """May change at any time; it counts from the next call on."""
+        """May change at any time; a change applies from the next call."""
         self._directories = directories
         self._protected = protected
         self._approver = approver
@@ -159,11 +160,11 @@ class CallRunner:
         self._watched: Mapping[str, WatchedFile] = {}
         self._now = now
         self._begun: set[str] = set()
-        """Calls whose tool was started."""
+        """Calls whose tool has started."""
         self._places = Places(hooks.session.project_dir, hooks.session.home, hooks.session.start)
 
     def allow(self, rule: Rule) -> None:
-        """From now on, what the rule speaks of runs without a question that the mode would ask."""
+        """From now on, calls that match the rule run without the question the mode would ask."""
         self._rules = replace(self._rules, allow=(*self._rules.allow, rule))
 
     @property
@@ -171,26 +172,26 @@ class CallRunner:
         return self._rules
 
     def reads_only(self, call: RequestedCall) -> bool:
-        """It may run beside others that only read."""
+        """It may run in parallel with other read-only calls."""
         tool = self._tools.get(call.name)
         return tool is not None and tool.kind is ToolKind.READS and call.parameters is not None
 
     def polls(self, call: RequestedCall) -> bool:
-        """It only looks how something else gets on."""
+        """It only checks the progress of something else."""
         tool = self._tools.get(call.name)
         return tool is not None and tool.polls
 
     def refuse(self, call: RequestedCall, problem: str) -> CallEnd:
-        """Answers a call that is not even looked at: no hook hears of it."""
+        """Refuses a call without judging it: no hook sees it."""
         self._emit(ToolStarted(id=call.id, name=call.name, parameters=call.parameters or {}))
         return self._refuse(call, problem)
 
     def skip(self, call: RequestedCall) -> None:
-        """A call of a batch that a hook has ended."""
+        """A call of a batch that a hook ended."""
         self._finish(call, ToolResult(content=STOPPED, success=False), error=STOPPED)
 
     def interrupted(self, call_id: str) -> str:
-        """The result of a call that an interrupt has left without one."""
+        """The result of a call that an interrupt left without one."""
         return INTERRUPTED if call_id in self._begun else NOT_BEGUN
 
     async def run(self, call: RequestedCall) -> CallEnd:
@@ -205,7 +206,7 @@ class CallRunner:
             permitted, later = await self._judge(call, tool, call.parameters)
         except SessionError:
             raise
-        except Exception as error:  # what cannot be judged does not run
+        except Exception as error:  # a call that cannot be judged does not run
             return self._unjudged(call, error)
         end = permitted if isinstance(permitted, CallEnd) else await self._use(call, tool, permitted)
         return CallEnd((*later, *end.later), end.ends_turn)
@@ -213,7 +214,7 @@ class CallRunner:
     async def _judge(
         self, call: RequestedCall, tool: Tool, parameters: Mapping[str, Any]
     ) -> tuple[_Permitted | CallEnd, tuple[Operation, ...]]:
-        """What may run, or an end if nothing may; and what has to wait for the end of the batch."""
+        """What may run, or an end if nothing may; and the operations that wait for the end of the batch."""
         changed, later = _Changed(parameters, Answered.NOBODY), ()
         while True:
             tool_input = tool.normalise(changed.tool_input, str(self._context.cwd))
@@ -226,13 +227,13 @@ class CallRunner:
             permitted = await self._permit(call, tool, judged, changed.answered, before)
             if not isinstance(permitted, _Changed):
                 return permitted, later
-            # No input runs unseen: guards and rules judge what whoever was asked has put in its place.
+            # No input runs unseen: guards and rules also judge a replacement from whoever was asked.
             changed = permitted
 
     def _unjudged(self, call: RequestedCall, error: Exception) -> CallEnd:
-        """An error while a call is judged is a deny: nobody knows what a guard or a rule would have said."""
+        """An error while judging a call is a deny: a guard or a rule might have denied it."""
         why = unjudged(error)
-        if not isinstance(error, OSError):  # a bug, which somebody should hear of; the rest is the path's fault
+        if not isinstance(error, OSError):  # a bug, which must be reported; anything else is caused by the path
             self._messages.add_error_block(strip_controls(f"{call.name} was not run: {why}"))
         return self._deny(call, f"{why}. {INSTEAD}", ())
 
@@ -247,12 +248,12 @@ class CallRunner:
     ) -> _Permitted | _Changed | CallEnd:
         """Validates, judges and asks. An end if the tool must not run; the call then has its result.
 
-        `answered`: by whom the question was answered already, with this input as the answer. `before`: what the paths
-        led to when hooks began to judge.
+        `answered`: who has already answered the question, with this input as the answer. `before`: what the paths
+        pointed to when hooks started to judge.
         """
         tool_input: Mapping[str, Any] = judged.tool_input or {}
         try:
-            if unreadable := why_unreadable(tool_input):  # a hook, or whoever was asked, has put it in
+            if unreadable := why_unreadable(tool_input):  # a hook, or whoever was asked, has inserted it
                 raise ToolInputError(f"{tool.name}: invalid input: {unreadable}")
             arguments = tool.parse(tool_input)
         except ToolInputError as error:
@@ -270,7 +271,7 @@ class CallRunner:
         if subject.protected is None:
             subject = replace(subject, protected=await self._changed_by_git(tool, tool_input), by_git=True)
         if notes:
-            subject = replace(subject, outside=None)  # a hook may have put it in, and its values are not for the model
+            subject = replace(subject, outside=None)  # a hook may have inserted it; its values are not for the model
         permission = decide(subject, self.mode, self._rules, judged, self._places)
         if permission.answer is Ruling.DENY:
             if permission.for_user:
@@ -293,7 +294,7 @@ class CallRunner:
         return await self._ask_person(call, subject, permission, permitted)
 
     async def _with_other_names(self, tool: Tool, subject: JudgedCall, seen: Mapping[str, Seen]) -> JudgedCall:
-        """The call with other names of the file that it is about, as far as patterns of rules could match them."""
+        """The call with other names of its file (hard links), if the patterns of rules could match them."""
         name = tool.name.casefold()
         rules = [rule for rule in (*self._rules.deny, *self._rules.ask) if rule.pattern is not None]
         rules = [rule for rule in rules if rule.tool == name]
@@ -315,7 +316,7 @@ class CallRunner:
         return subject
 
     async def _changed_by_git(self, tool: Tool, tool_input: Mapping[str, Any]) -> str | None:
-        """A git command names no file: what it would change is asked of git, beside the loop."""
+        """A git command names no files: asks git what it would change, in a thread."""
         runs, assigned = tool.git_runs(tool_input, self._context)
         if not runs:
             return None
@@ -353,7 +354,7 @@ class CallRunner:
         return CallEnd(self._conclude(call, ToolResult(content=told, success=False), notes, error=DENIED))
 
     def _rewritten(self, call: RequestedCall, tool: Tool, judged: Outcome) -> tuple[TextBlock, ...]:
-        """Which hook changed which fields of the input, never to what: it may be a secret."""
+        """Which hook changed which fields of the input, never the values: they may be secret."""
         before = tool.normalise(call.parameters or {}, self._places.project)
         after = judged.tool_input or {}
         fields: dict[str, list[str]] = {}
@@ -417,7 +418,7 @@ class CallRunner:
             tool_use_id=call.id,
             by=question.by,
         )
-        from wave_agent.agent.approval import answer_of  # lazy: only where there is somebody to ask
+        from wave_agent.agent.approval import answer_of  # lazy: only if someone can be asked
 
         return await answer_of(self._approver, request, self._messages.add_error_block, self._context.door)
 
@@ -435,12 +436,12 @@ class CallRunner:
     async def _execute(
         self, call: RequestedCall, tool: Tool, permitted: _Permitted, facts: dict[str, Any]
     ) -> ToolResult:
-        """What came of it, also where the tool could not do its work."""
+        """The result, even if the tool could not do its work."""
 
         def stream(text: str) -> None:
             self._emit(ToolOutput(id=call.id, text=text))
 
-        # While a hook may still redact the result, nothing of it is shown.
+        # While a hook may still redact the result, none of it is shown.
         after = (HookEvent.POST_TOOL_USE, HookEvent.POST_TOOL_USE_FAILURE)
         hidden = any(self._hooks.watches(event, tool.name) for event in after)
         context = replace(self._context, judged=permitted.seen, unread=self._unread(tool, permitted.tool_input))
@@ -448,17 +449,17 @@ class CallRunner:
         if tool.kind is not ToolKind.READS:
             self._sync()
         try:
-            await asyncio.sleep(0)  # an interrupt that a callback asked for comes through before anything is done
+            await asyncio.sleep(0)  # lets an interrupt requested by a callback take effect before anything is done
             self._begun.add(call.id)
             with context.door():
                 return await tool.run(permitted.arguments, context)
         except ToolInputError as error:
             return ToolResult(content=str(error), success=False, ran=False)
-        except (Exception, SystemExit) as error:  # a tool's bug is the call's result, not the end of the agent
+        except (Exception, SystemExit) as error:  # a bug in a tool is the call's result, not the end of the agent
             what = strip_controls(f"{tool.name} failed: {type(error).__name__}: {error}")
             return ToolResult(content=what, success=False, ran=False)
-        except asyncio.CancelledError as error:  # the turn is over, so hooks hear of it and nobody waits for them
-            if isinstance(error, ToolInterrupted) and not hidden:  # what a hook might have redacted is not kept
+        except asyncio.CancelledError as error:  # the turn is over, so hooks are notified but not waited for
+            if isinstance(error, ToolInterrupted) and not hidden:  # output a hook might have redacted is not stored
                 with suppress(SessionError):  # noted: see `SessionLog.failure`
                     self._finish(call, error.result, error=INTERRUPTED)
             await self._hooks.run(
@@ -467,11 +468,11 @@ class CallRunner:
                 permission_mode=self.mode.value,
                 waited=False,
             )
-            raise asyncio.CancelledError from None  # as itself: a task group knows no other
+            raise asyncio.CancelledError from None  # the plain class: a task group knows no other
 
     def _unread(self, tool: Tool, tool_input: Mapping[str, Any]) -> tuple[str, ...]:
-        """What a search must leave out: rules speak of files that it would open, not only of where it begins. A rule
-        that asked about this call has been answered."""
+        """What a search must skip: rules apply to the files it would open, not only to where it starts. An ask rule
+        that matched this call has been answered."""
         if tool.name.casefold() not in _SEARCHES:
             return ()
         asked = (rule for rule in self._rules.ask if not rule.matches(tool.name, tool_input, self._places))
@@ -489,7 +490,7 @@ class CallRunner:
         error: str = "",
         ran: Ran | None = None,
     ) -> CallEnd:
-        """The tool could not do its work. `ran`: it was begun."""
+        """The tool could not do its work. `ran`: it was started."""
         aside = Aside(duration_ms=None if ran is None else ran.duration_ms)
         heard = await self._heard(HookEvent.POST_TOOL_USE_FAILURE, facts, result, aside, failed=False)
         why = heard.result.content if heard.replaced else error or result.content
@@ -498,8 +499,8 @@ class CallRunner:
     async def _after(
         self, call: RequestedCall, facts: dict[str, Any], result: ToolResult, ran: Ran, notes: Sequence[TextBlock]
     ) -> CallEnd:
-        """The tool has run. In which event hooks hear of one that failed, their dialect says; those that hear of it
-        second see what the first have left of the result."""
+        """The tool has run. The hook's dialect determines which event reports a failed tool; hooks that see it second
+        see what the first ones left of the result."""
         aside = Aside(duration_ms=ran.duration_ms, original=result.original)
         heard = [await self._heard(HookEvent.POST_TOOL_USE, facts, result, aside, failed=not result.success)]
         if not result.success:
@@ -532,7 +533,7 @@ class CallRunner:
         error: str | None = None,
         ran: Ran | None = None,
     ) -> CallEnd:
-        """Gives the call the result that hooks have left of it, and does what else they want."""
+        """Gives the call the result that hooks have left, and applies their other outcomes."""
         last = next((one for one in reversed(heard) if one.replaced), None)
         if last is None:
             heard[0].result.keep()
@@ -547,7 +548,7 @@ class CallRunner:
     async def _hooks_after(
         self, event: HookEvent, facts: dict[str, Any], dialects: Collection[Dialect], aside: Aside
     ) -> tuple[Outcome, tuple[TextBlock, ...]]:
-        """Runs the hooks after a tool. What they did to files is known from now on, and told to the model."""
+        """Runs the hooks after a tool. Their changes to files are known from now on, and reported to the model."""
         changes = self._changes
         run = partial(self._hooks.run, event, facts, permission_mode=self.mode.value, dialects=dialects, aside=aside)
         if not self._hooks.waits(event, facts["tool_name"]):
@@ -559,17 +560,17 @@ class CallRunner:
         earlier = len(self._hooks.journal)
         try:
             outcome = await run()
-        except asyncio.CancelledError:  # ended halfway: it can be taken back, but the model will not hear of it
+        except asyncio.CancelledError:  # cancelled halfway: it can be undone, but is not reported to the model
             if self._waited_for(event, facts, earlier):
                 settle(changes, before, seen=False)
             raise
         names = self._waited_for(event, facts, earlier)
-        # Where none of them applied in the end, whoever changed a file was somebody else.
+        # If none of them applied in the end, something else changed the files.
         edits = await uninterrupted(lambda: settle(changes, before, seen=True)) if before and names else ()
         if not edits:
             return outcome, ()
-        # No hook has seen this diff: where one of them replaces results, it may be there to keep something back. Of a
-        # tool that has failed, others may hear after these.
+        # No hook has seen this diff: a hook that replaces results may be there to withhold something. If the tool
+        # failed, other hooks may see the result after these.
         replacing = {run.name for run in self._hooks.journal if run.original_sha256 is not None}
         unseen = self._hooks.watches(HookEvent.POST_TOOL_USE_FAILURE, facts["tool_name"]) and has_failed(facts)
         shown = outcome.replacement is None and replacing.isdisjoint(names) and not unseen
@@ -577,7 +578,7 @@ class CallRunner:
         return outcome, (_note(event, ", ".join(names), text),)
 
     def _waited_for(self, event: HookEvent, facts: Mapping[str, Any], earlier: int) -> tuple[str, ...]:
-        """The hooks of this event that have run for this call, from that entry of the journal on, as configured."""
+        """The hooks of this event that ran for this call since that journal entry, in configuration order."""
         runs = [run for run in self._hooks.journal[earlier:] if run.tool_use_id == facts["tool_use_id"]]
         waited = sorted((run for run in runs if run.event == event and not run.is_async), key=lambda run: run.position)
         return tuple(dict.fromkeys(run.name for run in waited))
@@ -585,7 +586,7 @@ class CallRunner:
     # --------------------------------------------------------------------------------------------------------- helpers
 
     def _apply(self, outcome: Outcome, call: RequestedCall) -> tuple[Operation, ...]:
-        """Does now what can be done now; returns what must wait for the end of the batch."""
+        """Applies what can be applied now; returns what must wait for the end of the batch."""
         operations = consequences(outcome, tool_id=call.id)
         perform([operation for operation in operations if operation.when is When.NOW], self._messages)
         return tuple(operation for operation in operations if operation.when is When.AFTER_RESULTS)
@@ -620,9 +621,9 @@ class CallRunner:
         origin: Origin | None = None,
         ran: Ran | None = None,
     ) -> tuple[Operation, ...]:
-        """Finishes the call with a result that says what the model should know beside it.
+        """Finishes the call with a result that includes the notes for the model.
 
-        What was put in the place of a result is left as it is: then the notes follow the results of the batch.
+        A replaced result is left as it is: the notes then follow the results of the batch.
         """
         if notes and not replaced:
             ran = None if ran is None else replace(ran, own_length=len(result.content))
@@ -639,7 +640,7 @@ class CallRunner:
 
 
 def tool_facts(tool: Tool, start: str) -> ToolFacts:
-    """What hooks that rewrite have to know of a tool. `start` is where relative paths begin."""
+    """What rewriting hooks need to know about a tool. `start` is where relative paths start."""
     return ToolFacts(
         nullable=tool.nullable(),
         normalise=lambda tool_input: tool.normalise(tool_input, start),
@@ -656,7 +657,7 @@ def _why_invalid(tool: Tool, tool_input: Mapping[str, Any]) -> str:
 
 
 def _readable(result: ToolResult) -> ToolResult:
-    """What hooks, the model and the transcript get of a result is the same text, and such as each of them can read."""
+    """Hooks, the model and the transcript get the same text of a result, readable for all of them."""
     return replace(result, content=readable_text(result.content), response=readable(result.response))
 
 
@@ -665,13 +666,13 @@ def _note(event: HookEvent, hook: str, text: str) -> TextBlock:
 
 
 def seen_by(tool: Tool, tool_input: Mapping[str, Any]) -> dict[str, Seen]:
-    """What the paths of a call lead to. What cannot be a path leads nowhere: the tool refuses it. Raises `OSError`
-    where the system cannot tell."""
+    """What the paths of a call point to. Text that cannot be a path points nowhere: the tool refuses it. Raises
+    `OSError` if the system cannot say."""
     return {path: look(path) for path in tool.paths(tool_input) if "\0" not in path}
 
 
 def _first_look(tool: Tool, tool_input: Mapping[str, Any]) -> dict[str, Seen]:
-    """The same before hooks run, which hear of every call; what cannot be looked at is refused after them."""
+    """The same, before hooks run. Hooks see every call; paths that cannot be examined are refused after them."""
     try:
         return seen_by(tool, tool_input)
     except OSError:
@@ -687,8 +688,8 @@ def subject_of(
     *,
     seen: Mapping[str, Seen] | None = None,
 ) -> JudgedCall:
-    """What permission is judged by. `directories` are those that count as inside, real paths. `seen` is what the paths
-    lead to, if somebody has looked already."""
+    """What permission is decided on. `directories` are those considered inside the project, as real paths. `seen` is
+    what the paths point to, if that is already known."""
     seen = seen_by(tool, tool_input) if seen is None else seen
     outside = [one.real for one in seen.values() if not any(is_below(one.real, base) for base in directories)]
     guards = map(protected.touched, tool.written_paths(tool_input, context))
@@ -706,7 +707,7 @@ def subject_of(
 
 
 def _linked(seen: Seen) -> os.stat_result | None:
-    """The facts about a file that has other names."""
+    """The stat of a file that has other names."""
     try:
         facts = os.lstat(seen.real)
     except OSError:
@@ -723,7 +724,7 @@ def unjudged(error: Exception) -> str:
 
 
 def _blame(problem: str, judged: Outcome) -> str:
-    """An input that a hook rewrote is the hook's fault, not the model's."""
+    """An invalid input that a hook rewrote is the hook's fault, not the model's."""
     if not judged.rewritten_by:
         return problem
     fields = ", ".join(f"{field} by hook {hook}" for field, hook in judged.rewritten_by.items())

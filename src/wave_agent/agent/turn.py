@@ -26,10 +26,10 @@ from wave_agent.models.limits import AnswerLimits
 from wave_agent.system.waiting import together_or_none
 
 CONTINUATIONS = 3
-"""How often in a row a text that reached the output limit may go on."""
+"""How often in a row a text that reached the output limit may be continued."""
 _SHORTENED = (
-    "The conversation was too long for the model: some long texts were shortened in what it gets. The transcript has "
-    "them whole."
+    "The conversation was too long for the model: some long texts were shortened for it. The transcript still has the "
+    "full texts."
 )
 
 
@@ -46,7 +46,7 @@ class TurnStatus(StrEnum):
 
 
 class Parts(Struct, frozen=True, kw_only=True):
-    """What a turn works with."""
+    """The parts a turn works with."""
 
     messages: MessageManager
     hooks: HookManager
@@ -55,22 +55,22 @@ class Parts(Struct, frozen=True, kw_only=True):
     model_name: str
     tools: Sequence[ToolSpec]
     briefing: Briefing
-    """The system prompt, and what the model is told later on."""
+    """The system prompt, and later updates for the model."""
     max_turns: int | None
     emit: Callable[[Event], None]
     draft: Draft
     """The conversation as the model gets it."""
     compactor: Compactor
     window: Callable[[], int | None]
-    """How many tokens the model can take in, if anybody knows."""
+    """The model's context window in tokens, if known."""
     limits: AnswerLimits = AnswerLimits()
-    """How large one answer may be."""
+    """Size limits for one answer."""
     reports: Callable[[], Sequence[str]] = tuple
-    """What tools have to tell the model, though no call asked for it."""
+    """Messages from tools for the model that are not the result of a call."""
 
 
 class Turn:
-    """One prompt from its submission to the end of the agent's work on it."""
+    """One prompt, from submission to the end of the agent's work on it."""
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
@@ -80,27 +80,27 @@ class Turn:
         """The model's last text."""
         self.error: str | None = None
         self.session_begun = False
-        """The hooks of SessionStart have had their say."""
+        """The SessionStart hooks have run."""
         self._blocks = Blocks()
         """How often hooks have kept the turn from ending."""
         self._kept_working = False
         self.used = 0
-        """Tokens of the window that the last answer says are taken."""
+        """Tokens of the window in use, according to the last answer."""
         self._cuts = parts.draft.cuts
         self._cuts_told = False
         self._smallest: int | None = None
-        """The size of the last request that was made again because the one before was too long."""
+        """The size of the last request that was repeated because the one before was too long."""
         self._useless = 0
-        """Answers in a row that had nothing in them."""
+        """Consecutive answers without usable content."""
         self._continued = 0
         self._unfinished = ""
-        """The text so far that the model was asked to go on with."""
+        """The text so far that the model was asked to continue."""
         self._repeats = Repeats()
         self._not_run: set[str] = set()
-        """Calls that were not run because they repeat themselves."""
+        """Calls that were not run because they were repetitions."""
 
     async def run(self, prompt: str, *, session_source: str | None = None) -> TurnStatus:
-        """`session_source` is given with the first prompt of a session: how the session began."""
+        """`session_source` is passed with the first prompt of a session: how the session started."""
         if session_source is not None:
             begun = await self._fire(HookEvent.SESSION_START, source=session_source, model=self._parts.model_name)
             self.session_begun = True
@@ -117,7 +117,7 @@ class Turn:
         return TurnStatus.STOPPED if judged.flow is Flow.END_TURN else await self._work()
 
     def _waiting_context(self) -> tuple[TextBlock, ...]:
-        """What hooks have said since that nobody waited for."""
+        """Context from async hooks that have finished since."""
         return tuple(
             block for one in self._parts.hooks.take_deferred() for block in context_blocks(one.event, [one.said])
         )
@@ -132,8 +132,8 @@ class Turn:
                 ended = await self._recover(error)
             if ended is not None:
                 return ended
-        requests = "1 request" if limit == 1 else f"{limit} requests"
-        self._parts.messages.add_notice_block(f"Stopped after {requests} to the model, the most that are allowed.")
+        requests = "1 model request" if limit == 1 else f"{limit} model requests"
+        self._parts.messages.add_notice_block(f"Stopped after {requests}: the limit is reached.")
         return TurnStatus.MAX_TURNS
 
     async def _step(self) -> TurnStatus | None:
@@ -149,7 +149,7 @@ class Turn:
         return await self._try_to_stop()
 
     def _tell_news(self) -> None:
-        """What has happened since the last request that the model should know."""
+        """Adds what has happened since the last request that the model should know."""
         parts = self._parts
         if waiting := self._waiting_context():
             perform([TellModel(waiting)], parts.messages)
@@ -158,13 +158,13 @@ class Turn:
         parts.briefing.tell_mode(parts.calls.mode, parts.messages)
 
     async def _recover(self, error: ModelError) -> TurnStatus | None:
-        """None: the same is asked again, in a way that the server may take."""
+        """None: the request is repeated, in a form the server may accept."""
         if self._parts.draft.form.adapts_to(error):
             self.requests -= 1
             return None
         room = await self._make_room_after(error)
         if room.done and not room.ends_turn:
-            self.requests -= 1  # the request that was too long is made again
+            self.requests -= 1  # the request that was too long is repeated
             return None
         if room.ends_turn:
             return TurnStatus.STOPPED
@@ -176,7 +176,7 @@ class Turn:
     # ------------------------------------------------------------------------------------------------------------ room
 
     async def _make_room(self) -> bool:
-        """Has older turns summarised when the window is nearly full. True: a hook ended the turn."""
+        """Summarises older turns when the window is nearly full. True: a hook ended the turn."""
         draft, window = self._parts.draft, self._parts.window()
         room = draft.room(window)
         if room is None:
@@ -192,7 +192,7 @@ class Turn:
         return False
 
     async def _make_room_after(self, error: ModelError) -> Compaction:
-        """A server that finds the conversation too long gets a shorter one, as long as it can get any shorter."""
+        """Sends a shorter conversation if the server finds it too long, as long as it can get any shorter."""
         draft = self._parts.draft
         if not draft.too_long(error):
             return Compaction()
@@ -204,7 +204,7 @@ class Turn:
             compaction = Compaction()
         if compaction.ends_turn:
             return compaction
-        # An answer that breaks off again and again adds to the conversation: only what is smaller than ever counts.
+        # An answer that keeps breaking off adds to the conversation: only a new smallest size is progress.
         smaller = draft.shrinks(size, goal) and (self._smallest is None or draft.size() < self._smallest)
         self._smallest = draft.size()
         self._tell_cuts()
@@ -212,7 +212,7 @@ class Turn:
         return Compaction(done=smaller)
 
     def _tell_cuts(self) -> None:
-        """Once a turn is enough."""
+        """Notifies the user, once per turn."""
         if self._cuts == self._parts.draft.cuts:
             return
         self._cuts, self.used = self._parts.draft.cuts, 0
@@ -223,7 +223,7 @@ class Turn:
     # ----------------------------------------------------------------------------------------------------------- model
 
     async def _ask_model(self) -> ModelAnswer:
-        """One request. What has arrived is kept, also when the stream breaks or the turn is interrupted."""
+        """One request. What has arrived is kept, even if the stream breaks or the turn is interrupted."""
         parts = self._parts
         request = await parts.draft.request()
         self.requests += 1
@@ -246,7 +246,7 @@ class Turn:
                         pass
                 answer.take(delta)
         except BaseException:
-            answer.calls.clear()  # an answer that broke off asks for nothing
+            answer.calls.clear()  # the calls of an answer that broke off do not run
             self._keep(answer)
             raise
         self._smallest = None
@@ -266,7 +266,7 @@ class Turn:
             self.text = joined(self._unfinished, text) if self._unfinished else text
 
     def _goes_on_after(self, answer: ModelAnswer) -> bool:
-        """The answer is no end yet: the model was told what is wrong with it, or to go on. Raises `ModelError`."""
+        """True: the turn is not over, and the model was told what is wrong or to continue. Raises `ModelError`."""
         messages = self._parts.messages
         if notice := answer.notice():
             messages.add_notice_block(notice)
@@ -275,7 +275,7 @@ class Turn:
             if answer.is_filtered:
                 raise ModelError("The server's content filter withheld the answer.")
             if self._useless > 1:
-                what = "was empty" if problem == EMPTY else "had nothing that could be used"
+                what = "was empty" if problem == EMPTY else "had no usable content"
                 raise ModelError(f"The model's answer {what}, twice in a row.")
             messages.tell_model(problem)
             return True
@@ -291,7 +291,7 @@ class Turn:
     # ----------------------------------------------------------------------------------------------------------- tools
 
     async def _run_batch(self, calls: Sequence[RequestedCall]) -> bool:
-        """All calls of one answer: those that only read side by side, the others one by one. True: the turn ends."""
+        """All calls of one answer: read-only ones in parallel, the others one by one. True: the turn ends."""
         runner = self._parts.calls
         self._blocks = replace(self._blocks, in_a_row=0)
         ends: list[CallEnd] = []
@@ -320,10 +320,10 @@ class Turn:
         return runner.refuse(call, refusal(times))
 
     def _note_repeats(self, calls: Sequence[RequestedCall]) -> None:
-        """Tells the model when it goes round in circles. Raises `ModelError` when that does not help."""
+        """Warns the model when it goes round in circles. Raises `ModelError` when that does not help."""
         messages = self._parts.messages
         for call in calls:
-            if call.parameters is None:  # each was broken in its own way
+            if call.parameters is None:  # each was invalid in its own way
                 continue
             if call.id in self._not_run:
                 self._repeats.note_refused(call.name, call.parameters)

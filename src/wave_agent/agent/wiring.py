@@ -1,4 +1,4 @@
-"""How the parts of an agent are joined: each is made here from what it stands on, and none of them knows an agent."""
+"""Connects the parts of an agent: each is created here from what it depends on, and none of them knows the agent."""
 
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -41,7 +41,7 @@ from wave_agent.tools.changes import FileChanges
 
 
 class Ground(Struct, frozen=True, kw_only=True):
-    """What the parts of one agent have in common."""
+    """What the parts of one agent share."""
 
     foundation: Foundation
     session_id: str
@@ -50,18 +50,18 @@ class Ground(Struct, frozen=True, kw_only=True):
     model: Model
     emit: Callable[[Event], None]
     door: Door = no_door
-    """Opened around code of the program."""
+    """Entered around code of the embedding program."""
 
     @property
     def outputs(self) -> Path:
-        """Where outputs go that are too long for the conversation."""
+        """The directory for outputs that are too long for the conversation."""
         return self.transcript.with_suffix("")
 
 
 def make_variables(ground: Ground) -> SessionVariables:
     foundation = ground.foundation
     handed_down = foundation.handed_down
-    # By the session's id the next agent knows what this one has left running, should it be killed.
+    # By the session id, the next agent recognises what this one left running if it is killed.
     fixed = {**(handed_down.variable() if handed_down else {}), "WAVE_SESSION_ID": ground.session_id}
     return SessionVariables({**without_credentials(foundation.environment), **foundation.settings.env}, fixed=fixed)
 
@@ -75,7 +75,7 @@ def make_hooks(
     tools: Sequence[Tool] = (),
     attended: bool = True,
 ) -> HookManager:
-    """`tools` are those of the session, one of which may move it; `attended`: somebody can be asked."""
+    """`tools` are the session's; one of them may change its directory. `attended`: a user can be asked."""
     foundation, settings = ground.foundation, ground.foundation.settings
     refused, given = foundation.trust.problem, _nothing_more
     if settings.hooks.hooks:
@@ -116,8 +116,8 @@ def _nothing_more(_: HookDefinition) -> Mapping[str, str]:
 def make_briefing(
     foundation: Foundation, options: Options, sandbox: Sandbox | None, tell: Callable[[str], None] = lambda _: None
 ) -> Briefing:
-    """A system prompt of the caller's own takes the place of ours. Plan mode and the sandbox are told in any case.
-    `tell` hears of instructions that are left out."""
+    """A caller's own system prompt replaces ours. Plan mode and the sandbox are always mentioned. `tell` is called with
+    instructions that are omitted."""
     start = foundation.place.start
     session = PromptFacts(
         project_dir=foundation.project,
@@ -158,10 +158,10 @@ def make_calls(
     window: Callable[[], WindowFinder],
     changes: FileChanges,
 ) -> CallRunner:
-    """`sync` brings to the disk what was asked, before a tool that changes something is used. `window` is a function,
-    since another model has another one."""
+    """`sync` writes the call to disk before a tool that changes something runs. `window` is a function, since each
+    model has its own."""
     foundation, settings = ground.foundation, ground.foundation.settings
-    # The model is told where the whole of a long output stands, so it may read there.
+    # The model is shown where the full text of a long output is, so it may read there.
     return CallRunner(
         messages=ground.messages,
         hooks=hooks,
@@ -247,7 +247,7 @@ def _draft(
 ) -> Draft:
     def refuse_images(error: ModelError) -> None:
         window.refuse_images()
-        told = f"The server refused a request with images, so they are left out from now on. {error}"
+        told = f"The server refused a request with images; no more images will be sent. {error}"
         ground.messages.add_notice_block(told)
 
     form = RequestForm(

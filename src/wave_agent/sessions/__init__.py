@@ -1,1 +1,1 @@
-"""Sessions on disk: recorded, found again, verified."""
+"""Sessions on disk: recording, finding, verifying."""

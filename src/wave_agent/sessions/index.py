@@ -1,4 +1,4 @@
-"""The sessions of a project: which there are, the latest, one as Markdown, those to be forgotten."""
+"""The sessions of a project: list them, find one, export one as Markdown, delete old ones."""
 
 import json
 import shutil
@@ -29,7 +29,7 @@ from wave_agent.system.orphans import holder_of
 
 
 class SessionSummary(Struct, frozen=True, kw_only=True):
-    """One line of the list."""
+    """One row of the list."""
 
     session_id: str
     path: Path
@@ -49,14 +49,14 @@ class SessionSummary(Struct, frozen=True, kw_only=True):
 
 
 def list_sessions(home: Path, project_dir: str) -> list[SessionSummary]:
-    """The latest first."""
+    """Latest first."""
     files = transcripts(home, project_dir).glob("*.jsonl")
     found = [_summary(path) for path in files if is_session_id(path.stem)]
     return sorted(filter(None, found), key=lambda session: session.modified, reverse=True)
 
 
 def latest_session(home: Path, project_dir: str) -> str:
-    """The id of the session that was used last. Raises `SessionError` if there is none."""
+    """The id of the most recently used session. Raises `SessionError` if there is none."""
     sessions = list_sessions(home, project_dir)
     if not sessions:
         raise SessionError("There is no session in this project yet.")
@@ -64,7 +64,7 @@ def latest_session(home: Path, project_dir: str) -> str:
 
 
 def find_session(home: Path, project_dir: str, prefix: str) -> Path:
-    """The transcript whose id is, or alone begins with, `prefix`."""
+    """The transcript whose id is `prefix`, or the only one that starts with it."""
     exact = transcript_file(home, project_dir, prefix)
     if exact.exists():
         return exact
@@ -72,12 +72,12 @@ def find_session(home: Path, project_dir: str, prefix: str) -> Path:
     if len(ids) == 1:
         return transcript_file(home, project_dir, ids[0])
     if ids:
-        raise SessionError(f'"{prefix}" is the beginning of {len(ids)} sessions: {", ".join(ids)}')
-    raise SessionError(f'There is no session "{prefix}" in this project; wave sessions lists those there are.')
+        raise SessionError(f'"{prefix}" matches {len(ids)} sessions: {", ".join(ids)}')
+    raise SessionError(f'There is no session "{prefix}" in this project; list them with wave sessions.')
 
 
 def delete_session(path: Path) -> None:
-    """The transcript, and the outputs that were too long for it. Raises `SessionError` while an agent has it."""
+    """Deletes a transcript and the outputs that were too long for it. Raises `SessionError` while an agent uses it."""
     store = FileSessionStore(path, holder=partial(holder_of, path.parents[2]))
     try:
         store.open(resumed=True)
@@ -92,11 +92,11 @@ def delete_session(path: Path) -> None:
 
 
 def forget_old_sessions(home: Path, days: int, now: datetime | None = None) -> int:
-    """Deletes the sessions of all projects that nobody has touched for so many days. 0 days: none."""
+    """Deletes the sessions of all projects that were not used for `days` days. 0: none."""
     limit = (now or datetime.now(UTC)).timestamp() - days * 86_400
     forgotten = 0
     for path in (home / "projects").glob("*/*.jsonl") if days else ():
-        with suppress(OSError, SessionError):  # what cannot be deleted today is old tomorrow too
+        with suppress(OSError, SessionError):  # anything that cannot be deleted now is tried again next time
             if path.stat().st_mtime < limit:
                 delete_session(path)
                 forgotten += 1
@@ -132,13 +132,13 @@ def _first_prompt(lines: Iterator[bytes] | Any) -> str:
 
 
 def as_markdown(messages: tuple[Message, ...], title: str) -> str:
-    """The conversation for people to read."""
+    """The conversation as readable Markdown."""
     parts = [f"# {title}"]
     for message in messages:
         for block in message.blocks:
             match block:
                 case TextBlock(source="model") if message.role == "user":
-                    pass  # the agent's own word to the model: a notice told the user
+                    pass  # the agent's own text for the model: the user got a notice
                 case TextBlock(content=content, source="user"):
                     parts.append(f"## You\n\n{content}")
                 case TextBlock(content=content, source="model"):

@@ -1,4 +1,4 @@
-"""What of a session is on disk, and what a turn does when something cannot be written."""
+"""What is on disk of a session, and what happens when something cannot be written."""
 
 from collections.abc import Callable
 
@@ -12,7 +12,7 @@ from wave_agent.system.project import Project
 
 
 class SessionLog:
-    """The transcript of one agent. What cannot be written ends the turn, once; the store keeps it for later."""
+    """The transcript of one agent. A failed write ends the turn, once; the store keeps the record for later."""
 
     def __init__(self, store: FileSessionStore, session_id: str, project: Project, before: Resumed) -> None:
         self._store = store
@@ -25,14 +25,14 @@ class SessionLog:
             link=before.link,
         )
         self.told = ""
-        """The failure that the user knows of already."""
+        """The failure that was already reported to the user."""
         self.failure: SessionError | None = None
-        """Why something of this turn could not be written, as whoever was the first to fail has been told."""
+        """Why something in this turn could not be written; the first caller to fail got this error."""
 
     def begin_turn(self) -> None:
         self.failure = None
 
-    # Each of these raises `SessionError` if it is the first of the turn that cannot be written.
+    # Each of these raises `SessionError` if it is the turn's first failed write.
 
     def start(self) -> None:
         self._record(self._recorder.start)
@@ -46,8 +46,8 @@ class SessionLog:
     def sync(self) -> None:
         self._record(self._store.sync)
 
-    # These raise it also if something else of the turn is missing, whoever has heard of that: an async hook may have
-    # been the first to fail. They come before what must not go on then.
+    # These also raise it if an earlier write of the turn failed, whichever caller got that error (possibly an async
+    # hook). They are called before anything that must not go ahead in that case.
 
     def require_written(self) -> None:
         self._record(self._store.flush)
@@ -58,11 +58,11 @@ class SessionLog:
         self._require_all()
 
     def save_what_can_be(self) -> None:
-        """For a turn that nobody waits for any more. Raises `SessionError`."""
+        """For a turn that is no longer awaited. Raises `SessionError`."""
         self._store.sync()
 
     def close(self) -> None:
-        """Raises `SessionError` if the last of it cannot be written, and lets go of the session nevertheless."""
+        """Raises `SessionError` if the last records cannot be written, but releases the session anyway."""
         self.begin_turn()
         try:
             self.sync()

@@ -1,7 +1,7 @@
-"""What looks like a key, a token or a password, taken out of whatever leaves the private transcript.
+"""Masks what looks like a key, a token or a password in anything that leaves the private transcript.
 
-What a secret looks like is said in one place, the recipe `secret-scan`: what that guard would not let into a file does
-not get into an export either.
+The patterns are defined in one place, the recipe `secret-scan`: what that guard keeps out of files is kept out of
+exports too.
 """
 
 import ast
@@ -18,19 +18,19 @@ Value = TypeVar("Value")
 _RECIPE, _TABLE = "secret-scan", "SECRETS"
 _QUOTES = "\"'"
 _QUOTE = re.compile(r"""\[\\?"']""")
-"""As a pattern of the table spells it."""
-# Of a private key the table knows the first line. Its end may be cut off, and its line ends may be spelt out.
+"""As written in the table's patterns."""
+# The table knows the first line of a private key. The end may be cut off, and newlines may be escaped.
 _REST_OF_KEY = re.compile(r"(?:.{0,20000}?-----END [A-Z ]*PRIVATE KEY-----|(?:[A-Za-z0-9+/=\s]|\\[nr])*)", re.DOTALL)
 
 
 @cache
 def patterns() -> Mapping[str, re.Pattern[str]]:
-    """What a secret is called → what it looks like. In JSON within JSON, quotes have backslashes before them."""
+    """Name of a kind of secret → its pattern. In JSON within JSON, quotes are preceded by backslashes."""
     return {what: re.compile(_QUOTE.sub(r"\\\\*\g<0>", pattern)) for what, pattern in table().items()}
 
 
 def table() -> dict[str, str]:
-    """The recipe's own."""
+    """The recipe's table."""
     script = (files("wave_agent.recipes") / _RECIPE / "hook.py").read_text("utf-8")
     for statement in ast.parse(script).body:
         if isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]) == _TABLE:
@@ -39,8 +39,8 @@ def table() -> dict[str, str]:
 
 
 def mask(text: str) -> str:
-    """The text with `[masked: an AWS key]` and the like in place of secrets. Masking it again changes nothing."""
-    while spans := sorted(_spans(text)):  # what stands beside a secret may look like one only when that is gone
+    """Replaces secrets with `[masked: an AWS key]` and the like. Masking twice changes nothing more."""
+    while spans := sorted(_spans(text)):  # text next to a secret may look like one only once that is masked
         pieces: list[str] = []
         at = 0
         for start, end, what in _apart(spans):
@@ -51,7 +51,7 @@ def mask(text: str) -> str:
 
 
 def masked(value: Value) -> Value:
-    """The same, with every text in it masked: of lists, mappings and structs. A value is also judged by its key."""
+    """Masks every text inside lists, mappings and structs. A value is also judged by its key."""
     return cast(Value, _masked(value))
 
 
@@ -71,7 +71,7 @@ def _masked(value: Any) -> Any:
 
 
 def _under(key: object, value: Any) -> Any:
-    """`{"password": …}` is a password, although the value alone may look like any word."""
+    """`{"password": …}` is a password, even if the value alone looks like any word."""
     if isinstance(key, str) and isinstance(value, str):
         for what, pattern in patterns().items():
             if (found := pattern.search(f'{key}="{value}"')) and found[0].endswith(f'="{value}"'):
@@ -83,7 +83,7 @@ def _spans(text: str) -> Iterator[tuple[int, int, str]]:
     for what, pattern in patterns().items():
         for found in pattern.finditer(text):
             start, end = found.span()
-            if text[end - 1] in _QUOTES:  # a name and a value in quotes: the name may stay
+            if text[end - 1] in _QUOTES:  # a name and a quoted value: the name may stay
                 start = max(text.rfind(quote, start, end - 1) for quote in _QUOTES) + 1
                 end = start + (len(text[start : end - 1].rstrip("\\")) or end - 1 - start)
             elif (rest := _REST_OF_KEY.match(text, end)) and found[0].startswith("-----BEGIN"):
@@ -92,7 +92,7 @@ def _spans(text: str) -> Iterator[tuple[int, int, str]]:
 
 
 def _apart(spans: Sequence[tuple[int, int, str]]) -> Iterator[tuple[int, int, str]]:
-    """Those that overlap as one, called by the first."""
+    """Overlapping spans merged, named after the first."""
     start, end, what = spans[0]
     for one in spans[1:]:
         if one[0] < end:

@@ -1,12 +1,12 @@
-"""The transcript: one JSON line for everything that happened, only ever appended to.
+"""The transcript: one JSON line for everything that happened, append-only.
 
-Lines of `user` and `assistant` are in the dialect that existing hooks parse; what is ours alone is `system`:
+`user` and `assistant` lines use the format that existing hooks parse; our own lines are `system`:
 
     {"type":"session","version":1,…}                                    the first line
     {"type":"user"|"assistant","message":{"role":…,"content":…},…}      the conversation
     {"type":"system","subtype":"error"|"notice"|"hook_run"|"prompt_blocked"|"compact",…}
 
-A prompt reaches the disk only when hooks have accepted it.
+A prompt is written to disk only after hooks have accepted it.
 """
 
 import uuid
@@ -41,7 +41,7 @@ from wave_agent.sessions.store import FileSessionStore, SessionStore
 from wave_agent.sessions.transcript import Record, Resumed, encode, load_session, transcript_file, transcripts
 from wave_agent.system.timestamps import Clock, stamp, utc_now
 
-__all__ = [  # Most of them from below: whoever has to do with sessions finds them here.
+__all__ = [  # Mostly re-exports: everything about sessions can be imported from here.
     "FileSessionStore",
     "Record",
     "Recorder",
@@ -56,7 +56,7 @@ VERSION = 1
 
 
 class Recorder:
-    """Turns what happens to the conversation into records."""
+    """Turns changes of the conversation into records."""
 
     def __init__(
         self,
@@ -69,9 +69,9 @@ class Recorder:
         link: Link | None = None,
         now: Clock = utc_now,
     ) -> None:
-        """`start` is where the agent was started, if not in the project's directory.
+        """`start` is where the agent was started, if not in the project directory.
 
-        `last_uuid` is that of the last line when a session is resumed, `link` the last one of its journal."""
+        When a session is resumed, `last_uuid` is that of its last line and `link` the last one of its journal."""
         self._store = store
         self._session_id = session_id
         self._project_dir = project_dir
@@ -82,11 +82,11 @@ class Recorder:
         self._waiting: list[Record] | None = None
         """Records since a prompt that no hook has judged yet."""
         self._erased: list[ErasedPrompt] = []
-        """Prompts that must not reach the disk, also not as quotations of hooks that end late."""
+        """Prompts that must not reach the disk, not even quoted by hooks that finish late."""
         self._failure: SessionError | None = None
 
     def start(self, **facts: Any) -> None:
-        """The first line."""
+        """Writes the first line."""
         head = {"type": "session", "version": VERSION, "session_id": self._session_id, "cwd": self._cwd}
         head |= {"project": self._project_dir} if self._cwd != self._project_dir else {}
         self._append({**head, "timestamp": self._timestamp(), **facts})
@@ -107,13 +107,13 @@ class Recorder:
                 for erased in self._erased:
                     erased.fresh = False
             case PromptAccepted(text=text):
-                # Runs first: context that came while the prompt was judged has gone with it.
+                # Runs first: context that arrived while the prompt was judged was delivered with it.
                 for record in self._release():
                     self._write(record)
                 self._write(_user_line((TextBlock(text, "user"),)))
             case PromptRemoved(text=text, reason=reason):
                 waited = self._release()
-                # The newest occasion among them is the prompt's own: what its hooks had to add goes with it.
+                # The newest occasion among them is the prompt's own: context from its hooks is dropped with it.
                 occasion = max((record.get("occasion", 0) for record in waited), default=0)
                 self._erased.append(ErasedPrompt(text))
                 for record in waited:
@@ -156,7 +156,7 @@ class Recorder:
         self._parent = line_id
 
     def _append(self, line: Record) -> None:
-        """A store that fails keeps the line, so the lines after it are given to it as well."""
+        """A store that fails keeps the line, so later lines are passed to it as well."""
         try:
             self._store.append(line)
         except SessionError as error:
@@ -190,7 +190,7 @@ _QUOTING: Mapping[str, tuple[str, ...]] = {
 
 
 def _unquoting(record: Record, prompts: list[ErasedPrompt]) -> Record:
-    """The record with its free texts, and only these, rid of erased prompts."""
+    """The record with erased prompts removed from its free-text fields, and only from these."""
     if record.get("source") == "hook":
         content: Any = record["message"]["content"]
         if isinstance(content, str):
@@ -210,7 +210,7 @@ def _user_line(blocks: tuple[Block, ...]) -> Record:
         "source": texts[0].source if texts else "user",
     }
     if any(block.origin == HARNESS for block in texts):
-        line["isMeta"] = True  # how readers of this dialect know that no person said it
+        line["isMeta"] = True  # tells readers of this format that no person wrote it
     if any(block.origin for block in texts):
         line["origins"] = [msgspec.to_builtins(block.origin) for block in texts]
     return line

@@ -1,16 +1,16 @@
-"""Prompts that must not reach the disk: found and taken out wherever a hook quotes them."""
+"""Removes prompts that must not reach the disk wherever a hook quotes them."""
 
 import json
 from typing import Any, cast
 
 _QUOTE = 12
-"""Characters in a row that make a quotation."""
+"""Minimum length of a quotation, in characters."""
 _LONGEST = 200_000
-"""Characters of a prompt that are looked for. No text of a hook is nearly as long."""
+"""How many characters of a prompt are searched for. No hook text is nearly as long."""
 
 
 class ErasedPrompt:
-    """A prompt that must not reach the disk: it, whole lines of it, and passages of it, also as JSON spells them."""
+    """A prompt that must not reach the disk: the whole text, its lines and its passages, also in JSON-escaped form."""
 
     def __init__(self, prompt: str) -> None:
         prompt = prompt[:_LONGEST]
@@ -20,7 +20,7 @@ class ErasedPrompt:
         self._whole = sorted({*forms, *lines}, key=len, reverse=True)
         self._passages = {form[at : at + _QUOTE] for form in forms for at in range(len(form) - _QUOTE + 1)}
         self.fresh = True
-        """No other prompt has come since. Afterwards a short one is no longer looked for: it would be found in every
+        """No other prompt has come since. Afterwards a short prompt is no longer searched for: it would match in every
         second sentence."""
 
     def taken_out_of(self, text: str) -> str:
@@ -34,7 +34,7 @@ class ErasedPrompt:
 
 
 def _runs(spots: list[int]) -> list[tuple[int, int]]:
-    """Overlapping passages, joined."""
+    """Joins overlapping passages."""
     joined: list[tuple[int, int]] = []
     for spot in spots:
         if joined and spot <= joined[-1][1] + _QUOTE:
@@ -45,7 +45,7 @@ def _runs(spots: list[int]) -> list[tuple[int, int]]:
 
 
 def without(value: Any, prompts: list[ErasedPrompt]) -> Any:
-    """The value without what it quotes of erased prompts."""
+    """The value without quotations of erased prompts."""
     if isinstance(value, str):
         for prompt in prompts:
             value = prompt.taken_out_of(value)

@@ -1,7 +1,8 @@
-"""One transcript, written by one agent at a time, and never by halves.
+"""One transcript, written by one agent at a time, one whole record at a time.
 
-The lock is on the transcript itself: it cannot be left behind by a process that died, nor deleted beside the file that
-it protects. It is held from the first record, or the resumption, to the end of the agent. Readers need none.
+The lock is on the transcript itself: a process that dies cannot leave it behind, and it cannot be deleted separately
+from the file it protects. It is held from the first record, or the resumption, until the agent closes. Readers need
+no lock.
 """
 
 import errno
@@ -19,15 +20,15 @@ from wave_agent.system.private_files import make_private, open_private
 
 
 class SessionStore(Protocol):
-    """The seam between the agent and the disk."""
+    """The interface between the agent and the disk."""
 
     def append(self, record: Record) -> None:
-        """Returns when the record is in the file. Raises `SessionError` if it cannot be; it is then kept, and written
-        before the next one."""
+        """Returns when the record is in the file. Raises `SessionError` if it cannot be written; it is then kept, and
+        written before the next one."""
         ...
 
     def sync(self) -> None:
-        """Returns when all records are where a power cut cannot reach them. Raises `SessionError`."""
+        """Returns when all records would survive a power cut. Raises `SessionError`."""
         ...
 
 
@@ -38,17 +39,17 @@ class FileSessionStore:
     """One file, private to the user, opened at the first record."""
 
     def __init__(self, path: Path, *, holder: Callable[[Path], int | None] = lambda _: None) -> None:
-        """`holder` tells which process has a transcript that is locked, where anybody knows."""
+        """`holder` returns the process that has locked a transcript, if known."""
         self.path = path
         self._holder = holder
         self._descriptor: int | None = None
         self._unwritten: deque[bytes] = deque()
         self._unsynced = False
         self._named = False
-        """The directory's entry is on disk too."""
+        """The directory entry is on disk too."""
 
     def open(self, *, resumed: bool = False) -> None:
-        """Takes the session for this agent. Raises `SessionError` if another one has it, or if there is none to
+        """Claims the session for this agent. Raises `SessionError` if another one has it, or if there is none to
         resume."""
         if self._descriptor is not None:
             return
@@ -72,7 +73,7 @@ class FileSessionStore:
         self._descriptor = descriptor
 
     def resume(self) -> Resumed:
-        """The session, read when nobody else can write to it any more: so that is what this agent goes on from."""
+        """The session, read once no one else can write to it: this agent continues from exactly that state."""
         self.open(resumed=True)
         try:
             return load_session(self.path)
@@ -85,7 +86,7 @@ class FileSessionStore:
         self.flush()
 
     def flush(self) -> None:
-        """Writes what could not be written before. Raises `SessionError`, and keeps it, if that fails again."""
+        """Writes records that could not be written before. If it fails again, raises `SessionError` and keeps them."""
         while self._unwritten:
             self.open()
             assert self._descriptor is not None
@@ -108,7 +109,7 @@ class FileSessionStore:
         self._unsynced = False
 
     def close(self) -> None:
-        """Lets another agent have the session."""
+        """Releases the session for other agents."""
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
@@ -119,7 +120,7 @@ class FileSessionStore:
         except BlockingIOError:
             raise in_use(self.path, self._holder(self.path)) from None
         except OSError:
-            pass  # A file system without locks: one write a record still keeps two agents from mixing their lines.
+            pass  # A file system without locks: one write per record still keeps two agents from mixing their lines.
 
     def _failure(self, error: OSError) -> SessionError:
         hint = ". Set WAVE_HOME to a directory that you can write to." if error.errno in _NO_PLACE else ""
@@ -128,27 +129,27 @@ class FileSessionStore:
 
 def in_use(path: Path, holder: int | None) -> SessionError:
     if holder == os.getpid():
-        return SessionError(f"The session {path.stem} is in use in this very process: close the agent that has it.")
+        return SessionError(f"The session {path.stem} is in use in this process: close the agent that has it first.")
     who = "another process" if holder is None else f"process {holder}"
     return SessionError(f"The session {path.stem} is in use by {who}: end that first.")
 
 
 def _write(descriptor: int, line: bytes) -> None:
-    """The whole line, at once where the system can do it, or nothing of it."""
+    """Writes the whole line, in one call if the system allows it, or nothing."""
     written = 0
     try:
         while written < len(line):
-            # After a short write the next one tells why it was short.
+            # After a short write, the next one reports the reason.
             written += os.write(descriptor, line[written:])
     except OSError:
         if written:
-            with suppress(OSError):  # Then the next one to open the file ends the torn line.
+            with suppress(OSError):  # Then the next agent to open the file terminates the torn line.
                 os.ftruncate(descriptor, os.fstat(descriptor).st_size - written)
         raise
 
 
 def _seal(descriptor: int) -> None:
-    """Ends a line that a crash has torn, so that the next record does not become a part of it."""
+    """Terminates a line torn by a crash, so that the next record does not become part of it."""
     size = os.fstat(descriptor).st_size
     if size and os.pread(descriptor, 1, size - 1) != b"\n":
         os.write(descriptor, b"\n")
@@ -156,18 +157,18 @@ def _seal(descriptor: int) -> None:
 
 def _to_disk(descriptor: int) -> None:
     full: int | None = getattr(fcntl, "F_FULLFSYNC", None)
-    if full is not None:  # macOS, where fsync stops at the drive's own memory.
-        with suppress(OSError):  # Not every file system there knows it.
+    if full is not None:  # macOS, where fsync stops at the drive's cache.
+        with suppress(OSError):  # Not every file system there supports it.
             fcntl.fcntl(descriptor, full)
             return
     getattr(os, "fdatasync", os.fsync)(descriptor)
 
 
 def _name_to_disk(directory: Path) -> bool:
-    """A new file's name belongs to its directory. False if that has to be tried again."""
+    """A new file's name belongs to its directory. False if that must be tried again."""
     try:
         descriptor = os.open(directory, os.O_RDONLY | os.O_CLOEXEC)
-    except OSError:  # No descriptor is left. The records themselves are safe.
+    except OSError:  # Out of descriptors. The records themselves are safe.
         return False
     try:
         with suppress(OSError):  # Some file systems cannot, and need not.

@@ -1,4 +1,4 @@
-"""A transcript on disk: where it stands, how a line is spelled, and the session that it tells."""
+"""A transcript on disk: its location, the encoding of a line, and loading the session from it."""
 
 import json
 import re
@@ -30,12 +30,12 @@ from wave_agent.sessions.hash_chain import Link, last_link
 Record = dict[str, Any]
 
 _UNKNOWN_SIDE = 1000
-"""Pixels, for images of other agents, which do not record them."""
+"""Pixels, for images recorded by other agents, which do not store the size."""
 _SESSION_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 
 
 def transcripts(home: Path, project_dir: str) -> Path:
-    """The directory with the transcripts of a project."""
+    """The directory with a project's transcripts."""
     return home / "projects" / re.sub(r"[^A-Za-z0-9]", "-", project_dir)
 
 
@@ -44,17 +44,17 @@ def is_session_id(text: str) -> bool:
 
 
 def transcript_file(home: Path, project_dir: str, session_id: str) -> Path:
-    """Where the transcript of a session of this project stands. The id must not be able to leave that place."""
+    """The location of a session's transcript. The id must not be able to escape that directory."""
     if not is_session_id(session_id):
         shown = ascii(session_id if len(session_id) <= 80 else f"{session_id[:80]}…")
         raise SessionError(
-            f"{shown} is not a session id (letters, digits, - and _, at most 64); wave sessions lists those there are."
+            f"{shown} is not a session id (letters, digits, - and _, at most 64); list them with wave sessions."
         )
     return transcripts(home, project_dir) / f"{session_id}.jsonl"
 
 
 def encode(record: Record) -> bytes:
-    """The line of a record, without its end. The same record always gives the same bytes."""
+    """The line of a record, without a newline. The same record always gives the same bytes."""
     try:
         return msgspec.json.encode(record)
     except (UnicodeEncodeError, OverflowError):
@@ -62,7 +62,7 @@ def encode(record: Record) -> bytes:
 
 
 def read_lines(path: Path) -> list[bytes]:
-    """Raises `SessionError` that says why it cannot be read."""
+    """Raises a `SessionError` that says why it cannot be read."""
     try:
         return path.read_bytes().splitlines()
     except FileNotFoundError:
@@ -72,24 +72,24 @@ def read_lines(path: Path) -> list[bytes]:
 
 
 class Resumed(Struct, frozen=True, kw_only=True):
-    """A session as its transcript tells it."""
+    """A session as recorded in its transcript."""
 
     messages: tuple[Message, ...] = ()
     hooks: tuple[HookRun, ...] = ()
     deferred: tuple[tuple[str, str, str], ...] = ()
-    """Context that still waits for a prompt: event, hook, text."""
+    """Context still waiting for a prompt: event, hook, text."""
     last_uuid: str | None = None
     link: Link | None = None
-    """Where the chain of the journal has got to."""
+    """The end of the journal's chain."""
     blank: bool = True
-    """The agent was killed before it had written anything."""
+    """The agent was killed before it wrote anything."""
     compacted: Compacted | None = None
     skipped: int = 0
-    """Lines that could not be read."""
+    """Unreadable lines."""
 
 
 def load_session(path: Path) -> Resumed:
-    """Reads what can be read; a torn or foreign line is skipped and counted."""
+    """Reads as much as possible; torn or foreign lines are skipped and counted."""
     lines = read_lines(path)
     loader = _TranscriptLoader()
     for line in lines:
@@ -103,7 +103,7 @@ def load_session(path: Path) -> Resumed:
 def _decode(line: bytes) -> Record:
     try:
         return cast(Record, msgspec.json.decode(line))
-    except msgspec.DecodeError:  # an escaped lone surrogate: unusual, but ours
+    except msgspec.DecodeError:  # an escaped lone surrogate: unusual, but we write them
         return cast(Record, json.loads(line))
 
 
@@ -113,7 +113,7 @@ class _TranscriptLoader:
         self.hooks: list[HookRun] = []
         self.waiting: list[HookRun] = []
         self.void: set[int | None] = set()
-        """Occasions whose prompt was erased: their context is not kept."""
+        """Occasions whose prompt was erased: their context is dropped."""
         self.last_uuid: str | None = None
         self.compacted: Compacted | None = None
         self.skipped = 0
@@ -159,7 +159,7 @@ class _TranscriptLoader:
             self.delivered(origin)
 
     def delivered(self, origin: Origin | None) -> None:
-        """Context that has waited, and has come to the model within a turn."""
+        """Waiting context that reached the model during a turn."""
         for at, run in enumerate(self.waiting):
             if origin == Origin(run.event, run.name):
                 rest = run.deferred[1:]
@@ -186,7 +186,7 @@ class _TranscriptLoader:
             self.compacted = replace(found, upto=max(0, min(found.upto, len(self.manager.messages))))
 
     def result(self, link: Link | None, *, blank: bool) -> Resumed:
-        # The order of the configuration, not that in which the hooks ended.
+        # In configuration order, not in the order in which the hooks finished.
         kept = [run for run in self.waiting if run.occasion not in self.void]
         waiting = sorted(kept, key=lambda run: (run.occasion, run.position))
         return Resumed(
@@ -205,12 +205,12 @@ Value = TypeVar("Value", bound=Struct)
 
 
 def _sound(value: Value) -> Value:
-    """The value, checked as if it had been read: a line can hold anything. Raises `msgspec.ValidationError`."""
+    """Validates the value as if it had just been read: a line can hold anything. Raises `msgspec.ValidationError`."""
     return msgspec.convert(msgspec.to_builtins(value), type(value))
 
 
 def _result(content: Any) -> tuple[str, tuple[Image, ...]]:
-    """A text, or a text and images as `session` writes them. What else a list may hold is kept as JSON."""
+    """A text, or a text and images as `recorder` writes them. Any other list is kept as JSON."""
     if isinstance(content, str):
         return content, ()
     parts = cast(list[Record], content)

@@ -1,4 +1,4 @@
-"""What a tool is: a name, a typed input, and one method."""
+"""The interface of a tool: a name, a typed input, and one method."""
 
 import asyncio
 import os
@@ -22,31 +22,31 @@ from wave_agent.tools.room import Room, room_in
 
 
 class ToolResult(Struct, frozen=True, kw_only=True):
-    """What came of one call."""
+    """The result of one call."""
 
     content: str
-    """What the model reads."""
+    """The text for the model."""
     success: bool = True
     ran: bool = True
     """False: the tool could not do its work at all (bad input, missing file). A command that failed has run."""
     response: Mapping[str, Any] = {}
-    """The tool's own fields in a hook's `tool_response`, beside `success` and `content`."""
+    """The tool's own fields in a hook's `tool_response`, in addition to `success` and `content`."""
     long: bool = False
-    """The call asked for more than a result usually has."""
+    """The call asked for a longer result than usual."""
     images: tuple[Image, ...] = ()
-    """What the model is shown beside the text, if it takes images."""
+    """Images shown to the model with the text, if it accepts images."""
     original: str | None = None
-    """The text of the file that the call has changed, as it was before. For hooks whose dialect tells it."""
+    """The former text of the file that the call changed. For hooks whose dialect includes it."""
     keep: Callable[[], None] = lambda: None
-    """Writes what was held back (see `ToolContext.hold`). Called once it is clear that the result stays as it is."""
+    """Writes what was held back (see `ToolContext.hold`). Called once it is certain that the result is not replaced."""
 
 
 class ToolInputError(Exception):
-    """The model's input cannot be used. The text tells the model what to change."""
+    """The model's input is invalid. The message says what to change."""
 
 
 class ToolInterrupted(asyncio.CancelledError):
-    """The tool was cancelled, and this is what came of it until then."""
+    """The tool was cancelled; carries the result so far."""
 
     def __init__(self, result: ToolResult) -> None:
         super().__init__()
@@ -58,54 +58,54 @@ async def _takes_none() -> bool:
 
 
 class ToolContext(Struct, frozen=True, kw_only=True):
-    """What a call may know of the session around it."""
+    """What a call may know about its session."""
 
     project_dir: Path
     start: Path | None = None
-    """Where the agent was started, if that is not the project directory."""
+    """Where the agent was started, if not in the project directory."""
     environment: Mapping[str, str]
-    """For processes that a tool starts; without the agent's own keys."""
+    """For processes started by a tool; without the agent's own keys."""
     outputs: Path
-    """A private directory for what is too long for the model."""
+    """A private directory for output that is too long for the model."""
     emit: Callable[[str], None] = lambda _: None
-    """Output as it comes, for the front end."""
+    """Receives output as it arrives, for the front end."""
     hold: bool = False
-    """A hook may still replace the result: nothing of it may reach the disk before `ToolResult.keep`."""
+    """A hook may still replace the result: none of it may reach the disk before `ToolResult.keep`."""
     ledger: Ledger = no_ledger
-    """For whoever starts a process."""
+    """For code that starts a process."""
     sandbox: Sandbox | None = None
-    """What commands are confined by, if anything."""
+    """The sandbox for commands, if any."""
     window: Callable[[], int | None] = lambda: None
-    """How many tokens the model can take in, if that is known by now."""
+    """The model's context window in tokens, if known by now."""
 
     takes_images: Callable[[], Awaitable[bool]] = _takes_none
-    """Whether the model takes images: what the settings say, or its server."""
+    """Whether the model accepts images, according to the settings or its server."""
 
     judged: Mapping[str, Seen] | None = None
-    """What the paths of this call led to when it was permitted. None: nobody has looked."""
+    """What the paths of this call pointed to when it was permitted. None: not examined."""
 
     unread: tuple[str, ...] = ()
-    """Regular expressions of real paths that rules keep a search from opening."""
+    """Regular expressions for real paths that rules keep a search from opening."""
 
     door: Door = no_door
-    """Opened around code of the program, in whatever thread it runs."""
+    """Entered around code of the embedding program, in whatever thread it runs."""
 
     def room(self, *, asked: bool = False) -> Room:
         """How long the result of a call may be. `asked`: the call asks for more than usual."""
         return room_in(self.window(), asked=asked)
 
     def seen(self, path: str) -> Seen | None:
-        """What may be used under this path; None if nobody has looked yet."""
+        """What may be used under this path; None if not examined yet."""
         return None if self.judged is None else self.judged.get(path)
 
     @property
     def cwd(self) -> Path:
-        """Where commands start, and what relative paths refer to."""
+        """Where commands start and relative paths are resolved."""
         return self.start or self.project_dir
 
 
 class Tool(ABC):
-    """One instance per session: what a tool remembers between calls lives in it."""
+    """One instance per session: it holds what a tool remembers between calls."""
 
     name: ClassVar[str]
     description: ClassVar[str]
@@ -113,33 +113,33 @@ class Tool(ABC):
     own: ClassVar[bool] = False
     """It touches only what this session has started, so it runs without consent in every mode."""
     path_fields: ClassVar[tuple[str, ...]] = ()
-    """Input fields with a path: made absolute before any hook sees them."""
+    """Input fields that contain a path: made absolute before any hook sees them."""
     polls: ClassVar[bool] = False
-    """It looks how something else gets on: the same call again and again, with the same result, is fine."""
+    """It checks the progress of something else: repeating the same call, with the same result, is fine."""
     Input: ClassVar[type[Struct]]
 
     @abstractmethod
     async def run(self, arguments: Any, context: ToolContext) -> ToolResult:
         """Does the work. `arguments` is an instance of `Input`. Cancelling ends the work and everything it started.
 
-        Raises `ToolInputError` for input that fits the schema but cannot be used, and may raise `ToolInterrupted` when
-        it is cancelled.
+        Raises `ToolInputError` for input that matches the schema but cannot be used, and may raise `ToolInterrupted`
+        when cancelled.
         """
 
     def reports(self) -> Sequence[str]:
-        """What the model should know with its next request, though no call asked for it. Each is given once."""
+        """News for the model's next request that no call asked for. Each is returned once."""
         return ()
 
     def standing(self) -> Sequence[str]:
-        """What the model has to know as long as it lasts, for when the conversation is summarised."""
+        """Facts the model needs as long as they last, for when the conversation is summarised."""
         return ()
 
     def directory(self) -> str:
-        """Where it has taken the session; empty: it is where it was started."""
+        """The directory it has moved the session to; empty: the session is where it was started."""
         return ""
 
     async def close(self) -> str | None:
-        """Ends what the tool has left running. Called once, when the session ends. Returns what to tell the user."""
+        """Ends what the tool left running. Called once, when the session ends. Returns a notice for the user."""
         return None
 
     # ---------------------------------------------------------------------------------------------------- for the agent
@@ -159,49 +159,49 @@ class Tool(ABC):
         )
 
     def parse(self, tool_input: Mapping[str, Any]) -> Any:
-        """Raises `ToolInputError` that names the field."""
+        """Raises a `ToolInputError` that names the field."""
         for field in self.path_fields:
             if "\0" in str(tool_input.get(field, "")):
-                raise ToolInputError(f"{self.name}: invalid input: a path cannot hold a NUL character - at `$.{field}`")
+                raise ToolInputError(f"{self.name}: invalid input: a path cannot contain NUL - at `$.{field}`")
         try:
             return msgspec.convert(dict(tool_input), self.Input, strict=False)
         except UnicodeError:
-            raise ToolInputError(f"{self.name}: invalid input: half a surrogate pair is no character") from None
+            raise ToolInputError(f"{self.name}: invalid input: a lone surrogate is not a character") from None
         except msgspec.ValidationError as error:
-            from wave_agent.tools.inputs import explained  # lazy: most input is right
+            from wave_agent.tools.inputs import explained  # lazy: most input is valid
 
             raise ToolInputError(f"{self.name}: invalid input: {explained(str(error), self.schema())}") from None
 
     def normalise(self, tool_input: Mapping[str, Any], directory: str) -> dict[str, Any]:
-        """The input with absolute paths and `~` expanded. Never fails: what cannot be a path stays as it is."""
+        """The input with absolute paths and `~` expanded. Never fails: a value that cannot be a path stays as it is."""
         changed = dict(tool_input)
         for field in self.path_fields:
             value = changed.get(field)
             if isinstance(value, str) and value and "\0" not in value:
-                with suppress(ValueError):  # a user's name that no system can look up
+                with suppress(ValueError):  # a user name that no system can look up
                     value = os.path.expanduser(value)
                 changed[field] = os.path.normpath(os.path.join(directory, value))
         return changed
 
     def paths(self, tool_input: Mapping[str, Any]) -> tuple[str, ...]:
-        """The paths that a call touches."""
+        """The paths a call touches."""
         return tuple(str(tool_input[field]) for field in self.path_fields if tool_input.get(field))
 
     def written_paths(self, tool_input: Mapping[str, Any], context: ToolContext) -> tuple[WriteTarget, ...]:
-        """What a call visibly writes to."""
+        """The paths a call visibly writes to."""
         return (
             tuple(WriteTarget(escape(path)) for path in self.paths(tool_input)) if self.kind is ToolKind.EDITS else ()
         )
 
     def git_runs(self, tool_input: Mapping[str, Any], context: ToolContext) -> tuple[tuple[Placed, ...], Sequence[str]]:
-        """The git commands that a call visibly runs, and the names of the variables that it sets."""
+        """The git commands a call visibly runs, and the names of the variables it sets."""
         return (), ()
 
 
 def _inlined(schema: Any, components: Mapping[str, Any], inside: tuple[str, ...] = ()) -> Any:
     """The schema without references: many servers and small models do not follow them.
 
-    A type that holds itself becomes any object at the place where it would begin again.
+    A recursive type becomes a plain object where it would start again.
     """
     if isinstance(schema, list):
         return [_inlined(one, components, inside) for one in cast(list[Any], schema)]

@@ -1,4 +1,4 @@
-"""Bash: a shell command, waited for or in the background."""
+"""Bash: runs a shell command, in the foreground or in the background."""
 
 import asyncio
 import os
@@ -25,23 +25,23 @@ from wave_agent.tools.process import Ending, Launch, Process, StreamName, named
 from wave_agent.tools.shells import Shells, started
 
 _UNATTENDED = {"GIT_EDITOR": "true", "GIT_TERMINAL_PROMPT": "0"}
-"""For commands: nobody sits at an editor or a prompt that git would open."""
+"""For commands: no one is there to use an editor or answer a prompt that git would open."""
 _NAMED_GIT = re.compile(r"\bgit\b")
 _LOOPS = re.compile(r"\b(?:for|while|until|select|xargs|watch|function|alias|trap|PROMPT_COMMAND)\b|\(\s*\)")
-"""With these, a command that is written once may run again, in a repository that it has changed."""
+"""With these, a command that is written once may run again, in a repository it has changed."""
 _GIVEN = re.compile(r"(\w+)\+?=")
 _EDITORS = ("GIT_SEQUENCE_EDITOR", "GIT_EDITOR", "EDITOR", "VISUAL")
 _DEFAULT_TIMEOUT = 120_000
 _LONGEST_TIMEOUT = 600_000
 
-# The command comes as an argument and is eval'ed, so that a syntax error in it does not show our own line. The trap
-# tells where the shell ended up; a command that sets a trap of its own or execs leaves the directory as it was.
+# The command is passed as an argument and eval'ed, so that its syntax errors do not show our own line. The trap
+# reports where the shell ended up; if a command sets its own EXIT trap or execs, the directory stays the same.
 _SCRIPT = """trap {trap} EXIT; _wave_command=$1; shift; eval "$_wave_command" """
 _TRAP = "{{ command pwd >|{file}; }} 2>/dev/null || :"
 
 
 def default_shell() -> str:
-    """What commands are run by."""
+    """The shell that runs commands."""
     return shutil.which("bash") or "/bin/sh"
 
 
@@ -58,9 +58,9 @@ class Bash(Tool):
     name: ClassVar[str] = "Bash"
     description: ClassVar[str] = (
         "Runs a shell command. The working directory persists between calls; variables and functions do not. stdin is "
-        "empty: nothing interactive. Long output is shortened, and the whole kept in a file that is named. For servers "
+        "empty: nothing interactive. Long output is shortened; the full output is in a file that is named. For servers "
         "and watchers set run_in_background (not `&`): the call returns an id for BashOutput and KillShell, and you "
-        "hear when it ends. Read, Grep, Glob, Edit and Write are better than cat, grep, find, sed and echo."
+        "are notified when it ends. Prefer Read, Grep, Glob, Edit and Write to cat, grep, find, sed and echo."
     )
     kind: ClassVar[ToolKind] = ToolKind.ACTS
     Input: ClassVar[type[Struct]] = BashInput
@@ -78,7 +78,7 @@ class Bash(Tool):
         if call.run_in_background:
             return self._start(call, directory, notes, context)
         cwd_file = context.outputs / f"cwd-{os.urandom(6).hex()}"
-        with suppress(OSError):  # Costs the memory of the directory, not the command.
+        with suppress(OSError):  # Only the directory is not remembered; the command still runs.
             make_private(context.outputs)
         file = (HeldFile if context.hold else PrivateFile)(context.outputs, "bash")
         output = Output(file, limit=printed_limit(context))
@@ -118,7 +118,7 @@ class Bash(Tool):
     def written_paths(self, tool_input: Mapping[str, Any], context: ToolContext) -> tuple[WriteTarget, ...]:
         try:
             return self._read(tool_input, context).writes
-        except (ImportError, OSError):  # no descriptor is left to load it: then anything may be written
+        except (ImportError, OSError):  # out of descriptors to load it: then anything may be written
             return (WriteTarget("/", Reach.TREE),)
 
     def git_runs(self, tool_input: Mapping[str, Any], context: ToolContext) -> tuple[tuple[Placed, ...], Sequence[str]]:
@@ -132,14 +132,14 @@ class Bash(Tool):
             return line.git * (2 if again else 1), names
         from wave_agent.shell.doubt import git_words  # lazy: see below
 
-        # There may be more of them than were found: whatever looks like one may be one.
+        # There may be more than were found: anything that looks like a git command may be one.
         hidden = dict.fromkeys(git_words(command))
         where = (self._working_directory(context)[0],)
         more = (Placed((Word("git"), Word(name), Word("", static=False)), where) for name in hidden)
         return (*line.git, *more), names
 
     def _read(self, tool_input: Mapping[str, Any], context: ToolContext) -> ParsedLine:
-        """What the line says where it would run. It is asked for more than once."""
+        """The parsed line, in the place where it would run. Called more than once."""
         from wave_agent.shell.reader import read_placed  # lazy: a session may never run a command
 
         directory, _ = self._working_directory(context)
@@ -160,7 +160,7 @@ class Bash(Tool):
         return self._directory if self._directory and os.path.isdir(self._directory) else ""
 
     async def close(self) -> str | None:
-        """End what runs in the background, and what commands have left running."""
+        """Ends what runs in the background, and what commands left running."""
         await self._shells.close()
         return await uninterrupted(self._shells.end_orphans)
 
@@ -197,7 +197,7 @@ class Bash(Tool):
             return directory, []
         self._directory = None
         if directory == start:
-            return start, []  # starting the command explains it
+            return start, []  # starting the command reports it
         return start, [f"[The working directory {directory} no longer exists. This command ran in {start}]"]
 
     def _command_line(self, command: str, cwd_file: Path) -> list[str]:
@@ -205,7 +205,7 @@ class Bash(Tool):
         return [self._shell, "-c", _SCRIPT.format(trap=shlex.quote(trap)), os.path.basename(self._shell), command]
 
     def _follow(self, cwd_file: Path, before: str, context: ToolContext) -> list[str]:
-        """Take over the directory that the command ended in."""
+        """Adopts the directory that the command ended in."""
         try:
             after = os.fsdecode(cwd_file.read_bytes()).removesuffix("\n")
         except OSError:
@@ -217,12 +217,12 @@ class Bash(Tool):
 
 
 def _confined(launch: Launch, context: ToolContext, *files: Path) -> Launch:
-    """The same in the sandbox, if there is one. `files` are ours, and the command has to write them."""
+    """The same launch in the sandbox, if there is one. `files` are ours, and the command has to write them."""
     sandbox = context.sandbox
     if sandbox is None:
         return launch
     for file in files:
-        file.touch(mode=0o600)  # only what exists can be mounted
+        file.touch(mode=0o600)  # only existing files can be mounted
     return replace(
         launch,
         argv=sandbox.command(launch.argv, launch.environment, cwd=launch.cwd, writable=[str(file) for file in files]),
@@ -232,7 +232,7 @@ def _confined(launch: Launch, context: ToolContext, *files: Path) -> Launch:
 
 
 def _result(output: Output, ending: Ending, seconds: float, notes: list[str]) -> ToolResult:
-    """`seconds` are those that the command was given, or that it took until the user interrupted it."""
+    """`seconds` is the command's timeout, or how long it ran until the user interrupted it."""
     printed = output.take()
     if ending.error and ending.exit_code is None and ending.cut_short is None and not printed:
         return ToolResult(content=ending.error, success=False, ran=False)
@@ -252,7 +252,7 @@ def _result(output: Output, ending: Ending, seconds: float, notes: list[str]) ->
         notes.append(f"[exit code {ending.exit_code}]")
     if ending.left:
         notes.append(
-            f"[Left running in the background: {named(ending.left)}. This ends with the session at the latest; for "
+            f"[Left running in the background: {named(ending.left)}. It ends with the session at the latest; for "
             "servers and watchers use run_in_background]"
         )
     shown = strip_controls(printed).strip("\n")
@@ -270,6 +270,6 @@ def _result(output: Output, ending: Ending, seconds: float, notes: list[str]) ->
 
 
 def _edits_nothing(name: str, command: str) -> bool:
-    """Wherever the command names this editor, it is set to a program that leaves the file as it is."""
+    """Everywhere the command names this editor, it is set to a program that leaves the file unchanged."""
     harmless = re.findall(rf"(?<![\w$]){name}=(['\"]?)(?::|true|cat)\1(?=\s)", command)
     return len(harmless) == len(re.findall(rf"\b{name}\b", command))

@@ -1,4 +1,4 @@
-"""BashOutput: what a background command has printed since the last look."""
+"""BashOutput: the new output of a background command."""
 
 from typing import Annotated, Any, ClassVar
 
@@ -22,7 +22,7 @@ class BashOutputInput(Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 class BashOutput(Tool):
     name: ClassVar[str] = "BashOutput"
-    description: ClassVar[str] = "What a background command has printed since the last look, and whether it still runs."
+    description: ClassVar[str] = "Returns new output of a background command, and whether it is still running."
     kind: ClassVar[ToolKind] = ToolKind.READS
     own: ClassVar[bool] = True
     polls: ClassVar[bool] = True
@@ -36,7 +36,7 @@ class BashOutput(Tool):
         shell = self._shells.find(call.bash_id)
         if call.wait_ms:
             await shell.wait(min(call.wait_ms, _LONGEST_WAIT) / 1000)
-        ending = shell.process.ending  # Before the output is taken: what ended has nothing more to say.
+        ending = shell.process.ending  # Before the output is taken: after the end there is no more output.
         state = shell.state if ending else "running"
         shell.end_is_known = shell.end_is_known or ending is not None
         output = shell.output.take()

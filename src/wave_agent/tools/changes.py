@@ -1,4 +1,4 @@
-"""What Write, Edit and the hooks after them have changed, turn by turn, so that it can be taken back."""
+"""What Write, Edit and the hooks after them have changed, turn by turn, so that it can be undone."""
 
 import os
 from collections.abc import Iterator, Mapping
@@ -9,15 +9,15 @@ from wave_agent.system.real_files import resolve_or_keep
 from wave_agent.tools.files import FileRefusedError, KnownFiles, existing, replace
 
 MEMORY = 64 << 20
-"""Bytes of former contents that are kept; the oldest turns are forgotten first."""
+"""Bytes of former contents that are stored; the oldest turns are forgotten first."""
 
 
 class TakenBack(Struct, frozen=True, kw_only=True):
-    """What came of taking a turn back. Paths."""
+    """The result of undoing a turn. Paths."""
 
     restored: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
-    """Files that the turn had made."""
+    """Files that the turn created."""
     refused: Mapping[str, str] = {}
     """Files that were left as they are, and why."""
 
@@ -26,15 +26,15 @@ class _File(Struct):
     """One file over one turn."""
 
     before: bytes | None
-    """None: there was none."""
+    """None: it did not exist."""
     after: bytes | None
-    """None: a hook has deleted it."""
+    """None: a hook deleted it."""
     mixed: bool = False
-    """Somebody else has changed it in between."""
+    """Something else changed it in between."""
 
     @property
     def is_changed(self) -> bool:
-        """False: made and deleted again, or changed and put back."""
+        """False: created and deleted again, or changed and restored."""
         return self.before != self.after
 
 
@@ -47,7 +47,7 @@ class FileChanges:
         self._memory = memory
 
     def begin_turn(self) -> None:
-        """What is noted from now on belongs together."""
+        """Changes noted from now on belong together."""
         if self._turns[-1]:
             self._turns.append({})
 
@@ -57,7 +57,7 @@ class FileChanges:
         return bool(self.written() or self.known.latest())
 
     def written(self) -> tuple[str, ...]:
-        """Real paths of what this turn has changed so far."""
+        """Real paths of the files this turn has changed so far."""
         return tuple(self._turns[-1])
 
     def note(self, path: str, before: bytes | None, after: bytes | None) -> None:
@@ -71,7 +71,7 @@ class FileChanges:
             self._forget_oldest()
 
     def take_back(self) -> TakenBack:
-        """Undoes the latest turn that changed a file. What was changed since is left alone."""
+        """Undoes the latest turn that changed a file. Files changed since are left alone."""
         none: dict[str, _File] = {}
         turn = next((turn for turn in reversed(self._turns) if any(file.is_changed for file in turn.values())), none)
         self._turns = [one for one in self._turns if one and one is not turn] or [{}]
@@ -104,5 +104,5 @@ class FileChanges:
         return sum(len(file.before or b"") + len(file.after or b"") for file in self._files())
 
     def _forget_oldest(self) -> None:
-        """A turn is kept whole or not at all, the present one included."""
+        """A turn is stored completely or not at all, including the current one."""
         self._turns = self._turns[1:] or [{}]

@@ -1,4 +1,4 @@
-"""`@tool`: a typed, documented Python function as a tool."""
+"""`@tool`: makes a typed, documented Python function a tool."""
 
 import asyncio
 import inspect
@@ -14,7 +14,7 @@ from wave_agent.tools.base import Tool, ToolContext, ToolResult
 
 
 class FunctionTool(Tool):
-    """A function that the model can call. It stays callable as it was. Each is an instance of a class of its own."""
+    """A function that the model can call. It stays callable as before. Each is an instance of its own class."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self.function = function
@@ -23,7 +23,7 @@ class FunctionTool(Tool):
         return self.function(*args, **kwargs)
 
     async def run(self, arguments: Any, context: ToolContext) -> ToolResult:
-        """Sync functions run in a thread, so that they do not hold the agent. An exception is the call's result."""
+        """Sync functions run in a thread, so that they do not block the agent. An exception is the call's result."""
         values = msgspec.structs.asdict(arguments)
         if inspect.iscoroutinefunction(self.function):
             try:
@@ -42,12 +42,12 @@ def _called(function: Callable[..., Any], values: dict[str, Any], door: Door) ->
     try:
         with door():
             return function(**values)
-    except (StopIteration, SystemExit) as error:  # a future cannot carry the one, and the other ends the event loop
+    except (StopIteration, SystemExit) as error:  # a future cannot carry the former; the latter ends the event loop
         raise RuntimeError(f"{type(error).__name__}: {error}") from error
 
 
 def _input_of(function: Callable[..., Any], name: str) -> type[msgspec.Struct]:
-    """The input type that a function's signature describes."""
+    """The input type described by a function's signature."""
     hints = get_type_hints(function, include_extras=True)
     fields: list[Any] = []
     for parameter in inspect.signature(function).parameters.values():
@@ -67,9 +67,9 @@ def tool(*, name: str | None = None, reads_only: bool = False) -> Callable[[Call
 def tool(
     function: Callable[..., Any] | None = None, *, name: str | None = None, reads_only: bool = False
 ) -> FunctionTool | Callable[[Callable[..., Any]], FunctionTool]:
-    """Makes a function a tool. Its name, types and docstring are what the model is told.
+    """Makes a function a tool. Its name, types and docstring are shown to the model.
 
-    `reads_only` promises that it changes nothing: it then runs without a question, also beside others.
+    `reads_only` promises that it changes nothing: it then runs without asking, and in parallel with other calls.
     """
     kind = ToolKind.READS if reads_only else ToolKind.ACTS
 
@@ -77,13 +77,13 @@ def tool(
         called = name or function.__name__
         description = inspect.getdoc(function)
         if not description:
-            raise TypeError(f"The tool {called} needs a docstring: it is what the model is told about it.")
+            raise TypeError(f"The tool {called} needs a docstring: it describes the tool to the model.")
         facts = {"name": called, "description": description, "kind": kind, "Input": _input_of(function, called)}
         made = type(called, (FunctionTool,), facts)(function)
         try:
             made.schema()
         except TypeError as error:
-            raise TypeError(f"The tool {called} takes what no JSON can carry: {error}") from None
+            raise TypeError(f"The tool {called} has a parameter type that JSON cannot represent: {error}") from None
         return made
 
     return make if function is None else make(function)

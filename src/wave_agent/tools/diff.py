@@ -1,4 +1,4 @@
-"""What an edit changed, as a unified diff of bounded length."""
+"""A unified diff of an edit, limited in length."""
 
 import re
 
@@ -6,7 +6,7 @@ _CONTEXT = 3
 _LINES = 200
 _LINE_LENGTH = 500
 _WORTH_COMPARING = 4000
-"""Changed lines, old and new together, beyond which comparing them would take too long."""
+"""Number of changed lines, old and new together, beyond which comparing them would take too long."""
 _HUNK = re.compile(r"@@ -(\d+)(.*?) \+(\d+)(.*? @@)", re.DOTALL)
 
 
@@ -16,7 +16,7 @@ def unified_diff(before: str, after: str) -> str:
     same_start = _common(old, new)
     limit = min(len(old), len(new)) - same_start
     same_end = min(_common(old[::-1], new[::-1]), limit)
-    # Only what lies between is compared: the comparison is slow, and a file may be long.
+    # Only the part in between is compared: comparing is slow, and a file may be long.
     start = max(same_start - _CONTEXT, 0)
     end = max(same_end - _CONTEXT, 0)
     old, new = old[start : len(old) - end], new[start : len(new) - end]
@@ -48,7 +48,7 @@ def _common(left: list[str], right: list[str]) -> int:
 
 
 def _moved(line: str, by: int) -> str:
-    """A hunk's header with the line numbers of the whole file."""
+    """A hunk header with the line numbers of the whole file."""
     if not (by and line.startswith("@@ ")):
         return line
     return _HUNK.sub(lambda hunk: f"@@ -{int(hunk[1]) + by}{hunk[2]} +{int(hunk[3]) + by}{hunk[4]}", line, count=1)

@@ -1,4 +1,4 @@
-"""Edit: one passage of a file, or every occurrence of it."""
+"""Edit: replaces one passage of a file, or every occurrence of it."""
 
 import os
 import re
@@ -28,8 +28,8 @@ class EditInput(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 class Edit(Tool):
     name: ClassVar[str] = "Edit"
     description: ClassVar[str] = (
-        "Replaces old_string by new_string in a file that has been read. old_string must be exact, white space "
-        "included, and occur once: add lines around it until it does, or set replace_all."
+        "Replaces old_string with new_string in a file that has been read. old_string must match exactly, including "
+        "whitespace, and occur once: add surrounding lines until it does, or set replace_all."
     )
     kind: ClassVar[ToolKind] = ToolKind.EDITS
     path_fields: ClassVar[tuple[str, ...]] = ("file_path",)
@@ -42,9 +42,9 @@ class Edit(Tool):
     async def run(self, arguments: Any, context: ToolContext) -> ToolResult:
         call: EditInput = arguments
         if call.old_string == call.new_string:
-            raise ToolInputError("Edit: old_string and new_string are the same: there is nothing to change")
+            raise ToolInputError("Edit: old_string and new_string are identical: there is nothing to change")
         if _SURROGATE.search(call.new_string):
-            raise ToolInputError("Edit: new_string has half a surrogate pair in it, which no file can hold")
+            raise ToolInputError("Edit: new_string contains a lone surrogate, which no file can contain")
         try:
             path = os.path.join(context.cwd, call.file_path)
             return await uninterrupted(partial(self._edit, call, path, context.seen(path)))
@@ -55,7 +55,7 @@ class Edit(Tool):
         with self._known.lock:
             before = existing(path, seen)
             if before is None:
-                raise FileRefusedError(f"{missing(path)} Write makes a new file.")
+                raise FileRefusedError(f"{missing(path)} Use Write to create a file.")
             self._known.check(path, before)
             text = decode(before)
             if text is None:
@@ -85,20 +85,20 @@ class Edit(Tool):
 
 
 def _replaced(text: str, call: EditInput, path: str) -> tuple[str, int]:
-    """The new text and the number of replacements. Raises `FileRefusedError` unless it is clear what is meant."""
-    # The model sees no difference between the two kinds of newline, so that its own stand for either.
+    """The new text and the number of replacements. Raises `FileRefusedError` unless the meaning is clear."""
+    # The model cannot tell the two kinds of newline apart, so its newlines match either.
     has_crlf = "\r\n" in text
     pieces = _NEWLINE.split(call.old_string) if has_crlf else [call.old_string]
     pattern = re.compile(r"\r?\n".join(re.escape(piece) for piece in pieces))
     first = pattern.search(text)
     if first is None:
         raise FileRefusedError(f"old_string does not occur in {path}.{_hint(text, call.old_string)}")
-    # Not `findall`: of two that overlap, it is just as unclear which one is meant.
+    # Not `findall`: with two overlapping matches, it is just as unclear which one is meant.
     if not call.replace_all and pattern.search(text, first.start() + 1):
         where = [text.count("\n", 0, found.start()) + 1 for found in pattern.finditer(text)]
         lines = ", ".join(str(line) for line in where[:10]) + (", …" if len(where) > 10 else "")
         raise FileRefusedError(
-            f"old_string occurs more than once in {path} (lines {lines}). Add lines around it, or set replace_all."
+            f"old_string occurs more than once in {path} (lines {lines}). Add surrounding lines, or set replace_all."
         )
     usual = "\r\n" if text.count("\r\n") * 2 > text.count("\n") else "\n"
 
@@ -114,12 +114,12 @@ def _replaced(text: str, call: EditInput, path: str) -> tuple[str, int]:
 def _hint(text: str, old: str) -> str:
     """Why it may not have been found."""
     if re.match(r"\s*\d+\t", old):
-        return " It seems to begin with a line number, as Read shows it: leave those out."
+        return " It seems to start with a line number as shown by Read: omit those."
     words = old.split()
     if words and (found := re.search(r"\s+".join(re.escape(word) for word in words), text)):
         first, last = (text.count("\n", 0, at) + 1 for at in found.span())
         where = f"Line {first} differs" if first == last else f"Lines {first} to {last} differ"
-        return f" {where} from it in white space only: Read them again, and copy the passage exactly."
+        return f" {where} from it in whitespace only: Read them again, and copy the passage exactly."
     return " Read it again, and copy the passage exactly."
 
 
@@ -129,6 +129,6 @@ def _encoded(text: DecodedText, after: str, path: str) -> bytes:
     except UnicodeEncodeError as error:
         wrong = error.object[error.start]
         raise FileRefusedError(
-            f"{path} is encoded as {text.encoding}, which cannot hold U+{ord(wrong):04X} of new_string. Use another "
-            "character, or write the file anew with Write (as UTF-8)."
+            f"{path} is encoded as {text.encoding}, which cannot represent U+{ord(wrong):04X} of new_string. Use "
+            "another character, or rewrite the file with Write (as UTF-8)."
         ) from None

@@ -1,10 +1,10 @@
-"""Bytes of a file as text, and back without changing what was not edited. Imports nothing that is slow to import."""
+"""Decodes the bytes of a file, and encodes them again without changing unedited parts. Has only fast imports."""
 
 import codecs
 import re
 
 _BOMS = (
-    # The mark of UTF-32 begins with that of UTF-16.
+    # The UTF-32 mark starts with the UTF-16 one.
     (codecs.BOM_UTF32_LE, "utf-32-le"),
     (codecs.BOM_UTF32_BE, "utf-32-be"),
     (codecs.BOM_UTF8, "utf-8"),
@@ -21,10 +21,10 @@ _MAGIC = (
     (b"\x7fELF", "a program"),
 )
 IMAGES = (b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"RIFF")
-"""How the images begin that models take, and some other files."""
+"""The first bytes of image formats that models accept, and of some other files."""
 _SAMPLE = 8192
-"""Bytes from the beginning that tell whether a file is text."""
-_CONTROLS = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]")  # not white space, backspace or escape
+"""Bytes at the start that decide whether a file is text."""
+_CONTROLS = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]")  # not whitespace, backspace or escape
 _MULTIBYTE = re.compile(rb"[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}")
 
 
@@ -32,7 +32,7 @@ class DecodedText:
     """Decoded content, and how to encode it again."""
 
     def __init__(self, content: str, encoding: str, bom: bytes = b"") -> None:
-        """Newlines are as in the file. Bytes that cannot be decoded are lone surrogates."""
+        """Newlines are as in the file. Undecodable bytes are lone surrogates."""
         self.content = content
         self.encoding = encoding
         self._bom = bom
@@ -46,8 +46,8 @@ class DecodedText:
 def decode(data: bytes) -> DecodedText | None:
     """None: not text.
 
-    Without a byte order mark it is UTF-8, which may have stray bytes in it; text that has non-ASCII bytes, but nothing
-    that could be UTF-8, is taken for Latin-1.
+    Without a byte order mark it is UTF-8, possibly with stray bytes; text with non-ASCII bytes, none of which could be
+    UTF-8, is read as Latin-1.
     """
     for bom, encoding in _BOMS:
         if data.startswith(bom):
@@ -66,26 +66,26 @@ def decode(data: bytes) -> DecodedText | None:
 
 
 def like(before: bytes, after: bytes) -> bytes:
-    """New content of a file with the line ends that it had: where most were CRLF, and the new content has none."""
+    """New content with the file's former line endings: CRLF if most were, and the new content has none."""
     if b"\r" in after or before.count(b"\r\n") * 2 <= before.count(b"\n"):
         return after
     return after.replace(b"\n", b"\r\n")
 
 
 def kind_of_binary(data: bytes) -> str | None:
-    """What the content is, if it is not text. None: text without a byte order mark."""
+    """What the content is, if not text. None: text without a byte order mark."""
     for magic, kind in _MAGIC:
         if data.startswith(magic):
             return kind
     if data.startswith(b"RIFF") and data[8:12] == b"WEBP":
         return "a WebP image"
     sample = data[:_SAMPLE]
-    # Legal text may hold a form feed or an odd control character, but never NUL.
+    # Valid text may contain a form feed or the odd control character, but never NUL.
     if b"\0" in sample or len(_CONTROLS.findall(sample)) > len(sample) // 10:
         return "a binary file"
     return None
 
 
 def printable(text: str) -> str:
-    """Lone surrogates, which no JSON may hold, become replacement characters."""
+    """Replaces lone surrogates, which JSON cannot contain, with replacement characters."""
     return text if text.isascii() else text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")

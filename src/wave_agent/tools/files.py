@@ -1,4 +1,4 @@
-"""Files as the tools see them: what has been read in this session, and writing that is all or nothing."""
+"""Files as the tools see them: what has been read in this session, and atomic writes."""
 
 import asyncio
 import errno
@@ -18,7 +18,7 @@ from wave_agent.tools.base import ToolResult
 _T = TypeVar("_T")
 
 SIZE_LIMIT = 64 << 20
-"""Bytes of a file that is read or edited whole."""
+"""Maximum size of a file that is read or edited whole, in bytes."""
 
 
 class FileRefusedError(Exception):
@@ -29,8 +29,8 @@ class FileRefusedError(Exception):
 
 
 async def uninterrupted(change: Callable[[], _T]) -> _T:
-    """Run a change of a file beside the event loop. A cancellation waits for its end, and so does a second one: it is
-    never half done, and never done later."""
+    """Runs a change to a file in a thread. Every cancellation waits for its end: the change is never half done, and
+    never done later."""
     work = asyncio.ensure_future(asyncio.to_thread(change))
     try:
         return await asyncio.shield(work)
@@ -42,14 +42,14 @@ async def uninterrupted(change: Callable[[], _T]) -> _T:
 
 
 class KnownFiles:
-    """What each file held when the model last saw it. Shared by the tools of one session."""
+    """The content of each file when the model last saw it. Shared by the tools of one session."""
 
     def __init__(self) -> None:
         self._seen: dict[str, bytes] = {}
         self._order: dict[str, int] = {}
         self._count = count()
         self.lock = threading.Lock()
-        """Held between looking at a file and writing it, so that parallel calls do not undo each other."""
+        """Held between checking a file and writing it, so that parallel calls do not undo each other."""
 
     def note(self, path: str, data: bytes) -> None:
         target = resolve_or_keep(path)
@@ -57,22 +57,22 @@ class KnownFiles:
         self._order[target] = next(self._count)
 
     def forget(self, path: str) -> None:
-        """`path` is one of `latest`, whatever it leads to by now."""
+        """`path` is one of `latest`, whatever it points to by now."""
         self._seen.pop(path, None)
 
     def latest(self) -> list[str]:
-        """Real paths, the one that was noted last first."""
+        """Real paths, most recently noted first."""
         return sorted(self._seen.copy(), key=lambda path: -self._order.get(path, 0))
 
     def holds(self, path: str, data: bytes) -> bool:
-        """Whether this is the content that the model last saw. `path` is one of `latest`."""
+        """Whether this is the content the model last saw. `path` is one of `latest`."""
         return self._seen.get(path) == _digest(data)
 
     def check(self, path: str, data: bytes) -> None:
-        """Raises `FileRefusedError` unless the model has seen this very content.
+        """Raises `FileRefusedError` unless the model has seen exactly this content.
 
-        The content decides, not its time: a file that was only touched is unchanged, and one that was changed within
-        the clock's grain is not.
+        The content decides, not the modification time: a file that was only touched is unchanged, and one that was
+        changed within the clock's resolution is not.
         """
         seen = self._seen.get(resolve_or_keep(path))
         if seen is None:
@@ -89,7 +89,7 @@ def _digest(data: bytes) -> bytes:
 
 
 def read_bytes(path: str, seen: Seen | None = None) -> bytes:
-    """The content of a regular file. Raises `FileRefusedError`, also if it is not the one that was `seen`."""
+    """The content of a regular file. Raises `FileRefusedError`, also if it is not the file that was `seen`."""
     try:
         seen = seen or look(path)
         descriptor = open_file(seen.real)
@@ -118,7 +118,7 @@ def _content(descriptor: int, path: str, seen: Seen) -> bytes:
         os.close(descriptor)
     if not complete:
         size = f"{max(facts.st_size, SIZE_LIMIT):,} bytes"
-        raise FileRefusedError(f"{path} is too large ({size}). Use Grep, or a part of it by Bash: sed -n, tail.")
+        raise FileRefusedError(f"{path} is too large ({size}). Use Grep, or read a part with Bash: sed -n, tail.")
     return data
 
 
@@ -130,12 +130,12 @@ def _unreadable(path: str, error: OSError) -> FileRefusedError:
 
 def _not_regular(path: str, mode: int) -> str:
     if stat.S_ISDIR(mode):
-        return f"{path} is a directory. Glob lists the files in it."
+        return f"{path} is a directory. List its files with Glob."
     return f"{path} is not a regular file."
 
 
 def missing(path: str) -> str:
-    """That it does not exist, and what does."""
+    """A message that it does not exist, with the nearest existing name."""
     parent, name = os.path.split(path)
     while parent != "/" and not os.path.isdir(parent):
         parent, name = os.path.split(parent)
@@ -149,8 +149,8 @@ def missing(path: str) -> str:
 
 
 def existing(path: str, seen: Seen | None = None) -> bytes | None:
-    """The content of the file to be written, None if there is none yet. Raises `FileRefusedError`, also if it is not
-    the one that was `seen`."""
+    """The content of the file to be written, None if it does not exist yet. Raises `FileRefusedError`, also if it is
+    not the file that was `seen`."""
     try:
         seen = seen or look(path)
         with opened_directory(os.path.dirname(seen.real)) as parent:
@@ -168,9 +168,9 @@ def existing(path: str, seen: Seen | None = None) -> bytes | None:
 
 
 def replace(path: str, data: bytes, seen: Seen | None = None) -> None:
-    """Write the file, all or nothing: a link's target, with the mode it has. Raises `FileRefusedError`.
+    """Writes the file atomically: a symlink's target, keeping its mode. Raises `FileRefusedError`.
 
-    The directory is the one that was `seen`: the file is made in it, and renamed in it, by its descriptor.
+    The directory is the one that was `seen`: the file is created and renamed in it through its descriptor.
     """
     try:
         seen = seen or look(path)
@@ -188,7 +188,7 @@ def _swap(parent: int, name: str, data: bytes) -> None:
     with suppress(FileNotFoundError):
         before = os.stat(name, dir_fd=parent, follow_symlinks=False)
     temporary = f".wave-{os.urandom(6).hex()}.tmp"
-    # A new file gets the mode that the umask leaves; the copy of a private one is private from the start.
+    # A new file gets its mode from the umask; the copy of a private file is private from the start.
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
     descriptor = os.open(temporary, flags, 0o600 if before else 0o666, dir_fd=parent)
     try:
@@ -199,7 +199,7 @@ def _swap(parent: int, name: str, data: bytes) -> None:
                     os.fchown(descriptor, before.st_uid, before.st_gid)
                 os.fchmod(descriptor, stat.S_IMODE(before.st_mode))
             file.flush()
-            os.fsync(descriptor)  # Or a crash might leave the new name with nothing in it.
+            os.fsync(descriptor)  # Otherwise a crash might leave the new name with no content.
         os.replace(temporary, name, src_dir_fd=parent, dst_dir_fd=parent)
     except BaseException:
         with suppress(OSError):

@@ -1,4 +1,4 @@
-"""Glob: files by their names."""
+"""Glob: finds files by name."""
 
 from typing import Annotated, Any, ClassVar
 
@@ -13,14 +13,14 @@ _LIMIT = 500
 
 class GlobInput(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     pattern: Annotated[str, Meta(min_length=1)]
-    path: Annotated[str, Meta(description="Directory; the working directory of the session if left out.")] = ""
+    path: Annotated[str, Meta(description="Directory; default: the session's working directory.")] = ""
 
 
 class Glob(Tool):
     name: ClassVar[str] = "Glob"
     description: ClassVar[str] = (
-        "Finds files by name, such as *.py (at any depth), src/**/*.{ts,tsx} or docs/*. Sorted by name; .git and what "
-        ".gitignore names are left out."
+        "Finds files by name, such as *.py (at any depth), src/**/*.{ts,tsx} or docs/*. Sorted by name; skips .git and "
+        "what .gitignore excludes."
     )
     kind: ClassVar[ToolKind] = ToolKind.READS
     path_fields: ClassVar[tuple[str, ...]] = ("path",)
@@ -51,9 +51,9 @@ class Glob(Tool):
 
 
 def _inside(pattern: str, root: str) -> str:
-    """The pattern relative to the root: permissions were asked for the root, and for nothing else."""
+    """The pattern relative to the root: permission was requested for the root only."""
     if pattern.startswith(root.rstrip("/") + "/"):
         pattern = pattern[len(root.rstrip("/")) + 1 :]
     if pattern.startswith("/") or ".." in pattern.split("/"):
-        raise ToolInputError(f"Glob: the pattern leads out of {root}: give the directory as path")
+        raise ToolInputError(f"Glob: the pattern leaves {root}: pass the directory as path")
     return pattern

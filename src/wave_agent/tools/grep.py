@@ -1,4 +1,4 @@
-"""Grep: files by their content."""
+"""Grep: searches the contents of files."""
 
 import os
 from typing import Annotated, Any, ClassVar, Literal
@@ -15,14 +15,12 @@ _NARROW = "Narrow the search with path or glob"
 
 class GrepInput(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     pattern: Annotated[str, Meta(min_length=1)]
-    path: Annotated[str, Meta(description="File or directory; the working directory of the session if left out.")] = ""
-    glob: Annotated[str, Meta(description="Only files such as *.py or src/**/*.{ts,tsx}; ! in front: only others.")] = (
-        ""
-    )
+    path: Annotated[str, Meta(description="File or directory; default: the session's working directory.")] = ""
+    glob: Annotated[str, Meta(description="Only files such as *.py or src/**/*.{ts,tsx}; prefix ! to exclude.")] = ""
     output_mode: (
         Annotated[
             Literal["files_with_matches", "content", "count"],
-            Meta(description="If left out: content for a file, files_with_matches for a directory."),
+            Meta(description="Default: content for a file, files_with_matches for a directory."),
         ]
         | UnsetType
     ) = UNSET
@@ -31,17 +29,17 @@ class GrepInput(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     after: Annotated[int, Meta(ge=0, description="Lines of context after; content only.")] = field(default=0, name="-A")
     before: Annotated[int, Meta(ge=0, description="Before.")] = field(default=0, name="-B")
     around: Annotated[int, Meta(ge=0, description="Both.")] = field(default=0, name="-C")
-    head_limit: (
-        Annotated[int, Meta(ge=0, description="Lines of output, 250 if left out; 0 for no limit.")] | UnsetType
-    ) = UNSET
+    head_limit: Annotated[int, Meta(ge=0, description="Lines of output, default 250; 0 for no limit.")] | UnsetType = (
+        UNSET
+    )
     multiline: Annotated[bool, Meta(description="Matches may span lines; . matches newlines.")] = False
 
 
 class Grep(Tool):
     name: ClassVar[str] = "Grep"
     description: ClassVar[str] = (
-        "Searches the contents of files for a regular expression. Sorted by name; binary files, .git and what "
-        ".gitignore names are left out."
+        "Searches file contents for a regular expression. Sorted by name; skips binary files, .git and what .gitignore "
+        "excludes."
     )
     kind: ClassVar[ToolKind] = ToolKind.READS
     path_fields: ClassVar[tuple[str, ...]] = ("path",)
@@ -65,12 +63,12 @@ class Grep(Tool):
             more = f"{_NARROW}, or raise head_limit" if answer["by_limit"] else f"{_NARROW}: one result holds no more"
             notes.append(f"{len(shown):,} lines shown, {_total(answer, mode)}. {more}")
         if not shown and "\\n" in call.pattern and not call.multiline:
-            notes.append("To match across lines set multiline")
+            notes.append("Set multiline to match across lines")
         if not shown and call.glob:
             from wave_agent.tools.search.gitignore import has_open_brace  # lazy: few searches find nothing
 
             if has_open_brace(call.glob):
-                notes.append(f"The glob {call.glob} has a {{ without a }}, which stands for itself")
+                notes.append(f"The glob {call.glob} has a {{ without a }}, so it is matched literally")
         return ToolResult(
             content="\n".join([*lines, *(f"[{note}]" for note in notes)]),
             response={
@@ -86,15 +84,15 @@ class Grep(Tool):
 
 
 def _usual_mode(root: str) -> str:
-    """Who searches one file knows its name."""
+    """If you search one file, you know its name."""
     return "files_with_matches" if os.path.isdir(root) else "content"
 
 
 def _total(answer: dict[str, Any], mode: str) -> str:
-    """How much there is in all, as far as it was counted."""
+    """The total, or as much as was counted."""
     files = "1 file" if answer["files"] == 1 else f"{answer['files']:,} files"
     there = f"{answer['matches']:,} matching lines in {files}" if mode == "content" else f"{files} with matches"
-    return f"of {there}" if answer["counted"] else f"of at least {there} (counting was given up)"
+    return f"of {there}" if answer["counted"] else f"of at least {there} (counting took too long)"
 
 
 def _request(call: GrepInput, root: str, mode: str) -> dict[str, Any]:

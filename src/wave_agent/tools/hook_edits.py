@@ -1,4 +1,4 @@
-"""What the hooks after a tool change on disk, such as a formatter: the model sees it, and `/undo` takes it back."""
+"""Changes made on disk by hooks after a tool, such as a formatter: the model sees them, and `/undo` reverts them."""
 
 import os
 import time
@@ -13,24 +13,24 @@ from wave_agent.tools.encoding import decode, kind_of_binary, printable
 from wave_agent.tools.files import FileRefusedError, read_bytes
 
 FILES = 100
-"""Files that were only read and are watched while hooks run, the latest first."""
+"""Maximum number of files watched while hooks run that were only read, latest first."""
 MEMORY = 4 << 20
-"""Bytes of them altogether."""
+"""Maximum size of these files together, in bytes."""
 SETTLED = 1_000_000_000
-"""Nanoseconds after which a change of a file cannot have the same time as the one before it."""
+"""Nanoseconds after which a change to a file cannot have the same time as the one before it."""
 SHOWN = 10_000
-"""Characters of diff that the model is given for one call, more or less."""
+"""Characters of diff shown to the model for one call, approximately."""
 NAMED = 20
-"""Files that it is given by name."""
+"""Maximum number of files named to the model."""
 
 
 class HookEdit(Struct, frozen=True):
-    """One file that was changed while hooks ran."""
+    """One file that changed while hooks ran."""
 
     path: str
     before: bytes
     after: bytes | None
-    """None: it is gone, or cannot be read."""
+    """None: it is missing, or cannot be read."""
     problem: str = ""
     """Why it cannot be read."""
 
@@ -40,13 +40,13 @@ class WatchedFile(Struct, frozen=True):
 
     data: bytes
     signature: tuple[int, ...] | None
-    """What every later change of the file changes as well; None where it is too fresh for that."""
+    """Values that differ after any later change of the file; None if the file is too fresh for that."""
 
 
 def look(changes: FileChanges, before: Mapping[str, WatchedFile] | None = None) -> dict[str, WatchedFile]:
-    """The files to watch while hooks run: what this turn has written, and what the model has read.
+    """The files to watch while hooks run: those this turn has written, and those the model has read.
 
-    With what the last look has found `before`, only what has changed since is read again.
+    With the result of the last call as `before`, only files that have changed since are read again.
     """
     seen = before or {}
     found = {path: file for path in changes.written() if (file := _watch(path, seen.get(path))) is not None}
@@ -66,11 +66,11 @@ def _watch(path: str, seen: WatchedFile | None, limit: int | None = None) -> Wat
         signature = _signature(facts)
         if seen is not None and seen.signature == signature:
             return seen
-        # Two changes within a tick of the clock look the same, so that only an old one can be told from the next.
+        # Two changes within one clock tick look the same, so only an older change can be told from the next one.
         old = time.time_ns() - facts.st_ctime_ns > SETTLED
         return WatchedFile(read_bytes(path), signature if old else None)
     except (FileRefusedError, OSError):
-        return None  # somebody else has taken it away
+        return None  # removed by something else
 
 
 def _signature(facts: os.stat_result) -> tuple[int, ...]:
@@ -78,9 +78,9 @@ def _signature(facts: os.stat_result) -> tuple[int, ...]:
 
 
 def settle(changes: FileChanges, before: Mapping[str, WatchedFile], *, seen: bool) -> tuple[HookEdit, ...]:
-    """What has become of the files since `look`. Counts as a change of this turn, and with `seen` as known.
+    """What happened to the files since `look`. Noted as changes of this turn and, with `seen`, as known to the model.
 
-    A file that did not hold what the model knows when the hooks began was changed by somebody else: it stays unknown.
+    If a file was not as the model knows it when the hooks started, something else changed it: it stays unknown.
     """
     edits: list[HookEdit] = []
     with changes.known.lock:
@@ -102,7 +102,7 @@ def _edit(path: str, watched: WatchedFile) -> HookEdit | None:
     before = watched.data
     if not os.path.lexists(path):
         return HookEdit(path, before, None)
-    if os.path.islink(path):  # whatever it leads to, it is another file now
+    if os.path.islink(path):  # whatever it points to, it is another file now
         return HookEdit(path, before, None, f"{path} is a symbolic link now.")
     try:
         if watched.signature is not None and _signature(os.stat(path)) == watched.signature:
@@ -114,7 +114,7 @@ def _edit(path: str, watched: WatchedFile) -> HookEdit | None:
 
 
 def describe(edits: Sequence[HookEdit], hooks: Sequence[str], *, shown: bool = True) -> str:
-    """For the model. Without `shown`, that files were changed, but nothing of what is in them."""
+    """For the model. Without `shown`, says which files changed, but not how."""
     names = ", ".join(strip_controls(name) for name in hooks)
     who = f"Hook {names}" if len(hooks) == 1 else f"One of the hooks {names}"
     room = SHOWN
@@ -131,7 +131,7 @@ def describe(edits: Sequence[HookEdit], hooks: Sequence[str], *, shown: bool = T
     return "\n\n".join(told)
 
 
-_CUT = "[the rest of this diff is left out: Read the file before you change it again]"
+_CUT = "[the rest of this diff is omitted: Read the file before you change it again]"
 _HIDDEN = "The diff is not shown: a hook replaces or withholds such results. Read the file before you change it again."
 
 

@@ -1,4 +1,4 @@
-"""Images: what kind one is and how large, from its first bytes. Nothing is decoded."""
+"""Images: their format and size, read from the first bytes. Nothing is decoded."""
 
 import struct
 from base64 import b64encode
@@ -8,27 +8,27 @@ from msgspec import Struct
 from wave_agent.messages import Image
 
 LARGEST = 3_750_000
-"""Bytes. In base64 that is 5 MB, the most that common servers take."""
+"""Bytes. In base64 that is 5 MB, the limit of common servers."""
 WIDEST = 8000
-"""Pixels of the longer side that common servers take."""
+"""Pixels of the longer side that common servers accept."""
 
 
 class Picture(Struct, frozen=True):
-    """What the header of an image says."""
+    """The header of an image."""
 
     kind: str
-    """As people call it."""
+    """The format's usual name."""
     media_type: str
     width: int
     height: int
 
     def with_content(self, data: bytes) -> Image:
-        """The whole image, as the conversation carries it."""
+        """The whole image, as part of the conversation."""
         return Image(self.media_type, b64encode(data).decode(), self.width, self.height)
 
 
 def picture_in(data: bytes) -> Picture | None:
-    """None: not an image of a kind that models take, or one whose header cannot be read."""
+    """None: not an image format that models accept, or the header cannot be read."""
     for kind, media_type, measure in (
         ("PNG", "image/png", _png),
         ("JPEG", "image/jpeg", _jpeg),
@@ -37,7 +37,7 @@ def picture_in(data: bytes) -> Picture | None:
     ):
         try:
             found = measure(data)
-        except (struct.error, IndexError):  # it ends before it says how large it is
+        except (struct.error, IndexError):  # it ends before its size
             found = None
         if found is not None and min(found) > 0:
             return Picture(kind, media_type, *found)
@@ -59,9 +59,9 @@ def _gif(data: bytes) -> tuple[int, int] | None:
 
 
 _FRAMES = {0xC0, 0xC1, 0xC2, 0xC3, 0xC5, 0xC6, 0xC7, 0xC9, 0xCA, 0xCB, 0xCD, 0xCE, 0xCF}
-"""Segments of a JPEG that begin a frame."""
+"""JPEG segments that start a frame."""
 _BARE = {0x01, *range(0xD0, 0xD9)}
-"""Markers that no length follows."""
+"""Markers without a length."""
 
 
 def _jpeg(data: bytes) -> tuple[int, int] | None:

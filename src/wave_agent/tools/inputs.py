@@ -1,4 +1,4 @@
-"""What is wrong with a tool's input, in words that help to mend it."""
+"""Explains what is wrong with a tool's input, so that the model can fix it."""
 
 import re
 from collections.abc import Mapping
@@ -14,14 +14,14 @@ _VALUE = re.compile(r"^Invalid enum value '?(.*?)'?(?= - at|$)", re.DOTALL)
 
 
 def explained(problem: str, schema: Mapping[str, Any]) -> str:
-    """What msgspec says, with what there is instead: fields, or values."""
+    """The msgspec message, with the fields or values that are possible instead."""
     place = _PLACE.search(problem)
     at = _at(schema, place[1] if place else "")
     if unknown := _UNKNOWN.search(problem):
         fields = [*at.get("properties", {})]
         return f"{problem}{did_you_mean(unknown[1], fields)}. The fields are {', '.join(fields)}"
     if _MISSING.search(problem):
-        return f"{problem}. Required are {', '.join(at.get('required', ()))}"
+        return f"{problem}. Required fields: {', '.join(at.get('required', ()))}"
     values = at.get("enum")
     if values and (value := _VALUE.search(problem)):
         listed = [str(one) for one in values]
@@ -30,7 +30,7 @@ def explained(problem: str, schema: Mapping[str, Any]) -> str:
 
 
 def _at(schema: Mapping[str, Any], path: str) -> Mapping[str, Any]:
-    """The part of a schema that a path such as `.todos[...].status` leads to; empty if it leads nowhere."""
+    """The part of a schema that a path such as `.todos[...].status` points to; empty if it points nowhere."""
     for step in _STEP.finditer(path):
         options = [schema, *schema.get("anyOf", ())]
         field = step[1]

@@ -33,6 +33,6 @@ class KillShell(Tool):
             )
         await shell.kill()
         return ToolResult(
-            content=f"{shell.name} and everything it started were ended. BashOutput has what it still printed.",
+            content=f"{shell.name} and everything it started were ended. BashOutput returns its remaining output.",
             response={"shell_id": shell.name},
         )

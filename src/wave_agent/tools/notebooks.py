@@ -1,4 +1,4 @@
-"""Notebooks (.ipynb) as their cells, with outputs shortened."""
+"""Shows notebooks (.ipynb) as their cells, with outputs shortened."""
 
 import json
 from collections.abc import Iterator
@@ -7,7 +7,7 @@ from typing import Any, cast
 from wave_agent.text import strip_controls
 
 _OUTPUT = 2000
-"""Characters of one output. A notebook is read for its cells."""
+"""Maximum length of one output, in characters. A notebook is read for its cells."""
 
 
 def notebook_lines(text: str) -> list[str] | None:
@@ -23,7 +23,7 @@ def notebook_lines(text: str) -> list[str] | None:
     metadata = _object(notebook.get("metadata"))
     language = _object(metadata.get("kernelspec")).get("language") or _object(metadata.get("language_info")).get("name")
     kind = f", {language}" if language else ""
-    lines = [f"[Notebook: {len(found)} cells{kind}. Its cells are shown, not its JSON, which is what Edit changes]"]
+    lines = [f"[Notebook: {len(found)} cells{kind}. The cells are shown; Edit changes the underlying JSON]"]
     for number, cell in enumerate(found, 1):
         name = f", id {cell['id']}" if cell.get("id") else ""
         lines.append(f"[Cell {number}: {cell.get('cell_type', 'unknown')}{name}]")
@@ -51,18 +51,18 @@ def _output(output: dict[str, Any]) -> Iterator[str]:
 
 
 def _shortened(title: str, text: str) -> Iterator[str]:
-    """The beginning and the end: what failed stands at the end."""
+    """The start and the end: errors are at the end."""
     text = strip_controls(text).strip("\n")
     yield f"[{title}]"
     if len(text) > _OUTPUT:
         half = _OUTPUT // 2
-        text = f"{text[:half]}\n[… {len(text) - 2 * half:,} characters of output left out …]\n{text[-half:]}"
+        text = f"{text[:half]}\n[… {len(text) - 2 * half:,} characters of output omitted …]\n{text[-half:]}"
     if text:
         yield from text.split("\n")
 
 
 def _text(value: Any) -> str:
-    """A text, or the list of its lines, as the format has both."""
+    """A text, or a list of lines: the format allows both."""
     if isinstance(value, list):
         return "".join(map(str, cast(list[Any], value)))
     return value if isinstance(value, str) else "" if value is None else json.dumps(value)

@@ -1,4 +1,4 @@
-"""What a command prints: an excerpt for the model, the whole in a private file."""
+"""A command's output: an excerpt for the model, the full text in a private file."""
 
 import asyncio
 import os
@@ -15,18 +15,18 @@ from wave_agent.tools.process import StreamName
 from wave_agent.tools.room import NOTES, USUAL, missing
 
 MODEL_LIMIT = USUAL
-"""Characters of one output that the model is given."""
+"""Maximum length of one output shown to the model, in characters."""
 _FILE_LIMIT = 64 << 20
-"""Characters of one output that are kept at all: a command that prints without end must not fill the disk."""
+"""Maximum length of one output that is stored at all: a command that prints without end must not fill the disk."""
 _UNSEEN_LIMIT = 1 << 16
-"""Characters that wait for a front end which is slower than the command. It gets the newest."""
+"""Maximum length of output waiting for a front end that is slower than the command. It gets the newest."""
 
 _Utf8Decoder = getincrementaldecoder("utf-8")
 _STREAMS: tuple[StreamName, ...] = ("stdout", "stderr")
 
 
 class Excerpt:
-    """A growing text of which the beginning and the end are kept."""
+    """A growing text of which only the start and the end are kept."""
 
     def __init__(self, limit: int = MODEL_LIMIT) -> None:
         self.length = 0
@@ -45,24 +45,24 @@ class Excerpt:
         self._tail = (self._tail + text[room:])[-self._half :]
 
     def text(self, whole: str | None = None) -> str:
-        """What was kept, with a note where something is missing and where the `whole` is."""
+        """The kept text, with a note where something is missing and where the `whole` text is."""
         if not self.left_out:
             return self._head + self._tail
-        # The note, and what the tool adds, take their room from what is shown.
+        # The note, and what the tool adds, reduce the room for the text.
         spared = (len(missing(self.length, whole)) + NOTES) // 2
         head, tail = self._head[:-spared], self._tail[spared:]
         return f"{head}{missing(self.length - len(head) - len(tail), whole)}{tail}"
 
 
 def printed_limit(context: ToolContext) -> int:
-    """Characters of a command's output that the model may be given."""
+    """Maximum length of a command's output shown to the model, in characters."""
     return max(context.room().length, NOTES)
 
 
 def fitted(result: ToolResult, context: ToolContext) -> str:
-    """What the model is given of a result: all, or its ends, and then the whole is kept in a private file.
+    """The text of a result shown to the model: all of it, or its start and end with the full text in a private file.
 
-    For whoever calls tools: it holds for each of them, and for what a hook has put in a result's place.
+    For callers of tools: it applies to every tool, and to a hook's replacement of a result.
     """
     room = context.room(asked=result.long)
     if room.holds(result.content):
@@ -74,7 +74,7 @@ def fitted(result: ToolResult, context: ToolContext) -> str:
 
 
 class PrivateFile:
-    """A file that only the user may read, opened when there is something to write."""
+    """A file that only the user may read, created on the first write."""
 
     def __init__(self, directory: Path, stem: str) -> None:
         self.path = directory / f"{stem}-{os.urandom(6).hex()}.txt"
@@ -88,13 +88,13 @@ class PrivateFile:
 
     @property
     def whereabouts(self) -> str | None:
-        """Where the whole is, if it is anywhere."""
+        """Where the full text is, if it is stored."""
         if not self.exists:
             return None
-        return str(self.path) if self.complete else f"{self.path} (its beginning; the rest was dropped)"
+        return str(self.path) if self.complete else f"{self.path} (its start; the rest was dropped)"
 
     def write(self, text: str) -> None:
-        """Never raises: a full disk costs the copy, not the command."""
+        """Never raises: a full disk loses the copy, not the command."""
         if not self.complete:
             return
         try:
@@ -116,7 +116,7 @@ class PrivateFile:
 
 
 class HeldFile(PrivateFile):
-    """The same, in memory until `release`: a hook may yet decide that nobody is to see it."""
+    """The same, in memory until `release`: a hook may yet decide that it must not be seen."""
 
     def __init__(self, directory: Path, stem: str) -> None:
         super().__init__(directory, stem)
@@ -141,7 +141,7 @@ class HeldFile(PrivateFile):
 
 
 class NoFile(PrivateFile):
-    """Keeps nothing: a hook decides over each piece of the output, so the whole must not lie anywhere."""
+    """Stores nothing: a hook decides about each piece of the output, so the full text must not be on disk."""
 
     @property
     def exists(self) -> bool:
@@ -152,13 +152,13 @@ class NoFile(PrivateFile):
 
 
 class Output:
-    """Both streams of one command, decoded as they come. May be read while another thread adds to it.
+    """Both streams of one command, decoded as they arrive. May be read while another thread adds to it.
 
-    Excerpts and file hold lines as a terminal would show them. The file gets a line when it is complete.
+    Excerpts and file contain lines as a terminal would show them. A line is written to the file when it is complete.
     """
 
     def __init__(self, file: PrivateFile, *, limit: int = MODEL_LIMIT, always_in_file: bool = False) -> None:
-        """`limit`: characters that are given at once."""
+        """`limit`: maximum number of characters returned at once."""
         from wave_agent.tools.terminal import TerminalLines  # lazy: a session may never run a command
 
         self.file = file
@@ -169,13 +169,13 @@ class Output:
         self._lines = TerminalLines()
         self._unread = Excerpt(limit)
         self._shown = ""
-        """How the line that is not complete looked when it was last taken."""
+        """What the incomplete line looked like when it was last taken."""
         self._streams = {name: (TerminalLines(), Excerpt()) for name in _STREAMS}
         if always_in_file:
             file.write("")
 
     def add(self, name: StreamName, data: bytes, *, final: bool = False) -> str:
-        """The text that the bytes complete, as it was printed."""
+        """Returns the text completed by these bytes, as it was printed."""
         with self._lock:
             text = self._decoders[name].decode(data, final)
             if text:
@@ -185,7 +185,7 @@ class Output:
             return text
 
     def finish(self) -> str:
-        """To be called when nothing more comes. Returns what stands for a character that never became whole."""
+        """Call it when there is no more output. Returns replacements for incomplete characters."""
         rest = self.add("stdout", b"", final=True) + self.add("stderr", b"", final=True)
         with self._lock:
             self._keep(self._lines.finish())
@@ -195,18 +195,18 @@ class Output:
         return rest
 
     def stream(self, name: StreamName) -> str:
-        """What one stream printed, once nothing more comes."""
+        """The output of one stream, once there is no more."""
         with self._lock:
             return self._streams[name][1].text()
 
     @property
     def has_news(self) -> bool:
-        """Something has come since the last `take`."""
+        """There is new output since the last `take`."""
         with self._lock:
             return bool(self._unread.length or self._beyond_shown(self._lines.pending))
 
     def take(self) -> str:
-        """What has come since the last time. A line that was taken half is given whole if it was written over."""
+        """The output since the last call. A line that was returned in part is returned whole if it was overwritten."""
         with self._lock:
             taken, self._unread = self._unread, Excerpt(self._limit)
             pending = self._lines.pending
@@ -215,7 +215,7 @@ class Output:
             return taken.text(self.whereabouts())
 
     def whereabouts(self) -> str | None:
-        """Where the whole is."""
+        """Where the full text is."""
         return self.file.whereabouts
 
     def _keep(self, done: str) -> None:
@@ -232,7 +232,7 @@ class Output:
 
 
 class Relay:
-    """Hands text from the serving thread to the event loop."""
+    """Passes text from the serving thread to the event loop."""
 
     def __init__(self, emit: Callable[[str], None]) -> None:
         self._emit = emit
@@ -247,7 +247,7 @@ class Relay:
             idle = not self._waiting
             self._waiting = (self._waiting + text)[-_UNSEEN_LIMIT:]
         if idle:
-            with suppress(RuntimeError):  # The loop is closed: nobody looks any more.
+            with suppress(RuntimeError):  # The loop is closed: there is no reader any more.
                 self._loop.call_soon_threadsafe(self.flush)
 
     def flush(self) -> None:

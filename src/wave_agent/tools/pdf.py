@@ -1,4 +1,4 @@
-"""The text of a PDF, by `pdftotext`."""
+"""The text of a PDF, extracted with `pdftotext`."""
 
 import os
 import shutil
@@ -14,15 +14,15 @@ from wave_agent.tools.process import Launch, Process, StreamName
 
 _SECONDS = 30.0
 _LONGEST = 8 << 20
-"""Bytes of text that are kept."""
+"""Maximum size of the text, in bytes."""
 
 
 async def pdf_lines(path: str, data: bytes, context: ToolContext) -> list[str]:
-    """The text of what was read from `path`, page by page. Raises `FileRefusedError` that says what to do instead."""
+    """The text of what was read from `path`, page by page. Raises a `FileRefusedError` that says what to do instead."""
     program = shutil.which("pdftotext", path=context.environment.get("PATH", os.defpath))
     if program is None:
         raise FileRefusedError(
-            f"{path} is a PDF, and pdftotext is not installed, which would show its text. Install it (Debian: "
+            f"{path} is a PDF, and pdftotext, which extracts its text, is not installed. Install it (Debian: "
             "poppler-utils, macOS: brew install poppler), or ask the user for the text."
         )
     received: dict[StreamName, bytearray] = {"stdout": bytearray(), "stderr": bytearray()}
@@ -37,27 +37,27 @@ async def pdf_lines(path: str, data: bytes, context: ToolContext) -> list[str]:
     except (OSError, RuntimeError) as error:
         raise FileRefusedError(f"{path} is a PDF, and pdftotext cannot be started: {error}") from None
     if ending.cut_short:
-        raise FileRefusedError(f"{path} is a PDF that pdftotext did not get through in {_SECONDS:g} s.")
+        raise FileRefusedError(f"{path} is a PDF that pdftotext did not finish within {_SECONDS:g} s.")
     if ending.exit_code != 0:
         why = ending.error or received["stderr"].decode(errors="replace").strip() or f"exit code {ending.exit_code}"
         raise FileRefusedError(f"{path} is a PDF that pdftotext cannot read: {why}")
     pages = received["stdout"].decode(errors="replace").removesuffix("\f").split("\f")
     if not any(page.strip() for page in pages):
         raise FileRefusedError(
-            f"{path} is a PDF of {len(pages)} pages without text, such as a scan. By Bash, "
+            f"{path} is a PDF of {len(pages)} pages without text, such as a scan. With Bash, "
             "`pdftoppm -r 100 -png FILE PREFIX` makes images of its pages."
         )
     lines: list[str] = []
     for number, page in enumerate(pages, 1):
         lines += [f"[Page {number} of {len(pages)}]", *page.rstrip().split("\n")]
     if len(received["stdout"]) == _LONGEST:
-        lines.append(f"[The rest is left out: the text is longer than {_LONGEST >> 20} MiB]")
+        lines.append(f"[The rest is omitted: the text is longer than {_LONGEST >> 20} MiB]")
     return lines
 
 
 @contextmanager
 def _in_memory(data: bytes) -> Generator[int]:
-    """A descriptor to read this from: by its path, the program might get another file than the one that was judged."""
+    """A descriptor to read the data from: given a path, the program might read a different file than was judged."""
     with open(os.memfd_create("pdf"), "w+b") if hasattr(os, "memfd_create") else TemporaryFile() as file:
         file.write(data)
         file.seek(0)
@@ -65,7 +65,7 @@ def _in_memory(data: bytes) -> Generator[int]:
 
 
 def _confined(argv: list[str], context: ToolContext) -> Launch:
-    """In the sandbox, if there is one: files that are made to attack such programs are common."""
+    """In the sandbox, if there is one: files crafted to attack programs like this are common."""
     cwd, sandbox = str(context.project_dir), context.sandbox
     launch = Launch(argv=argv, cwd=cwd, environment=context.environment, ledger=context.ledger, seconds=_SECONDS)
     if sandbox is None:

@@ -1,6 +1,6 @@
 """Commands as processes, each served by a daemon thread.
 
-Not by the threads of an executor: they are joined at interpreter exit, so that a hanging command would hold it up.
+Executor threads are not used: they are joined at interpreter exit, so a hanging command would block it.
 """
 
 import asyncio
@@ -36,15 +36,15 @@ __all__ = [
     "StreamName",
     "Watch",
     "named",
-]  # Some come from below, for the tools.
+]  # Includes re-exports for the tools.
 
 
 _NAMED = 3
-"""How many orphans are named; the rest is a number."""
+"""How many orphans are named; the rest is counted."""
 
 
 class Orphan(Struct, frozen=True):
-    """A process that a command has left behind."""
+    """A process that a command left behind."""
 
     pid: int
     born: int
@@ -56,29 +56,29 @@ class Orphan(Struct, frozen=True):
 
 
 def named(orphans: Sequence[Orphan]) -> str:
-    """At most a few of them, for a reader."""
+    """A few of them by name, for a reader."""
     more = len(orphans) - _NAMED
     return ", ".join(map(str, orphans[:_NAMED])) + (f" and {more} more" if more > 0 else "")
 
 
 class Watch(Protocol):
-    """Finds what one command leaves behind: see `orphans`."""
+    """Finds what one command leaves behind: see `stray_processes`."""
 
     def look(self, group: int, note: Callable[[int], object]) -> tuple[Orphan, ...]:
-        """What runs on though the command has ended. `note` is told each group that is not the command's own."""
+        """Processes still running after the command ended. `note` is called with each group except the command's."""
         ...
 
     def end_all(self) -> tuple[Orphan, ...]:
-        """Ends what has left the group, of a command that was cut short. Returns what could not be ended."""
+        """Ends processes outside the group of a command that was cut short. Returns those that could not be ended."""
         ...
 
     def release_later(self, release: Callable[[], None]) -> None:
-        """Has it called when the orphans have been ended."""
+        """Registers a call for when the orphans have been ended."""
         ...
 
 
 class Launch(Struct, frozen=True, kw_only=True):
-    """What to start, and until when it may run."""
+    """What to start, and how long it may run."""
 
     argv: Sequence[str]
     """The program, as a path, and its arguments."""
@@ -86,38 +86,38 @@ class Launch(Struct, frozen=True, kw_only=True):
     environment: Mapping[str, str]
     seconds: float = math.inf
     whole_group: bool = False
-    """It has ended only when nothing in its group lives any more (where the system tells). Otherwise with its
-    leader."""
+    """It has ended only when no process in its group is alive (if the system can say). Otherwise, when its leader has
+    ended."""
     use_pidfd: bool = True
     ledger: Ledger = no_ledger
     complaint: Callable[[], str] = str
-    """Asked when it has ended: what it did that must not be, or nothing."""
+    """Called when it has ended: returns what it did that is forbidden, or nothing."""
     watch: Watch | None = None
-    """Finds what it leaves running, and ends that too where the command is cut short."""
+    """Finds what it leaves running, and ends that too if the command is cut short."""
     kept: Sequence[int] = ()
-    """Descriptors that it gets beside its streams."""
+    """Descriptors passed to it in addition to its streams."""
 
 
 class Ending(Struct, frozen=True, kw_only=True):
     """How it ended."""
 
     exit_code: int | None = None
-    """128 + n for signal n, as shells count. None: never started, or unknown."""
+    """128 + n for signal n, as in shells. None: never started, or unknown."""
     cut_short: Literal["timeout", "cancellation"] | None = None
     """Why the group was killed."""
     error: str | None = None
-    """Why it could not be started, why the exit code is unknown, or what it must not have done."""
+    """Why it could not be started, why the exit code is unknown, or what forbidden thing it did."""
     left: tuple[Orphan, ...] = ()
     """What it left running."""
 
 
 class Process:
-    """One command. It starts at once, and runs on until it ends or is told to."""
+    """One command. It starts immediately, and runs until it ends or is killed."""
 
     def __init__(self, launch: Launch, receive: Receive, at_end: Callable[[], None] = lambda: None) -> None:
         """Both functions are called in the serving thread, and neither may raise.
 
-        Raises `OSError` or `RuntimeError` where resources have run out.
+        Raises `OSError` or `RuntimeError` if resources have run out.
         """
         self._ended: Future[Ending] = Future()
         self._ended.set_running_or_notify_cancel()
@@ -139,24 +139,24 @@ class Process:
         return self._ended.result() if self._ended.done() else None
 
     def when_ended(self, call: Callable[[], object]) -> None:
-        """Has it called when the ending is known: in the serving thread, or at once."""
+        """Registers a call for when the ending is known: in the serving thread, or immediately."""
         self._ended.add_done_callback(lambda _: call())
 
     async def run(self) -> Ending:
-        """Wait for the end. A cancellation kills the group, and comes through when that is dead."""
+        """Waits for the end. A cancellation kills the group, and takes effect when the group is dead."""
         ended = asyncio.wrap_future(self._ended)
         try:
             await asyncio.wait([ended])
         except asyncio.CancelledError:
             await self.kill()
             raise
-        except GeneratorExit:  # The loop died before the command ended: nothing is left to wait with.
+        except GeneratorExit:  # The loop died before the command ended: there is nothing left to wait with.
             self._cancel.request()
             raise
         return ended.result()
 
     async def kill(self) -> Ending:
-        """End the group, and wait for that: it is near, however often the task is cancelled meanwhile."""
+        """Kills the group and waits for its end, which is near, however often the task is cancelled meanwhile."""
         self._cancel.request()
         ended = asyncio.wrap_future(self._ended)
         cancelled = False
@@ -197,18 +197,18 @@ def _run(launch: Launch, receive: Receive, cancel: Cancellation) -> Ending:
         if launch.watch is not None:
             cut_short = service.cut_short is not None
             left = launch.watch.end_all() if cut_short else launch.watch.look(popen.pid, note)
-            if left:  # It stays on the account until the session ends it.
+            if left:  # It stays in the ledger until the session ends it.
                 launch.watch.release_later(account.pop_all().close)
         return Ending(exit_code=code, cut_short=service.cut_short, error=error, left=left)
 
 
 def _explain(error: Exception, launch: Launch) -> str:
-    """One sentence for the model, with what it can do about it."""
+    """One sentence for the model that says what it can do."""
     program = launch.argv[0]
     if sentence := explain_directory(error, program, launch.cwd):
         return sentence
     if isinstance(error, OSError) and error.errno == errno.E2BIG:
         return "The command or its environment is too long for the system: put it in a file and run that"
     if isinstance(error, ValueError):
-        return f"The command cannot be passed on ({error})"
+        return f"The command cannot be passed to the system ({error})"
     return f"{program!r} cannot be run: {error}"

@@ -1,4 +1,4 @@
-"""Read: a file's lines, numbered; an image; the cells of a notebook; the text of a PDF."""
+"""Read: a file's lines with numbers, an image, the cells of a notebook, or the text of a PDF."""
 
 import asyncio
 import os
@@ -22,15 +22,15 @@ _LINE_LENGTH = 2000
 class ReadInput(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     file_path: Annotated[str, Meta(min_length=1)]
     offset: Annotated[int, Meta(ge=0, description="First line, counted from 1.")] = 1
-    limit: Annotated[int, Meta(gt=0, description="Number of lines, 2000 if left out.")] | UnsetType = UNSET
+    limit: Annotated[int, Meta(gt=0, description="Number of lines, default 2000.")] | UnsetType = UNSET
 
 
 class Read(Tool):
     name: ClassVar[str] = "Read"
     description: ClassVar[str] = (
-        "Reads a text file: up to 2000 lines, each after its number and a tab, which are not part of the file. For a "
-        "part of a long file give offset and limit. Also images, notebooks (as cells) and PDFs (as text). A file must "
-        "be read before Edit or Write may change it."
+        "Reads a text file: up to 2000 lines, each prefixed with its number and a tab, which are not part of the file. "
+        "For a part of a long file set offset and limit. Also reads images, notebooks (as cells) and PDFs (as text). A "
+        "file must be read before Edit or Write may change it."
     )
     kind: ClassVar[ToolKind] = ToolKind.READS
     path_fields: ClassVar[tuple[str, ...]] = ("file_path",)
@@ -47,7 +47,7 @@ class Read(Tool):
             result = await _shown(call, path, data, context)
         except FileRefusedError as refusal:
             return refusal.result()
-        self._known.note(path, data)  # only now: what the model was not shown it may not write over
+        self._known.note(path, data)  # only now: the model must not overwrite what it was not shown
         return result
 
 
@@ -83,10 +83,10 @@ def _text(call: ReadInput, path: str, data: bytes, room: Room) -> ToolResult:
 
 
 def _page(call: ReadInput, path: str, lines: list[str], room: Room) -> ToolResult:
-    """The lines that were asked for, as far as there is room."""
+    """The requested lines, as many as fit."""
     first = max(call.offset, 1)
     if first > len(lines):
-        raise FileRefusedError(f"{path} has only {len(lines):,} lines: offset {first} is behind its end.")
+        raise FileRefusedError(f"{path} has only {len(lines):,} lines: offset {first} is past its end.")
     limit = _LINES if call.limit is UNSET else call.limit
     wanted = [printable(line).removesuffix("\r") for line in lines[first - 1 : first - 1 + limit]]
     numbered = _within(wanted, first, room.without(NOTES))
@@ -94,13 +94,13 @@ def _page(call: ReadInput, path: str, lines: list[str], room: Room) -> ToolResul
     after = first + len(shown)
     content = "\n".join(numbered)
     if after <= len(lines):
-        why = "" if len(shown) == len(wanted) else ", as many as one result may have"
-        content += f"\n[Lines {first} to {after - 1} of {len(lines):,}{why}. The next is offset {after}]"
+        why = "" if len(shown) == len(wanted) else ", the most one result can hold"
+        content += f"\n[Lines {first} to {after - 1} of {len(lines):,}{why}. Continue with offset {after}]"
     return _result(path, content, shown, first, len(lines), long=call.limit is not UNSET)
 
 
 def _within(lines: list[str], first: int, room: Room) -> list[str]:
-    """As many of the lines as there is room for, numbered, but at least one."""
+    """As many of the lines as fit, numbered, but at least one."""
     numbered: list[str] = []
     characters = size = 0
     for number, line in enumerate(lines, first):
@@ -131,22 +131,22 @@ def _result(path: str, content: str, shown: list[str], first: int, total: int, *
 
 
 async def _image(picture: "Picture", path: str, data: bytes, context: ToolContext) -> ToolResult:
-    """The image, where the model takes images. Raises `FileRefusedError` that says what it is, and what to do."""
+    """The image, if the model accepts images. Raises a `FileRefusedError` that says what it is, and what to do."""
     size = f"{picture.width} × {picture.height} pixels, {len(data):,} bytes"
     what = f"{path} is a {picture.kind} image ({size})"
     if not await context.takes_images():
         raise FileRefusedError(
-            f"{what}, and this model is not known to take images. Find out what you need by Bash (file, identify, "
-            "tesseract), or ask the user what it shows. If the model does take images, the user can set "
+            f"{what}, and this model is not known to accept images. Find out what you need with Bash (file, identify, "
+            "tesseract), or ask the user what it shows. If the model does accept images, the user can set "
             "models.NAME.images to true in the settings."
         )
     from wave_agent.tools.images import LARGEST, WIDEST
 
     window = context.window()
-    smaller = "Make a smaller copy by Bash, such as `convert FILE -resize 1024x1024 COPY.png`, and Read that."
+    smaller = "Make a smaller copy with Bash, such as `convert FILE -resize 1024x1024 COPY.png`, and Read that."
     if len(data) > LARGEST or max(picture.width, picture.height) > WIDEST:
         raise FileRefusedError(
-            f"{what}: too large to be shown, the most is {LARGEST:,} bytes and {WIDEST:,} pixels a side. {smaller}"
+            f"{what}: too large to be shown; the limit is {LARGEST:,} bytes and {WIDEST:,} pixels per side. {smaller}"
         )
     image = picture.with_content(data)
     if window is not None and image.tokens > window // 4:

@@ -1,4 +1,4 @@
-"""The tools that come with the agent, and finding one by its name."""
+"""The built-in tools, and finding a tool by name."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -21,9 +21,9 @@ from wave_agent.tools.write import Write
 def builtin_tools(
     changes: FileChanges | None = None, earlier: Sequence[EarlierShell] = (), left: str | None = None
 ) -> tuple[Tool, ...]:
-    """Fresh ones, for one session: they share what was read, what was changed and what runs in the background.
+    """New instances for one session: they share what was read, what was changed and what runs in the background.
 
-    `earlier` and `left` are for a session that is resumed: see `Shells`.
+    `earlier` and `left` are for a resumed session: see `Shells`.
     """
     changes, shells = changes or FileChanges(), Shells(earlier, left)
     known = changes.known
@@ -55,11 +55,11 @@ _KNOWN_ELSEWHERE = {
     "BashOutput": "getoutput readoutput shelloutput taskoutput",
     "KillShell": "kill killbash killprocess killtask stop",
 }
-"""What models call these tools that have learnt other agents' names for them: in lower case, letters and digits."""
+"""Other agents' names for these tools, used by models that learnt them: lower case, letters and digits only."""
 
 
 def find_tool(name: str, tools: Iterable[Tool]) -> Tool:
-    """Raises `ToolInputError` that names the likeliest tool, and what there is."""
+    """Raises a `ToolInputError` that names the likeliest tool and all tools."""
     by_name = {tool.name: tool for tool in tools}
     if name in by_name:
         return by_name[name]
@@ -69,7 +69,7 @@ def find_tool(name: str, tools: Iterable[Tool]) -> Tool:
 
 
 def _likeliest(name: str, known: Iterable[str]) -> str | None:
-    # Some put a namespace in front: functions.Bash, default_api:Read.
+    # Some models prepend a namespace: functions.Bash, default_api:Read.
     names = [_plain(name), _plain(re.split(r"[.:/]", name)[-1])]
     by_plain = {_plain(one): one for one in known}
     for elsewhere in names:

@@ -1,19 +1,19 @@
-"""How long one result may be, so that none fills the model's window. Imports nothing that is slow to import."""
+"""How long one result may be, so that none fills the model's window. Has only fast imports."""
 
 USUAL = 30_000
-"""Characters of one result."""
+"""Maximum length of one result, in characters."""
 LONGEST = 100_000
-"""Characters of one result if the call asks for more, and the window is known to have the room."""
+"""Maximum length if the call asks for more and the window is known to be large enough."""
 NOTES = 400
-"""Characters that a tool leaves for what it says about its result."""
+"""Characters that a tool reserves for notes about its result."""
 _SHARE = 4
-"""A result takes at most one part in so many of the window."""
+"""A result takes at most one part in this many of the window."""
 _BYTES_PER_TOKEN = 3
-"""On the safe side: prose has more, code and logs about this, and so has Chinese with its three bytes a character."""
+"""A safe estimate: prose has more, code and logs about this many, as does Chinese with three bytes per character."""
 
 
 class Room:
-    """A limit in characters, and one in bytes of UTF-8, which follow the tokens of other scripts more closely."""
+    """A limit in characters, and one in UTF-8 bytes, which track the tokens of other scripts more closely."""
 
     def __init__(self, characters: int, size: int) -> None:
         self.characters = characters
@@ -23,16 +23,16 @@ class Room:
         return len(text) <= self.characters and (len(text) * 4 <= self.size or size_of(text) <= self.size)
 
     def without(self, characters: int) -> "Room":
-        """What is left when something else takes so many characters."""
+        """What is left if something else takes this many characters."""
         return Room(max(self.characters - characters, 0), max(self.size - characters, 0))
 
     @property
     def length(self) -> int:
-        """Characters of plain text that fit."""
+        """How many characters of plain text fit."""
         return min(self.characters, self.size)
 
     def cut(self, text: str, whole: str | None = None) -> str:
-        """The text, or its beginning and end with a note between them that says what is missing, and where it is."""
+        """The text, or its start and end with a note between them that says what is missing, and where it is."""
         if self.holds(text):
             return text
         left = self.without(size_of(missing(len(text), whole)))
@@ -42,9 +42,9 @@ class Room:
 
 
 def room_in(window: int | None, *, asked: bool = False) -> Room:
-    """The room for one result in a window of so many tokens, None if that is unknown.
+    """The room for one result in a window of this many tokens; None if unknown.
 
-    `asked`: the call asked for more than usual, which a large window can give.
+    `asked`: the call asked for more than usual, which a large window allows.
     """
     if window is None:
         return Room(USUAL, 4 * USUAL)
@@ -56,19 +56,19 @@ def size_of(text: str) -> int:
 
 
 def missing(characters: int, whole: str | None) -> str:
-    """The note in place of what is left out."""
+    """The note in place of omitted text."""
     where = f"; the whole is in {whole}: Grep it, or Read it with offset and limit" if whole else ""
-    return f"\n[… {characters:,} characters left out here{where} …]\n"
+    return f"\n[… {characters:,} characters omitted here{where} …]\n"
 
 
 def _whole_lines(start: str) -> str:
-    """Without the piece of a line at its end, which could be taken for a line, unless there is little else."""
+    """Without the partial line at its end, which could be mistaken for a full one, unless little else would remain."""
     lines = start.rpartition("\n")[0]
     return lines if len(lines) > len(start) // 2 else start
 
 
 def _first(text: str, characters: int, size: int) -> str:
-    """The beginning of a text that has no more than so many characters and bytes."""
+    """The start of a text, limited to this many characters and bytes."""
     start = text[:characters]
     if size_of(start) <= size:
         return start

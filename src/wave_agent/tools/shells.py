@@ -1,4 +1,4 @@
-"""The commands of a session that run in the background."""
+"""The background commands of a session."""
 
 import asyncio
 import re
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from wave_agent.tools.stray_processes import Orphans, StrayWatch
 
 _AT_ONCE = 32
-"""Each takes a thread and a handful of descriptors."""
+"""Maximum number of running commands. Each takes a thread and a handful of descriptors."""
 _PAUSE = 1.0
-"""Seconds without output after which a command has said what it had to say for now."""
+"""Seconds without output after which a command is considered idle."""
 _WIDTH = 80
-"""Characters of a command by which it is known again."""
+"""Characters of a command shown to identify it."""
 
 
 class Shell:
@@ -35,7 +35,7 @@ class Shell:
         self.output = output
         self.killed = False
         self.end_is_known = False
-        """The model has been told that it has ended."""
+        """The model knows that it has ended."""
         self._lock = threading.Lock()
         self._listeners: list[Callable[[], None]] = []
         self.process = Process(launch, self._receive, self._finish)
@@ -63,7 +63,7 @@ class Shell:
         return f"{ended}; it left running: {named(ending.left)}" if ending.left else ended
 
     async def wait(self, seconds: float) -> None:
-        """Until it has ended, or has printed something and then paused, or for so many seconds."""
+        """Waits until it has ended, or has printed something and then paused, or for `seconds`."""
         with self._listening() as woken, suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 while self.process.running:
@@ -79,7 +79,7 @@ class Shell:
         loop, woken = asyncio.get_running_loop(), asyncio.Event()
 
         def wake() -> None:
-            with suppress(RuntimeError):  # The loop is closed: nobody waits any more.
+            with suppress(RuntimeError):  # The loop is closed: there is no waiter any more.
                 loop.call_soon_threadsafe(woken.set)
 
         with self._lock:
@@ -101,14 +101,14 @@ class EarlierShell(Struct, frozen=True):
     name: str
     command: str
     output: str | None
-    """The file with what it printed."""
+    """The file with its output."""
     end_is_known: bool = False
 
 
 def started(shell: Shell) -> str:
-    """What the model reads when a command was started. `earlier_shells` finds it again."""
+    """What the model reads when a command was started. `earlier_shells` parses it."""
     text = (
-        f"Started in the background as {shell.name}: BashOutput tells what it prints. It ends with KillShell, or with "
+        f"Started in the background as {shell.name}: read its output with BashOutput. It ends with KillShell, or with "
         "this session."
     )
     whole = shell.output.whereabouts()
@@ -122,7 +122,7 @@ _ENDED = re.compile(
 
 
 def earlier_shells(messages: Sequence[Message]) -> tuple[EarlierShell, ...]:
-    """The background commands that a conversation speaks of. None of them outlives its session."""
+    """The background commands mentioned in a conversation. None of them outlives its session."""
     found: dict[str, EarlierShell] = {}
     ended: set[str] = set()
     for block in (block for message in messages for block in message.blocks):
@@ -142,7 +142,7 @@ _MOVED = re.compile(rf"^\[?Commands (?:now )?start in (/.*?)\.(?: Relative paths
 
 
 def directory_left(messages: Sequence[Message]) -> str | None:
-    """Where commands last started, as a conversation has it. None: where they do again when it is resumed."""
+    """Where commands last started, according to a conversation. None: where they start again after resuming."""
     texts = (
         text
         for message in messages
@@ -154,7 +154,7 @@ def directory_left(messages: Sequence[Message]) -> str | None:
 
 
 def _text_of_commands(message: Message, block: Block) -> str | None:
-    """What tells the model where commands start: their results, our own notes, and the facts beside a summary."""
+    """Texts that say where commands start: their results, our own notes, and the facts added to a summary."""
     if isinstance(block, ToolBlock):
         return block.result if block.name == "Bash" else None
     if not isinstance(block, TextBlock):
@@ -164,7 +164,7 @@ def _text_of_commands(message: Message, block: Block) -> str | None:
 
 
 class Shells:
-    """What Bash starts, BashOutput reads and KillShell ends.
+    """The commands that Bash starts, BashOutput reads and KillShell ends.
 
     `earlier` are the background commands from before the session was resumed, `left` is the directory that commands
     started in then.
@@ -176,13 +176,13 @@ class Shells:
         self._shells: dict[str, Shell] = {}
         self._earlier = {shell.name: shell for shell in earlier}
         self._untold = [shell for shell in earlier if not shell.end_is_known]
-        # A name stands for one command, also after the session was resumed.
+        # A name identifies one command, even after the session was resumed.
         self._started = max((int(shell.name.removeprefix("bash_")) for shell in earlier), default=0)
 
     def start(self, command: str, launch: Launch, context: ToolContext) -> Shell:
-        """Raises `ToolInputError` when too many run, `OSError` or `RuntimeError` where resources have run out."""
+        """Raises `ToolInputError` if too many are running, `OSError` or `RuntimeError` if resources have run out."""
         if sum(shell.process.running for shell in self._shells.values()) >= _AT_ONCE:
-            raise ToolInputError(f"{_AT_ONCE} commands run in the background already: end some with KillShell first")
+            raise ToolInputError(f"{_AT_ONCE} commands already run in the background: end some with KillShell first")
         self._started += 1
         name = f"bash_{self._started}"
         file = (NoFile if context.hold else PrivateFile)(context.outputs, "background")
@@ -195,9 +195,9 @@ class Shells:
         return self._shells[name]
 
     def find(self, name: str) -> Shell:
-        """Raises `ToolInputError` that names those that there are."""
+        """Raises a `ToolInputError` that lists the existing ones."""
         if earlier := self._earlier.get(name):
-            where = f" What it printed is in {earlier.output}." if earlier.output else ""
+            where = f" Its output is in {earlier.output}." if earlier.output else ""
             raise ToolInputError(
                 f"{name} ({_short(earlier.command)}) ended with the earlier session, before this one was resumed."
                 f"{where} Start it again with Bash if it is still needed."
@@ -208,7 +208,7 @@ class Shells:
         return self._shells[name]
 
     def take_reports(self) -> list[str]:
-        """Of each command whose end the model has not seen, that it has ended; once."""
+        """Reports, once, each command that has ended without the model knowing."""
         gone, self._untold = self._untold, []
         reports = [
             f"The background command {one.name} ({_short(one.command)}) ended with the earlier session." for one in gone
@@ -219,17 +219,17 @@ class Shells:
         for shell in self._shells.values():
             if not (shell.end_is_known or shell.process.running):
                 shell.end_is_known = True
-                news = "Read what it printed with BashOutput" if shell.output.has_news else "It printed nothing new"
+                news = "Read its output with BashOutput" if shell.output.has_news else "It printed nothing new"
                 reports.append(f"The background command {shell.name} ({_short(shell.command)}) {shell.state}. {news}.")
         return reports
 
     def running(self) -> list[str]:
-        """Each command that still runs, in a line."""
+        """One line for each command that is still running."""
         names = [f"{one.name} ({_short(one.command)})" for one in self._shells.values() if one.process.running]
         return [f"The background command {name} is still running." for name in names]
 
     def watch(self) -> "StrayWatch":
-        """For one command, waited for or not: finds what it leaves running."""
+        """For one command, in the foreground or background: finds what it leaves running."""
         if self._orphans is None:
             from wave_agent.tools.stray_processes import Orphans  # lazy: a session may never run a command
 
@@ -237,11 +237,11 @@ class Shells:
         return self._orphans.watch()
 
     def end_orphans(self) -> str:
-        """Ends what commands have left running. Returns what the user should know, or nothing."""
+        """Ends what commands left running. Returns a notice for the user, or nothing."""
         return self._orphans.close() if self._orphans is not None else ""
 
     async def close(self) -> None:
-        """End them all, and wait until they are dead."""
+        """Kills all of them, and waits until they are dead."""
         await asyncio.gather(*(shell.kill() for shell in self._shells.values() if shell.process.running))
 
 

@@ -1,9 +1,9 @@
 """Processes that a command leaves behind: found when it ends, named in its result, and ended with the session.
 
-`server &` stays in the group of its command; `setsid server &` and daemons leave it, but keep its environment, in which
-each command has a number of its own. What leaves the group and clears or overwrites its environment is not found, and
-neither is what a service elsewhere starts on request (containers, systemd units). Where there is no /proc, as on macOS,
-only the group is known, and not by name.
+`server &` stays in the group of its command; `setsid server &` and daemons leave it, but keep its environment, which
+contains a unique id for each command. Processes that leave the group and clear or overwrite their environment are not
+found, nor are those that another service starts on request (containers, systemd units). Without /proc, as on macOS,
+only the group is known, not its processes.
 """
 
 import os
@@ -26,9 +26,9 @@ _LINGER = 0.25
 _GRACE = 0.5
 """Seconds for cleaning up between SIGTERM and SIGKILL."""
 _DEATH = 1.0
-"""Seconds for dying of SIGKILL."""
+"""Seconds to wait for processes to die from SIGKILL."""
 _GLANCE = 0.01
-"""Seconds between two looks."""
+"""Seconds between two checks."""
 _WIDTH = 100
 """Characters of a command line that are shown."""
 
@@ -43,22 +43,22 @@ _USERS_OWN = re.compile(
     r")(?:[\s:].*)?",
     re.DOTALL,
 )
-"""Command lines of programs that serve more than one session: they are left running, and the user is told."""
+"""Command lines of programs that serve more than one session: they are left running, and the user is notified."""
 
 
 class Orphans:
-    """What the commands of one session have left behind."""
+    """The processes that the commands of one session left behind."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._commands: set[str] = set()
         self._noted: set[tuple[int, int]] = set()
         self._groups: set[int] = set()
-        """Where there is no /proc."""
+        """Used if there is no /proc."""
         self._releases: list[Callable[[], None]] = []
         self.strangers: set[int] = set()
-        """Processes that were there before, or that no command has started: they are not looked at again after each
-        command. Numbers are given away again, so the end of the session does not rely on it."""
+        """Processes that existed before, or that no command started: they are not checked again after each command.
+        Pids are reused, so the end of the session does not rely on this set."""
 
     def watch(self) -> "StrayWatch":
         """For one command, before it is started."""
@@ -82,7 +82,7 @@ class Orphans:
             self._releases.append(release)
 
     def close(self) -> str:
-        """Ends them and waits for that. Returns what the user should know, or nothing."""
+        """Ends them and waits for that. Returns a notice for the user, or nothing."""
         with self._lock:
             commands, noted, groups = set(self._commands), set(self._noted), set(self._groups)
             releases, self._releases = self._releases, []
@@ -96,14 +96,14 @@ class Orphans:
         told: list[str] = []
         if ended:
             what = "1 process" if len(ended) == 1 else f"{len(ended)} processes"
-            told.append(f"Ended {what} that commands had left running: {named(ended)}.")
+            told.append(f"Ended {what} left running by commands: {named(ended)}.")
         if kept:
-            told.append(f"Still running, since more than this session may use it: {named(kept)}.")
+            told.append(f"Still running, since it may be in use outside this session: {named(kept)}.")
         return " ".join(told)
 
 
 class StrayWatch:
-    """Finds what one command leaves behind: the `StrayWatch` of `process`."""
+    """Finds what one command leaves behind: implements `Watch` of `process`."""
 
     def __init__(self, orphans: Orphans, number: str) -> None:
         self._orphans = orphans
@@ -152,7 +152,7 @@ class StrayWatch:
 
 
 def _has_proc() -> bool:
-    """There may be none, or one that counts otherwise than we do."""
+    """There may be none, or one with different pids than ours."""
     with suppress(OSError):
         return os.readlink("/proc/self") == str(os.getpid())
     return False
@@ -163,7 +163,7 @@ def _pids() -> set[int]:
 
 
 def _command_of(pid: int) -> str | None:
-    """The number of the command that has started the process, directly or not."""
+    """The id of the command that started the process, directly or indirectly."""
     prefix = f"{MARK}=".encode()
     found = [variable for variable in environment_of(pid) if variable.startswith(prefix)]
     return found[0][len(prefix) :].decode(errors="replace") if found else None
@@ -172,7 +172,7 @@ def _command_of(pid: int) -> str | None:
 def _is_in(pid: int, group: int) -> bool:
     try:
         return os.getpgid(pid) == group
-    except OSError:  # Gone by now.
+    except OSError:  # It has ended by now.
         return False
 
 
@@ -196,7 +196,7 @@ def _command_line(pid: int) -> str:
 
 
 def _sort(found: Sequence[LiveProcess]) -> tuple[list[LiveProcess], list[LiveProcess]]:
-    """Those that end with the session, and those that do not: the user's own. What these have started is neither."""
+    """Processes that end with the session, and the user's own, which do not. Children of the latter are in neither."""
     kept = [process for process in found if _USERS_OWN.fullmatch(_command_line(process.pid))]
     if not kept:
         return list(found), []
@@ -208,7 +208,7 @@ def _sort(found: Sequence[LiveProcess]) -> tuple[list[LiveProcess], list[LivePro
 
 
 def _ancestry(pid: int, parents: dict[int, int]) -> list[int]:
-    """The process and whatever it descends from."""
+    """The process and its ancestors."""
     line: list[int] = []
     while pid and pid not in line:
         line.append(pid)
@@ -217,11 +217,11 @@ def _ancestry(pid: int, parents: dict[int, int]) -> list[int]:
 
 
 def _end(is_meant: Callable[[LiveProcess], bool]) -> tuple[list[Orphan], list[Orphan]]:
-    """SIGTERM, a grace, SIGKILL. Returns those that were told to end, and those that are the user's own."""
+    """SIGTERM, a grace period, SIGKILL. Returns the processes that were signalled, and those of the user."""
     ended: dict[int, Orphan] = {}
     kept: list[Orphan] = []
     for number, seconds in ((signal.SIGTERM, _GRACE), (signal.SIGKILL, _DEATH)):
-        # The second look also finds what was started meanwhile.
+        # The second pass also finds processes started in the meantime.
         ours, theirs = _sort([process for process in live_processes() if is_meant(process)])
         kept = list(map(_orphan, theirs))
         for process in ours:

@@ -1,16 +1,16 @@
-"""What a terminal would show of a command's output: of a progress bar its last state, not all of them."""
+"""What a terminal would show of a command's output: only the last state of a progress bar, not all of them."""
 
 import re
 
 ROW = 4096
-"""Characters after which a line goes on in a new row, to whose start `\\r` then returns. In terminals it is fewer."""
+"""Characters after which a line wraps to a new row, to whose start `\\r` then returns. Real terminals have fewer."""
 _RIGHTMOST = 200
 """How far a sequence can move the cursor to the right of the text."""
 
 _SEQUENCE = r"(?:\x1b\[|\x9b)"
 _BODY = r"[0-?]{0,24}[ -/]{0,4}"
 _MOVES = re.compile(rf"[\r\x08]|{_SEQUENCE}[0-9;]{{0,16}}[CDGJK]")
-"""What moves the cursor within its line, or erases."""
+"""Sequences that move the cursor within its line, or erase."""
 _STEP = re.compile(
     rf"(?P<text>[^\r\x08\x1b\x9b]+)|\r|\x08|{_SEQUENCE}(?P<count>[0-9]{{0,4}})[0-9;]{{0,12}}(?P<move>[CDGJK])"
     rf"|{_SEQUENCE}{_BODY}[@-~]?|\x1b"
@@ -19,32 +19,32 @@ _INVISIBLE = re.compile(rf"{_SEQUENCE}{_BODY}[@-~]?|\x1b")
 _UNFINISHED = re.compile(rf"(?:\r|\x1b|{_SEQUENCE}{_BODY})\Z")
 _LONGEST_SEQUENCE = 32
 _SPECIAL = ("\r", "\x08", "\x1b", "\x9b")
-"""Looked for first, one by one: in a text without any, that is a hundred times as fast as a regular expression."""
+"""Searched for first, one by one: in text without any, that is a hundred times as fast as a regular expression."""
 
 
 class TerminalLines:
-    """A text that grows, as lines. Which pieces it comes in makes no difference.
+    """A growing text, as lines. How it is split into pieces makes no difference.
 
-    A line in which the cursor never goes back stays as it is, colours and all. One that is written over becomes what
-    it looked like at its end, as plain text. Rows above the cursor are done with: sequences that move up are ignored.
+    A line in which the cursor never goes back stays as it is, colours and all. One that is overwritten becomes its
+    final state, as plain text. Rows above the cursor are final: sequences that move up are ignored.
     """
 
     def __init__(self) -> None:
         self._held = ""
-        """The beginning of a sequence, or of a `\\r\\n`, whose end has not come yet."""
+        """The start of a sequence, or of a `\\r\\n`, whose end has not arrived yet."""
         self._row = ""
-        """The line so far, until it is written over."""
+        """The line so far, until it is overwritten."""
         self._cells: list[str] | None = None
         """From then on, its characters."""
         self._column = 0
 
     @property
     def pending(self) -> str:
-        """The line that is not complete yet, as it looks now."""
+        """The incomplete line, as it looks now."""
         return self._row if self._cells is None else "".join(self._cells).rstrip(" ")
 
     def feed(self, text: str) -> str:
-        """The lines that the text completes."""
+        """Returns the lines completed by the text."""
         text = self._held + text
         if self._cells is None and not any(special in text for special in _SPECIAL):
             done: list[str] = []
@@ -60,13 +60,13 @@ class TerminalLines:
         return "".join(done)
 
     def finish(self) -> str:
-        """What is left when nothing more comes."""
+        """Returns what is left when there is no more input."""
         rest = self.pending + self._held.rstrip("\r")
         self._held, self._row, self._cells, self._column = "", "", None, 0
         return rest
 
     def _go_on(self, text: str, at: int, done: list[str]) -> int:
-        """Takes what comes before the next move as it is. Returns how far it got."""
+        """Takes everything before the next move as it is. Returns how far it got."""
         move = _MOVES.search(text, at)
         end = len(text) if move is None else move.start()
         self._take(text[at:end], done)
@@ -131,4 +131,4 @@ class TerminalLines:
             case _ if step == "\x08":
                 self._column = max(0, self._column - 1)
             case _:
-                pass  # a colour, or something that is not about this line
+                pass  # a colour, or something that does not affect this line

@@ -1,4 +1,4 @@
-"""TodoWrite: the plan that the model keeps for itself and the user."""
+"""TodoWrite: the plan that the model maintains for itself and the user."""
 
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -13,7 +13,7 @@ _MARKS = {"pending": "[ ]", "in_progress": "[→]", "completed": "[x]"}
 class Todo(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename={"active_form": "activeForm"}):
     content: Annotated[str, Meta(min_length=1)]
     status: Literal["pending", "in_progress", "completed"]
-    active_form: Annotated[str, Meta(description='While it is done, such as "Running tests".')] = ""
+    active_form: Annotated[str, Meta(description='Shown while it is in progress, such as "Running tests".')] = ""
 
 
 class TodoWriteInput(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -21,12 +21,12 @@ class TodoWriteInput(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 class TodoWrite(Tool):
-    """Keeps the list."""
+    """Stores the list."""
 
     name: ClassVar[str] = "TodoWrite"
     description: ClassVar[str] = (
-        "Replaces the list of what is to do, for work of three steps or more. One item at a time is in_progress; mark "
-        "it completed as soon as it is done."
+        "Replaces the todo list, for work of three steps or more. Only one item at a time is in_progress; mark it "
+        "completed as soon as it is done."
     )
     kind: ClassVar[ToolKind] = ToolKind.READS
     Input: ClassVar[type[Struct]] = TodoWriteInput
@@ -37,7 +37,7 @@ class TodoWrite(Tool):
     async def run(self, arguments: Any, context: ToolContext) -> ToolResult:
         call: TodoWriteInput = arguments
         if sum(todo.status == "in_progress" for todo in call.todos) > 1:
-            raise ToolInputError("TodoWrite: more than one item is in_progress: leave one, set the others to pending")
+            raise ToolInputError("TodoWrite: more than one item is in_progress: keep one, set the others to pending")
         before, self.todos = self.todos, call.todos
         lines = [f"{_MARKS[todo.status]} {todo.content}" for todo in call.todos]
         return ToolResult(

@@ -1,4 +1,4 @@
-"""Write: a whole file."""
+"""Write: creates or replaces a whole file."""
 
 import os
 from functools import partial
@@ -22,8 +22,8 @@ class WriteInput(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 class Write(Tool):
     name: ClassVar[str] = "Write"
     description: ClassVar[str] = (
-        "Writes a whole file (UTF-8), making directories as needed. A file that exists must have been read before, and "
-        "keeps its line ends. To change a part of a file use Edit."
+        "Writes a whole file (UTF-8), creating directories as needed. An existing file must have been read before, and "
+        "keeps its line endings. To change a part of a file use Edit."
     )
     kind: ClassVar[ToolKind] = ToolKind.EDITS
     path_fields: ClassVar[tuple[str, ...]] = ("file_path",)
@@ -44,7 +44,7 @@ class Write(Tool):
         try:
             data = call.content.encode()
         except UnicodeEncodeError:
-            raise ToolInputError("Write: content has half a surrogate pair in it, which no file can hold") from None
+            raise ToolInputError("Write: content contains a lone surrogate, which no file can contain") from None
         with self._known.lock:
             before = existing(path, seen)
             if before is not None:

@@ -1,4 +1,4 @@
-"""The agent's side of a search: starts the program that does it, and can end it."""
+"""The agent's side of a search: starts the search program, and can end it."""
 
 import json
 import os
@@ -15,19 +15,19 @@ from wave_agent.tools.room import NOTES
 
 _SECONDS = 60.0
 _PACKAGES = str(Path(__file__).parents[3])
-# With -I and -S nothing but the standard library is found, and nobody's start-up file is run.
+# With -I and -S only the standard library is found, and no start-up files are run.
 _BOOT = "import sys; sys.path.append(sys.argv[1]); from wave_agent.tools.search.program import main; main()"
 
 
 def search_root(path: str, context: ToolContext, *, only_directory: bool = False) -> tuple[str, Seen]:
-    """The absolute path to search, and what it leads to. Raises `FileRefusedError` where there is nothing to search."""
+    """The absolute path to search, and what it points to. Raises `FileRefusedError` if it cannot be searched."""
     root = os.path.normpath(os.path.join(context.cwd, path))
     if ".git" in root.split("/"):
-        raise FileRefusedError(f"{root} is inside .git, which is not searched. Use git commands by Bash.")
+        raise FileRefusedError(f"{root} is inside .git, which is not searched. Use git commands with Bash.")
     if not os.path.exists(root):
         raise FileRefusedError(missing(root))
     if only_directory and not os.path.isdir(root):
-        raise FileRefusedError(f"{root} is a file: path takes a directory.")
+        raise FileRefusedError(f"{root} is a file: path must be a directory.")
     try:
         return root, context.seen(root) or look(root)
     except OSError as error:
@@ -37,15 +37,15 @@ def search_root(path: str, context: ToolContext, *, only_directory: bool = False
 async def run_search(
     request: dict[str, Any], seen: Seen, context: ToolContext, *, asked: bool = False
 ) -> dict[str, Any]:
-    """The answer of `search`, as long as one result may be. `seen` is where it may look; `asked`: the call asks for
-    more than usual.
+    """The answer of `search`, limited to the length of one result. `seen` is where it may look; `asked`: the call asks
+    for more than usual.
 
     Raises `ToolInputError` and `FileRefusedError`.
     """
     sandbox = context.sandbox
     rg = shutil.which("rg", path=context.environment.get("PATH", os.defpath))
     if rg is not None and sandbox is not None and sandbox.may_have_changed(rg):
-        rg = None  # a search runs outside, and does without what a command may have put there
+        rg = None  # a search runs outside the sandbox, so it must not use what a command may have put there
     room = context.room(asked=asked).without(NOTES)
     limits = {"characters": room.characters, "size": room.size}
     request = {
@@ -73,7 +73,7 @@ async def run_search(
         raise FileRefusedError(f"The search cannot be started: {error}") from None
     if ending.cut_short:
         raise FileRefusedError(
-            f"The search was ended after {_SECONDS:g} s. Search fewer files (path, glob), or with a simpler pattern."
+            f"The search was ended after {_SECONDS:g} s. Search fewer files (path, glob), or use a simpler pattern."
         )
     if ending.exit_code != 0:
         why = ending.error or received["stderr"].decode(errors="replace").strip().rpartition("\n")[2]

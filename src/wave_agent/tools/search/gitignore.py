@@ -1,4 +1,4 @@
-"""Glob patterns and `.gitignore` files as regular expressions. Imports nothing that is slow to import."""
+"""Glob patterns and `.gitignore` files as regular expressions. Has only fast imports."""
 
 import re
 
@@ -72,7 +72,7 @@ class _Translator:
 
 
 def _closed_braces(pattern: str) -> frozenset[int]:
-    """Where the opening braces are that have a closing one. In one pass: trying would take for ever on `{{{{…`."""
+    """Positions of the opening braces that are closed. In one pass: backtracking would never finish on `{{{{…`."""
     open_ones: list[int] = []
     closed: set[int] = set()
     for at, char in enumerate(pattern):
@@ -86,17 +86,17 @@ def _closed_braces(pattern: str) -> frozenset[int]:
 
 
 def has_open_brace(pattern: str) -> bool:
-    """A brace that begins no alternatives, and is meant to most likely."""
+    """It has a brace that starts no alternatives, but was probably meant to."""
     return pattern.replace("\\{", "").count("{") > len(_closed_braces(pattern))
 
 
 def translate(pattern: str, *, braces: bool = True) -> str:
-    """`*` and `?` stay within a name, `**/` stands for any directories, `{a,b}` for either."""
+    """`*` and `?` stay within a name, `**/` matches any directories, `{a,b}` either."""
     return _Translator(pattern, braces=braces).sequence()
 
 
 class GlobPattern:
-    """A pattern for paths below a directory. One without a slash is for names at any depth, `!` in front negates."""
+    """A pattern for paths below a directory. Without a slash it matches names at any depth; a leading `!` negates."""
 
     def __init__(self, pattern: str) -> None:
         self._negated = pattern.startswith("!")
@@ -113,7 +113,7 @@ class IgnoreFile:
 
     def __init__(self, text: str) -> None:
         self._rules = [rule for line in text.splitlines() if (rule := _rule(line))]
-        # Most paths are matched by no rule: one look tells.
+        # Most paths match no rule: one check settles that.
         together = "|".join(f"(?:{expression})" for expression, _, _ in self._rules)
         self._any = re.compile(together, re.DOTALL) if self._rules else None
         self._each = [
@@ -122,7 +122,7 @@ class IgnoreFile:
         ]
 
     def ignores(self, path: str, *, is_directory: bool) -> bool | None:
-        """What the last rule for this path says. None: there is none."""
+        """What the last rule for this path says. None: no rule matches."""
         if self._any is None or not self._any.fullmatch(path):
             return None
         for expression, ignores, only_directories in self._each:

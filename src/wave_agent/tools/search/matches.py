@@ -1,4 +1,4 @@
-"""The lines of a text that match, and how Grep shows them. Imports nothing that is slow to import."""
+"""The matching lines of a text, and how Grep shows them. Has only fast imports."""
 
 import re
 from collections.abc import Iterator
@@ -6,7 +6,7 @@ from typing import Any
 
 _LINE_LENGTH = 1000
 _BEFORE_MATCH = 200
-"""Characters of a long line that are shown before the match."""
+"""Characters of a long line shown before the match."""
 
 _LITERAL = re.compile(r"[^\\\[\](){}.*+?|^$]+")
 
@@ -25,7 +25,7 @@ _POSIX_CLASSES = {
 
 
 def compile_pattern(pattern: str, *, ignore_case: bool, multiline: bool) -> re.Pattern[str]:
-    """Python's syntax, and what else people write in a grep. Raises `re.error`."""
+    """Python's syntax, plus what else is common in grep patterns. Raises `re.error`."""
     pattern = re.sub(r"\[:(\w+):\]", lambda name: _POSIX_CLASSES.get(name[1], name[0]), pattern)
     pattern = re.sub(r"\(\?<(?=[A-Za-z_])", "(?P<", pattern)
     flags = (re.IGNORECASE if ignore_case else 0) | (re.MULTILINE | re.DOTALL if multiline else 0)
@@ -33,7 +33,7 @@ def compile_pattern(pattern: str, *, ignore_case: bool, multiline: bool) -> re.P
 
 
 class MatchedLines:
-    """The lines of one text, and those that match with the column of the match."""
+    """The lines of one text, and the matching ones with the column of the match."""
 
     def __init__(self, lines: list[str], matching: dict[int, int]) -> None:
         self.lines = lines
@@ -56,9 +56,9 @@ class LineMatcher:
         self._literal: str = request["pattern"] if is_literal else ""
 
     def lines(self, text: str) -> MatchedLines | None:
-        """None: nothing matches. Enough of it to show."""
+        """None: nothing matches. Returns only as much as is needed for the output."""
         text = text.replace("\r\n", "\n")
-        if self._literal not in text:  # Far quicker than looking at each line.
+        if self._literal not in text:  # Much faster than checking each line.
             return None
         lines = text.removesuffix("\n").split("\n") if text else []
         only_whether = self._mode == "files_with_matches"
@@ -79,7 +79,7 @@ class LineMatcher:
         line = counted = 0
         end = len(text.removesuffix("\n"))
         for match in self.pattern.finditer(text):
-            if match.start() > end or not text:  # behind the last newline there is no line
+            if match.start() > end or not text:  # there is no line after the last newline
                 return
             line += text.count("\n", counted, match.start())
             counted = match.start()
@@ -89,7 +89,7 @@ class LineMatcher:
                 yield line + 1 + further, 0
 
     def show(self, path: str, found: MatchedLines, *, first: bool) -> Iterator[str]:
-        """Lines of output for one file, as rg would write them."""
+        """Lines of output for one file, in the format of rg."""
         if self._mode == "files_with_matches":
             yield path
         elif self._mode == "count":

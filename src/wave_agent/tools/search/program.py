@@ -1,8 +1,8 @@
-"""Glob and Grep themselves, as a program of their own.
+"""The program that implements Glob and Grep.
 
-Python's regular expressions hold the interpreter while they match, and some patterns take for ever on some lines: in
-the agent's process that would stop everything, a cancellation included. This one can be killed. For the same reason it
-imports nothing that is slow to import.
+Python's regular expressions block the interpreter while they match, and some patterns take forever on some lines: in
+the agent's process that would stop everything, including cancellation. A separate process can be killed. To start
+quickly, it has only fast imports.
 
 `rg` narrows the files down, Python decides: so the results are the same with and without it.
 """
@@ -23,18 +23,18 @@ from wave_agent.tools.search.matches import LineMatcher
 from wave_agent.tools.search.walk import Walk
 
 _COUNTING = 5.0
-"""Seconds for counting what is not shown."""
+"""Seconds for counting results that are not shown."""
 _HEARTBEAT = 0.5
-"""Seconds of work between two looks whether the agent still lives."""
+"""Seconds of work between checks whether the agent is still alive."""
 _SIZE = 64 << 20
-"""Bytes of a file that is searched."""
+"""Maximum size of a file that is searched, in bytes."""
 _FEW = 64
-"""Files that are searched before rg would have started."""
+"""Number of files that are searched before rg would have started."""
 
-# What may match otherwise in rg than in Python: everything that is not plain ASCII text with Unix newlines. Files with
-# such bytes are left to Python whatever rg would say.
+# Content that may match differently in rg than in Python: anything but plain ASCII text with Unix newlines. Files
+# with these bytes are left to Python whatever rg would say.
 _ODD_BYTES = r"(?-u:[\x00-\x08\x0b-\x1f\x7f-\xff])"
-# The syntax that means the same to both. Where rg refuses a pattern, Python gets all files, as well.
+# The syntax that means the same to both. If rg refuses a pattern, Python gets all files as well.
 _COMMON_SYNTAX = re.compile(
     r"""(?: [^\\\[\](){}]
           | \\[dDwWsSbBnt.\\\-+*?()\[\]{}|^$]
@@ -47,19 +47,19 @@ _COMMON_SYNTAX = re.compile(
 
 
 class ShownLines:
-    """What is shown, up to a limit."""
+    """The lines to show, up to a limit."""
 
     def __init__(self, request: dict[str, Any]) -> None:
         self.shown: list[str] = []
         self.cut = False
         self.by_limit = False
-        """Cut by the number of lines that were asked for, and not for want of room."""
+        """Cut by the requested number of lines, and not for lack of room."""
         self._limit: int = request["head_limit"] or sys.maxsize
         self._characters: int = request["characters"]
         self._size: int = request["size"]
 
     def add(self, line: str) -> bool:
-        """False: it, and everything after it, is left out."""
+        """False: this line, and everything after it, is omitted."""
         line = printable(line)
         characters, size = self._characters - len(line) - 1, self._size - size_of(line) - 1
         if self.cut or len(self.shown) >= self._limit or characters < 0 or size < 0:
@@ -72,7 +72,7 @@ class ShownLines:
 
 
 class Totals:
-    """How much there is, whether it is shown or not."""
+    """How much there is, shown or not."""
 
     def __init__(self, files: int = 0) -> None:
         self.files = files
@@ -83,13 +83,13 @@ class Totals:
 
 
 class CountingTimeoutError(Exception):
-    """What is shown is ready, and counting the rest takes too long."""
+    """The lines to show are ready, and counting the rest takes too long."""
 
 
 class Alarm:
-    """Ends the counting: a pattern that takes for ever on some line must not cost what was found before it.
+    """Ends the counting: a pattern that takes forever on some line must not lose what was found before it.
 
-    By a signal, which ends even a match that is under way; so this is for a process of its own.
+    It uses a signal, which interrupts even a match in progress; so it needs a separate process.
     """
 
     def __init__(self, seconds: float = _COUNTING) -> None:
@@ -111,10 +111,10 @@ class Alarm:
 
 
 def search(request: dict[str, Any], *, few: int = _FEW, alarm: Alarm | None = None) -> dict[str, Any]:
-    """`kind` glob or grep; see the tools for the other fields.
+    """`kind` is glob or grep; see the tools for the other fields.
 
     The answer has `lines`, `filenames` and `notes`, whether lines were `cut`, and how many `files` and `matches` there
-    are in all, unless these could not be `counted` in time.
+    are in total, unless these could not be `counted` in time.
     """
     if _is_replaced(request):
         return {"replaced": request["path"]}
@@ -122,7 +122,7 @@ def search(request: dict[str, Any], *, few: int = _FEW, alarm: Alarm | None = No
 
 
 def _is_replaced(request: dict[str, Any]) -> bool:
-    """What is at this real path is not what the call was permitted for."""
+    """The file at this real path is not the one the call was permitted for."""
     try:
         return list(identity(os.lstat(request["real"]))) != list(request["identity"] or ())
     except OSError:
@@ -142,12 +142,12 @@ def _glob(request: dict[str, Any]) -> dict[str, Any]:
     answer = _answer(lines, filenames, walk, Totals(files=len(found)))
     inner = str(request["pattern"]).rstrip("/")
     if not found and os.path.isdir(os.path.join(request["real"], inner)):
-        answer["notes"].append(f"{inner} is a directory: {inner}/** finds what is in it")
+        answer["notes"].append(f"{inner} is a directory: use {inner}/** to list its files")
     return answer
 
 
 class KeptBackError(OSError):
-    """A rule keeps this file from being read."""
+    """A rule forbids reading this file."""
 
 
 class FileReader:
@@ -159,7 +159,7 @@ class FileReader:
         self._unread = re.compile(together, re.DOTALL) if together else None
 
     def read(self, path: str) -> bytes | None:
-        """What is in a file below what is searched, or in that itself if the path is empty. None: not to be searched.
+        """The content of a file below the search root, or of the root itself if the path is empty. None: do not search.
         Raises `KeptBackError`."""
         real = os.path.join(self._real, path) if path else self._real
         if self._unread is not None and self._unread.fullmatch(real):
@@ -171,7 +171,7 @@ class FileReader:
         try:
             facts = os.fstat(descriptor)
             if self._unread is not None and facts.st_nlink > 1:
-                raise KeptBackError  # another of its names may be one that a rule speaks of
+                raise KeptBackError  # a rule may apply to another of its names
             if not stat.S_ISREG(facts.st_mode) or facts.st_size > _SIZE:
                 return None
             return _content(descriptor)
@@ -183,7 +183,7 @@ def _grep(request: dict[str, Any], few: int, alarm: Alarm | None) -> dict[str, A
     try:
         matcher = LineMatcher(request)
     except (re.error, OverflowError, RecursionError) as error:
-        literally = "To find a bracket or another sign itself, write a backslash before it: \\("
+        literally = "To match a bracket or another special character itself, put a backslash before it: \\("
         return {"error": f"the pattern is not a valid regular expression: {error}. {literally}"}
     walk = Walk(request["real"], request["project"])
     root = request["path"]
@@ -235,7 +235,7 @@ def _answer(lines: ShownLines, filenames: list[str], walk: Walk, totals: Totals)
         notes.append(f"{walk.unreadable} directories could not be read")
     notes += [f"{file} was not used: it {why}" for file, why in walk.skipped]
     if totals.kept_back:
-        notes.append(f"{_files(totals.kept_back)} skipped: permission rules keep them from being read")
+        notes.append(f"{_files(totals.kept_back)} skipped: permission rules do not allow reading them")
     if totals.too_large:
         notes.append(f"{_files(totals.too_large)} skipped: larger than {_SIZE >> 20} MiB, or unreadable")
     return {
@@ -251,14 +251,14 @@ def _answer(lines: ShownLines, filenames: list[str], walk: Walk, totals: Totals)
 
 
 def _shown(path: str, directory: str) -> str:
-    """Relative to where the agent was started: every tool takes it so."""
+    """Relative to where the agent was started: every tool accepts that."""
     return path.removeprefix(directory.rstrip("/") + "/")
 
 
 def _content(descriptor: int) -> bytes | None:
     try:
         head, complete = read_at_most(descriptor, 8192)
-        # Whole only if it may be text. A byte order mark explains the zeros of UTF-16.
+        # Read completely only if it may be text. A byte order mark explains the zeros of UTF-16.
         if complete or (b"\0" in head and head[:1] not in (b"\xff", b"\xfe", b"\0")):
             return head
         os.lseek(descriptor, 0, os.SEEK_SET)
@@ -270,14 +270,14 @@ def _content(descriptor: int) -> bytes | None:
 
 def _means_the_same_to_rg(request: dict[str, Any], matcher: LineMatcher) -> bool:
     pattern: str = request["pattern"]
-    # Whether there is an empty match at the very end of a file is a matter of opinion.
+    # Implementations differ on whether there is an empty match at the very end of a file.
     may_be_empty = matcher.pattern.search("") or (request["multiline"] and re.search(r"\\b", pattern, re.IGNORECASE))
     return not may_be_empty and _COMMON_SYNTAX.fullmatch(pattern) is not None
 
 
 def _narrowed(candidates: list[str], root: str, request: dict[str, Any]) -> list[str]:
     """The candidates without those that certainly do not match, in the same order."""
-    import subprocess  # lazy: small searches do without
+    import subprocess  # lazy: small searches do not need it
 
     command = [request["rg"], "--no-config", "--no-messages", "-l", "-0", "-a", "-E", "none"]
     command += ["-i"] if request["ignore_case"] else []
@@ -285,7 +285,7 @@ def _narrowed(candidates: list[str], root: str, request: dict[str, Any]) -> list
     command += ["-e", request["pattern"], "-e", _ODD_BYTES, "--"]
     left: list[str] = []
     for batch in _batches(candidates):
-        names = [os.fsencode(f"./{path}") for path in batch]  # With ./ none is taken for an option, nor "-" for stdin.
+        names = [os.fsencode(f"./{path}") for path in batch]  # With ./, no name is read as an option, nor "-" as stdin.
         try:
             done = subprocess.run(
                 [*command, *names], cwd=root, stdin=subprocess.DEVNULL, stdout=-1, stderr=-3, check=False
@@ -301,7 +301,7 @@ def _narrowed(candidates: list[str], root: str, request: dict[str, Any]) -> list
 
 
 def _batches(paths: list[str]) -> list[list[str]]:
-    """As many as fit one command line."""
+    """As many as fit on one command line."""
     room = limit = os.sysconf("SC_ARG_MAX") // 4
     batches: list[list[str]] = [[]]
     for path in paths:
@@ -314,8 +314,8 @@ def _batches(paths: list[str]) -> list[list[str]]:
 
 
 def _end_with(agent: int) -> None:
-    """Ends this process when the agent that started it is gone: nobody reads the answer, and a search can take for
-    ever. The clock of a process runs while it works, and rings also during a match."""
+    """Ends this process when the agent that started it is dead: the answer would not be read, and a search can take
+    forever. The timer counts CPU time and fires even during a match."""
 
     def look(_number: int, _frame: object) -> None:
         if os.getppid() != agent:
@@ -326,7 +326,7 @@ def _end_with(agent: int) -> None:
 
 
 def main() -> None:
-    """The request is the last argument, the answer goes to stdout, both JSON."""
+    """The request is the last argument, the answer goes to stdout, both as JSON."""
     request = json.loads(sys.argv[-1])
     _end_with(request["agent"])
     json.dump(search(request, alarm=Alarm()), sys.stdout)

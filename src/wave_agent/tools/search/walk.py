@@ -1,4 +1,4 @@
-"""The files below a directory that `.gitignore` files leave. Imports nothing that is slow to import."""
+"""The files below a directory that are not ignored by `.gitignore` files. Has only fast imports."""
 
 import os
 from collections.abc import Iterator
@@ -10,11 +10,11 @@ if TYPE_CHECKING:
     from wave_agent.tools.search.gitignore import IgnoreFile
 
 _LARGEST = 1 << 20
-"""Bytes of an ignore file."""
+"""Maximum size of an ignore file, in bytes."""
 
 
 class _IgnoreLayer:
-    """An ignore file and the directory that its patterns are relative to."""
+    """An ignore file and the directory its patterns are relative to."""
 
     def __init__(self, directory: str, ignored: "IgnoreFile") -> None:
         self.start = len(directory.rstrip("/")) + 1
@@ -22,10 +22,10 @@ class _IgnoreLayer:
 
 
 class Walk:
-    """Never enters `.git`, nor a link to a directory. A repository inside another one has rules of its own."""
+    """Never enters `.git` or symlinks to directories. A repository inside another one has its own rules."""
 
     def __init__(self, root: str, project: str) -> None:
-        """Ignore files count from the repository's root on or, outside one, from the project's."""
+        """Ignore files are read from the repository root down or, outside one, from the project directory."""
         self._root = root
         self.skipped: list[tuple[str, str]] = []
         """Ignore files that were not read, and why."""
@@ -34,7 +34,7 @@ class Walk:
         """Directories that could not be listed."""
 
     def files(self) -> Iterator[tuple[str, bool]]:
-        """Paths relative to the root, in no order, and whether it is a link."""
+        """Paths relative to the root, unordered, and whether each is a symlink."""
         pending = [(self._root, self._above)]
         while pending:
             directory, layers = pending.pop()
@@ -46,7 +46,7 @@ class Walk:
                     yield entry.path[len(self._root.rstrip("/")) + 1 :], entry.is_symlink()
 
     def top_level(self) -> Iterator[tuple[str, bool]]:
-        """Names in the root itself, in no order, and whether it is a directory."""
+        """Names in the root itself, unordered, and whether each is a directory."""
         entries, _ = self._left(self._root, self._above)
         for entry in entries:
             yield entry.name, entry.is_dir(follow_symlinks=False)
@@ -54,7 +54,7 @@ class Walk:
     def _left(
         self, directory: str, layers: list[_IgnoreLayer]
     ) -> tuple[Iterator[os.DirEntry[str]], list[_IgnoreLayer]]:
-        """The entries of a directory that are not ignored, and the ignore files for what is below it."""
+        """The entries of a directory that are not ignored, and the ignore files for everything below it."""
         entries = self._entries(directory)
         names = {entry.name for entry in entries}
         if ".git" in names:
@@ -78,7 +78,7 @@ class Walk:
             return []
 
     def _read(self, directory: str) -> list[_IgnoreLayer]:
-        """Like git, this follows no link to an ignore file elsewhere."""
+        """Like git, does not follow a symlinked ignore file."""
         file = os.path.join(directory, ".gitignore")
         try:
             data = read_project_file(file, directory, _LARGEST)
@@ -87,7 +87,7 @@ class Walk:
             return []
         if data is None:
             return []
-        from wave_agent.tools.search.gitignore import IgnoreFile  # lazy: needed where there is an ignore file
+        from wave_agent.tools.search.gitignore import IgnoreFile  # lazy: needed only if there is an ignore file
 
         return [_IgnoreLayer(directory, IgnoreFile(data.decode(errors="surrogateescape")))]
 
@@ -105,7 +105,7 @@ class Walk:
 
 
 def _is_ignored(path: str, layers: list[_IgnoreLayer], *, is_directory: bool) -> bool:
-    """The nearest ignore file that has an opinion decides."""
+    """The nearest ignore file with a matching rule decides."""
     for layer in reversed(layers):
         verdict = layer.ignored.ignores(path[layer.start :], is_directory=is_directory)
         if verdict is not None:
