@@ -493,7 +493,6 @@ def test_every_field_reaches_its_effect():
     assert found.effects == (
         TellUser("careful"), AddContext("top"), AddContext("inner"), Rewrite({"command": "ls"}), Approve("safe"),
     )  # fmt: skip
-    assert found.hide_stdout
     assert verdict(POST, printed(specific(updatedToolOutput=""))).effects == (ReplaceOutput(""),)
     assert verdict(PRE, printed({"additionalContext": " ", "stopReason": ""})) == Verdict()
 

@@ -93,10 +93,6 @@ class HookExecutionResult(Struct, frozen=True, kw_only=True):
     def success(self) -> bool:
         return self.exit_code == 0
 
-    @property
-    def truncated(self) -> bool:
-        return self.stdout_dropped > 0 or self.stderr_dropped > 0
-
 
 class HookRunner(Protocol):
     """The interface between the manager and processes."""

@@ -121,7 +121,6 @@ class HookOutput(Struct, frozen=True, kw_only=True):
     message: str = ""
     """The message for the model if the call is refused."""
     system_message: str = ""
-    suppress_output: bool = False
     problems: tuple[str, ...] = ()
     """What is wrong with single fields, for the user."""
 
@@ -385,7 +384,6 @@ class _OutputReading:
             withhold=self.withhold,
             message=self.texts.get("message", ""),
             system_message=self.taken.get("systemMessage", "").strip(),
-            suppress_output=self.taken.get("suppressOutput", False),
             problems=(*self.problems, *([self.weak] if self.weak and not self.decisions else [])),
         )
 

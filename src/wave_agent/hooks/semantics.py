@@ -396,7 +396,7 @@ def read(
     run = _FinishedRun(row, name, on_failure, result, text, output, problem, printed)
     rule = rule_of(dialect, (kind, _EXIT_CLASSES.get(result.exit_code, ExitClass.OTHER)))
     effects = _heard_in_part(rule(run), run) if result.has_cut_arguments else rule(run)
-    return Verdict(effects, kind is Stdout.MALFORMED, output.suppress_output)
+    return Verdict(effects, kind is Stdout.MALFORMED)
 
 
 _RESTRICTS = Block | Ask | EndTurn | Failure

@@ -111,7 +111,6 @@ class Verdict(Struct, frozen=True):
     effects: tuple[Effect, ...] = ()
     malformed: bool = False
     """stdout looked like JSON but was not, so the exit code decided."""
-    hide_stdout: bool = False
 
     @property
     def decision(self) -> Decision:
