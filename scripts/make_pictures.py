@@ -34,7 +34,7 @@ SETTINGS: dict[str, Any] = {
 }
 GUARD = """#!/bin/bash
 grep -q 'rm -rf' || exit 0
-echo "rm -rf is not allowed here. Say what should go, and the user will delete it." >&2
+echo "rm -rf is not allowed here. Say what should be deleted, and the user will do it." >&2
 exit 2
 """
 CODE = "def parse(text):\n    return text.split(' ')\n"

@@ -376,7 +376,7 @@ def test_debug_hooks_tells_every_run(project: Project):
             "failed, so the call was not run: no jq",
         ),
         ("PreToolUse", {"command": "kill -9 $$"}, "was ended by signal 9 (SIGKILL) and was let through"),
-        ("PreToolUse", {"command": "echo no jq >&2; exit 1", "mode": "shadow"}, "failed, which changes nothing: no jq"),
+        ("PreToolUse", {"command": "echo no jq >&2; exit 1", "mode": "shadow"}, "failed, which has no effect: no jq"),
         (
             "UserPromptSubmit",
             {"command": "echo no jq >&2; exit 1", "onFailure": "block"},
@@ -496,12 +496,12 @@ def test_an_endless_stdin_is_cut_with_a_notice(project: Project):
             endless.stdout.close()
             out, err = process.communicate(timeout=60)
             assert (process.returncode, out) == (0, "fine\n")
-            assert "wave: Standard input was cut after 10 MB; the rest was not read." in err
+            assert "wave: Stdin was truncated after 10 MB; the rest was not read." in err
             endless.wait(timeout=20)
     after, alone = [request.body["messages"][-1]["content"] for request in server.requests]
     assert after == f"Look\n\n{alone}"
     read, _, note = alone.rpartition("\n")
-    assert note == "[Standard input was cut here, after 10 MB.]"
+    assert note == "[Stdin was truncated here, after 10 MB.]"
     assert len(read.encode()) in (9_999_999, 10_000_000)
     assert "\ufffd" not in read
 

@@ -191,15 +191,15 @@ def test_explain_tells_order_reasons_and_permission_and_runs_nothing(project: Pr
     assert (told.returncode, told.stderr, has_run(project)) == (0, "", False)
     assert told.stdout.splitlines() == [
         'PreToolUse Bash {"command": "sudo ls"}',
-        "1. the rewrite phase, one after another",
+        "1. rewrite phase, one after another",
         "   tidy (.wave/settings.json:1, NOT TRUSTED: not trusted yet)",
-        "2. at the same time",
+        "2. in parallel",
         "   guard.sh (.wave/settings.json:1, NOT TRUSTED: not trusted yet)",
-        "3. if one of these rewrites the input: a second look by those that judged another one",
+        "3. if one of these rewrites the input: every guard that saw the old input runs again on the new one",
         "Not run:",
-        "   edits (.wave/settings.json:1, shadow: nothing that it says counts, NOT TRUSTED: not trusted yet): "
+        "   edits (.wave/settings.json:1, shadow: its decision is ignored, NOT TRUSTED: not trusted yet): "
         'its matcher (name "Edit" or name "Write") does not match "Bash"',
-        "Permission, if no hook has an opinion: deny (rule Bash(sudo:*))",
+        "Permission, if no hook decides: deny (rule Bash(sudo:*))",
         "   Not run: denied by the permission rule Bash(sudo:*). Do without it, or tell the user.",
     ]
 
@@ -239,7 +239,7 @@ def test_explain_takes_what_else_a_matcher_is_compared_with(empty: Project) -> N
         (("explain", "PreToolUs", "Bash"), 'no event "PreToolUs" (did you mean "PreToolUse"?)'),
         (("explain", "PreToolUse", "Bsh"), 'no tool "Bsh" (did you mean "Bash"?)'),
         (("explain", "PreToolUse"), "PreToolUse needs a tool"),
-        (("explain", "Stop", "Bash"), "Stop has nothing that a matcher could be compared with"),
+        (("explain", "Stop", "Bash"), "Stop has no value to compare a matcher with"),
         (("explain", "Stop", "--input", "{}"), "Stop has no input"),
         (("explain", "PreToolUse", "Bash", "--input", "{x"), "--input:1:2: not valid JSON"),
         (("explain", "PreToolUse", "Bash", "--input", "[]"), "--input must be a JSON object, not a list"),
@@ -258,7 +258,7 @@ def test_explain_takes_what_else_a_matcher_is_compared_with(empty: Project) -> N
         (("schema", "input", "Stpo"), 'did you mean "Stop"'),
         (("schema", "settings", "Stop"), "the same for all events"),
         (("list", "--settings", "none.json"), "There is no settings file"),
-        (("lint", "/bin/ls"), "/bin/ls: neither a settings file nor a script nor a project."),
+        (("lint", "/bin/ls"), "/bin/ls: not a settings file, script or project."),
     ],
 )
 def test_wrong_usage_is_told_with_the_nearest_name(project: Project, arguments: tuple[str, ...], told: str) -> None:

@@ -1,4 +1,4 @@
-"""Tables for the terminal, and options that several commands of `wave hooks` share."""
+"""Terminal tables, and options shared by several `wave hooks` commands."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -17,18 +17,20 @@ def _read_since(_: click.Context, __: click.Parameter, value: str | None) -> tim
 
 
 since_option = click.option(
-    "--since", metavar="SPAN", callback=_read_since, help="Only sessions of this span of time: 90m, 12h, 7d, 4w."
+    "--since",
+    metavar="SPAN",
+    callback=_read_since,
+    help="Only sessions from this long ago until now: 90m, 12h, 7d, 4w.",
 )
-cwd_option = click.option("--cwd", metavar="DIR", help="The project, instead of the current directory.")
+cwd_option = click.option("--cwd", metavar="DIR", help="Use the project in DIR instead of the current directory.")
 secrets_option = click.option(
-    "--show-secrets", is_flag=True, help="Do not mask what looks like a key, a token or a password."
+    "--show-secrets", is_flag=True, help="Do not mask text that looks like a key, token or password."
 )
-json_option = click.option("--json", "as_json", is_flag=True, help="For programs.")
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence[int] = ()) -> list[str]:
-    """Lines of equal columns; the columns in `right` are aligned to the right. Nothing in them can reach the
-    terminal as a control."""
+    """Aligned lines; the columns in `right` are right-aligned. Control characters are stripped."""
     cells = [[one_line(cell) for cell in row] for row in (head, *rows)]
     widths = [max(len(row[at]) for row in cells) for at in range(len(head))]
     return [
@@ -41,7 +43,7 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence
 
 
 def one_line(text: str, limit: int = 0) -> str:
-    """The text as one line, cut where it is too long."""
+    """The text as one line, truncated to `limit`."""
     flat = " ".join(strip_controls(text).split())
     return flat if not limit or len(flat) <= limit else f"{flat[: limit - 1]}…"
 

@@ -1,4 +1,4 @@
-"""What the commands about hooks have in common: their options, names and JSON on the command line, tables."""
+"""Shared by the hook commands: options, JSON arguments and tables."""
 
 import os
 import sys
@@ -16,9 +16,9 @@ from wave_agent.permissions.decision import PermissionMode
 from wave_agent.settings.sources import SourceChoice
 from wave_agent.text import strip_controls
 
-in_project = click.option("--cwd", metavar="DIR", help="The project, instead of the current directory.")
+in_project = click.option("--cwd", metavar="DIR", help="Use the project in DIR instead of the current directory.")
 with_settings = click.option(
-    "--settings", multiple=True, metavar="FILE", help="One more settings file, on top of all others."
+    "--settings", multiple=True, metavar="FILE", help="Load an extra settings file, on top of all others."
 )
 with_mode = click.option(
     "--permission-mode",
@@ -29,13 +29,13 @@ with_mode = click.option(
 in_dialect = click.option(
     "--dialect",
     type=click.Choice([dialect.value for dialect in Dialect]),
-    help="Read every hook as one that was written for this agent.",
+    help="Treat every hook as if it were written for this agent.",
 )
 as_json = click.option("--json", "as_json", is_flag=True, help="For programs.")
 
 
 def choice_of(settings: Sequence[str]) -> SourceChoice:
-    """Which settings to look at."""
+    """Which settings to read."""
     return SourceChoice(
         overlays=[os.path.abspath(file) for file in settings],
         added_managed=os.environ.get("WAVE_MANAGED_SETTINGS") or None,
@@ -43,12 +43,12 @@ def choice_of(settings: Sequence[str]) -> SourceChoice:
 
 
 def read_as(hooks: Iterable[HookDefinition], dialect: str | None) -> tuple[HookDefinition, ...]:
-    """The hooks as if all of them had been written in this dialect; as they are if none is named."""
+    """The hooks as if all were written in this dialect; unchanged if it is None."""
     return tuple(hook if dialect is None else replace(hook, dialect=Dialect(dialect)) for hook in hooks)
 
 
 def json_object(text: str, source: str) -> dict[str, Any]:
-    """The object that `text` is. Raises a usage error that names the `source` and the place."""
+    """Parse `text` as a JSON object. Raises a usage error with `source`, line and column."""
     try:
         value = parse_document(text).value
     except StrictJSONError as error:
@@ -59,7 +59,7 @@ def json_object(text: str, source: str) -> dict[str, Any]:
 
 
 def object_in_file(name: str) -> dict[str, Any]:
-    """`-` is standard input."""
+    """`-` is stdin."""
     try:
         content = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
         return json_object(content.decode(), "standard input" if name == "-" else name)
@@ -70,7 +70,7 @@ def object_in_file(name: str) -> dict[str, Any]:
 
 
 def aligned(rows: Iterable[Sequence[str]]) -> Iterator[str]:
-    """Columns side by side. Nothing in a cell can move the cursor or break the line."""
+    """Aligned columns. Control characters and newlines in cells are removed."""
     cleaned = [[one_line(cell) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(*cleaned, strict=True)]
     for row in cleaned:
@@ -82,6 +82,6 @@ def one_line(text: str) -> str:
 
 
 def indented(label: str, text: str, *, width: int = 9) -> Iterator[str]:
-    """A label, and the lines of a text beside it."""
+    """A label with the lines of a text next to it."""
     for number, line in enumerate(strip_controls(text).splitlines() or [""]):
         yield f"    {label if number == 0 else '':<{width}} {line}".rstrip()
