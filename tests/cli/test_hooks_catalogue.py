@@ -34,7 +34,7 @@ def test_lint_tells_place_code_reason_and_fix(project: Project) -> None:
     assert ".wave/settings.json:1: W101 warning: $CLAUDE_PROJECT_DIR is not quoted" in done.stdout
     assert "W103" in done.stdout
     assert "W105" in done.stdout
-    assert "--fix repairs 3" in done.stdout
+    assert "3 fixable with --fix" in done.stdout
 
 
 def test_lint_repairs_shows_a_diff_and_is_content_the_second_time(project: Project) -> None:
@@ -43,10 +43,10 @@ def test_lint_repairs_shows_a_diff_and_is_content_the_second_time(project: Proje
     assert done.returncode == 0
     assert "\n+" in done.stdout
     assert "chmod +x" in done.stdout
-    assert "2 files looked at: 1 advice." in done.stdout, "not trusted yet"
+    assert "2 files checked: 1 advice." in done.stdout, "not trusted yet"
     assert project.wave("hooks", "trust", "--yes").returncode == 0
     again = project.wave("hooks", "lint")
-    assert (again.returncode, again.stdout) == (0, "2 files looked at: nothing found.\n")
+    assert (again.returncode, again.stdout) == (0, "2 files checked: no findings.\n")
 
 
 def test_lint_for_programs(project: Project) -> None:
@@ -127,7 +127,7 @@ async def test_a_new_hook_passes_its_cases_and_is_clean(project: Project, event:
         check(case, await play(case, settings["hooks"], project.directory, environment))
     assert project.wave("hooks", "trust", "--yes").returncode == 0
     linted = project.wave("hooks", "lint")
-    assert (linted.returncode, linted.stdout) == (0, "2 files looked at: nothing found.\n")
+    assert (linted.returncode, linted.stdout) == (0, "2 files checked: no findings.\n")
 
 
 async def test_a_recipe_becomes_a_hook_of_the_project(project: Project) -> None:

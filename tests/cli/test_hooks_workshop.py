@@ -309,7 +309,7 @@ def test_test_shows_each_run_and_what_comes_of_it(project: Project) -> None:
         "    says      deny",
         'edits (.wave/settings.json:1) was not run: its matcher (name "Edit" or name "Write") does not match "Bash"',
         "Outcome: block",
-        "    The tool does not run; the model goes on.",
+        "    The tool does not run; the model continues.",
         "    the model sees   rm -rf is not allowed here",
         "    the user sees    nothing",
         "As expected.",

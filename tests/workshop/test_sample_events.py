@@ -46,10 +46,10 @@ def test_a_payload_says_the_fields_and_the_mode_but_not_the_session() -> None:
     ("event", "given", "payload", "problem"),
     [
         ("PreToolUse", {}, None, "PreToolUse needs a tool"),
-        ("Stop", {"tool": "Bash"}, None, "Stop has no tool; its fields are stop_hook_active"),
+        ("Stop", {"tool": "Bash"}, None, "Stop has no tool; available: stop_hook_active"),
         ("PreToolUse", {"tool": "Bash", "input": "ls"}, None, "tool_input must be an object, not a string"),
         ("Stop", {}, {"stop_block_count": True}, "stop_block_count must be a number, not true or false"),
-        ("Stop", {}, {"hook_event_name": "PreToolUse"}, 'the payload is of the event "PreToolUse", not Stop'),
+        ("Stop", {}, {"hook_event_name": "PreToolUse"}, 'the payload is for the event "PreToolUse", not Stop'),
         ("Stop", {}, {"permission_mode": "free"}, "permission_mode must be one of default, "),
     ],
 )

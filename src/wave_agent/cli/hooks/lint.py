@@ -79,7 +79,7 @@ def _lines(report: LintReport, done: Sequence[str], project: str) -> Iterator[st
     counts = [(level, sum(one.level is level for one in report.findings)) for level in Level]
     found = ", ".join(f"{count} {_plural(level, count)}" for level, count in counts if count)
     fixable = sum(one.repair is not None for one in report.findings)
-    hint = f"; --fix repairs {fixable}" if fixable else ""
+    hint = f"; {fixable} fixable with --fix" if fixable else ""
     yield f"{files} checked: {found or 'no findings'}{hint}."
 
 
