@@ -175,10 +175,10 @@ async def test_undo_takes_files_back_tells_the_model_and_refuses_what_was_change
         await on.say("/undo")
         assert not (project / "a.txt").exists()
         assert (project / "b.txt").read_text() == "mine"
-        assert "b.txt is left as it is: it has changed since." in str(on.entry(Warning_).visual)
+        assert "b.txt was not reverted: it has changed since." in str(on.entry(Warning_).visual)
         await on.say("Go on.")
         assert '<from-the-user kind="undo"' in asked(on)[-1]
-        assert "removed, since it was new: " in asked(on)[-1]
+        assert "removed new file: " in asked(on)[-1]
 
 
 async def test_commands_of_the_users_own_are_prompts_that_hooks_judge(project: Path, home: Path):

@@ -156,7 +156,7 @@ async def test_trust_can_be_kept_until_a_hook_changes(project: Path):
         await on.say("Hi.")
         assert on.status.startswith("PROJECT HOOKS OFF · ")
         await on.say("/hooks")
-        await on.sees("There are none: the project's own 2 were left out.")
+        await on.sees("No hooks: the project's 2 were skipped.")
 
 
 async def test_what_is_gone_is_shown_and_asked_about(project: Path):
