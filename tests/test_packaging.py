@@ -134,7 +134,7 @@ def test_wave_prints_its_usage_for(arguments: list[str]) -> None:
     [
         ([], 'wave -p "PROMPT"'),
         (["-c"], "needs a terminal"),
-        (["--output-format", "json"], "--output-format is for -p"),
+        (["--output-format", "json"], "--output-format needs -p"),
     ],
     ids=["alone", "with -c", "with --output-format"],
 )

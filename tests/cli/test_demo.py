@@ -15,11 +15,11 @@ from wave_agent.cli.demo_project import FAKE_KEY, HOOKS
 
 WAVE = Path(sysconfig.get_path("scripts")) / "wave"
 SCENES = (
-    "1. A prompt is refused",
+    "1. A prompt is blocked",
     "2. A dangerous command is blocked",
     "3. An input is rewritten",
     "4. Feedback after an edit",
-    "5. A stop is refused until the tests pass",
+    "5. A stop is blocked until the tests pass",
 )
 PROOFS = (
     "the key is not in the transcript, and the model was not called",

@@ -157,7 +157,7 @@ def test_nothing_is_overwritten(project: Project) -> None:
     script = project.directory / ".wave/hooks/a.sh"
     script.write_text("mine")
     again = project.wave("hooks", "new", "a", "--event", "Stop", "--yes")
-    assert (again.returncode, "is there already" in again.stderr, script.read_text()) == (2, True, "mine")
+    assert (again.returncode, "already exists" in again.stderr, script.read_text()) == (2, True, "mine")
     settings = json.loads((project.directory / ".wave/settings.json").read_text())
     assert len(settings["hooks"]["Stop"]) == 1
 
@@ -165,10 +165,10 @@ def test_nothing_is_overwritten(project: Project) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("a", "--event", "Stop"), "add --yes"),
+        (("a", "--event", "Stop"), "rerun with --yes"),
         (("a",), "--event or --recipe"),
         (("a", "--event", "PreTolUse"), 'did you mean "PreToolUse"'),
-        (("../a", "--event", "Stop"), "A name has"),
+        (("../a", "--event", "Stop"), "NAME may contain"),
         (("a", "--recipe", "git-gaurd"), 'did you mean "git-guard"'),
         (("a", "--recipe", "git-guard", "--event", "Stop"), "is for PreToolUse"),
         (("a", "--recipe", "git-guard", "--lang", "node"), "bash, python"),

@@ -80,7 +80,7 @@ def test_a_failed_command_is_no_post_tool_use_for_a_hook_of_another_agent(projec
     assert project.wave(*failed, "--expect", "block").returncode == 0
     found = project.wave(*failed, "--dialect", "claude", "--expect", "none")
     assert found.returncode == 0
-    assert "after (.wave/settings.json:1) was not run: in its dialect this is another event" in found.stdout
+    assert "after (.wave/settings.json:1) was not run: in its dialect this is a different event" in found.stdout
 
 
 # ------------------------------------------------------------------------------------------------------ nothing to show
@@ -106,7 +106,7 @@ def test_without_hooks_every_command_says_so(empty: Project, arguments: tuple[st
 
 def test_hooks_that_are_left_out_are_not_said_to_be_missing(project: Project) -> None:
     ran = project.wave("hooks", "test", "UserPromptSubmit", "--no-project-hooks")
-    assert "--no-project-hooks leaves out the project's own (4)" in ran.stdout
+    assert "--no-project-hooks skips the project's own (4)" in ran.stdout
 
 
 def test_a_guard_that_is_gone_does_not_meet_its_expectation(empty: Project) -> None:
@@ -251,8 +251,8 @@ def test_explain_takes_what_else_a_matcher_is_compared_with(empty: Project) -> N
         (("test", "PreToolUse", "--tool", "Bash", "--input", "{"), "--input:1:2: not valid JSON"),
         (("test", "Stop", "--payload", "none.json"), "none.json cannot be read"),
         (("test", "Stop", "--expect", "blok"), "blok"),
-        (("test", "Stop", "cases.yaml"), "Give one event, or files"),
-        (("test", "cases.yaml", "--tool", "Bash"), "A file of cases says itself"),
+        (("test", "Stop", "cases.yaml"), "Expected one event, or files"),
+        (("test", "cases.yaml", "--tool", "Bash"), "Case files define their own"),
         (("test", "cases.yaml"), "cases.yaml cannot be read"),
         (("schema", "input"), "Name the event"),
         (("schema", "input", "Stpo"), 'did you mean "Stop"'),

@@ -140,10 +140,10 @@ async def test_export_writes_markdown_and_does_not_overwrite(project: Path):
     async with stage(project, ["an answer"]) as on:
         await on.say("a question")
         await on.send("/export talk.md")
-        await on.until(lambda: (project / "talk.md").exists() and "Written to" in last(on))
+        await on.until(lambda: (project / "talk.md").exists() and "Wrote" in last(on))
         assert "## You\n\na question" in (project / "talk.md").read_text()
         await on.send("/export talk.md")
-        await on.until(lambda: "exists; name another" in "".join(on.said(Warning_)))
+        await on.until(lambda: "already exists; choose another" in "".join(on.said(Warning_)))
 
 
 async def test_sessions_lists_them(project: Path):
@@ -169,7 +169,7 @@ async def test_undo_takes_files_back_tells_the_model_and_refuses_what_was_change
     write = [call("Write", file_path="a.txt", content="a"), call("Write", file_path="b.txt", content="b")]
     async with stage(project, [Reply(tool_calls=write), "done", "ok"], permission_mode="acceptEdits") as on:
         await on.say("/undo")
-        assert "no change of Write or Edit to take back" in last(on)
+        assert "No Write or Edit changes to undo" in last(on)
         await on.say("Write.")
         (project / "b.txt").write_text("mine")
         await on.say("/undo")
@@ -212,7 +212,7 @@ async def test_a_command_that_needs_the_agent_waits_for_it_and_others_do_not(pro
         await on.until(lambda: "tokens in" in last(on))
         gate.set()
         await on.idle()
-        assert "to take back" in last(on)
+        assert "changes to undo" in last(on)
 
 
 async def test_exit_leaves(project: Path):

@@ -307,7 +307,7 @@ async def test_an_erased_prompt_is_gone_from_the_screen_and_the_up_key_brings_it
     async with stage(project, hooks=guard) as on:
         await on.say("my password is hunter2")
         assert "hunter2" not in on.screen
-        assert "refused and is erased" in on.screen
+        assert "blocked and erased" in on.screen
         assert on.said(ErrorEntry) == ["✗ Error (not sent to the model): no secrets"]
         await on.press("up")
         assert on.box.text == "my password is hunter2"

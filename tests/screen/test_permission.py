@@ -190,4 +190,4 @@ async def test_a_rule_that_cannot_be_kept_counts_for_the_session_and_the_user_is
         await on.press("a")
         await on.idle()
         home.chmod(0o700)
-        assert "could not be kept" in on.screen
+        assert "could not be stored" in on.screen

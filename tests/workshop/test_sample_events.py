@@ -89,7 +89,7 @@ def test_hooks_are_found_by_name() -> None:
 @pytest.mark.parametrize(
     ("name", "event", "problem"),
     [
-        ("gaurd.sh", HookEvent.PRE_TOOL_USE, 'no hook "gaurd.sh" (did you mean "guard.sh"?): known are guard.sh'),
+        ("gaurd.sh", HookEvent.PRE_TOOL_USE, 'no hook "gaurd.sh" (did you mean "guard.sh"?); available: guard.sh'),
         ("done.sh", HookEvent.PRE_TOOL_USE, 'the hook "done.sh" is for Stop, not for PreToolUse'),
         ("x", HookEvent.PRE_COMPACT, 'PreCompact has no hook "x": there is none'),
     ],

@@ -108,7 +108,7 @@ def write_project(project: Path) -> None:
 def scenes(project: Path) -> tuple[Scene, ...]:
     greeting = str(project / "greeting.py")
     return (
-        Scene("A prompt is refused", f"Deploy with the key {FAKE_KEY}, please.", (), "transcript"),
+        Scene("A prompt is blocked", f"Deploy with the key {FAKE_KEY}, please.", (), "transcript"),
         Scene(
             "A dangerous command is blocked",
             "Tidy up the project.",
@@ -136,7 +136,7 @@ def scenes(project: Path) -> tuple[Scene, ...]:
             "greeting",
         ),
         Scene(
-            "A stop is refused until the tests pass",
+            "A stop is blocked until the tests pass",
             "Make the greeting shorter.",
             (
                 Reply(tool_calls=[call("Write", file_path=greeting, content=GREETING)]),

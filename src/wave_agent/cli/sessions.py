@@ -92,7 +92,7 @@ def export(cwd: str | None, session_id: str, output: str | None, show_secrets: b
         raise click.UsageError(f"{output} already exists and is not overwritten: choose another name.") from None
     except OSError as error:
         raise click.UsageError(f"{output} cannot be written: {error.strerror}") from None
-    click.echo(f"Written to {strip_controls(output)}")
+    click.echo(f"Wrote {strip_controls(output)}")
     return 0
 
 

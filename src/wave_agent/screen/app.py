@@ -195,7 +195,7 @@ class WaveApp(App[int]):
         if self._agent is not None:
             await self._agent.close("prompt_input_exit")
 
-    # --------------------------------------------------------------------------------------------- interface for commands
+    # -------------------------------------------------------------------------------------------- interface for commands
 
     @property
     def agent(self) -> Agent:
@@ -274,7 +274,7 @@ class WaveApp(App[int]):
     def _start(self, work: Coroutine[Any, Any, None]) -> Worker[None]:
         return self.run_worker(work, group="errands", exit_on_error=False)
 
-    # ------------------------------------------------------------------------------------------------------ agent events
+    # ----------------------------------------------------------------------------------------------------- agent events
 
     def _hear(self, event: Event) -> None:
         if self._narration is not None:

@@ -166,7 +166,7 @@ class Desk:
         except OSError as error:
             await self._warn(f"{file} cannot be written: {error.strerror}")
         else:
-            await self._tell(f"Written to {file}.")
+            await self._tell(f"Wrote {file}.")
 
     async def do_theme(self, arguments: str) -> None:
         if arguments in THEMES:

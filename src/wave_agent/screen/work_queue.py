@@ -120,7 +120,7 @@ class Errands:
             await self._front.say(ErrorEntry(f"Internal error: {type(error).__name__}: {error}"))
 
     async def _prompt(self, text: str, *, remember: str) -> None:
-        """`remember` goes into the history once hooks have accepted the prompt: before that, it must not reach the disk.
+        """`remember` goes into the history once hooks have accepted the prompt: until then it must not reach the disk.
 
         Empty if the user did not type it.
         """

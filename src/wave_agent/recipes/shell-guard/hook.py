@@ -16,8 +16,7 @@ DANGERS = {
     r"(?:curl|wget)[^;&]*\|\s*(?:sudo\s+)?(?:ba|z|da)?sh(?:\s|$)": (
         "This runs code from the network unseen: download it, read it, then run it."
     ),
-    START
-    + r"(?:mkfs|fdisk|wipefs)|(?:of=|>\s*)/dev/(?:sd|nvme|vd|disk)": "This writes directly to a disk.",
+    START + r"(?:mkfs|fdisk|wipefs)|(?:of=|>\s*)/dev/(?:sd|nvme|vd|disk)": "This writes directly to a disk.",
     r"\(\)\s*\{.*\|.*&.*\}": "This looks like a fork bomb.",
     START + r"chmod\s.*(?<![0-7])0?777": "777 lets everyone on this machine write: use 755 or 644.",
 }
