@@ -112,7 +112,7 @@ def test_broken_entries_and_events_of_others_are_left_out_with_the_reason(projec
     }
     write(project, ".claude/settings.json", {"hooks": hooks})
     done = project.wave("hooks", "import", "--yes")
-    assert done.stdout.count("left out") == 2
+    assert done.stdout.count("skipped") == 2
     assert "hooks.WorktreeCreate: never happens here" in done.stdout
     copies = [{"type": "prompt", "dialect": "claude"}, {"command": "y", "dialect": "claude"}]
     assert own(project)["hooks"] == {"PreToolUse": [{"hooks": copies}]}

@@ -49,7 +49,7 @@ from wave_agent.settings.unused_hooks import unused_hooks_notice
 MODES = (PermissionMode.DEFAULT, PermissionMode.ACCEPT_EDITS, PermissionMode.PLAN)
 """The modes Shift-Tab cycles through."""
 PAUSE = 1.5
-"""Seconds without a key press that count as idle."""
+"""Seconds without a key press after which the user is idle."""
 SOON = 2.0
 """Seconds within which a second Ctrl-C quits."""
 
@@ -195,7 +195,7 @@ class WaveApp(App[int]):
         if self._agent is not None:
             await self._agent.close("prompt_input_exit")
 
-    # -------------------------------------------------------------------------------------------- interface for commands
+    # ------------------------------------------------------------------------------------------- interface for commands
 
     @property
     def agent(self) -> Agent:

@@ -44,7 +44,7 @@ class ChangedFiles(Question):
     def __init__(self, project: str, changes: Mapping[str, str | None]) -> None:
         told = "A hook did not run, and the action it guards was denied, because these trusted files have changed:"
         lines = [plain(project, "bold"), plain(""), plain(told)]
-        lines += [plain(f"  {name}: {'gone' if digest is None else 'changed'}") for name, digest in changes.items()]
+        lines += [plain(f"  {name}: {'deleted' if digest is None else 'changed'}") for name, digest in changes.items()]
         choices = (
             Choice(
                 REFUSE,

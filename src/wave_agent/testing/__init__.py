@@ -109,7 +109,7 @@ def _entry(hook: Callable[[HookCall], Any] | str | os.PathLike[str]) -> dict[str
     path = os.path.abspath(hook)
     if not os.path.isfile(path):
         if not isinstance(hook, str):
-            raise ValueError(f"There is no script {path}.")
+            raise ValueError(f"Script {path} does not exist.")
         return {"command": hook}
     # A Python script runs in the test's environment, whether it is executable or not.
     return {"command": sys.executable, "args": [path]} if path.endswith(".py") else {"command": shlex.quote(path)}

@@ -90,7 +90,7 @@ def _read(target: Path) -> str:
 
 
 def _show(plan: ImportPlan, before: str, name: str) -> None:
-    for mark, lines in (("add", plan.added), ("changed", plan.notes), ("left out", plan.left_out)):
+    for mark, lines in (("add", plan.added), ("changed", plan.notes), ("skipped", plan.left_out)):
         _tell(f"{mark:<9} {line}" for line in lines)
     old, new = before.splitlines(keepends=True), plan.text.splitlines(keepends=True)
     if plan.added:

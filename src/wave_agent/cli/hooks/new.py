@@ -80,7 +80,9 @@ def _wish(name: str, event: str | None, recipe: Recipe | None, *, language: str 
     wanted = recipe.event if recipe else event or ""
     known = [one.value for one in EVENTS]
     if wanted not in known:
-        raise click.UsageError(f'There is no event "{wanted}"{did_you_mean(wanted, known)}: {", ".join(known)}.')
+        raise click.UsageError(
+            f'There is no event "{wanted}"{did_you_mean(wanted, known)}; available: {", ".join(known)}.'
+        )
     languages = list(recipe.scripts) if recipe else list(LANGUAGES)
     if language is not None and language not in languages:
         raise click.UsageError(f"{recipe.name if recipe else name} is available in {', '.join(languages)}.")

@@ -1,7 +1,7 @@
 #!/usr/bin/env -S bash -p
 # Gives the model an overview before the first prompt: what a new colleague would want to know.
 # All output becomes context, so it is kept short. It never fails: a session can start without git or notes.
-cat >/dev/null # the event, which is not used, but whoever writes it should not meet a closed pipe
+cat >/dev/null # the event is not used, but its writer should not hit a closed pipe
 cd "${WAVE_PROJECT_DIR:-${CLAUDE_PROJECT_DIR:-.}}" || exit 0
 
 # Ignore programs configured by the repository, and variables set for another one.
