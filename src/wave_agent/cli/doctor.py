@@ -49,7 +49,7 @@ class CheckResult(NamedTuple):
 @click.option("--cwd", metavar="DIR", help="Use the project in DIR instead of the current directory.")
 @click.option("--model", metavar="NAME", help="The model to use (WAVE_MODEL).")
 @click.option("--base-url", metavar="URL", help="The endpoint (WAVE_BASE_URL).")
-@click.option("--json", "as_json", is_flag=True, help="For programs.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def doctor(cwd: str | None, model: str | None, base_url: str | None, as_json: bool) -> int:
     """Check settings, hooks, endpoint and model
 

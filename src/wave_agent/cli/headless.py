@@ -230,7 +230,7 @@ class Screen:
             self.print(json.dumps(result.to_dict()))
 
     def print(self, text: str) -> None:
-        """Write to stdout. If the reader has closed the pipe, the turn is interrupted."""
+        """Write to stdout. The first error calls `on_closed`: the answer can no longer be delivered."""
         if self._closed:
             return
         encoding = sys.stdout.encoding or "utf-8"

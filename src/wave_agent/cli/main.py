@@ -161,7 +161,7 @@ def load(source: CommandSource) -> click.Command:
     "--permission-mode",
     metavar="MODE",
     type=click.Choice(["default", "acceptEdits", "plan", "dontAsk", "bypassPermissions"]),
-    help="default, acceptEdits, plan, dontAsk or bypassPermissions.",
+    help="The permission mode: default, acceptEdits, plan, dontAsk or bypassPermissions.",
 )
 @click.option(
     "--allowed-tools",

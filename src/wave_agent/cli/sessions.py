@@ -129,7 +129,7 @@ def verify(cwd: str | None, session_id: str | None, everything: bool, head: str 
 
 @sessions.command()
 @click.argument("session_ids", metavar="ID...", nargs=-1, required=True)
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--yes", is_flag=True, help="Skip the confirmation.")
 @click.pass_obj
 def delete(cwd: str | None, session_ids: tuple[str, ...], yes: bool) -> int:
     """Delete sessions permanently."""

@@ -32,7 +32,7 @@ def interpreter_findings(
 
 
 def line_ending_findings(script: Script) -> Iterator[Finding]:
-    """CR LF where it keeps the script from running: in the first line, or anywhere in a shell script."""
+    """CR LF that keeps the script from running: in the first line, or anywhere in a shell script."""
     first = script.text.partition("\n")[0]
     shell = script.language in SHELLS
     if (first.startswith("#!") and first.endswith("\r")) or (shell and "\r\n" in script.text):

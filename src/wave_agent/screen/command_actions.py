@@ -179,7 +179,7 @@ class Desk:
 
     async def do_undo(self, _arguments: str) -> None:
         taken = await self._front.agent.undo()
-        lines = [f"taken back: {path}" for path in taken.restored]
+        lines = [f"reverted: {path}" for path in taken.restored]
         lines += [f"removed new file: {path}" for path in taken.removed]
         for path, why in taken.refused.items():
             await self._warn(f"{path} was not reverted: {why}.")

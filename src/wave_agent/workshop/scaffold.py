@@ -130,14 +130,14 @@ def _cases(row: EventRow, matcher: str | None) -> dict[str, Any]:
     event = {"event": row.event.value, **target}
     if not _can_block(row):
         expect = "context" if row.text_is_context else "none"
-        return {"cases": [{"name": f"{row.event} is noticed", **event, "payload": payload, "expect": expect}]}
+        return {"cases": [{"name": f"{row.event} is handled", **event, "payload": payload, "expect": expect}]}
     field, called = _field(row), target.get("tool", "")
     said, calm = ({field: _said(row, field, called, word)} for word in (WORD, "fine"))
     refused = {"outcome": "block", "reason": WORD}
     return {
         "cases": [
-            {"name": f"{WORD} is refused", **event, "payload": {**payload, **said}, "expect": refused},
-            {"name": "everything else passes", **event, "payload": {**payload, **calm}, "expect": "none"},
+            {"name": f"{WORD} is blocked", **event, "payload": {**payload, **said}, "expect": refused},
+            {"name": "everything else is allowed", **event, "payload": {**payload, **calm}, "expect": "none"},
         ]
     }
 

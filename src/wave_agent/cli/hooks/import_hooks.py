@@ -23,7 +23,7 @@ LOCAL = "settings.local.json"
 
 @click.command("import")
 @click.option("--from", "origin", metavar="PATH", help="A settings file, project or plugin. Default: this project.")
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--yes", is_flag=True, help="Skip the confirmation.")
 @click.option("--dry-run", is_flag=True, help="Only show what would change.")
 @click.option("--cwd", metavar="DIR", help="Use the project in DIR instead of the current directory.")
 def import_hooks(origin: str | None, yes: bool, dry_run: bool, cwd: str | None) -> int:

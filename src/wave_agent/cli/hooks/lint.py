@@ -23,7 +23,7 @@ from wave_agent.workshop.inventory import untrusted
 @click.argument("paths", nargs=-1, metavar="[PATH]...")
 @click.option("--fix", is_flag=True, help="Apply safe fixes and show the changes.")
 @click.option("--cwd", metavar="DIR", help="Use the project in DIR instead of the current directory.")
-@click.option("--json", "as_json", is_flag=True, help="For programs.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def lint(paths: Sequence[str], fix: bool, cwd: str | None, as_json: bool) -> int:
     """Find mistakes in hooks and their scripts
 

@@ -85,7 +85,7 @@ def command_of(hook: HookDefinition) -> str:
 def _facts(hook: HookDefinition, found: Inventory) -> Iterator[str]:
     why = found.distrust.get(hook.position)
     if not hook.enabled:
-        yield "switched off"
+        yield "disabled"
     yield one_line("trusted" if why is None else f"NOT TRUSTED ({why})")
     yield f"mode {hook.mode}"
     yield f"onFailure {hook.on_failure}"

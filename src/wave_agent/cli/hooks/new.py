@@ -19,10 +19,10 @@ from wave_agent.workshop.scaffold import NAME, NewFile, Wish, new_hook, write
 @click.command()
 @click.argument("name")
 @click.option("--event", metavar="EVENT", help="The event to run on, such as PreToolUse. A recipe sets its own.")
-@click.option("--lang", "language", type=click.Choice(list(LANGUAGES)), help="bash, python or node.")
+@click.option("--lang", "language", type=click.Choice(list(LANGUAGES)), help="The language of the script.")
 @click.option("--recipe", metavar="RECIPE", help="Start from this recipe (wave hooks recipes).")
 @click.option("--matcher", metavar="MATCHER", help="The tools to match, such as 'Write|Edit'.")
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--yes", is_flag=True, help="Skip the confirmation.")
 @click.option("--dry-run", is_flag=True, help="Only show what would be written.")
 @click.option("--cwd", metavar="DIR", help="Use the project in DIR instead of the current directory.")
 def new(

@@ -24,14 +24,14 @@ with_mode = click.option(
     "--permission-mode",
     metavar="MODE",
     type=click.Choice([mode.value for mode in PermissionMode]),
-    help="default, acceptEdits, plan, dontAsk or bypassPermissions.",
+    help="The permission mode: default, acceptEdits, plan, dontAsk or bypassPermissions.",
 )
 in_dialect = click.option(
     "--dialect",
     type=click.Choice([dialect.value for dialect in Dialect]),
     help="Treat every hook as if it were written for this agent.",
 )
-as_json = click.option("--json", "as_json", is_flag=True, help="For programs.")
+as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
 def choice_of(settings: Sequence[str]) -> SourceChoice:
@@ -62,7 +62,7 @@ def object_in_file(name: str) -> dict[str, Any]:
     """`-` is stdin."""
     try:
         content = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
-        return json_object(content.decode(), "standard input" if name == "-" else name)
+        return json_object(content.decode(), "stdin" if name == "-" else name)
     except OSError as error:
         raise click.UsageError(f"{name} cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:

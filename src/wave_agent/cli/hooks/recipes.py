@@ -13,7 +13,7 @@ from wave_agent.text import did_you_mean
 @click.command()
 @click.argument("name", required=False)
 @click.option("--lang", "language", type=click.Choice(list(LANGUAGES)), help="Show the script in this language.")
-@click.option("--json", "as_json", is_flag=True, help="For programs.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def recipes(name: str | None, language: str | None, as_json: bool) -> int:
     """Show hooks to start from
 

@@ -60,7 +60,7 @@ class TestOptions(Struct, frozen=True, kw_only=True):
 @click.command()
 @click.argument("what", nargs=-1, required=True, metavar="EVENT | CASES...")
 @click.option("--tool", metavar="NAME", help="The tool being called.")
-@click.option("--input", metavar="JSON", help="Its input.")
+@click.option("--input", metavar="JSON", help="The tool's input.")
 @click.option("--response", metavar="JSON", help="The tool's response, for PostToolUse.")
 @click.option("--prompt", metavar="TEXT", help="The user's prompt.")
 @click.option("--payload", metavar="FILE", help="Read the hook's stdin fields from a JSON file; - is stdin.")

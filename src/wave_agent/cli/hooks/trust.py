@@ -58,7 +58,7 @@ class TrustRow(Struct, frozen=True):
 
 
 @click.command()
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--yes", is_flag=True, help="Skip the confirmation.")
 @click.option("--list", "only_list", is_flag=True, help="Only show what is trusted. Exit status 1 if anything is not.")
 @click.option("--revoke", is_flag=True, help="Withdraw all trust from this project, including its always-allow rules.")
 @click.option("--cwd", metavar="DIR", help="Use the project in DIR instead of the current directory.")
