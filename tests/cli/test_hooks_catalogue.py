@@ -172,7 +172,7 @@ def test_nothing_is_overwritten(project: Project) -> None:
         (("a", "--recipe", "git-gaurd"), 'did you mean "git-guard"'),
         (("a", "--recipe", "git-guard", "--event", "Stop"), "is for PreToolUse"),
         (("a", "--recipe", "git-guard", "--lang", "node"), "bash, python"),
-        (("a", "--event", "Stop", "--matcher", "Bash"), "nothing to compare"),
+        (("a", "--event", "Stop", "--matcher", "Bash"), "no value to compare"),
         (("a", "--event", "PreToolUse", "--matcher", "Bash(git*)"), "names tools only"),
     ],
 )
