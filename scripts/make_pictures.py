@@ -63,7 +63,7 @@ async def conversation(project: Path) -> str:
             reasoning="Two blanks in a row.\nsplit() without an argument joins them.",
             usage=Usage(5210, 300),
         ),
-        Reply("`build` stays; you will want to delete it yourself.", usage=Usage(6300, 40)),
+        Reply("I left `build` alone: please delete it yourself.", usage=Usage(6300, 40)),
     ]
     async with opened(project, replies, permission_mode="bypassPermissions") as on:
         on.agent.permission_mode = "acceptEdits"
