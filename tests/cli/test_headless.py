@@ -103,7 +103,7 @@ def test_the_prompt_may_stand_behind_other_options(project: Project):
     sent = [request.body["messages"][-1]["content"] for request in server.requests]
     assert sent == ["Run the tests", "Review\n\nthe diff"]
     split = project.wave("-p", "--trust", "Run", "the", "tests")
-    assert (split.returncode, "put it into quotes" in split.stderr) == (2, True)
+    assert (split.returncode, "put it in quotes" in split.stderr) == (2, True)
     assert project.wave("nonsense").returncode == 2
 
 

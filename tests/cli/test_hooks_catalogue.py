@@ -68,7 +68,7 @@ def test_advice_alone_fails_no_check(project: Project) -> None:
 
 def test_without_hooks_lint_says_so(project: Project) -> None:
     done = project.wave("hooks", "lint")
-    assert (done.returncode, "has no hooks" in done.stdout) == (0, True)
+    assert (done.returncode, "have no hooks" in done.stdout) == (0, True)
     assert json.loads(project.wave("hooks", "lint", "--json").stdout)["findings"] == []
 
 

@@ -247,7 +247,7 @@ def test_explain_takes_what_else_a_matcher_is_compared_with(empty: Project) -> N
         (("test", "PreToolUs"), 'did you mean "PreToolUse"'),
         (("test", "PreToolUse", "--tool", "Bsh"), 'did you mean "Bash"'),
         (("test", "PreToolUse", "--tool", "Bash", "--hook", "gaurd.sh"), 'did you mean "guard.sh"'),
-        (("test", "PreToolUse", "--tool", "Bash", "--hook", "clock"), 'the hook "clock" is for UserPromptSubmit'),
+        (("test", "PreToolUse", "--tool", "Bash", "--hook", "clock"), 'the hook "clock" runs on UserPromptSubmit'),
         (("test", "PreToolUse", "--tool", "Bash", "--input", "{"), "--input:1:2: not valid JSON"),
         (("test", "Stop", "--payload", "none.json"), "none.json cannot be read"),
         (("test", "Stop", "--expect", "blok"), "blok"),
@@ -276,8 +276,8 @@ def test_wrong_usage_is_told_with_the_nearest_name(project: Project, arguments: 
     ("command", "read_as"),
     [
         ("./missing", "exit 127"),
-        ("sleep 60", "it did not end by itself"),
-        ("kill -9 $$", "it did not end by itself"),
+        ("sleep 60", "it did not exit by itself"),
+        ("kill -9 $$", "it did not exit by itself"),
         ("exit 3", "exit 3"),
     ],
 )

@@ -120,7 +120,7 @@ async def test_model_and_permissions_and_cost_tell_and_change(project: Path):
     }
     async with stage(project, [Reply("hi", usage=Usage(100, 50))], model="small", overlays=(settings,)) as on:
         await on.say("/cost")
-        assert "no prices: models.small.prices" in last(on)
+        assert "No prices are configured: models.small.prices" in last(on)
         await on.send("/model large")
         await on.until(lambda: on.agent.model_name == "large")
         await on.say("Hello.")

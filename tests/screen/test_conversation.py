@@ -201,8 +201,8 @@ async def test_errors_and_notices_say_that_they_are_for_the_user_alone(project: 
     told = hooks("UserPromptSubmit", lambda _: {"systemMessage": "mind the [gap]"})
     async with stage(project, [ModelError("the server is down")], hooks=told) as on:
         await on.say("Hello.")
-        assert on.said(Warning_) == ["! Not sent to the model: mind the [gap]"] or on.said(Info) == ["· mind the [gap]"]
-        assert on.said(ErrorEntry) == ["✗ Error (not sent to the model): the server is down"]
+        assert on.said(Warning_) == ["! Shown only to you: mind the [gap]"] or on.said(Info) == ["· mind the [gap]"]
+        assert on.said(ErrorEntry) == ["✗ Error, shown only to you: the server is down"]
 
 
 async def test_a_long_notice_is_folded(project: Path):
@@ -308,7 +308,7 @@ async def test_an_erased_prompt_is_gone_from_the_screen_and_the_up_key_brings_it
         await on.say("my password is hunter2")
         assert "hunter2" not in on.screen
         assert "blocked and erased" in on.screen
-        assert on.said(ErrorEntry) == ["✗ Error (not sent to the model): no secrets"]
+        assert on.said(ErrorEntry) == ["✗ Error, shown only to you: no secrets"]
         await on.press("up")
         assert on.box.text == "my password is hunter2"
     assert not [file for file in home.rglob("*") if file.is_file() and b"hunter2" in file.read_bytes()]

@@ -169,7 +169,7 @@ async def test_what_is_gone_is_shown_and_asked_about(project: Path):
     project_settings(project, {})
     async with stage(project, **options) as on:
         await on.until(lambda: on.asks(TrustQuestion) is not None)
-        assert "not as you left it" in on.screen
+        assert "Something you trusted in it has changed" in on.screen
         assert "gone or switched off: PreToolUse: echo no >&2; exit 2" in on.screen
         await on.press("k")
         await on.until(lambda: on.app.open_agent is not None)

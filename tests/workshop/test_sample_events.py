@@ -90,8 +90,8 @@ def test_hooks_are_found_by_name() -> None:
     ("name", "event", "problem"),
     [
         ("gaurd.sh", HookEvent.PRE_TOOL_USE, 'no hook "gaurd.sh" (did you mean "guard.sh"?); available: guard.sh'),
-        ("done.sh", HookEvent.PRE_TOOL_USE, 'the hook "done.sh" is for Stop, not for PreToolUse'),
-        ("x", HookEvent.PRE_COMPACT, 'PreCompact has no hook "x": there is none'),
+        ("done.sh", HookEvent.PRE_TOOL_USE, 'the hook "done.sh" runs on Stop, not on PreToolUse'),
+        ("x", HookEvent.PRE_COMPACT, 'PreCompact has no hook "x"; it has no hooks'),
     ],
 )
 def test_an_unknown_hook_gets_the_nearest_name(name: str, event: HookEvent, problem: str) -> None:

@@ -120,14 +120,14 @@ class UserPrompt(TextEntry):
 class ErrorEntry(TextEntry):
     """An error. The model does not see it."""
 
-    mark = "✗ Error (not sent to the model): "
+    mark = "✗ Error, shown only to you: "
     mark_style = "bold $text-error"
 
 
 class Warning_(TextEntry):  # noqa: N801 - the plain name is a built-in exception
     """A warning for the user. The model does not see it."""
 
-    mark = "! Not sent to the model: "
+    mark = "! Shown only to you: "
     mark_style = "bold $text-warning"
 
 
