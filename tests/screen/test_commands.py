@@ -126,7 +126,7 @@ async def test_model_and_permissions_and_cost_tell_and_change(project: Path):
         await on.say("Hello.")
         assert on.model.requests[0].model == "large"
         await on.send("/cost")
-        await on.until(lambda: "$0.20 in all." in last(on))
+        await on.until(lambda: "$0.20 in total." in last(on))
         assert "150 of 1,000 tokens" in last(on)
         assert "$0.20" in on.status
         assert "15% of 1.0k" in on.status
