@@ -34,7 +34,7 @@ SETTINGS: dict[str, Any] = {
 }
 GUARD = """#!/bin/bash
 grep -q 'rm -rf' || exit 0
-echo "rm -rf is not allowed here. Say what should go, and the user will delete it." >&2
+echo "rm -rf is not allowed here. Say what should be deleted, and the user will do it." >&2
 exit 2
 """
 CODE = "def parse(text):\n    return text.split(' ')\n"
@@ -63,7 +63,7 @@ async def conversation(project: Path) -> str:
             reasoning="Two blanks in a row.\nsplit() without an argument joins them.",
             usage=Usage(5210, 300),
         ),
-        Reply("`build` stays; you will want to delete it yourself.", usage=Usage(6300, 40)),
+        Reply("I left `build` alone: please delete it yourself.", usage=Usage(6300, 40)),
     ]
     async with opened(project, replies, permission_mode="bypassPermissions") as on:
         on.agent.permission_mode = "acceptEdits"

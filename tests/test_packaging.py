@@ -134,7 +134,7 @@ def test_wave_prints_its_usage_for(arguments: list[str]) -> None:
     [
         ([], 'wave -p "PROMPT"'),
         (["-c"], "needs a terminal"),
-        (["--output-format", "json"], "--output-format is for -p"),
+        (["--output-format", "json"], "--output-format needs -p"),
     ],
     ids=["alone", "with -c", "with --output-format"],
 )
@@ -215,5 +215,5 @@ def test_completing_a_command_name_imports_none_of_them(group: LazyGroup) -> Non
 
 
 def test_a_command_source_has_to_lead_to_a_command() -> None:
-    with pytest.raises(TypeError, match="ROOT is no click command"):
+    with pytest.raises(TypeError, match="ROOT is not a click command"):
         load(CommandSource(f"{__name__}:ROOT", ""))

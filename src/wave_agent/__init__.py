@@ -1,4 +1,4 @@
-"""Wave Agent: a coding agent whose hooks can be relied on."""
+"""Wave Agent: a coding agent for the terminal and for Python, built around hooks."""
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from wave_agent.tools.custom import tool
 
 __version__: str
-"""Of the installed package; looked up when it is asked for."""
+"""The version of the installed package, looked up on first use."""
 
 _HOME = {
     "Agent": "agent.agent",
@@ -105,12 +105,12 @@ __all__ = [
 
 
 def __dir__() -> list[str]:
-    """With the names that are not loaded yet."""
+    """Includes names that are not loaded yet."""
     return sorted({*globals(), *__all__, "__version__"})
 
 
 def __getattr__(name: str) -> object:
-    """Loaded when first used: `import wave_agent` alone costs next to nothing."""
+    """Load names on first use: `import wave_agent` alone costs next to nothing."""
     if name == "__version__":
         from importlib.metadata import version
 

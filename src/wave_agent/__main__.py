@@ -1,4 +1,4 @@
-"""`python -m wave_agent` is `wave`, for where no scripts are on the PATH."""
+"""`python -m wave_agent` is the same as `wave`, for when scripts are not on PATH."""
 
 import sys
 

@@ -107,8 +107,8 @@ async def test_a_wrong_argument_is_named(tmp_path: Path, given: dict[str, Any], 
 @pytest.mark.parametrize(
     ("given", "told"),
     [
-        ({"permission_mode": "yolo"}, '"yolo" is not a permission mode; the modes are default'),
-        ({"setting_sources": ["usr"]}, '"usr" is not a settings source; use one of managed'),
+        ({"permission_mode": "yolo"}, '"yolo" is not a permission mode; expected one of default'),
+        ({"setting_sources": ["usr"]}, '"usr" is not a settings source; expected one of managed'),
         ({"max_turns": 0}, "max_turns must be at least 1, not 0."),
         ({"trust": "yes"}, "trust must be True, False or a function, not 'yes'."),
         ({"hooks": {"PreToolUse": print}}, "hooks.PreToolUse: must be a list of matcher groups, not builtin_function"),

@@ -280,7 +280,7 @@ def test_the_mode_that_is_asked_for_wins_over_the_settings(mode: PermissionMode)
 @pytest.mark.parametrize("asked", ["Plan", "", "yolo"])
 def test_an_unknown_mode_is_an_error_that_lists_the_known_ones(asked: str) -> None:
     with pytest.raises(
-        SettingsError, match=f'"{asked}" is not a permission mode; the modes are default, acceptEdits, plan'
+        SettingsError, match=f'"{asked}" is not a permission mode; expected one of default, acceptEdits, plan'
     ):
         mode_for(asked, Settings())
 

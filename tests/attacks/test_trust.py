@@ -225,7 +225,7 @@ def test_a_session_that_rewrites_its_guard_cannot_have_it_trusted(project: Guard
     project.commit()
     project.trust()
     told = project.run(REWRITE, line)
-    evidence = ("is for a person", "an agent must not change its own guards", "asks for it once more", "asks you to")
+    evidence = ("is for a person", "an agent must not change its own guards", "asks for confirmation", "asks you to")
     assert any(one in told for one in evidence), told
     refused = project.next_start()
     assert (refused.returncode, project.canary) == (1, False), told + refused.stderr

@@ -54,7 +54,7 @@ async def test_sessions_are_listed_shown_exported_and_deleted(project: Path):
     assert "````\n" in shown  # a fence in a result does not end the block
     exported = project / "out.md"
     written = wave(project, "sessions", "export", first.session_id, "-o", str(exported))
-    assert (written.returncode, written.stdout) == (0, f"Written to {exported}\n")
+    assert (written.returncode, written.stdout) == (0, f"Wrote {exported}\n")
     again = wave(project, "sessions", "export", second.session_id, "-o", str(exported))
     assert (again.returncode, "is not overwritten" in again.stderr) == (2, True)
     assert "The first one" in exported.read_text()

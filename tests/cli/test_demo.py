@@ -15,11 +15,11 @@ from wave_agent.cli.demo_project import FAKE_KEY, HOOKS
 
 WAVE = Path(sysconfig.get_path("scripts")) / "wave"
 SCENES = (
-    "1. A prompt is refused",
+    "1. A prompt is blocked",
     "2. A dangerous command is blocked",
     "3. An input is rewritten",
     "4. Feedback after an edit",
-    "5. A stop is refused until the tests pass",
+    "5. A stop is blocked until the tests pass",
 )
 PROOFS = (
     "the key is not in the transcript, and the model was not called",
@@ -114,7 +114,7 @@ def test_settings_of_the_user_have_no_part_in_the_demo(place: Place) -> None:
 def test_with_keep_the_project_stays_and_its_place_is_told(place: Place) -> None:
     ran = place.demo("--keep")
     assert ran.returncode == 0
-    told = re.search(r"^The project is kept in (.+)$", ran.stdout, re.MULTILINE)
+    told = re.search(r"^The project is in (.+)$", ran.stdout, re.MULTILINE)
     assert told is not None
     project = Path(told[1])
     assert project.is_relative_to(place.temporary)

@@ -103,7 +103,7 @@ def test_the_prompt_may_stand_behind_other_options(project: Project):
     sent = [request.body["messages"][-1]["content"] for request in server.requests]
     assert sent == ["Run the tests", "Review\n\nthe diff"]
     split = project.wave("-p", "--trust", "Run", "the", "tests")
-    assert (split.returncode, "put it into quotes" in split.stderr) == (2, True)
+    assert (split.returncode, "put it in quotes" in split.stderr) == (2, True)
     assert project.wave("nonsense").returncode == 2
 
 
@@ -128,7 +128,7 @@ def test_behind_p_every_word_is_the_prompt_whatever_stands_around_it(project: Pr
     assert json.loads(done[1].stdout)["result"] == "1"
     for line in (["-p", "hi", "demo"], ["-p", "hi", "there", "--trust"]):
         refused = project.wave(*line)
-        assert (refused.returncode, "One prompt at a time" in refused.stderr) == (2, True)
+        assert (refused.returncode, "Expected a single prompt" in refused.stderr) == (2, True)
 
 
 ON_ITS_TERMINAL = (
@@ -168,7 +168,7 @@ def test_a_stdin_on_which_nothing_comes_is_not_waited_for(project: Project):
         assert process.stdout is not None
         assert process.stdout.read() == "fine\n"
         assert process.stderr is not None
-        assert "Nothing came on standard input" in process.stderr.read()
+        assert "No input on stdin" in process.stderr.read()
         process.communicate(timeout=30)
 
 
@@ -376,7 +376,7 @@ def test_debug_hooks_tells_every_run(project: Project):
             "failed, so the call was not run: no jq",
         ),
         ("PreToolUse", {"command": "kill -9 $$"}, "was killed by signal 9 (SIGKILL) and was let through"),
-        ("PreToolUse", {"command": "echo no jq >&2; exit 1", "mode": "shadow"}, "failed, which changes nothing: no jq"),
+        ("PreToolUse", {"command": "echo no jq >&2; exit 1", "mode": "shadow"}, "failed, which has no effect: no jq"),
         (
             "UserPromptSubmit",
             {"command": "echo no jq >&2; exit 1", "onFailure": "block"},
@@ -496,12 +496,12 @@ def test_an_endless_stdin_is_cut_with_a_notice(project: Project):
             endless.stdout.close()
             out, err = process.communicate(timeout=60)
             assert (process.returncode, out) == (0, "fine\n")
-            assert "wave: Standard input was cut after 10 MB; the rest was not read." in err
+            assert "wave: Stdin was truncated after 10 MB; the rest was not read." in err
             endless.wait(timeout=20)
     after, alone = [request.body["messages"][-1]["content"] for request in server.requests]
     assert after == f"Look\n\n{alone}"
     read, _, note = alone.rpartition("\n")
-    assert note == "[Standard input was cut here, after 10 MB.]"
+    assert note == "[Stdin was truncated here, after 10 MB.]"
     assert len(read.encode()) in (9_999_999, 10_000_000)
     assert "\ufffd" not in read
 
@@ -517,7 +517,7 @@ def test_a_stdin_that_is_no_text_is_read_nevertheless(project: Project):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["-c", "-r", "12345678"], "give one of them"),
+        (["-c", "-r", "12345678"], "cannot be combined"),
         (["--add-dir", "no/such"], "Directory 'no/such' does not exist"),
         (["--allowed-tools", "Bash("], '--allowed-tools: "Bash(" is not a rule'),
         (["--disallowed-tools", "Web(x)"], 'write "Web" for every call of that tool'),

@@ -34,7 +34,7 @@ def test_lint_tells_place_code_reason_and_fix(project: Project) -> None:
     assert ".wave/settings.json:1: W101 warning: $CLAUDE_PROJECT_DIR is not quoted" in done.stdout
     assert "W103" in done.stdout
     assert "W105" in done.stdout
-    assert "--fix repairs 3" in done.stdout
+    assert "3 fixable with --fix" in done.stdout
 
 
 def test_lint_repairs_shows_a_diff_and_is_content_the_second_time(project: Project) -> None:
@@ -43,10 +43,10 @@ def test_lint_repairs_shows_a_diff_and_is_content_the_second_time(project: Proje
     assert done.returncode == 0
     assert "\n+" in done.stdout
     assert "chmod +x" in done.stdout
-    assert "2 files looked at: 1 advice." in done.stdout, "not trusted yet"
+    assert "2 files checked: 1 advice." in done.stdout, "not trusted yet"
     assert project.wave("hooks", "trust", "--yes").returncode == 0
     again = project.wave("hooks", "lint")
-    assert (again.returncode, again.stdout) == (0, "2 files looked at: nothing found.\n")
+    assert (again.returncode, again.stdout) == (0, "2 files checked: no findings.\n")
 
 
 def test_lint_for_programs(project: Project) -> None:
@@ -68,7 +68,7 @@ def test_advice_alone_fails_no_check(project: Project) -> None:
 
 def test_without_hooks_lint_says_so(project: Project) -> None:
     done = project.wave("hooks", "lint")
-    assert (done.returncode, "has no hooks" in done.stdout) == (0, True)
+    assert (done.returncode, "have no hooks" in done.stdout) == (0, True)
     assert json.loads(project.wave("hooks", "lint", "--json").stdout)["findings"] == []
 
 
@@ -127,7 +127,7 @@ async def test_a_new_hook_passes_its_cases_and_is_clean(project: Project, event:
         check(case, await play(case, settings["hooks"], project.directory, environment))
     assert project.wave("hooks", "trust", "--yes").returncode == 0
     linted = project.wave("hooks", "lint")
-    assert (linted.returncode, linted.stdout) == (0, "2 files looked at: nothing found.\n")
+    assert (linted.returncode, linted.stdout) == (0, "2 files checked: no findings.\n")
 
 
 async def test_a_recipe_becomes_a_hook_of_the_project(project: Project) -> None:
@@ -157,7 +157,7 @@ def test_nothing_is_overwritten(project: Project) -> None:
     script = project.directory / ".wave/hooks/a.sh"
     script.write_text("mine")
     again = project.wave("hooks", "new", "a", "--event", "Stop", "--yes")
-    assert (again.returncode, "is there already" in again.stderr, script.read_text()) == (2, True, "mine")
+    assert (again.returncode, "already exists" in again.stderr, script.read_text()) == (2, True, "mine")
     settings = json.loads((project.directory / ".wave/settings.json").read_text())
     assert len(settings["hooks"]["Stop"]) == 1
 
@@ -165,14 +165,14 @@ def test_nothing_is_overwritten(project: Project) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("a", "--event", "Stop"), "add --yes"),
+        (("a", "--event", "Stop"), "rerun with --yes"),
         (("a",), "--event or --recipe"),
         (("a", "--event", "PreTolUse"), 'did you mean "PreToolUse"'),
-        (("../a", "--event", "Stop"), "A name has"),
+        (("../a", "--event", "Stop"), "NAME may contain"),
         (("a", "--recipe", "git-gaurd"), 'did you mean "git-guard"'),
         (("a", "--recipe", "git-guard", "--event", "Stop"), "is for PreToolUse"),
         (("a", "--recipe", "git-guard", "--lang", "node"), "bash, python"),
-        (("a", "--event", "Stop", "--matcher", "Bash"), "nothing to compare"),
+        (("a", "--event", "Stop", "--matcher", "Bash"), "no value to compare"),
         (("a", "--event", "PreToolUse", "--matcher", "Bash(git*)"), "names tools only"),
     ],
 )

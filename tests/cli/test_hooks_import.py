@@ -112,7 +112,7 @@ def test_broken_entries_and_events_of_others_are_left_out_with_the_reason(projec
     }
     write(project, ".claude/settings.json", {"hooks": hooks})
     done = project.wave("hooks", "import", "--yes")
-    assert done.stdout.count("left out") == 2
+    assert done.stdout.count("skipped") == 2
     assert "hooks.WorktreeCreate: never happens here" in done.stdout
     copies = [{"type": "prompt", "dialect": "claude"}, {"command": "y", "dialect": "claude"}]
     assert own(project)["hooks"] == {"PreToolUse": [{"hooks": copies}]}
@@ -129,7 +129,7 @@ def test_from_a_plugin_its_directory_is_written_into_the_commands(project: Proje
 def test_a_local_file_goes_into_the_local_settings(project: Project) -> None:
     write(project, ".claude/settings.json", {"hooks": {}})
     write(project, ".claude/settings.local.json", {"hooks": {"PreToolUse": [GUARD]}})
-    assert "it is yours alone" in project.wave("hooks", "import", "--dry-run").stdout
+    assert "it is personal" in project.wave("hooks", "import", "--dry-run").stdout
     assert project.wave("hooks", "import", "--yes", "--from", ".claude/settings.local.json").returncode == 0
     assert own(project, "settings.local.json") == {"hooks": {"PreToolUse": [COPIED]}}
 

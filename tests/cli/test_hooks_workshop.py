@@ -80,7 +80,7 @@ def test_a_failed_command_is_no_post_tool_use_for_a_hook_of_another_agent(projec
     assert project.wave(*failed, "--expect", "block").returncode == 0
     found = project.wave(*failed, "--dialect", "claude", "--expect", "none")
     assert found.returncode == 0
-    assert "after (.wave/settings.json:1) was not run: in its dialect this is another event" in found.stdout
+    assert "after (.wave/settings.json:1) was not run: in its dialect this is a different event" in found.stdout
 
 
 # ------------------------------------------------------------------------------------------------------ nothing to show
@@ -106,7 +106,7 @@ def test_without_hooks_every_command_says_so(empty: Project, arguments: tuple[st
 
 def test_hooks_that_are_left_out_are_not_said_to_be_missing(project: Project) -> None:
     ran = project.wave("hooks", "test", "UserPromptSubmit", "--no-project-hooks")
-    assert "--no-project-hooks leaves out the project's own (4)" in ran.stdout
+    assert "--no-project-hooks skips the project's own (4)" in ran.stdout
 
 
 def test_a_guard_that_is_gone_does_not_meet_its_expectation(empty: Project) -> None:
@@ -191,15 +191,15 @@ def test_explain_tells_order_reasons_and_permission_and_runs_nothing(project: Pr
     assert (told.returncode, told.stderr, has_run(project)) == (0, "", False)
     assert told.stdout.splitlines() == [
         'PreToolUse Bash {"command": "sudo ls"}',
-        "1. the rewrite phase, one after another",
+        "1. rewrite phase, one after another",
         "   tidy (.wave/settings.json:1, NOT TRUSTED: not trusted yet)",
-        "2. at the same time",
+        "2. in parallel",
         "   guard.sh (.wave/settings.json:1, NOT TRUSTED: not trusted yet)",
-        "3. if one of these rewrites the input: a second look by those that judged another one",
+        "3. if one of these rewrites the input: every guard that saw the old input runs again on the new one",
         "Not run:",
-        "   edits (.wave/settings.json:1, shadow: nothing that it says counts, NOT TRUSTED: not trusted yet): "
+        "   edits (.wave/settings.json:1, shadow: its decision is ignored, NOT TRUSTED: not trusted yet): "
         'its matcher (name "Edit" or name "Write") does not match "Bash"',
-        "Permission, if no hook has an opinion: deny (rule Bash(sudo:*))",
+        "Permission, if no hook decides: deny (rule Bash(sudo:*))",
         "   Not run: denied by the permission rule Bash(sudo:*). Do without it, or tell the user.",
     ]
 
@@ -239,7 +239,7 @@ def test_explain_takes_what_else_a_matcher_is_compared_with(empty: Project) -> N
         (("explain", "PreToolUs", "Bash"), 'no event "PreToolUs" (did you mean "PreToolUse"?)'),
         (("explain", "PreToolUse", "Bsh"), 'no tool "Bsh" (did you mean "Bash"?)'),
         (("explain", "PreToolUse"), "PreToolUse needs a tool"),
-        (("explain", "Stop", "Bash"), "Stop has nothing that a matcher could be compared with"),
+        (("explain", "Stop", "Bash"), "Stop has no value to compare a matcher with"),
         (("explain", "Stop", "--input", "{}"), "Stop has no input"),
         (("explain", "PreToolUse", "Bash", "--input", "{x"), "--input:1:2: not valid JSON"),
         (("explain", "PreToolUse", "Bash", "--input", "[]"), "--input must be a JSON object, not a list"),
@@ -247,18 +247,18 @@ def test_explain_takes_what_else_a_matcher_is_compared_with(empty: Project) -> N
         (("test", "PreToolUs"), 'did you mean "PreToolUse"'),
         (("test", "PreToolUse", "--tool", "Bsh"), 'did you mean "Bash"'),
         (("test", "PreToolUse", "--tool", "Bash", "--hook", "gaurd.sh"), 'did you mean "guard.sh"'),
-        (("test", "PreToolUse", "--tool", "Bash", "--hook", "clock"), 'the hook "clock" is for UserPromptSubmit'),
+        (("test", "PreToolUse", "--tool", "Bash", "--hook", "clock"), 'the hook "clock" runs on UserPromptSubmit'),
         (("test", "PreToolUse", "--tool", "Bash", "--input", "{"), "--input:1:2: not valid JSON"),
         (("test", "Stop", "--payload", "none.json"), "none.json cannot be read"),
         (("test", "Stop", "--expect", "blok"), "blok"),
-        (("test", "Stop", "cases.yaml"), "Give one event, or files"),
-        (("test", "cases.yaml", "--tool", "Bash"), "A file of cases says itself"),
+        (("test", "Stop", "cases.yaml"), "Expected one event, or files"),
+        (("test", "cases.yaml", "--tool", "Bash"), "Case files define their own"),
         (("test", "cases.yaml"), "cases.yaml cannot be read"),
         (("schema", "input"), "Name the event"),
         (("schema", "input", "Stpo"), 'did you mean "Stop"'),
         (("schema", "settings", "Stop"), "the same for all events"),
         (("list", "--settings", "none.json"), "Settings file not found:"),
-        (("lint", "/bin/ls"), "/bin/ls: neither a settings file nor a script nor a project."),
+        (("lint", "/bin/ls"), "/bin/ls: not a settings file, script or project."),
     ],
 )
 def test_wrong_usage_is_told_with_the_nearest_name(project: Project, arguments: tuple[str, ...], told: str) -> None:
@@ -276,8 +276,8 @@ def test_wrong_usage_is_told_with_the_nearest_name(project: Project, arguments: 
     ("command", "read_as"),
     [
         ("./missing", "exit 127"),
-        ("sleep 60", "it did not end by itself"),
-        ("kill -9 $$", "it did not end by itself"),
+        ("sleep 60", "it did not exit by itself"),
+        ("kill -9 $$", "it did not exit by itself"),
         ("exit 3", "exit 3"),
     ],
 )
@@ -309,7 +309,7 @@ def test_test_shows_each_run_and_what_comes_of_it(project: Project) -> None:
         "    says      deny",
         'edits (.wave/settings.json:1) was not run: its matcher (name "Edit" or name "Write") does not match "Bash"',
         "Outcome: block",
-        "    The tool does not run; the model goes on.",
+        "    The tool does not run; the model continues.",
         "    the model sees   rm -rf is not allowed here",
         "    the user sees    nothing",
         "As expected.",

@@ -90,7 +90,7 @@ async def test_a_tail_that_was_cut_off_shows_to_whoever_has_noted_the_head(proje
     assert wave(project, session_id).returncode == 0
     done = wave(project, session_id, "--head", noted)
     assert done.returncode == 1
-    assert "cut off, or written anew" in done.stdout
+    assert "truncated or rewritten" in done.stdout
 
 
 def test_what_cannot_be_asked_is_a_usage_error(project: Path) -> None:

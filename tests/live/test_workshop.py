@@ -42,8 +42,8 @@ def test_the_next_steps_of_a_new_hook_work_in_their_order(project: Project) -> N
 def test_lint_and_doctor_find_what_keeps_a_hook_from_starting(project: Project) -> None:
     guard(project, "#!/usr/bin/env missing-interpreter\nexit 0\n")
     linted, examined = project.wave("hooks", "lint"), project.wave("doctor")
-    assert "names missing-interpreter, which is not found on this machine" in linted.stdout
-    assert "names missing-interpreter, which is not found on this machine (W115)" in examined.stdout
+    assert "names missing-interpreter, which was not found on this machine" in linted.stdout
+    assert "names missing-interpreter, which was not found on this machine (W115)" in examined.stdout
     assert (linted.returncode, examined.returncode) == (1, 1)
     for done in (linted, examined):
         assert "guard on PreToolUse: " in done.stdout, "it is not trusted either"

@@ -404,4 +404,4 @@ def test_on_a_terminal_a_bar_shows_how_far_it_is(project: Path) -> None:
 
 def test_a_journal_without_hooks_in_it_is_told_by_stats(project: Path) -> None:
     record(project, ["Done."])
-    assert wave_hooks(project, "stats").stdout == "No hook has run in 1 session.\n"
+    assert wave_hooks(project, "stats").stdout == "No hook ran in 1 session.\n"

@@ -25,7 +25,7 @@ def rows(project: Path, *arguments: str) -> dict[str, Any]:
 
 def test_without_a_session_it_says_so_and_is_content(project: Path) -> None:
     done = wave_hooks(project, "stats")
-    assert (done.returncode, done.stdout) == (0, "There are no sessions to count.\n")
+    assert (done.returncode, done.stdout) == (0, "There are no sessions to analyse.\n")
     assert json.loads(wave_hooks(project, "stats", "--json").stdout) == {"sessions": 0, "hooks": []}
 
 

@@ -120,13 +120,13 @@ async def test_model_and_permissions_and_cost_tell_and_change(project: Path):
     }
     async with stage(project, [Reply("hi", usage=Usage(100, 50))], model="small", overlays=(settings,)) as on:
         await on.say("/cost")
-        assert "no prices: models.small.prices" in last(on)
+        assert "No prices are configured: models.small.prices" in last(on)
         await on.send("/model large")
         await on.until(lambda: on.agent.model_name == "large")
         await on.say("Hello.")
         assert on.model.requests[0].model == "large"
         await on.send("/cost")
-        await on.until(lambda: "$0.20 in all." in last(on))
+        await on.until(lambda: "$0.20 in total." in last(on))
         assert "150 of 1,000 tokens" in last(on)
         assert "$0.20" in on.status
         assert "15% of 1.0k" in on.status
@@ -140,10 +140,10 @@ async def test_export_writes_markdown_and_does_not_overwrite(project: Path):
     async with stage(project, ["an answer"]) as on:
         await on.say("a question")
         await on.send("/export talk.md")
-        await on.until(lambda: (project / "talk.md").exists() and "Written to" in last(on))
+        await on.until(lambda: (project / "talk.md").exists() and "Wrote" in last(on))
         assert "## You\n\na question" in (project / "talk.md").read_text()
         await on.send("/export talk.md")
-        await on.until(lambda: "exists; name another" in "".join(on.said(Warning_)))
+        await on.until(lambda: "already exists; choose another" in "".join(on.said(Warning_)))
 
 
 async def test_sessions_lists_them(project: Path):
@@ -169,16 +169,16 @@ async def test_undo_takes_files_back_tells_the_model_and_refuses_what_was_change
     write = [call("Write", file_path="a.txt", content="a"), call("Write", file_path="b.txt", content="b")]
     async with stage(project, [Reply(tool_calls=write), "done", "ok"], permission_mode="acceptEdits") as on:
         await on.say("/undo")
-        assert "no change of Write or Edit to take back" in last(on)
+        assert "No Write or Edit changes to undo" in last(on)
         await on.say("Write.")
         (project / "b.txt").write_text("mine")
         await on.say("/undo")
         assert not (project / "a.txt").exists()
         assert (project / "b.txt").read_text() == "mine"
-        assert "b.txt is left as it is: it has changed since." in str(on.entry(Warning_).visual)
+        assert "b.txt was not reverted: it has changed since." in str(on.entry(Warning_).visual)
         await on.say("Go on.")
         assert '<from-the-user kind="undo"' in asked(on)[-1]
-        assert "removed, since it was new: " in asked(on)[-1]
+        assert "removed new file: " in asked(on)[-1]
 
 
 async def test_commands_of_the_users_own_are_prompts_that_hooks_judge(project: Path, home: Path):
@@ -212,7 +212,7 @@ async def test_a_command_that_needs_the_agent_waits_for_it_and_others_do_not(pro
         await on.until(lambda: "tokens in" in last(on))
         gate.set()
         await on.idle()
-        assert "to take back" in last(on)
+        assert "changes to undo" in last(on)
 
 
 async def test_exit_leaves(project: Path):

@@ -201,8 +201,8 @@ async def test_errors_and_notices_say_that_they_are_for_the_user_alone(project: 
     told = hooks("UserPromptSubmit", lambda _: {"systemMessage": "mind the [gap]"})
     async with stage(project, [ModelError("the server is down")], hooks=told) as on:
         await on.say("Hello.")
-        assert on.said(Warning_) == ["! Told to you alone: mind the [gap]"] or on.said(Info) == ["· mind the [gap]"]
-        assert on.said(ErrorEntry) == ["✗ Error, told to you alone: the server is down"]
+        assert on.said(Warning_) == ["! Shown only to you: mind the [gap]"] or on.said(Info) == ["· mind the [gap]"]
+        assert on.said(ErrorEntry) == ["✗ Error, shown only to you: the server is down"]
 
 
 async def test_a_long_notice_is_folded(project: Path):
@@ -307,8 +307,8 @@ async def test_an_erased_prompt_is_gone_from_the_screen_and_the_up_key_brings_it
     async with stage(project, hooks=guard) as on:
         await on.say("my password is hunter2")
         assert "hunter2" not in on.screen
-        assert "refused and is erased" in on.screen
-        assert on.said(ErrorEntry) == ["✗ Error, told to you alone: no secrets"]
+        assert "blocked and erased" in on.screen
+        assert on.said(ErrorEntry) == ["✗ Error, shown only to you: no secrets"]
         await on.press("up")
         assert on.box.text == "my password is hunter2"
     assert not [file for file in home.rglob("*") if file.is_file() and b"hunter2" in file.read_bytes()]
@@ -317,7 +317,7 @@ async def test_an_erased_prompt_is_gone_from_the_screen_and_the_up_key_brings_it
 async def test_a_fault_of_the_program_is_told_and_the_screen_lives_on(project: Path):
     async with stage(project, []) as on:  # a model without a reply raises what no model raises
         await on.say("Hello.")
-        assert "This should not have happened: AssertionError" in on.screen
+        assert "Internal error: AssertionError" in on.screen
         assert not on.app.busy
 
 

@@ -156,7 +156,7 @@ async def test_trust_can_be_kept_until_a_hook_changes(project: Path):
         await on.say("Hi.")
         assert on.status.startswith("PROJECT HOOKS OFF · ")
         await on.say("/hooks")
-        await on.sees("There are none: the project's own 2 were left out.")
+        await on.sees("No hooks: the project's 2 were skipped.")
 
 
 async def test_what_is_gone_is_shown_and_asked_about(project: Path):
@@ -169,7 +169,7 @@ async def test_what_is_gone_is_shown_and_asked_about(project: Path):
     project_settings(project, {})
     async with stage(project, **options) as on:
         await on.until(lambda: on.asks(TrustQuestion) is not None)
-        assert "not as you left it" in on.screen
+        assert "Something you trusted in it has changed" in on.screen
         assert "removed or disabled: PreToolUse: echo no >&2; exit 2" in on.screen
         await on.press("k")
         await on.until(lambda: on.app.open_agent is not None)

@@ -61,7 +61,7 @@ async def test_always_counts_at_once_and_is_kept_outside_of_the_project(project:
     replies = [Reply(tool_calls=[make("a.txt"), make("b.txt")]), "done"]
     async with stage(project, replies) as on:
         await on.send("Make them.")
-        assert "Yes, and always in this project: Bash(touch a.txt)" in await question(on)
+        assert "Yes, always in this project: Bash(touch a.txt)" in await question(on)
         await on.press("down", "down", "enter")
         await on.idle()
         assert [rule.text for rule in on.agent.rules.allow] == ["Bash(touch:*)"]
@@ -79,7 +79,7 @@ async def test_what_is_allowed_for_always_is_not_asked_again(project: Path):
         await on.send("Make them.")
         assert "echo hi:*" not in await question(on)
         await on.press("a")
-        await on.sees("Yes, and always in this project: Bash(touch:*), Bash(mkdir c:*)")
+        await on.sees("Yes, always in this project: Bash(touch:*), Bash(mkdir c:*)")
         await on.press("down", "down", "enter")
         await on.sees("$ mkdir d; touch e")
         await on.press("y")
@@ -168,7 +168,7 @@ async def test_questions_of_calls_side_by_side_are_put_one_after_another(project
         await on.until(lambda: on.asks(PermissionDialog) not in (None, first))
         await on.press("n")
         await on.idle()
-        assert results(on) == ["Not run: the user said no. Do without it, or ask what they want instead."] * 2
+        assert results(on) == ["Not run: the user said no. Do without it, or ask what to do instead."] * 2
 
 
 async def test_a_question_goes_when_its_turn_is_ended_from_elsewhere(project: Path):
@@ -190,4 +190,4 @@ async def test_a_rule_that_cannot_be_kept_counts_for_the_session_and_the_user_is
         await on.press("a")
         await on.idle()
         home.chmod(0o700)
-        assert "could not be kept" in on.screen
+        assert "could not be stored" in on.screen

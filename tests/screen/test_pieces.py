@@ -246,7 +246,7 @@ def test_a_list_that_is_none_is_shown_nevertheless(todos: object):
 
 def test_what_an_answer_means_to_the_agent():
     assert [meaning_of(answer) for answer in ("yes", "always:Read")] == [Allow(), Allow()]
-    assert meaning_of("no") == Deny("the user said no. Do without it, or ask what they want instead.")
+    assert meaning_of("no") == Deny("the user said no. Do without it, or ask what to do instead.")
     assert meaning_of("tell:") == meaning_of("no")
     assert meaning_of("tell:not now") == Deny("the user said no: not now")
     assert meaning_of(None) == Deny("the user interrupted.")

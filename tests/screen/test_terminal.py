@@ -82,10 +82,10 @@ def test_a_session_in_a_real_terminal(terminal: Terminal, project: Path, home: P
         terminal.sees("Interrupted.")
         assert is_gone(int((project / "pid").read_text()))
         terminal.keys("C-c")
-        terminal.sees("Ctrl-C once more leaves.")
+        terminal.sees("Press Ctrl-C again to quit.")
         terminal.keys("C-c")
         terminal.sees("status 0")
-        terminal.sees("goes on with this session")
+        terminal.sees("resumes this session")
         assert server.requests[0].body["messages"][-1]["content"] == "Make it, please."
 
 

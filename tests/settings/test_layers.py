@@ -153,7 +153,7 @@ def test_a_key_of_a_wrong_type_is_told_with_its_place_and_changes_nothing(path: 
         ("models", [], "must be an object, not a list"),
         ("permissions.allow", {}, "must be a list of rules, not an object"),
         ("permissions.defaultMode", "acceptedits", '(did you mean "acceptEdits"?)'),
-        ("permissions.defaultMode", 5, "5 is not a permission mode; use one of default, acceptEdits, plan,"),
+        ("permissions.defaultMode", 5, "5 is not a permission mode; expected one of default, acceptEdits, plan,"),
         ("permissions.defaultMode", ["plan"], "is not a permission mode; use one of"),
     ],
 )

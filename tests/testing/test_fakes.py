@@ -128,7 +128,7 @@ def test_what_is_no_event_is_refused(given: Any, problem: str) -> None:
 
 
 def test_a_script_that_is_not_there_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"There is no script .*none\.py"):
+    with pytest.raises(ValueError, match=r"Script .*none\.py does not exist"):
         run_hook(tmp_path / "none.py", tool="Bash")
     with pytest.raises(SettingsError, match="must be more than 0 seconds"):
         run_hook(answering(None), tool="Bash", timeout=0)

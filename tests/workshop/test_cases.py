@@ -83,7 +83,7 @@ def test_yaml_and_json_say_the_same(tmp_path: Path) -> None:
         ("- event: PreToolUse\n  tool: Bash", ":1: [0].expect: a case must expect something"),
         ("- event: Stop\n  expect: {}", ":2: [0].expect: a case must expect something"),
         ("- event: Stop\n  expect: 1", ":2: [0].expect: must be a word or an object, not a number"),
-        ("- event: Stop\n  expect: blok", '"blok" is no outcome (did you mean "block"?)'),
+        ("- event: Stop\n  expect: blok", '"blok" is not an outcome (did you mean "block"?)'),
         ("- event: Stop\n  expect:\n    exit_code: 'x'", ":3: [0].expect.exit_code: must be a number, not a string"),
         ("- event: Stop\n  expect:\n    failures: yes", ":3: [0].expect.failures: must be a number, not true or false"),
         ("- event: Stop\n  expect:\n    raeson: x", ':3: [0].expect.raeson: unknown key "raeson"'),
@@ -198,5 +198,7 @@ async def test_a_case_can_have_its_hooks_read_as_those_of_another_agent(tmp_path
     tried = bench(guard=HookExecutionResult(exit_code=2, stdout=allowed, stderr="No."))
     assert differences(asked.expect, await run_case(asked, tried)) == ()
     assert differences(asked.expect, await run_case(replace(asked, dialect=None), tried)) != ()
-    with pytest.raises(CaseFileError, match=r"\[0\]\.dialect: \"cloude\" is no dialect \(did you mean \"claude\"\?\)"):
+    with pytest.raises(
+        CaseFileError, match=r"\[0\]\.dialect: \"cloude\" is not a dialect \(did you mean \"claude\"\?\)"
+    ):
         read_cases(write(tmp_path, text.replace("claude", "cloude")), HOOKS, TOOLS)

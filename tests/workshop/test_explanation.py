@@ -48,7 +48,11 @@ def test_each_outcome_has_one_word(effect: Effect, word: str) -> None:
 
 def test_a_blocked_call_tells_the_model() -> None:
     told = account_of(outcome(HookEvent.PRE_TOOL_USE, Block("no"), TellUser("look")))
-    assert (told.happens, told.model, told.user) == (("The tool does not run; the model goes on.",), ("no",), ("look",))
+    assert (told.happens, told.model, told.user) == (
+        ("The tool does not run; the model continues.",),
+        ("no",),
+        ("look",),
+    )
 
 
 def test_a_blocked_prompt_tells_the_user_alone() -> None:
@@ -83,7 +87,7 @@ def test_why_a_call_is_allowed_is_said_once() -> None:
 def test_context_that_others_take_care_of_is_told_with_its_place() -> None:
     told = account_of(outcome(HookEvent.PRE_COMPACT, AddContext("later")))
     assert (told.happens, told.model) == (
-        ("The agent goes on.", "Context goes: into the instructions for the summary."),
+        ("The agent continues.", "Context goes: into the instructions for the summary."),
         (),
     )
 
@@ -92,7 +96,7 @@ def test_context_of_a_stop_keeps_the_agent_working() -> None:
     told = account_of(outcome(HookEvent.STOP, AddContext("more to do")))
     assert (told.word, told.happens, told.model) == (
         "context",
-        ("The turn does not end: the model goes on.",),
+        ("The turn does not end: the model continues.",),
         ("more to do",),
     )
 

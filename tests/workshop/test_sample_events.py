@@ -46,10 +46,10 @@ def test_a_payload_says_the_fields_and_the_mode_but_not_the_session() -> None:
     ("event", "given", "payload", "problem"),
     [
         ("PreToolUse", {}, None, "PreToolUse needs a tool"),
-        ("Stop", {"tool": "Bash"}, None, "Stop has no tool; its fields are stop_hook_active"),
+        ("Stop", {"tool": "Bash"}, None, "Stop has no tool; available: stop_hook_active"),
         ("PreToolUse", {"tool": "Bash", "input": "ls"}, None, "tool_input must be an object, not a string"),
         ("Stop", {}, {"stop_block_count": True}, "stop_block_count must be a number, not true or false"),
-        ("Stop", {}, {"hook_event_name": "PreToolUse"}, 'the payload is of the event "PreToolUse", not Stop'),
+        ("Stop", {}, {"hook_event_name": "PreToolUse"}, 'the payload is for the event "PreToolUse", not Stop'),
         ("Stop", {}, {"permission_mode": "free"}, "permission_mode must be one of default, "),
     ],
 )
@@ -89,9 +89,9 @@ def test_hooks_are_found_by_name() -> None:
 @pytest.mark.parametrize(
     ("name", "event", "problem"),
     [
-        ("gaurd.sh", HookEvent.PRE_TOOL_USE, 'no hook "gaurd.sh" (did you mean "guard.sh"?): known are guard.sh'),
-        ("done.sh", HookEvent.PRE_TOOL_USE, 'the hook "done.sh" is for Stop, not for PreToolUse'),
-        ("x", HookEvent.PRE_COMPACT, 'PreCompact has no hook "x": there is none'),
+        ("gaurd.sh", HookEvent.PRE_TOOL_USE, 'no hook "gaurd.sh" (did you mean "guard.sh"?); available: guard.sh'),
+        ("done.sh", HookEvent.PRE_TOOL_USE, 'the hook "done.sh" runs on Stop, not on PreToolUse'),
+        ("x", HookEvent.PRE_COMPACT, 'PreCompact has no hook "x"; it has no hooks'),
     ],
 )
 def test_an_unknown_hook_gets_the_nearest_name(name: str, event: HookEvent, problem: str) -> None:

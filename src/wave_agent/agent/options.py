@@ -351,7 +351,7 @@ def mode_for(
     """The mode, and notices if it is not the requested one."""
     known = [mode.value for mode in PermissionMode]
     if asked is not None and asked not in known:
-        raise SettingsError(f'"{asked}" is not a permission mode; the modes are {", ".join(known)}.')
+        raise SettingsError(f'"{asked}" is not a permission mode; expected one of {", ".join(known)}.')
     wanted = settings.default_mode if asked is None else PermissionMode(asked)
     mode, why = wanted, ""
     if "default_mode" in settings.managed and mode not in NOT_LOOSER[settings.default_mode]:

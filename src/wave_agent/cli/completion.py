@@ -1,4 +1,4 @@
-"""`wave completion SHELL`: what a shell needs to complete `wave`."""
+"""`wave completion SHELL`: print the shell completion script for `wave`."""
 
 import click
 from click.shell_completion import get_completion_class
@@ -17,9 +17,9 @@ def completion(ctx: click.Context, shell: str) -> int:
     """Print the completion script for a shell
 
     \b
-    bash   put   eval "$(wave completion bash)"     into ~/.bashrc
-    zsh    put   eval "$(wave completion zsh)"      into ~/.zshrc
-    fish   put   wave completion fish | source      into ~/.config/fish/config.fish
+    bash   add   eval "$(wave completion bash)"     to ~/.bashrc
+    zsh    add   eval "$(wave completion zsh)"      to ~/.zshrc
+    fish   add   wave completion fish | source      to ~/.config/fish/config.fish
     """
     kind = get_completion_class(shell)
     assert kind is not None  # click knows the three

@@ -1,4 +1,4 @@
-"""`wave demo`: five hooks at work in a temporary project, on a scripted model. No key, no network."""
+"""`wave demo`: five hooks at work in a temporary project, with a scripted model. No key, no network."""
 
 import asyncio
 import json
@@ -25,17 +25,17 @@ WIDTH = 100
 
 
 @click.command()
-@click.option("--keep", is_flag=True, help="Keep the project and print where it is.")
+@click.option("--keep", is_flag=True, help="Keep the project and print its path.")
 def demo(keep: bool) -> int:
     """See hooks at work, without a key or a network
 
-    A temporary project with five real hook scripts, and a model that follows a script. For each scene: what the hook
-    said, what the model saw, what you would have seen, and what is true on disk afterwards.
+    Runs five real hook scripts in a temporary project, with a model that follows a script. For each scene, it shows
+    what the hook said, what the model saw, what you would have seen, and the result on disk.
     """
     if keep:
         directory = tempfile.mkdtemp(prefix="wave-demo-")
         asyncio.run(tour(Path(directory)))
-        click.echo(f"The project is kept in {directory}/project")
+        click.echo(f"The project is in {directory}/project")
         return 0
     with tempfile.TemporaryDirectory(prefix="wave-demo-") as directory:
         asyncio.run(tour(Path(directory)))
@@ -45,10 +45,10 @@ def demo(keep: bool) -> int:
 async def tour(directory: Path) -> None:
     project = directory / "project"
     write_project(project)
-    os.environ["WAVE_HOME"] = str(directory / "home")  # this process is the demo: nothing of the user's is touched
+    os.environ["WAVE_HOME"] = str(directory / "home")  # affects only this process; the user's files stay untouched
     acts = scenes(project)
     model = ScriptedModel(reply for scene in acts for reply in scene.script)
-    click.echo(f"{bold('Five hooks at work')}, on a scripted model: no key, no network.")
+    click.echo(f"{bold('Five hooks at work')}, with a scripted model: no key, no network.")
     events: list[Event] = []
     async with await Agent.create(
         workdir=project,
@@ -71,13 +71,13 @@ async def tour(directory: Path) -> None:
 
 
 def story(events: list[Event], messages: list[Message], requests: list[ModelRequest]) -> None:
-    """What happened, told from the events, the conversation and the requests that the model got."""
+    """What happened, based on the events, the conversation and the requests to the model."""
     for event in events:
         if isinstance(event, ToolStarted):
             line("model", f"calls {event.name} {shown(event)}")
         elif isinstance(event, HookFinished) and (event.run.outcome != "none" or event.run.rewrote):
             line("hook", said(event.run))
-    for text in seen_by_model(requests[-1]) if requests else ["nothing: it was not asked"]:
+    for text in seen_by_model(requests[-1]) if requests else ["nothing: it was not called"]:
         line("model saw", text)
     for text in seen_by_user(messages):
         line("you saw", text)
@@ -95,7 +95,7 @@ def said(run: HookRun) -> str:
 
 
 def seen_by_model(request: ModelRequest) -> list[str]:
-    """What hooks had to say to the model since the last prompt; if nothing, the results of its calls."""
+    """Hook messages to the model since the last prompt, or the results of its calls if there are none."""
     prompts = [at for at, one in enumerate(request.messages) if one["role"] == "user" and "<hook" not in one["content"]]
     since = [one["content"] for one in request.messages[prompts[-1] + 1 :] if one["role"] in ("user", "tool")]
     return [text for text in since if "<hook" in text] or since
@@ -108,13 +108,15 @@ def seen_by_user(messages: list[Message]) -> Iterator[str]:
 
 
 def proof(scene: Scene, project: Path, transcript: Path) -> str:
-    """What can be seen afterwards, looked up when asked."""
+    """The state on disk after the scene, read when called."""
     match scene.proof:
         case "transcript":
             kept = FAKE_KEY in transcript.read_text()
             return f"the key is {'' if kept else 'not '}in the transcript, and the model was not called"
         case "build":
-            return f"build/result.txt {'is still there' if (project / 'build' / 'result.txt').exists() else 'is gone'}"
+            return (
+                f"build/result.txt {'is still there' if (project / 'build' / 'result.txt').exists() else 'was deleted'}"
+            )
         case "log":
             lines = (project / "server.log").read_text().count("\n")
             return f"server.log has {lines:,} lines; the model got the two it needed"
@@ -137,12 +139,12 @@ def farewell() -> None:
     guard = {"command": "./guard.sh", "onFailure": "block"}
     settings = json.dumps({"hooks": {"PreToolUse": [{"matcher": "Bash", "hooks": [guard]}]}})
     click.echo(f"\n{bold('What next?')}")
-    click.echo("  wave demo --keep      keeps the project: read .wave/settings.json and .wave/hooks in it")
-    click.echo(f"  your own first guard: put {settings}")
+    click.echo("  wave demo --keep      keep the project and read its .wave/settings.json and .wave/hooks")
+    click.echo(f"  your first guard:     put {settings}")
     click.echo(
         "                        into .wave/settings.json; guard.sh blocks with exit 2 and its stderr as the reason"
     )
-    click.echo("  docs/hooks.md         all events, fields and promises")
+    click.echo("  docs/hooks.md         all events, fields and guarantees")
 
 
 def line(label: str, text: str) -> None:

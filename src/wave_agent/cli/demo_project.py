@@ -1,4 +1,4 @@
-"""The project of `wave demo`: a little program with a bug, five hooks, and what the scripted model does with it."""
+"""The `wave demo` project: a small program with a bug, five hooks, and the script the model follows."""
 
 import json
 import sys
@@ -17,9 +17,9 @@ FAKE_KEY = "sk-demo-0123456789abcdef"
 HOOKS = {
     "no-secrets.sh": """\
 #!/bin/sh
-# UserPromptSubmit: a prompt with an API key in it must not leave this machine.
+# UserPromptSubmit: a prompt that contains an API key must not leave this machine.
 if grep -q 'sk-[a-z0-9-]\\{16,\\}'; then
-  echo "Your prompt holds what looks like an API key, so it was not sent. Remove it and try again." >&2
+  echo "Your prompt contains what looks like an API key, so it was not sent. Remove it and try again." >&2
   exit 2
 fi
 """,
@@ -28,13 +28,13 @@ fi
 # PreToolUse, Bash: the event is on stdin, as JSON.
 case "$(cat)" in
   *'rm -rf'*)
-    echo "rm -rf is not allowed here. Say what should go, and the user will delete it." >&2
+    echo "rm -rf is not allowed here. Say what should be deleted, and the user will do it." >&2
     exit 2 ;;
 esac
 """,
     "only-the-head.sh": """\
 #!/bin/sh
-# PreToolUse, Bash: nobody needs all of a log file in the conversation.
+# PreToolUse, Bash: the conversation does not need a whole log file.
 case "$(cat)" in
   *'cat server.log'*)
     echo '{"hookSpecificOutput": {"updatedInput": {"command": "head -n 2 server.log"}}}' ;;
@@ -42,7 +42,7 @@ esac
 """,
     "check-syntax.sh": """\
 #!/bin/sh
-# PostToolUse, Write and Edit: tell the model at once when a file does not even parse.
+# PostToolUse, Write and Edit: tell the model right away if a file does not parse.
 if ! problem=$(PYTHON -c 'compile(open("greeting.py").read(), "greeting.py", "exec")' 2>&1); then
   echo "greeting.py does not parse: $(printf %s "$problem" | tail -n 1)" >&2
   exit 2
@@ -50,7 +50,7 @@ fi
 """,
     "tests-pass.sh": """\
 #!/bin/sh
-# Stop: the agent is not done before the tests pass.
+# Stop: the agent is not done until the tests pass.
 if ! problem=$(PYTHON test_greeting.py 2>&1); then
   echo "The tests fail, so you are not done: $(printf %s "$problem" | tail -n 1)" >&2
   exit 2
@@ -81,17 +81,17 @@ SETTINGS = {
 
 
 class Scene(NamedTuple):
-    """One prompt of the tour, and what the model does with it."""
+    """One prompt of the tour and the model's scripted response."""
 
     title: str
     prompt: str
     script: tuple[Script, ...]
     proof: str
-    """A file whose state afterwards shows that it is true, and what it shows."""
+    """Which state on disk to show afterwards as proof."""
 
 
 def write_project(project: Path) -> None:
-    """The project as it is before the tour."""
+    """Create the project in its initial state."""
     hooks = project / ".wave" / "hooks"
     hooks.mkdir(parents=True)
     for name, text in HOOKS.items():
@@ -108,13 +108,13 @@ def write_project(project: Path) -> None:
 def scenes(project: Path) -> tuple[Scene, ...]:
     greeting = str(project / "greeting.py")
     return (
-        Scene("A prompt is refused", f"Deploy with the key {FAKE_KEY}, please.", (), "transcript"),
+        Scene("A prompt is blocked", f"Deploy with the key {FAKE_KEY}, please.", (), "transcript"),
         Scene(
             "A dangerous command is blocked",
             "Tidy up the project.",
             (
                 Reply(tool_calls=[call("Bash", command="rm -rf build")]),
-                "I left build alone: you will want to delete it.",
+                "I left build alone: please delete it yourself.",
             ),
             "build",
         ),
@@ -126,7 +126,7 @@ def scenes(project: Path) -> tuple[Scene, ...]:
         ),
         Scene(
             "Feedback after an edit",
-            "Write greeting.py anew.",
+            "Rewrite greeting.py.",
             (
                 Reply(tool_calls=[call("Read", file_path=greeting)]),
                 Reply(tool_calls=[call("Write", file_path=greeting, content=BROKEN)]),
@@ -136,11 +136,11 @@ def scenes(project: Path) -> tuple[Scene, ...]:
             "greeting",
         ),
         Scene(
-            "A stop is refused until the tests pass",
+            "A stop is blocked until the tests pass",
             "Make the greeting shorter.",
             (
                 Reply(tool_calls=[call("Write", file_path=greeting, content=GREETING)]),
-                "Done: one letter less.",
+                "Done: one letter fewer.",
                 Reply(tool_calls=[call("Write", file_path=greeting, content=FIXED)]),
                 "The tests want the whole word, so I put it back.",
             ),

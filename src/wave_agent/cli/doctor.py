@@ -1,4 +1,4 @@
-"""`wave doctor`: is everything there that a session needs?"""
+"""`wave doctor`: check that everything a session needs is in place."""
 
 import asyncio
 import json
@@ -30,13 +30,13 @@ from wave_agent.workshop.inventory import untrusted
 PATIENCE = 60.0
 PING = ToolSpec(
     "ping",
-    "Answers pong. Call it when you are asked to ping.",
+    "Replies with pong. Call it when asked to ping.",
     {"type": "object", "properties": {"word": {"type": "string"}}, "required": ["word"]},
 )
 
 
 _KEEPS_FROM_STARTING = frozenset({"W105", "W110", "W114", "W115", "W116"})
-"""Findings of the linter after which a hook cannot run at all."""
+"""Lint findings that mean a hook cannot run at all."""
 
 
 class CheckResult(NamedTuple):
@@ -48,14 +48,14 @@ class CheckResult(NamedTuple):
 
 @click.command()
 @cwd_option
-@click.option("--model", metavar="NAME", help="The model to ask (WAVE_MODEL).")
+@click.option("--model", metavar="NAME", help="The model to use (WAVE_MODEL).")
 @click.option("--base-url", metavar="URL", help="The endpoint (WAVE_BASE_URL).")
 @json_option
 def doctor(cwd: str | None, model: str | None, base_url: str | None, as_json: bool) -> int:
     """Check settings, hooks, endpoint and model
 
-    Reads all settings, looks for what would keep hooks from starting, and asks the model two short questions: one
-    for an answer, one for a tool call. Exit status 1 if something is wrong.
+    Reads all settings, looks for problems that would keep hooks from starting, and sends the model two short prompts:
+    one for an answer, one for a tool call. Exit status 1 if a check fails.
     """
     findings = asyncio.run(_examine(cwd, model, base_url, _silent if as_json else _show))
     if as_json:
@@ -106,18 +106,18 @@ async def _findings(cwd: str | None, model: str | None, base_url: str | None) ->
 
 
 def _home(home: Path) -> CheckResult:
-    """Sessions and trust are kept there."""
+    """Sessions and trust are stored there."""
     try:
         make_private(home)
         with tempfile.TemporaryFile(dir=home):
             return CheckResult("home", "ok", f"{home} can be written")
     except OSError as error:
-        told = f"{home} cannot be written: {error.strerror}. Set WAVE_HOME to a directory that you can write to."
+        told = f"{home} cannot be written: {error.strerror}. Set WAVE_HOME to a writable directory."
         return CheckResult("home", "failed", told)
 
 
 def _hook_problems(home: Path, project: Project) -> Iterator[CheckResult]:
-    """What keeps hooks from starting, as far as one can tell without running them. `wave hooks lint` finds more."""
+    """Problems that keep hooks from starting, found without running them. `wave hooks lint` finds more."""
     for one in check(project.directory, home, levels=project.levels).findings:
         if one.code in _KEEPS_FROM_STARTING:
             yield CheckResult("hooks", "failed", f"{one.file}:{one.line}: {one.reason} ({one.code})")
@@ -132,7 +132,7 @@ async def _endpoint(model: str | None, base_url: str | None, settings: Settings)
     endpoint = endpoint_for(base_url, None, settings, os.environ)
     name = model_name_for(model, settings, os.environ)
     if endpoint is None:
-        yield CheckResult("endpoint", "failed", f"none is set: set WAVE_BASE_URL and WAVE_MODEL. {advice()}")
+        yield CheckResult("endpoint", "failed", f"not set: set WAVE_BASE_URL and WAVE_MODEL. {advice()}")
         return
     shown = without_userinfo(endpoint.url)
     try:
@@ -146,7 +146,7 @@ async def _endpoint(model: str | None, base_url: str | None, settings: Settings)
         else:
             yield CheckResult("endpoint", "warning", f"{shown} does not list its models: {error}")
     if not name:
-        yield CheckResult("model", "failed", "none is named: set WAVE_MODEL, or use --model")
+        yield CheckResult("model", "failed", "not set: set WAVE_MODEL or use --model")
         return
     client = model_for(base_url, None, settings, os.environ)
     try:
@@ -173,7 +173,7 @@ async def _calls(client: Model, name: str) -> CheckResult:
     calls = [delta async for delta in client.stream(request) if isinstance(delta, ToolCall)]
     if not calls:
         return CheckResult(
-            "tools", "warning", f"{name} made no tool call when asked to: the agent may not get far with it"
+            "tools", "warning", f"{name} made no tool call when asked to: the agent may not work well with it"
         )
     return CheckResult("tools", "ok", f"{name} calls tools")
 

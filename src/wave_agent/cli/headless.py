@@ -48,12 +48,12 @@ EXIT: Mapping[str, int] = {
 TERMINATED = 143
 HUNG_UP = 129
 TWICE = 0.5
-"""Seconds in which the same signal again is the same wish."""
+"""Seconds within which a repeated signal is treated as the same request."""
 FROM_STDIN = "-"
 PATIENCE = 1.0
-"""Seconds to wait for something on a stdin that may never have anything."""
+"""Seconds to wait for input on a stdin that may never deliver any."""
 STDIN_LIMIT = 10_000_000
-"""Bytes of it that are read."""
+"""Maximum number of bytes read from stdin."""
 
 
 def run_prompt(given: str, options: Callable[[], Options], output_format: str, *, debug_hooks: bool) -> int:
@@ -61,7 +61,7 @@ def run_prompt(given: str, options: Callable[[], Options], output_format: str, *
     screen = Screen(output_format, debug_hooks=debug_hooks)
     if given in ("", FROM_STDIN) and is_terminal(sys.stdin):
         screen.tell("Reading the prompt from the terminal; end it with Ctrl-D.")
-    prompt, notice = read_prompt(given, sys.stdin)  # before the loop, whose handler of Ctrl-C waits for it
+    prompt, notice = read_prompt(given, sys.stdin)  # before the event loop, whose Ctrl-C handler would wait for it
     if notice:
         screen.tell(notice)
     try:
@@ -97,39 +97,39 @@ def is_terminal(stream: TextIO | None) -> bool:
 
 
 def read_prompt(given: str, stdin: TextIO | None) -> tuple[str, str]:
-    """The prompt with what was piped in, and what to tell the user about that."""
+    """The prompt including piped input, and a notice for the user about it."""
     if given in ("", FROM_STDIN):
         text, notice = ("", "") if stdin is None else _read(stdin)
         if not text.strip():
-            raise click.UsageError("There is no prompt: give one after -p, or on standard input.")
+            raise click.UsageError("There is no prompt: pass one after -p or on stdin.")
         return text, notice
     if stdin is None or stdin.closed or stdin.isatty():
         return given, ""
     try:
         ready, _, _ = select.select([stdin], [], [], PATIENCE)
-    except (OSError, ValueError):  # not something one can wait for
+    except (OSError, ValueError):  # not a stream that can be waited for
         return given, ""
     if not ready:
-        return given, f"Nothing came on standard input within {PATIENCE:g} s; going on without it."
+        return given, f"No input on stdin within {PATIENCE:g} s; continuing without it."
     piped, notice = _read(stdin)
     return (f"{given}\n\n{piped}", notice) if piped.strip() else (given, notice)
 
 
 def _read(stdin: TextIO) -> tuple[str, str]:
-    """What is on standard input, up to a limit: some programs never stop writing. And what to tell the user."""
+    """Stdin up to a limit, since some programs never stop writing, and a notice for the user."""
     data = stdin.buffer.read(STDIN_LIMIT + 1)
     is_cut = len(data) > STDIN_LIMIT
     decoder = getincrementaldecoder(stdin.encoding or "utf-8")("replace")
-    text = decoder.decode(data[:STDIN_LIMIT], final=not is_cut)  # a character that the cut goes through is left out
+    text = decoder.decode(data[:STDIN_LIMIT], final=not is_cut)  # drops a character split by the limit
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     if not is_cut:
         return text, ""
     where = f"after {STDIN_LIMIT // 1_000_000} MB"
-    return f"{text}\n[Standard input was cut here, {where}.]", f"Standard input was cut {where}; the rest was not read."
+    return f"{text}\n[Stdin was truncated here, {where}.]", f"Stdin was truncated {where}; the rest was not read."
 
 
 def failed(error: str) -> dict[str, Any]:
-    """The result object when there was no session yet."""
+    """The result object if no session was started."""
     return {
         "type": "result",
         "status": TurnStatus.ERROR.value,
@@ -150,8 +150,8 @@ class Interruption:
     """Ctrl-C and SIGTERM end the turn; a second one ends the process.
 
     `timeout` and some supervisors send the same signal twice within milliseconds, to the process and to its group. That
-    is one wish, and the result is still printed: SIGTERM and SIGHUP have to come again later. A second Ctrl-C is a
-    person's, who waits no longer than the rest of that time.
+    is one request, and the result is still printed: a second SIGTERM or SIGHUP only takes effect later. A second Ctrl-C
+    comes from a person, who waits at most for the rest of that interval.
     """
 
     def __init__(self, agent: Agent) -> None:
@@ -179,22 +179,22 @@ class Interruption:
 
 
 def _end_at_once(status: int) -> None:
-    kill_children()  # what has not ended yet does not want to
+    kill_children()  # whatever is still running ignored the signal
     os._exit(status)
 
 
 class Screen:
-    """stdout for the answer, in the format asked for; stderr for everything else."""
+    """The answer goes to stdout in the requested format, everything else to stderr."""
 
     def __init__(self, output_format: str, *, debug_hooks: bool) -> None:
         self._format = output_format
         self._debug_hooks = debug_hooks
-        streams: tuple[Any, Any] = (sys.stdout, sys.stderr)  # None where the caller has closed them
+        streams: tuple[Any, Any] = (sys.stdout, sys.stderr)  # None if the caller closed them
         self._closed = streams[0] is None
         self._progress = streams[1] is not None and sys.stderr.isatty()
         self.on_closed = _nothing
         self.unwritten = ""
-        """Why the answer did not get out, unless it is that its reader has gone."""
+        """Why the answer could not be written. Not set if the reader closed the pipe."""
         self._reports = HookReports()
 
     def show(self, event: Event) -> None:
@@ -211,7 +211,7 @@ class Screen:
                 if self._progress:
                     self.tell(shown)
             case PermissionRequested(tool_name=name) if self._progress:
-                self.tell(f"{name} needs confirmation, and nobody is there to ask")
+                self.tell(f"{name} needs confirmation, but this run is not interactive")
             case _:
                 pass
 
@@ -229,7 +229,7 @@ class Screen:
             self.print(json.dumps(result.to_dict()))
 
     def print(self, text: str) -> None:
-        """To stdout. Whoever reads it may have gone: then there is nobody to work for."""
+        """Write to stdout. The first error calls `on_closed`: the answer can no longer be delivered."""
         if self._closed:
             return
         encoding = sys.stdout.encoding or "utf-8"
@@ -243,11 +243,11 @@ class Screen:
             self.on_closed()
 
     def tell(self, text: str) -> None:
-        with suppress(OSError, ValueError):  # nobody listens there: that must not cost the answer
+        with suppress(OSError, ValueError):  # a closed stderr must not cost the answer
             click.echo(f"wave: {strip_controls(text)}", err=True)
 
     def close(self) -> None:
-        """Python flushes stdout once more at exit; on a closed one that would be a traceback."""
+        """Python flushes stdout again at exit, which prints a traceback if it is closed."""
         streams: tuple[Any] = (sys.stdout,)
         if self._closed and streams[0] is not None:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,4 +1,4 @@
-"""What `wave -p` says on stderr about hooks: which one refused, ended or failed what, and why."""
+"""Hook messages that `wave -p` prints to stderr: which hook blocked, stopped or failed, and why."""
 
 from collections.abc import Mapping
 
@@ -12,9 +12,9 @@ _DID: Mapping[Flow, str] = {
     Flow.ERASE_PROMPT: "blocked the prompt",
     Flow.FEEDBACK: "objected to {call}",
     Flow.KEEP_WORKING: "kept the turn going",
-    Flow.SKIP_COMPACTION: "kept the conversation from being summarised",
+    Flow.SKIP_COMPACTION: "prevented the conversation from being summarised",
 }
-"""What a block does on events of this flow. Elsewhere it changes nothing, and there is nothing to say."""
+"""What a block does on events with this flow. On other events it has no effect and is not mentioned."""
 
 _NOT_DONE: Mapping[Flow, str] = {
     Flow.SKIP_TOOL: ", so the call was not run",
@@ -22,15 +22,15 @@ _NOT_DONE: Mapping[Flow, str] = {
     Flow.ERASE_PROMPT: ", so the prompt was not sent",
     Flow.SKIP_COMPACTION: ", so nothing was summarised",
 }
-"""What a failure that blocks has kept from happening. Elsewhere what comes of it is told by itself."""
+"""What a blocking failure prevented. On other events the consequence is reported separately."""
 
 _CALL = 80
-"""Characters of a call in a line."""
+"""Maximum length of a call within a line."""
 UNEXPLAINED = "Hook execution failed"
 
 
 class HookReports:
-    """Reasons reach the user as plain text, or only the model. Here each gets its hook's name, once."""
+    """Adds the hook's name to each reason, once. Reasons reach the user as plain text, or reach only the model."""
 
     def __init__(self) -> None:
         self._calls: dict[str, str] = {}
@@ -38,7 +38,7 @@ class HookReports:
         self._told: set[str] = set()
 
     def started(self, call: ToolStarted) -> str:
-        """How the call is shown."""
+        """Remember the call, and return how to show it."""
         parameters = call.parameters
         what = parameters.get("command") or parameters.get("file_path") or parameters.get("pattern") or ""
         line = " ".join(str(what).split())
@@ -47,7 +47,7 @@ class HookReports:
         return f"{call.name} {what}".rstrip()
 
     def finished(self, run: HookRun) -> str:
-        """What to say about it now. Empty: nothing, or what it gave as its reason comes by itself."""
+        """What to print now. Empty if there is nothing to say, or if the reason arrives separately."""
         row = EVENTS[HookEvent(run.event)]
         if run.outcome == "failure":
             self._waiting.append(run)
@@ -61,14 +61,14 @@ class HookReports:
         return ""
 
     def lines(self, content: str) -> list[str]:
-        """A text for the user, with the name of the hook that it comes from."""
+        """A message for the user, with the name of the hook it comes from."""
         reason = clip(content)
         if reason in self._told:
             return []
         refused = sorted((run for run in self._waiting if _blocks(run)), key=lambda run: run.position)
         found = [run for run in self._waiting if run.reason == reason][:1]
         if not found and len(refused) > 1 and "\n".join(run.reason for run in refused) == content:
-            found = refused  # one error block gives the reasons of all of them
+            found = refused  # one error block holds all their reasons
         for run in found:
             self._waiting.remove(run)
         return [self._line(run, EVENTS[HookEvent(run.event)]) for run in found] or [content]
@@ -109,5 +109,5 @@ def _came_of(run: HookRun, row: EventRow) -> str:
     if run.let_through:
         return " and was let through"
     if run.mode == "shadow" or run.is_async:
-        return ", which changes nothing"
+        return ", which has no effect"
     return _NOT_DONE.get(row.flow[Decision.BLOCK], "")

@@ -1,4 +1,4 @@
-"""The command `wave`: loads the one command that was asked for, and turns how it ended into an exit status."""
+"""The `wave` command: loads the requested subcommand and turns its outcome into an exit status."""
 
 import errno
 import os
@@ -25,32 +25,32 @@ _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
 
 
 _PROMPT = "prompt"
-"""What is run when a word follows `-p`. No command has this name."""
+"""The name of the internal command that runs when a word follows `-p`. No real command has it."""
 
 
 class CommandSource(NamedTuple):
-    """Where a command is, and what the list of commands says about it, so that listing needs no import."""
+    """A command's location and its one-line summary, so that listing commands imports none of them."""
 
     target: str
     """`module:attribute` of a click command"""
     summary: str
-    """one line, the same as the first line of the command's own help"""
+    """one line, identical to the first line of the command's help"""
 
 
 COMMANDS: Mapping[str, CommandSource] = {
     "completion": CommandSource("wave_agent.cli.completion:completion", "Print the completion script for a shell"),
     "demo": CommandSource("wave_agent.cli.demo:demo", "See hooks at work, without a key or a network"),
     "doctor": CommandSource("wave_agent.cli.doctor:doctor", "Check settings, hooks, endpoint and model"),
-    "hooks": CommandSource("wave_agent.cli.hooks:hooks", "Look after hooks"),
+    "hooks": CommandSource("wave_agent.cli.hooks:hooks", "Test, check and manage hooks"),
     "sessions": CommandSource("wave_agent.cli.sessions:sessions", "List, show, verify, export and delete sessions"),
 }
 
 
 class LazyGroup(click.Group):
-    """A group that imports a command when it is run or asked for its own help, and never in order to list it."""
+    """A group that imports a command to run it or to show its help, but never to list it."""
 
     hint = ""
-    """What else a word may be meant for that is no command."""
+    """A suggestion for a word that is not a command."""
 
     def __init__(self, *args: Any, sources: Mapping[str, CommandSource], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -71,7 +71,7 @@ class LazyGroup(click.Group):
             raise click.UsageError(f'There is no command "{args[0]}"{nearest}.{self.hint}', ctx)
         return super().resolve_command(ctx, args)
 
-    # click's own versions of the two methods below load every command for its summary.
+    # click's versions of the two methods below load every command to get its summary.
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         if self.sources:
@@ -87,14 +87,14 @@ class LazyGroup(click.Group):
 
 
 class WaveGroup(LazyGroup):
-    """With `-p` every word is the prompt, wherever it stands: `wave -p --trust "Review this" --model small`."""
+    """With `-p`, a word in any position is the prompt: `wave -p --trust "Review this" --model small`."""
 
     hint = ' For one prompt: wave -p "PROMPT".'
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         args = [part for one in args for part in (("-p", "-c") if one == "-pc" else (one,))]
         given, words, _ = self.make_parser(ctx).parse_args([*args])
-        # Options behind the first word are a subcommand's own, except that -p has none: `wave "Review this" -p`.
+        # Options after the first word belong to a subcommand, unless -p is among them: `wave "Review this" -p`.
         prompt_first = bool(words) and words[0] not in self.sources and not {"-p", "--print"}.isdisjoint(words)
         ctx.allow_interspersed_args = "prompt" in given or prompt_first
         return super().parse_args(ctx, args)
@@ -105,30 +105,30 @@ class WaveGroup(LazyGroup):
         prompt = ctx.params.get("prompt")
         if prompt is None:
             return super().resolve_command(ctx, args)
-        if ctx.resilient_parsing:  # somebody presses Tab behind a prompt: no command comes there
+        if ctx.resilient_parsing:  # Tab was pressed after a prompt, where no command can follow
             return None, None, []
         if len(args) > 1 or prompt != FROM_STDIN:
-            raise click.UsageError("One prompt at a time: put it into quotes.", ctx)
+            raise click.UsageError("Expected a single prompt: put it in quotes.", ctx)
         chosen = {**ctx.params, "prompt": args[0]}
         return _PROMPT, click.Command(_PROMPT, callback=lambda: start(**chosen)), []
 
 
 class Count(click.IntRange):
-    """A number, with a message for people."""
+    """An integer with a minimum and a readable error message."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         try:
             return super().convert(value, param, ctx)
         except click.BadParameter:
-            self.fail(f'"{value}" is not a number of at least {self.min}.', param, ctx)
+            self.fail(f'"{value}" is not valid: expected a number of at least {self.min}.', param, ctx)
 
 
 def load(source: CommandSource) -> click.Command:
-    """Import the command that `source` names."""
+    """Import the command `source` refers to."""
     module, _, attribute = source.target.partition(":")
     command = getattr(import_module(module), attribute)
     if not isinstance(command, click.Command):
-        raise TypeError(f"{source.target} is no click command")
+        raise TypeError(f"{source.target} is not a click command")
     return command
 
 
@@ -146,28 +146,31 @@ def load(source: CommandSource) -> click.Command:
     is_flag=False,
     flag_value=FROM_STDIN,
     metavar="[PROMPT]",
-    help="Run one prompt and end. Without PROMPT, or with -, it is read from standard input.",
+    help="Run one prompt and exit. Without PROMPT, or with -, read it from stdin.",
 )
 @click.option(
     "--output-format",
     type=click.Choice(["text", "json", "stream-json"]),
     default="text",
     show_default=True,
-    help="With -p: the answer alone, one JSON object, or one JSON object a line as it happens.",
+    help="With -p: print only the answer, one JSON object, or a stream of JSON objects, one per line.",
 )
-@click.option("--model", metavar="NAME", help="The model to ask (WAVE_MODEL).")
+@click.option("--model", metavar="NAME", help="The model to use (WAVE_MODEL).")
 @click.option("--base-url", metavar="URL", help="An OpenAI-compatible endpoint (WAVE_BASE_URL).")
-@click.option("--settings", multiple=True, metavar="FILE", help="One more settings file, on top of all others.")
+@click.option("--settings", multiple=True, metavar="FILE", help="Load an extra settings file, on top of all others.")
 @click.option(
     "--permission-mode",
     metavar="MODE",
     type=click.Choice(["default", "acceptEdits", "plan", "dontAsk", "bypassPermissions"]),
-    help="default, acceptEdits, plan, dontAsk or bypassPermissions.",
+    help="The permission mode: default, acceptEdits, plan, dontAsk or bypassPermissions.",
 )
 @click.option(
-    "--allowed-tools", multiple=True, metavar="RULE", help="Run this without asking, such as 'Bash(git log:*)'."
+    "--allowed-tools",
+    multiple=True,
+    metavar="RULE",
+    help="Allow matching calls without asking, such as 'Bash(git log:*)'.",
 )
-@click.option("--disallowed-tools", multiple=True, metavar="RULE", help="Never run this.")
+@click.option("--disallowed-tools", multiple=True, metavar="RULE", help="Deny matching calls.")
 @click.option(
     "--add-dir",
     "add_dirs",
@@ -177,32 +180,34 @@ def load(source: CommandSource) -> click.Command:
     help="Let the agent work in this directory too.",
 )
 @click.option("--max-turns", type=Count(min=1), metavar="N", help="Stop after N model requests.")
-@click.option("--append-system-prompt", default="", metavar="TEXT", help="More instructions for the model.")
-@click.option("--cwd", metavar="DIR", help="Work in this project instead of the current directory.")
+@click.option("--append-system-prompt", default="", metavar="TEXT", help="Add instructions to the system prompt.")
+@click.option("--cwd", metavar="DIR", help="Work in DIR instead of the current directory.")
 @click.option("--trust", is_flag=True, help="Trust the project's hooks for this run. Nothing is stored.")
-@click.option("--trust-ref", metavar="REF", help="Trust exactly what this git ref holds, such as origin/main.")
-@click.option("--no-project-hooks", is_flag=True, help="Leave the project's own hooks out.")
-@click.option("--no-hooks", is_flag=True, help="Run no hooks but managed ones. For a person at a terminal only.")
+@click.option("--trust-ref", metavar="REF", help="Trust only hooks as they are at this git ref, such as origin/main.")
+@click.option("--no-project-hooks", is_flag=True, help="Skip the project's own hooks.")
+@click.option("--no-hooks", is_flag=True, help="Run only managed hooks. Requires a person at a terminal.")
 @click.option(
-    "--plugin-dir", "plugins", multiple=True, metavar="DIR", help="Run the hooks of this plugin (hooks/hooks.json) too."
+    "--plugin-dir", "plugins", multiple=True, metavar="DIR", help="Also run this plugin's hooks (hooks/hooks.json)."
 )
-@click.option("--strict-hooks", is_flag=True, help="No hook may fail open: every failure blocks.")
-@click.option("--sandbox", is_flag=True, help="Confine commands: writes stay in the project, no network (Linux).")
-@click.option("-c", "--continue", "go_on", is_flag=True, help="Go on with the latest session of this project.")
-@click.option("-r", "--resume", metavar="ID", help="Go on with this session. The beginning of its id will do.")
-@click.option("--debug", "debug_topics", multiple=True, type=click.Choice(["hooks"]), help="Tell every run of a hook.")
+@click.option("--strict-hooks", is_flag=True, help="Block on every hook failure: no hook may fail open.")
+@click.option(
+    "--sandbox", is_flag=True, help="Run commands in a sandbox: writes only in the project, no network (Linux)."
+)
+@click.option("-c", "--continue", "go_on", is_flag=True, help="Resume this project's latest session.")
+@click.option("-r", "--resume", metavar="ID", help="Resume this session. A unique prefix of its id is enough.")
+@click.option("--debug", "debug_topics", multiple=True, type=click.Choice(["hooks"]), help="Log every hook run.")
 @click.pass_context
 def wave(ctx: click.Context, prompt: str | None, debug_topics: Sequence[str], **flags: Any) -> int:
     """A coding agent for the terminal, guarded by hooks.
 
     \b
-    wave                                        the screen: a conversation
-    wave -p "What does this project do?"        one answer, on stdout
-    git diff | wave -p "Review this change"     with something to read
-    wave demo                                   hooks at work, without a key or a network
+    wave                                        start an interactive session
+    wave -p "What does this project do?"        print one answer to stdout
+    git diff | wave -p "Review this change"     pass input on stdin
+    wave demo                                   see hooks at work; no key or network needed
 
-    The endpoint is any OpenAI-compatible server: set WAVE_BASE_URL and WAVE_MODEL, and WAVE_API_KEY where the server
-    wants a key.
+    Works with any OpenAI-compatible server: set WAVE_BASE_URL and WAVE_MODEL, and WAVE_API_KEY if the server needs a
+    key.
 
     Exit status: 0 completed, 1 failed, 2 usage, 3 blocked or stopped by a hook, 4 --max-turns reached, 130 interrupted
     (143 by SIGTERM, 129 by SIGHUP).
@@ -211,11 +216,11 @@ def wave(ctx: click.Context, prompt: str | None, debug_topics: Sequence[str], **
 
 
 def start(prompt: str | None, debug_topics: Sequence[str], **flags: Any) -> int:
-    """One prompt, or without one the screen."""
+    """Run one prompt, or open the screen if there is none."""
     if prompt is None:
         require_terminal(flags["output_format"])
     if flags["go_on"] and flags["resume"] is not None:
-        raise click.UsageError("-c goes on with the latest session and -r with the one you name: give one of them.")
+        raise click.UsageError("-c and -r cannot be combined: -c resumes the latest session, -r the one you name.")
     from wave_agent.cli.flags import check_rules, options_from  # lazy: --help needs none of it
 
     check_rules(flags)
@@ -231,14 +236,14 @@ def start(prompt: str | None, debug_topics: Sequence[str], **flags: Any) -> int:
 
 
 def require_terminal(output_format: str) -> None:
-    """The screen wants a keyboard and something to draw on."""
+    """The screen needs a terminal on stdin and stdout."""
     if output_format != "text":
-        raise click.UsageError("--output-format is for -p: give a prompt, wave -p PROMPT.")
-    streams: tuple[Any, Any] = (sys.stdin, sys.stdout)  # None where the caller has closed them
+        raise click.UsageError("--output-format needs -p: wave -p PROMPT.")
+    streams: tuple[Any, Any] = (sys.stdin, sys.stdout)  # None if the caller closed them
     if not all(stream is not None and stream.isatty() for stream in streams):
         raise click.UsageError(
-            "The screen needs a terminal, and standard input or output is none. For one answer without it: "
-            'wave -p "PROMPT". wave --help tells the rest.'
+            "The interactive screen needs a terminal on stdin and stdout. To run a single prompt without one: "
+            'wave -p "PROMPT". See wave --help.'
         )
 
 
@@ -248,13 +253,13 @@ def run(group: click.Group, arguments: Sequence[str]) -> int:
         status = group.main(list(arguments), prog_name="wave", standalone_mode=False)
     except click.ClickException as error:
         if isinstance(error, click.UsageError) and error.ctx is not None and error.ctx.info_name == _PROMPT:
-            error.ctx = error.ctx.parent  # nobody typed that command
+            error.ctx = error.ctx.parent  # the user did not type that command
         error.show()
         return error.exit_code
     except click.Abort:
         return INTERRUPTED
     except BrokenPipeError:
-        return 0  # whoever read the output had enough: `wave demo | head`
+        return 0  # the reader closed the pipe: `wave demo | head`
     except (WaveError, OSError) as error:
         click.echo(f"wave: {strip_controls(_said(error))}", err=True)
         return USAGE if isinstance(error, MissingPathError) else FAILED
@@ -262,19 +267,19 @@ def run(group: click.Group, arguments: Sequence[str]) -> int:
 
 
 def _said(error: Exception) -> str:
-    if isinstance(error, OSError) and error.errno in _FULL and error.filename is None:  # of a file it has a name
+    if isinstance(error, OSError) and error.errno in _FULL and error.filename is None:  # file errors have a name
         return f"{UNWRITTEN}: {error.strerror}"
     return str(error)
 
 
 def main() -> int:
-    """Run the command line of this process; the installed script exits with what is returned."""
+    """Run this process's command line; the installed script exits with the returned status."""
     return written(run(wave, sys.argv[1:]))
 
 
 def written(status: int) -> int:
-    """The status, once all output is out: Python would try at exit again, and tell of it in its own way."""
-    streams: tuple[Any] = (sys.stdout,)  # None where the caller has closed it
+    """Flush stdout and return the status. Otherwise Python flushes at exit and prints its own error."""
+    streams: tuple[Any] = (sys.stdout,)  # None if the caller closed it
     if streams[0] is None:
         return status
     try:
@@ -283,7 +288,7 @@ def written(status: int) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if isinstance(error, BrokenPipeError):
             return status
-        if not status:  # else it was told already
+        if not status:  # otherwise an error was already reported
             click.echo(f"wave: {UNWRITTEN}: {error.strerror}", err=True)
         return status or FAILED
     return status

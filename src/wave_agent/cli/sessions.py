@@ -1,4 +1,4 @@
-"""`wave sessions`: what was said and done, and when."""
+"""`wave sessions`: list, show, verify, export and delete recorded sessions."""
 
 import json
 import os
@@ -30,8 +30,7 @@ _HEAD = re.compile("[0-9a-f]{64}")
 def sessions(ctx: click.Context, cwd: str | None, show_secrets: bool, as_json: bool) -> int:
     """List, show, verify, export and delete sessions
 
-    Without a command: the sessions of this project, the latest first. An id may be cut short as long as it is the only
-    one that begins so.
+    Without a command, list this project's sessions, latest first. Any unique prefix of an id is accepted.
     """
     if ctx.invoked_subcommand is not None:
         ctx.obj = cwd
@@ -70,7 +69,7 @@ def show(cwd: str | None, session_id: str, show_secrets: bool, as_json: bool) ->
 
 @sessions.command()
 @click.argument("session_id", metavar="ID")
-@click.option("-o", "--output", metavar="FILE", help="Write to this new file instead of standard output.")
+@click.option("-o", "--output", metavar="FILE", help="Write to a new file instead of stdout.")
 @secrets_option
 @click.pass_obj
 def export(cwd: str | None, session_id: str, output: str | None, show_secrets: bool) -> int:
@@ -86,28 +85,28 @@ def export(cwd: str | None, session_id: str, output: str | None, show_secrets: b
         with os.fdopen(new, "w", encoding="utf-8") as file:
             file.write(text)
     except FileExistsError:
-        raise click.UsageError(f"{output} is there already, and is not overwritten: choose another name.") from None
+        raise click.UsageError(f"{output} already exists and is not overwritten: choose another name.") from None
     except OSError as error:
         raise click.UsageError(f"{output} cannot be written: {error.strerror}") from None
-    click.echo(f"Written to {strip_controls(output)}")
+    click.echo(f"Wrote {strip_controls(output)}")
     return 0
 
 
 @sessions.command()
 @click.argument("session_id", metavar="[ID]", required=False)
-@click.option("--all", "everything", is_flag=True, help="All sessions of this project.")
-@click.option("--head", metavar="HEX", help="The chain must have been here: a head that was noted earlier.")
+@click.option("--all", "everything", is_flag=True, help="Check all sessions of this project.")
+@click.option("--head", metavar="HEX", help="Check that the chain contains this head, noted earlier.")
 @json_option
 @click.pass_obj
 def verify(cwd: str | None, session_id: str | None, everything: bool, head: str | None, as_json: bool) -> int:
-    """Check that the journal of hook runs is as it was written.
+    """Check that the journal of hook runs is unchanged.
 
-    Without an ID: the latest session. Exit status: 0 nothing found, 1 something does not fit, 2 usage.
+    Without an ID, check the latest session. Exit status: 0 intact, 1 problems found, 2 usage.
     """
     if everything and (session_id, head) != (None, None):
         raise click.UsageError("--all takes neither an ID nor --head.")
     if head is not None and not _HEAD.fullmatch(head):
-        raise click.UsageError("--head takes a head as this command prints it: 64 hexadecimal digits.")
+        raise click.UsageError("--head expects a head as printed by this command: 64 hexadecimal digits.")
     project, home = find_places(cwd, os.environ)
     paths = [session.path for session in list_sessions(home, project)] if everything else []
     if not everything:
@@ -126,10 +125,10 @@ def verify(cwd: str | None, session_id: str | None, everything: bool, head: str 
 
 @sessions.command()
 @click.argument("session_ids", metavar="ID...", nargs=-1, required=True)
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--yes", is_flag=True, help="Skip the confirmation.")
 @click.pass_obj
 def delete(cwd: str | None, session_ids: tuple[str, ...], yes: bool) -> int:
-    """Delete sessions for good."""
+    """Delete sessions permanently."""
     paths = [_find(cwd, session_id) for session_id in session_ids]
     for path in paths:
         if yes or _is_confirmed(f"Delete {path.stem}?"):
@@ -152,7 +151,7 @@ def _verified(path: Path, head: str | None) -> ChainReport:
     report = check(lines, path.stem)
     if head is None or head in (report.head.chain, *report.chains):
         return report
-    gone = ChainFault(len(lines), "removed record", f"the chain never was at {head}: it was cut off, or written anew")
+    gone = ChainFault(len(lines), "removed record", f"the chain does not contain {head}: it was truncated or rewritten")
     return replace(report, findings=(*report.findings, gone))
 
 

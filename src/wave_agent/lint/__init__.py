@@ -1,1 +1,1 @@
-"""What is wrong with hooks: their settings, and the scripts that these name."""
+"""Find mistakes in hooks: in their settings and in the scripts they run."""

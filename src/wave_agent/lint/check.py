@@ -1,4 +1,4 @@
-"""All findings in a project's hooks: settings first, then the scripts that they name."""
+"""All findings in a project's hooks: settings first, then the scripts they run."""
 
 import os
 import shutil
@@ -31,21 +31,21 @@ from wave_agent.system.project_files import NotReadError, read_project_file
 
 
 class LintReport(Struct, frozen=True):
-    """What was looked at, and what was found."""
+    """The files checked and the findings in them."""
 
     files: tuple[str, ...]
     findings: tuple[Finding, ...]
 
 
 class _Wiring(Struct, frozen=True):
-    """A hook, and the file that it stands in."""
+    """A hook and the file it is defined in."""
 
     place: SettingsFile
     hook: HookDefinition
     script: str | None
-    """The one script that it runs."""
+    """The script it runs, if there is exactly one."""
     files: tuple[str, ...]
-    """Every file that its command names."""
+    """Every file its command names."""
 
 
 def check(
@@ -56,10 +56,10 @@ def check(
     levels: Sequence[str] = (),
     which: Which = shutil.which,
 ) -> LintReport:
-    """Looks at a project, and at the user's settings; with `paths` at these settings files, scripts and projects.
+    """Check a project and the user's settings; with `paths`, only these settings files, scripts and projects.
 
-    `levels` are the directories of the project that have settings, if there are more than one. `which` finds the
-    programs of this machine.
+    `levels` are the project directories that have settings, if there is more than one. `which` finds programs on this
+    machine.
     """
     found = list(_gather(levels or (project,), home, paths))
     settings = [(place, merge_settings([place.source])) for place in found if place.source is not None]
@@ -104,7 +104,7 @@ def _wiring(place: SettingsFile, hook: HookDefinition, project: str) -> _Wiring:
 
 
 def _unreadable(place: SettingsFile) -> Finding:
-    """The message names file, line and column already."""
+    """The message already includes file, line and column."""
     rest = place.problem.removeprefix(place.file).lstrip(":")
     line = rest.split(":", 1)[0]
     return finding("W100", place.file, int(line) if line.isdigit() else 1, place.problem)
@@ -134,18 +134,18 @@ def _of_interpreters(wirings: Iterable[_Wiring], which: Which) -> Iterator[Findi
 
 
 def _of_targets(enabled: Iterable[tuple[SettingsFile, HookDefinition]], project: str) -> Iterator[Finding]:
-    """Of hooks that are functions in files, or services: what is wrong is seen without running anything."""
+    """Findings for hooks that are Python functions in files, or services, without running anything."""
     for place, hook in enabled:
         if hook.kind is HookKind.PYTHON:
             yield from _of_target(place, hook, target_file(hook.command, project), project)
-        elif hook.kind is HookKind.HTTP and not hook.is_async:  # what is asked beside is only told
+        elif hook.kind is HookKind.HTTP and not hook.is_async:  # an async answer is only reported
             yield from policy_findings(place, hook)
 
 
 def _of_target(place: SettingsFile, hook: HookDefinition, file: str, project: str) -> Iterator[Finding]:
     shown = os.path.relpath(file, project)
     if not os.path.exists(file):
-        yield finding("W110", place.file, hook.line, f"{shown} is not there")
+        yield finding("W110", place.file, hook.line, f"{shown} does not exist")
         return
     try:
         text = read_project_file(file, "/", LARGEST) or b""
@@ -159,7 +159,7 @@ def _of_target(place: SettingsFile, hook: HookDefinition, file: str, project: st
 
 
 def _read_scripts(wirings: Iterable[_Wiring], alone: Sequence[str]) -> dict[str, Script]:
-    """Each script once, with all hooks that run it."""
+    """Each script once, with all the hooks that run it."""
     runs: dict[str, list[_Wiring]] = {file: [] for file in alone}
     for one in wirings:
         for file in dict.fromkeys((*one.files, *((one.script,) if one.script else ()))):
@@ -174,7 +174,7 @@ def _read_scripts(wirings: Iterable[_Wiring], alone: Sequence[str]) -> dict[str,
 
 
 def _read(file: str, interpreter: str, hooks: Sequence[HookDefinition]) -> Script | None:
-    """None for what is no script, or cannot be read."""
+    """None if the file is not a script or cannot be read."""
     try:
         content = read_project_file(file, "/", LARGEST)
         text = None if content is None else content.decode()

@@ -1,4 +1,4 @@
-"""Programs that check scripts, where they are installed: Bash and Python for syntax, shellcheck for much more."""
+"""External checkers, used if installed: Bash and Python for syntax, shellcheck for much more."""
 
 import json
 import shutil
@@ -12,11 +12,11 @@ from wave_agent.lint.scripts import SHELLS, Language, Script
 
 _LEVELS: Mapping[str, Level] = {"error": Level.ERROR, "warning": Level.WARNING}
 _LONGEST = 20
-"""Seconds for one program on one script."""
+"""Timeout in seconds for one checker on one script."""
 
 
 def checked_by_programs(script: Script) -> Iterator[Finding]:
-    """What the programs on this machine say about a script; nothing where they are missing or fail."""
+    """Findings of the checkers on this machine; none from those that are missing or fail."""
     if script.language in SHELLS:
         yield from _bash_syntax(script)
         yield from _shellcheck(script)
@@ -36,11 +36,11 @@ def _run(*command: str, text: str) -> subprocess.CompletedProcess[str] | None:
 
 
 def _bash_syntax(script: Script) -> Iterator[Finding]:
-    """By Bash, also for sh: what Bash cannot read no sh can."""
+    """Uses Bash for sh scripts too: no sh can parse what Bash cannot."""
     ran = _run("bash", "-n", text=script.text)
     if ran is None or ran.returncode == 0:
         return
-    said = (ran.stderr.strip().splitlines() or ["it cannot be read"])[0]
+    said = (ran.stderr.strip().splitlines() or ["it cannot be parsed"])[0]
     head, _, reason = said.partition(": ")[2].partition(": ")
     line = head.removeprefix("line ")
     yield finding("W214", script.file, int(line) if line.isdigit() else 1, reason or said)
@@ -56,11 +56,11 @@ except (SyntaxError, ValueError) as error:
 
 
 def _python_syntax(script: Script) -> Iterator[Finding]:
-    """By the python3 that would run it: it may be newer than the one that runs us."""
+    """Uses the python3 that would run it, which may be newer than the one running this program."""
     ran = _run("python3", "-I", "-c", _PARSE, text=script.text)
     if ran is not None and ran.returncode == 0 and ran.stdout.strip():
         line, _, reason = ran.stdout.strip().partition(" ")
-        yield finding("W214", script.file, int(line), f"python3 cannot read it: {reason}")
+        yield finding("W214", script.file, int(line), f"python3 cannot parse it: {reason}")
 
 
 def _shellcheck(script: Script) -> Iterator[Finding]:

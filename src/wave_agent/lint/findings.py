@@ -1,4 +1,4 @@
-"""What was found, where, and how it could be repaired."""
+"""Findings: what is wrong, where, and how to fix it."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from wave_agent.lint.codes import CODES, Level
 
 
 class TextEdit(Struct, frozen=True):
-    """Other text for a part of a file."""
+    """Replace a span of a file with other text."""
 
     file: str
     span: tuple[int, int]
@@ -16,13 +16,13 @@ class TextEdit(Struct, frozen=True):
 
 
 class RunBit(Struct, frozen=True):
-    """The right to be run, for whoever may read it."""
+    """Make a file executable for everyone who may read it."""
 
     file: str
 
 
 class LineEndings(Struct, frozen=True):
-    """LF at the end of each line."""
+    """Convert a file to LF line endings."""
 
     file: str
 
@@ -35,7 +35,7 @@ class Finding(Struct, frozen=True, kw_only=True):
     file: str
     line: int
     reason: str
-    """What was found here, in words of its own."""
+    """A message specific to this finding."""
     level: Level
     fix: str
     repair: Repair | None = None
@@ -53,13 +53,13 @@ class Finding(Struct, frozen=True, kw_only=True):
 
 
 def finding(code: str, file: str, line: int | None, reason: str, repair: Repair | None = None) -> Finding:
-    """One of a known code."""
+    """A finding with a known code."""
     row = CODES[code]
     return Finding(code=code, file=file, line=line or 1, reason=reason, level=row.level, fix=row.fix, repair=repair)
 
 
 class Hit(Struct, frozen=True):
-    """A finding in a script, before it has a file."""
+    """A finding in a script, not yet assigned to a file."""
 
     code: str
     line: int

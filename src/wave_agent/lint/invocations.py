@@ -1,4 +1,4 @@
-"""What a hook's command starts: which script, whether through an interpreter, and how its variables are quoted."""
+"""What a hook's command starts: the script, its interpreter, and how variables are quoted."""
 
 import os
 import re
@@ -16,18 +16,18 @@ _VARIABLE = re.compile(r"\$(?:(\w+)|\{(\w+)\})")
 
 
 class Invocation(Struct, frozen=True):
-    """One script, as a command starts it."""
+    """A script as started by a command."""
 
     word: str
-    """The script as it is written."""
+    """The script path as written."""
     interpreter: str = ""
-    """Empty: it is run by itself, and needs the run bit."""
+    """Empty if it is run directly and must be executable."""
     program: str = ""
-    """The interpreter as it is written, perhaps with a path."""
+    """The interpreter as written, perhaps with a path."""
 
 
 def invocation(command: str, args: Sequence[str] | None) -> Invocation | None:
-    """The one script that this command runs; None if there is none, or if more than one thing happens."""
+    """The script this command runs; None if there is none, or if the command does more than one thing."""
     words = _words(command, args)
     if not words:
         return None
@@ -43,18 +43,18 @@ def invocation(command: str, args: Sequence[str] | None) -> Invocation | None:
 
 
 def program_of(command: str, args: Sequence[str] | None) -> str:
-    """The program that a command of plain words starts, if only a search of PATH finds it; else nothing."""
+    """The program started by a simple command if it must be looked up on PATH; else empty."""
     words = _words(command, args)
     return words[0] if words and re.fullmatch(r"[\w.+-]+", words[0]) else ""
 
 
 def _words(command: str, args: Sequence[str] | None) -> list[str]:
-    """The words of a command that starts one thing; none if more than one thing happens."""
+    """The words of a command that starts one program; empty if it does more than that."""
     if args is None and _OPERATOR.search(re.sub(r"[0-9]?>&[0-9-]|&>", "", command)):
         return []
     try:
         words = [command, *args] if args is not None else shlex.split(command)
-    except ValueError:  # a quote that is not closed
+    except ValueError:  # unclosed quote
         return []
     while args is None and words and (_ASSIGNMENT.fullmatch(words[0]) or words[0] in ("exec", "env", "/usr/bin/env")):
         words = words[1:]
@@ -62,7 +62,7 @@ def _words(command: str, args: Sequence[str] | None) -> list[str]:
 
 
 def resolve(word: str, project: str, variables: Mapping[str, str]) -> str | None:
-    """The absolute path of a word; None if only a shell could tell."""
+    """The absolute path of a word; None if it needs shell expansion."""
     path = _VARIABLE.sub(lambda found: variables.get(found[1] or found[2], found[0]), word)
     if any(character in path for character in "$*?[\0"):
         return None
@@ -80,7 +80,7 @@ def relative_script(command: str, args: Sequence[str] | None) -> str | None:
 
 
 def unquoted(command: str) -> Iterator[tuple[int, int]]:
-    """Where a variable that holds a path stands outside quotes, and its value would fall apart at a blank."""
+    """Spans of unquoted path variables, whose value would be split at a space."""
     quote, at = "", 0
     while at < len(command):
         character = command[at]
@@ -100,5 +100,5 @@ def unquoted(command: str) -> Iterator[tuple[int, int]]:
 
 
 def _assigned(command: str, at: int) -> bool:
-    """`NAME=$VARIABLE` is no place where words are split."""
+    """Words are not split in `NAME=$VARIABLE`."""
     return re.search(r"(?:^|[\s;&|(])[A-Za-z_]\w*=[^\s;&|]*$", command[:at]) is not None

@@ -1,4 +1,4 @@
-"""Rules for scripts in JavaScript. There is no tree of it here, so they look at lines, and at little."""
+"""Rules for JavaScript scripts. Without a syntax tree, they work on lines and cover less."""
 
 import re
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ def node_hits(script: Script) -> Iterator[Hit]:
     )
     fetches = script.line_of(_FETCH)
     if waited_for and fetches and not _LIMITED.search(script.code):
-        yield Hit("W208", fetches, "the network is asked before each call that matches, without a time limit")
+        yield Hit("W208", fetches, "a network request runs before each matching call, without a timeout")
     if not script.hooks or any(map(can_block_at, script.rows)):
         yield from _exits(script)
 
@@ -33,12 +33,12 @@ def node_hits(script: Script) -> Iterator[Hit]:
 def _reading(script: Script) -> Iterator[Hit]:
     loads = script.line_of(_LOADS)
     if loads and not _TRY.search(script.code):
-        yield Hit("W203", loads, "JSON.parse stands in no try: what is no JSON lets the call through")
+        yield Hit("W203", loads, "JSON.parse is not in a try: invalid JSON lets the call through")
     if swallowed := _SWALLOWS.search(script.code):
         line = script.code.count("\n", 0, swallowed.start()) + 1
-        yield Hit("W206", line, "every exception is caught here and counts as fine")
+        yield Hit("W206", line, "every exception is caught here and treated as success")
     if "tool_input" in script.code and not _READS.search(script.code):
-        yield Hit("W205", 1, "fields of the event are looked at, and stdin is never read")
+        yield Hit("W205", 1, "event fields are used, but stdin is never read")
 
 
 def _exits(script: Script) -> Iterator[Hit]:

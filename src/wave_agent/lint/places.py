@@ -1,4 +1,4 @@
-"""The settings files of a project, of the user and of plugins, each read as far as hooks go."""
+"""The settings files of a project, the user and plugins. Only the parts about hooks are read."""
 
 import os
 from collections.abc import Sequence
@@ -18,22 +18,22 @@ from wave_agent.system.project_files import NotReadError, read_project_file
 
 
 class FileOwner(StrEnum):
-    """Whose file it is."""
+    """Who a settings file belongs to."""
 
     WAVE = "wave"
     OTHER = "other"
-    """Written for another agent, and read by more than one."""
+    """Written for another agent, and read by several."""
     USER = "user"
     PLUGIN = "plugin"
 
 
 class SettingsFile(Struct, frozen=True, kw_only=True):
-    """One settings file, read."""
+    """One settings file and its content."""
 
     file: str
     kind: FileOwner
     shared: bool
-    """It is committed with the project."""
+    """Whether it is committed with the project."""
     text: str = ""
     source: SettingsSource | None = None
     problem: str = ""
@@ -41,7 +41,7 @@ class SettingsFile(Struct, frozen=True, kw_only=True):
 
     @property
     def plugin_root(self) -> str:
-        """The directory of the plugin: hooks.json stands in it, or in `hooks/` of it."""
+        """The plugin's directory, which contains hooks.json, directly or in `hooks/`."""
         directory = os.path.dirname(os.path.abspath(self.file))
         return os.path.dirname(directory) if os.path.basename(directory) == "hooks" else directory
 
@@ -57,7 +57,7 @@ _OF_A_PROJECT = (
 
 
 def places(project: str, home: Path | None) -> list[SettingsFile]:
-    """Every settings file there is in a project and, with a `home`, of the user."""
+    """Every settings file in a project and, with a `home`, those of the user."""
     found = [(Path(project, name), kind, shared) for name, kind, shared in _OF_A_PROJECT]
     if home is not None:
         found.append((home / "settings.json", FileOwner.USER, False))
@@ -65,7 +65,7 @@ def places(project: str, home: Path | None) -> list[SettingsFile]:
 
 
 def place_named(file: str) -> SettingsFile:
-    """A settings file that was given by its path."""
+    """A settings file specified by its path."""
     for name, kind, shared in _OF_A_PROJECT:
         if Path(os.path.abspath(file)).as_posix().endswith(f"/{name}"):
             return read_place(file, kind, shared=shared)
@@ -74,11 +74,11 @@ def place_named(file: str) -> SettingsFile:
 
 
 def read_place(file: str, kind: FileOwner, *, shared: bool) -> SettingsFile:
-    """Never raises: what is wrong is the place's `problem`."""
+    """Never raises: errors are stored in `problem`."""
     try:
         content = read_project_file(file, "/", LARGEST_FILE)
         if content is None:
-            raise NotReadError("is not there")
+            raise NotReadError("does not exist")
         text = content.decode()
         source = parse_settings(text, Layer.USER if kind is FileOwner.USER else Layer.PROJECT, file)
     except UnicodeDecodeError:
@@ -93,7 +93,7 @@ def read_place(file: str, kind: FileOwner, *, shared: bool) -> SettingsFile:
 
 
 def _only_hooks(document: Document) -> Document:
-    """The other settings of another agent are its own business. A plugin may have the bare map of events."""
+    """Another agent's other settings are ignored. A plugin may contain just the map of events."""
     value = document.value
     if "hooks" in value or not set(value) & {event.value for event in EVENTS}:
         return Document({"hooks": value.get("hooks")}, document.lines, document.spans)
@@ -107,5 +107,5 @@ def is_settings(file: str) -> bool:
 
 
 def unreadable(paths: Sequence[str]) -> list[str]:
-    """Those that are not there."""
+    """The files that do not exist."""
     return [path for path in paths if not os.path.exists(path)]

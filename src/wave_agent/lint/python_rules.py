@@ -1,4 +1,4 @@
-"""Rules for scripts in Python, on their syntax tree."""
+"""Rules for Python scripts, based on their syntax tree."""
 
 import ast
 import re
@@ -21,7 +21,7 @@ def python_hits(script: Script) -> Iterator[Hit]:
     try:
         tree = ast.parse(script.text)
     except (SyntaxError, ValueError, RecursionError):
-        return  # another Python may read it: the one that would run it is asked elsewhere
+        return  # another Python version may parse it; checkers.py asks the one that runs it
     yield from _unguarded_load(script, tree)
     yield from _reads_nothing(script, tree)
     yield from _swallows(script, tree)
@@ -31,28 +31,28 @@ def python_hits(script: Script) -> Iterator[Hit]:
 
 
 def _not_isolated(script: Script, tree: ast.Module) -> Iterator[Hit]:
-    """Not of a script that imports more than Python's own library: it may be from next to it."""
+    """Skipped if the script imports anything outside the standard library: it may be a module next to the script."""
     if not script.can_block or script.runs_elsewhere or not _imported(tree) <= sys.stdlib_module_names:
         return
     starts = [hook.command for hook in script.hooks if _RUNS_PYTHON.search(hook.command)]
     if not all(map(_ISOLATES.search, starts or [script.text.split("\n", 1)[0]])):
-        yield Hit("W215", 1, "modules that lie next to it come before those of Python")
+        yield Hit("W215", 1, "modules in the script's directory take precedence over the standard library")
 
 
 def _imported(tree: ast.Module) -> set[str]:
-    """The first parts of the names of the modules that it loads."""
+    """The top-level names of the modules it imports."""
     names = [alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names]
     names += [f"{'.' * node.level}{node.module}" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
     return {name.partition(".")[0] for name in names}
 
 
 def target_problem(text: bytes, function: str) -> str:
-    """Why this function of a file with this text cannot be called, as far as one sees; empty if nothing is wrong."""
+    """Why this function in a file with this text cannot be called; empty if no problem is found."""
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError) as error:
         line = getattr(error, "lineno", None)
-        return f"it is not Python{f', line {line}' if line else ''}: {getattr(error, 'msg', error)}"
+        return f"it is not valid Python{f', line {line}' if line else ''}: {getattr(error, 'msg', error)}"
     name = function.partition(".")[0]
     bound = {
         node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
@@ -66,7 +66,7 @@ def target_problem(text: bytes, function: str) -> str:
 
 
 def _dotted(node: ast.expr) -> str:
-    """`sys.stdin.read` of such an expression; empty for any other."""
+    """The dotted name of an expression such as `sys.stdin.read`; empty for any other."""
     if isinstance(node, ast.Name):
         return node.id
     if isinstance(node, ast.Attribute):
@@ -80,7 +80,7 @@ def _calls(tree: ast.AST) -> Iterator[ast.Call]:
 
 
 def _unguarded_load(script: Script, tree: ast.Module) -> Iterator[Hit]:
-    """In no `try`, neither here nor around the only calls of the function that it stands in."""
+    """Not in a `try`, either here or around every call of the enclosing function."""
     if not script.guards:
         return
     tried = {
@@ -98,9 +98,7 @@ def _unguarded_load(script: Script, tree: ast.Module) -> Iterator[Hit]:
             continue
         inside = {one.name for one in functions if any(inner is call for inner in ast.walk(one))}
         if not inside & tried_names:
-            yield Hit(
-                "W203", call.lineno, f"{ast.unparse(call)} stands in no try: what is no JSON lets the call through"
-            )
+            yield Hit("W203", call.lineno, f"{ast.unparse(call)} is not in a try: invalid JSON lets the call through")
 
 
 def _reads_nothing(script: Script, tree: ast.Module) -> Iterator[Hit]:
@@ -109,16 +107,16 @@ def _reads_nothing(script: Script, tree: ast.Module) -> Iterator[Hit]:
     }
     imported |= {
         (node.module or "").split(".")[0] for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)
-    }  # a module of the project's own may read it
+    }  # a module of the project may read it
     knows = imported <= sys.stdlib_module_names
     reads = any(word in script.code for word in ("stdin", "input(", "open(0", "fileinput", "sys.argv"))
     looked_at = any(word in script.code for word in ("tool_input", "file_path", "tool_name", "prompt"))
     if script.guards and knows and looked_at and not reads:
-        yield Hit("W205", 1, "fields of the event are looked at, and stdin is never read")
+        yield Hit("W205", 1, "event fields are used, but stdin is never read")
 
 
 def _swallows(script: Script, tree: ast.Module) -> Iterator[Hit]:
-    """A handler for everything that ends well, around what decides."""
+    """A catch-all handler that ends in success, around the code that decides."""
     if not script.guards:
         return
     for node in ast.walk(tree):
@@ -127,14 +125,14 @@ def _swallows(script: Script, tree: ast.Module) -> Iterator[Hit]:
         for handler in node.handlers:
             everything = _dotted(handler.type) in _EVERYTHING[1:] if handler.type else True
             if everything and _ends_well(handler.body):
-                yield Hit("W206", handler.lineno, "every exception is caught here and counts as fine")
+                yield Hit("W206", handler.lineno, "every exception is caught here and treated as success")
 
 
 def _ends_well(body: Sequence[ast.stmt]) -> bool:
     last = body[-1]
     if isinstance(last, ast.Pass):
         return len(body) == 1
-    if isinstance(last, ast.Return):  # the status that a main function gives
+    if isinstance(last, ast.Return):  # the status returned by a main function
         return isinstance(last.value, ast.Constant) and last.value.value == 0 and last.value.value is not False
     if not isinstance(last, ast.Expr) or not isinstance(last.value, ast.Call):
         return False
@@ -143,7 +141,7 @@ def _ends_well(body: Sequence[ast.stmt]) -> bool:
 
 
 def _status(call: ast.Call) -> object:
-    """The status that an exit gives; None if it is not written there."""
+    """The status of an exit call; None if it is not a literal."""
     if not call.args:
         return 0
     return call.args[0].value if isinstance(call.args[0], ast.Constant) else None
@@ -158,11 +156,11 @@ def _network(script: Script, tree: ast.Module) -> Iterator[Hit]:
         limited = any(keyword.arg == "timeout" for keyword in call.keywords)
         local = any(host in ast.unparse(call) for host in ("localhost", "127.0.0.1"))
         if name.startswith(_NETWORK) and name.rsplit(".", 1)[-1][:1].islower() and not limited and not local:
-            yield Hit("W208", call.lineno, f"{name} runs before each call that matches, without a time limit")
+            yield Hit("W208", call.lineno, f"{name} runs before each matching call, without a timeout")
 
 
 def _exits(script: Script, tree: ast.Module) -> Iterator[Hit]:
-    """What is printed just before an exit, in the same block."""
+    """The print calls just before an exit, in the same block."""
     can_block = not script.hooks or any(map(can_block_at, script.rows))
     for node in ast.walk(tree):
         for field in ("body", "orelse", "handlers", "finalbody"):

@@ -1,4 +1,4 @@
-"""Repairs that are safe to make without asking: each changes what it has to, and no byte beside it."""
+"""Fixes that are safe to apply without asking: each changes only the bytes it has to."""
 
 import difflib
 import os
@@ -9,7 +9,7 @@ from wave_agent.lint.findings import Finding, LineEndings, RunBit, TextEdit
 
 
 def repair(findings: Iterable[Finding]) -> list[str]:
-    """Makes every repair that there is, and says what was done: a diff, and the files that can be run now."""
+    """Apply all fixes and describe them: a diff, and the files made executable."""
     repairs = [one.repair for one in findings if one.repair is not None]
     edits: dict[str, list[TextEdit]] = {}
     for one in repairs:
@@ -24,7 +24,7 @@ def repair(findings: Iterable[Finding]) -> list[str]:
         told.append(f"LF line endings: {file}")
     for file in dict.fromkeys(one.file for one in repairs if isinstance(one, RunBit)):
         mode = os.stat(file).st_mode
-        os.chmod(file, mode | (mode & 0o444) >> 2)  # whoever may read it may run it
+        os.chmod(file, mode | (mode & 0o444) >> 2)  # everyone who may read it may run it
         told.append(f"chmod +x {file}")
     return told
 
@@ -40,6 +40,6 @@ def _edit(file: str, edits: Sequence[TextEdit]) -> list[str]:
 
 
 def diff(before: str, after: str, file: str) -> list[str]:
-    """A unified diff, a line each."""
+    """The lines of a unified diff."""
     lines = difflib.unified_diff(before.splitlines(), after.splitlines(), file, file, lineterm="")
     return list(lines)

@@ -1,4 +1,4 @@
-"""Rules for scripts in any language: which fields and variables they look for, and which words they answer with."""
+"""Rules for scripts in any language: the fields and variables they read and the decisions they print."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -30,7 +30,7 @@ _BY_LANGUAGE: Mapping[Language, Callable[[Script], Iterator[Hit]]] = {
 
 
 def script_hits(script: Script, known_variables: Sequence[str] = ()) -> Iterator[Hit]:
-    """All findings. `known_variables` are those that settings define."""
+    """All findings. `known_variables` are those defined in settings."""
     yield from _BY_LANGUAGE[script.language](script)
     yield from variable_hits(script, known_variables)
     yield from _old_fields(script)
@@ -39,7 +39,7 @@ def script_hits(script: Script, known_variables: Sequence[str] = ()) -> Iterator
 
 
 def inline_hits(script: Script, known_variables: Sequence[str] = ()) -> Iterator[Hit]:
-    """Findings in the command line of a hook itself."""
+    """Findings in a hook's command line."""
     yield from shell_hits(script, inline=True)
     yield from variable_hits(script, known_variables)
 
@@ -52,31 +52,31 @@ def variable_hits(script: Script, known: Sequence[str]) -> Iterator[Hit]:
             own = re.search(rf"(?:^|[\s;]){name}=", script.code)
             if name not in told and name not in known and not own:
                 told.add(name)
-                yield Hit("W207", number, f"nobody sets {name}: it is always empty")
+                yield Hit("W207", number, f"{name} is never set: it is always empty")
 
 
 def _old_fields(script: Script) -> Iterator[Hit]:
-    """Not where transcripts are read: there the words have another meaning."""
+    """Skipped if the script reads transcripts, where these names mean something else."""
     after_tools = [row for row in script.rows if any(field.name == "tool_response" for field in row.stdin)]
     if not after_tools or "tool_response" in script.code or "transcript" in script.code:
         return
     for number, line in enumerate(script.lines, 1):
         found = _OLD_FIELDS.search(line)
         if found:
-            yield Hit("W211", number, f"{found[1]} is not what agents call the result of a tool")
+            yield Hit("W211", number, f"{found[1]} is not the field agents use for a tool's result")
             return
 
 
 def _decision_words(script: Script) -> Iterator[Hit]:
-    """`approve` is the old word for what is now `permissionDecision: allow`, and means nothing where no tool waits."""
+    """`approve` is the old form of `permissionDecision: allow`, and has no meaning on events without a pending tool."""
     for number, line in enumerate(script.lines, 1):
         for found in _DECISION.finditer(line):
             word = found[1]
             unknown = [row.event for row in script.rows if word not in row.decision_words]
             if word == "approve":
-                yield Hit("W202", number, '"approve" is an old word')
+                yield Hit("W202", number, '"approve" is deprecated')
             elif unknown:
-                yield Hit("W202", number, f'"{word}" is no decision of {unknown[0]}')
+                yield Hit("W202", number, f'"{word}" is not a decision for {unknown[0]}')
 
 
 def _stops_for_ever(script: Script) -> Iterator[Hit]:
@@ -84,4 +84,4 @@ def _stops_for_ever(script: Script) -> Iterator[Hit]:
     if counted and script.can_block:
         known = {"stop_hook_active", *(str(row.block_counter) for row in counted)}
         if not any(name in script.code for name in known):
-            yield Hit("W209", 1, f"it can block {counted[0].event} and never looks at stop_hook_active")
+            yield Hit("W209", 1, f"it can block {counted[0].event} but never checks stop_hook_active")

@@ -1,4 +1,4 @@
-"""A script that hooks run: its language, its code without comments, and what it does as far as one can see."""
+"""A hook script: its language, its code without comments, and what static inspection tells about it."""
 
 import re
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from wave_agent.hooks.definitions import HookDefinition
 from wave_agent.hooks.events import EVENTS, Decision, EventRow, Flow, OnFailure
 
 LARGEST = 1 << 20
-"""Bytes of a file that is looked at."""
+"""Maximum size in bytes of a file to check."""
 
 
 class Language(StrEnum):
@@ -51,7 +51,7 @@ _IGNORE = re.compile(r"(?:#|//)\s*wave:\s*ignore\s+([A-Z]+\d+(?:[\s,]+[A-Z]+\d+)
 
 
 def language_of(file: str, text: str, interpreter: str = "") -> Language | None:
-    """By the interpreter that the command names, else the first line, else the file's name."""
+    """Determined by the interpreter in the command, else the first line, else the file name."""
     first = text.split("\n", 1)[0]
     for hint in (interpreter, first if first.startswith("#!") else ""):
         for pattern, language in _INTERPRETERS:
@@ -61,7 +61,7 @@ def language_of(file: str, text: str, interpreter: str = "") -> Language | None:
 
 
 class Script:
-    """One script and the hooks that run it. Without hooks it is judged by itself."""
+    """One script and the hooks that run it. Without hooks it is checked on its own."""
 
     def __init__(self, file: str, text: str, language: Language, hooks: Sequence[HookDefinition] = ()) -> None:
         self.file = file
@@ -71,7 +71,7 @@ class Script:
 
     @cached_property
     def lines(self) -> list[str]:
-        """The code, line by line, without what is a comment."""
+        """The code, line by line, without comments."""
         return [_COMMENT[self.language].sub("", line) for line in self.text.splitlines()]
 
     @cached_property
@@ -88,23 +88,23 @@ class Script:
 
     @property
     def guards(self) -> bool:
-        """It decides over something that has not happened yet, and a failure of it would let that pass."""
+        """It decides about an action that has not happened yet, and its failure would let the action through."""
         open_ones = [hook for hook in self.hooks if hook.on_failure is OnFailure.CONTINUE]
         before = [hook for hook in open_ones if decides_before(EVENTS[hook.event])]
         return self.can_block and (bool(before) or not self.hooks)
 
     @property
     def runs_elsewhere(self) -> bool:
-        """The first line names a tool that brings an interpreter of its own."""
+        """The first line names a tool that provides its own interpreter."""
         return re.match(r"#!.*\b(?:uv|pipx|conda|poetry|nix-shell)\b", self.text) is not None
 
     def line_of(self, pattern: re.Pattern[str]) -> int | None:
-        """The first line of code that has it."""
+        """The first line of code that matches."""
         return next((number for number, line in enumerate(self.lines, 1) if pattern.search(line)), None)
 
     @cached_property
     def ignored(self) -> tuple[frozenset[str], dict[int, frozenset[str]]]:
-        """Codes that a comment switches off: for the whole file where it stands alone, else for its line."""
+        """Codes disabled by comments: for the whole file if the comment is on its own line, else for that line."""
         everywhere: set[str] = set()
         by_line: dict[int, frozenset[str]] = {}
         for number, line in enumerate(self.text.splitlines(), 1):
@@ -122,7 +122,7 @@ class Script:
 
 
 def decides_before(row: EventRow) -> bool:
-    """A block keeps something from happening, and a guard's failure had better do so too."""
+    """A block prevents an action here, so a guard's failure should too."""
     return row.function_on_failure is OnFailure.BLOCK
 
 

@@ -1,4 +1,4 @@
-"""Rules for the entries of a settings file, beside what the loader itself reports."""
+"""Rules for settings entries, in addition to what the loader reports."""
 
 import os
 import re
@@ -28,11 +28,11 @@ _KINDS: tuple[tuple[Callable[[Issue], bool], str], ...] = (
     (lambda issue: "never lets" in issue.message, "W106"),
     (lambda issue: issue.broken, "W107"),
 )
-"""Which code an issue of the loader has; the first that fits, and W113 for the rest."""
+"""The code for each loader issue: the first that matches, W113 for the rest."""
 
 
 def concerns(place: SettingsFile, issue: Issue) -> bool:
-    """False for an event of another agent in a file that is also for that one; a misspelt name is a mistake for all."""
+    """False for another agent's event in a file that agent also reads; a misspelt name is always a mistake."""
     ours = place.kind in (FileOwner.WAVE, FileOwner.USER)
     names_an_event = len(issue.path) == 2 and issue.path[0] == "hooks"
     return ours or not names_an_event or "did you mean" in issue.message
@@ -45,7 +45,7 @@ def loader_finding(place: SettingsFile, issue: Issue) -> Finding:
 
 
 def _seconds(place: SettingsFile, path: Path) -> TextEdit | None:
-    """The timeout in seconds, where that is a number that one would write."""
+    """The timeout in seconds, if that is a sensible number."""
     value = _value(place, path)
     if not isinstance(value, int | float) or value < MILLISECONDS_FROM or place.source is None:
         return None
@@ -63,7 +63,7 @@ def _value(place: SettingsFile, path: Path) -> Any:
 
 
 def hook_findings(place: SettingsFile, hook: HookDefinition, project: str, script: Script | None) -> Iterator[Finding]:
-    """`script` is what the hook runs, if that could be read; of a command line without one, the line itself."""
+    """`script` is the script the hook runs, if it could be read; for a command without one, the command line itself."""
     variables = variables_of(place, project)
     yield from _quoting(place, hook)
     yield from _paths(place, hook)
@@ -73,13 +73,13 @@ def hook_findings(place: SettingsFile, hook: HookDefinition, project: str, scrip
 
 
 def variables_of(place: SettingsFile, project: str) -> Mapping[str, str]:
-    """The variables that a path in a command may begin with."""
+    """The variables a path in a command may start with."""
     found = {"CLAUDE_PROJECT_DIR": project, "WAVE_PROJECT_DIR": project, "HOME": os.path.expanduser("~")}
     return {**found, "CLAUDE_PLUGIN_ROOT": place.plugin_root} if place.kind is FileOwner.PLUGIN else found
 
 
 def resolved(hook: HookDefinition, project: str, variables: Mapping[str, str]) -> str | None:
-    """The script that the hook runs, if it is plain which."""
+    """The script the hook runs, if it is unambiguous."""
     found = invocation(hook.command, hook.args)
     return resolve(found.word, project, variables) if found else None
 
@@ -104,7 +104,7 @@ def _quoting(place: SettingsFile, hook: HookDefinition) -> Iterator[Finding]:
 
 
 def _quoted(literal: str, spots: list[tuple[int, int]]) -> str:
-    """The JSON string with quotes around these places of its value; every other character stays as it is written."""
+    """The JSON string with quotes added around these spans of its value; all other characters are unchanged."""
     raw = _raw_places(literal)
     for start, end in reversed(spots):
         literal = f'{literal[: raw[start]]}\\"{literal[raw[start] : raw[end]]}\\"{literal[raw[end] :]}'
@@ -112,7 +112,7 @@ def _quoted(literal: str, spots: list[tuple[int, int]]) -> str:
 
 
 def _raw_places(literal: str) -> list[int]:
-    """Where each character of a string's value stands in the JSON literal, and where the value ends."""
+    """The offset of each character of a string's value in the JSON literal, and where the value ends."""
     found: list[int] = []
     at = 1
     while at < len(literal) - 1:
@@ -125,10 +125,10 @@ def _raw_places(literal: str) -> list[int]:
 def _paths(place: SettingsFile, hook: HookDefinition) -> Iterator[Finding]:
     words = " ".join((hook.command, *(hook.args or ())))
     if place.shared and (found := _HOME_PATH.search(words)):
-        yield finding("W104", place.file, hook.line, f"{found[0]} is on one machine only")
-    # A hook of .wave/settings.json always runs in the project's directory.
+        yield finding("W104", place.file, hook.line, f"{found[0]} exists on one machine only")
+    # A hook in .wave/settings.json always runs in the project directory.
     if place.kind is not FileOwner.WAVE and (script := relative_script(hook.command, hook.args)):
-        yield finding("W102", place.file, hook.line, f"{script} depends on where the agent is")
+        yield finding("W102", place.file, hook.line, f"{script} depends on the agent's current directory")
 
 
 def _file(place: SettingsFile, hook: HookDefinition, file: str | None) -> Iterator[Finding]:
@@ -137,9 +137,9 @@ def _file(place: SettingsFile, hook: HookDefinition, file: str | None) -> Iterat
         return
     elsewhere = place.kind is FileOwner.USER and not found.word.startswith(("/", "~", "$HOME"))
     if not os.path.exists(file) and not elsewhere:
-        yield finding("W110", place.file, hook.line, f"{found.word} is not there")
+        yield finding("W110", place.file, hook.line, f"{found.word} does not exist")
     elif os.path.isfile(file) and not found.interpreter and not os.stat(file).st_mode & 0o111:
-        yield finding("W105", place.file, hook.line, f"{found.word} cannot be run", RunBit(file))
+        yield finding("W105", place.file, hook.line, f"{found.word} is not executable", RunBit(file))
 
 
 def _guard(place: SettingsFile, hook: HookDefinition, script: Script) -> Iterator[Finding]:
@@ -148,9 +148,11 @@ def _guard(place: SettingsFile, hook: HookDefinition, script: Script) -> Iterato
 
 
 def policy_findings(place: SettingsFile, hook: HookDefinition) -> Iterator[Finding]:
-    """What a hook that can block says about itself."""
+    """Findings for hooks that can block."""
     row = EVENTS[hook.event]
     if hook.is_async and can_block_at(row):
-        yield finding("W111", place.file, hook.line, f"{hook.name} can block on {hook.event}, and nobody waits for it")
+        yield finding(
+            "W111", place.file, hook.line, f"{hook.name} can block on {hook.event}, but async decisions are ignored"
+        )
     elif place.kind is FileOwner.WAVE and decides_before(row) and hook.on_failure is OnFailure.CONTINUE:
-        yield finding("W112", place.file, hook.line, f"when {hook.name} fails, what it guards passes")
+        yield finding("W112", place.file, hook.line, f"if {hook.name} fails, the action it guards goes ahead")

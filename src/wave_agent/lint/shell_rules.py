@@ -1,4 +1,4 @@
-"""Rules for scripts in Bash and sh, on their syntax tree: what stands in quotes or comments is no command."""
+"""Rules for Bash and sh scripts, based on their syntax tree, so quoted text and comments are not commands."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -49,7 +49,7 @@ class ScriptCommand(Struct, frozen=True):
     arguments: tuple[str, ...]
     node: "Node"
     document: str = ""
-    """What it is given to read in the script itself."""
+    """The stdin given to it in the script itself, by here-documents and redirections."""
 
     @property
     def line(self) -> int:
@@ -73,7 +73,7 @@ class ScriptTree:
 
 
 def shell_hits(script: Script, *, inline: bool = False) -> Iterator[Hit]:
-    """All findings. `inline`: the script is the command line of a hook, for which fewer rules make sense."""
+    """All findings. `inline`: the script is a hook's command line, for which fewer rules apply."""
     if not can_parse(script.text):
         return
     tree = ScriptTree(script.text)
@@ -98,7 +98,7 @@ def _call(node: "Node") -> ScriptCommand:
 
 
 def _document(node: "Node") -> str:
-    """Here-documents and redirections of this command; in `echo >&2 text` the grammar counts the text to the latter."""
+    """This command's here-documents and redirections; in `echo >&2 text` the grammar counts the text as one."""
     around = node.parent
     if around is None or around.type != "redirected_statement":
         return ""
@@ -126,7 +126,7 @@ def _to_stderr(call: ScriptCommand) -> bool:
 
 
 def _is_tested(call: ScriptCommand) -> bool:
-    """Its status decides something, so `set -e` does not end the script there and a failure is seen."""
+    """Its status is tested, so `set -e` does not end the script there and a failure is noticed."""
     inner = call.node
     for one in _around(call.node):
         if one.type == "list" and any(child.type in ("||", "&&") for child in one.children):
@@ -149,13 +149,13 @@ def _needs_jq(_: Script, tree: ScriptTree) -> Iterator[Hit]:
     looked_for = looked_for or any(
         "jq" in call.arguments[:2] for call in tree.calls if call.name not in ("jq", *checks)
     )
-    elsewhere = tree.called("source", ".")  # what it reads in may look for jq
+    elsewhere = tree.called("source", ".")  # a sourced file may check for jq
     if used and not looked_for and not elsewhere:
-        yield Hit("W201", used[0].line, "jq is used, and nothing looks whether it is there")
+        yield Hit("W201", used[0].line, "jq is used without checking that it is installed")
 
 
 def _errexit(script: Script, tree: ScriptTree) -> Iterator[Hit]:
-    """`set -e`, or an option of the first line."""
+    """`set -e`, or the same option in the first line."""
     if not script.guards or any("ERR" in call.arguments for call in tree.called("trap")):
         return
     places = [call.line for call in tree.called("set") if re.search(r"(?:^|\s)-[a-z]*e|errexit", call.text)]
@@ -163,7 +163,7 @@ def _errexit(script: Script, tree: ScriptTree) -> Iterator[Hit]:
         places.append(1)
     risky = [call for call in tree.called(*_RISKY) if not _is_tested(call)]
     if places and risky:
-        reason = f"with set -e a failing {risky[0].name} (line {risky[0].line}) ends this guard, and nothing is blocked"
+        reason = f"with set -e a failing {risky[0].name} (line {risky[0].line}) ends this guard without blocking"
         yield Hit("W204", places[0], reason)
 
 
@@ -171,18 +171,18 @@ def _reads_nothing(script: Script, _: ScriptTree) -> Iterator[Hit]:
     looked_at = _LOOKS_AT_INPUT.search(script.code)
     if script.guards and looked_at and not _READS.search(script.code) and not _ARGUMENTS.search(script.code):
         line = script.code.count("\n", 0, looked_at.start()) + 1
-        yield Hit("W205", line, f"{looked_at[0]} is looked at, and stdin is never read")
+        yield Hit("W205", line, f"{looked_at[0]} is used, but stdin is never read")
 
 
 def _judges_by_argument(script: Script, _: ScriptTree) -> Iterator[Hit]:
-    """Of the arguments that an event gives, all but the names of things may be cut."""
+    """All arguments of an event except names may be truncated."""
     pairs = zip(script.rows, script.hooks, strict=True)
     given = {at for row, hook in pairs if hook.gets_arguments for at in _cut_arguments(row)}
     for number in sorted(given):
         judged = re.search(_JUDGED.format(number=number), script.code)
         if judged and script.guards:
             line = script.code.count("\n", 0, judged.start()) + 1
-            yield Hit("W216", line, f"${number} is cut at 100 KiB; stdin has the whole")
+            yield Hit("W216", line, f"${number} is truncated to 100 KiB; stdin has the full text")
 
 
 def _cut_arguments(row: EventRow) -> Iterator[int]:
@@ -196,11 +196,11 @@ def _network(script: Script, tree: ScriptTree) -> Iterator[Hit]:
     for call in tree.called(*_NETWORK) if waited_for else ():
         in_background = call.node.next_sibling is not None and call.node.next_sibling.type == "&"
         if not _LIMITED.search(call.text) and not in_background:
-            yield Hit("W208", call.line, f"{call.name} runs before each call that matches, without a time limit")
+            yield Hit("W208", call.line, f"{call.name} runs before each matching call, without a timeout")
 
 
 def _before(call: ScriptCommand, tree: ScriptTree) -> Iterator[ScriptCommand]:
-    """What is printed just before, in the same block."""
+    """The print commands just before, in the same block."""
     block = _block(call.node)
     for other in tree.called("echo", "printf", "cat"):
         if (other.name == "cat" and "<<" not in other.document) or _decides(other, call):
@@ -211,7 +211,7 @@ def _before(call: ScriptCommand, tree: ScriptTree) -> Iterator[ScriptCommand]:
 
 
 def _decides(printing: ScriptCommand, call: ScriptCommand) -> bool:
-    """`printf … || exit`: it ends only if nothing could be printed."""
+    """`printf … || exit`: exits only if printing failed."""
     for one in _around(call.node):
         if one.type in _BLOCKS:
             return False
@@ -253,7 +253,7 @@ def _bash_under_sh(script: Script, tree: ScriptTree) -> Iterator[Hit]:
         elif node.type == "command" and text.startswith(("source ", "set -o pipefail", "set -euo pipefail")):
             what = text.split("\n", 1)[0][:40]
         if what:
-            yield Hit("W213", node.start_point[0] + 1, f"{what} is Bash, and this runs under sh")
+            yield Hit("W213", node.start_point[0] + 1, f"{what} is Bash syntax, but this runs under sh")
             return
 
 

@@ -1,7 +1,7 @@
-"""Hooks to start from: the catalogue that ships with the package.
+"""Hook recipes that ship with the package.
 
 A recipe is a directory with `recipe.json`, its script in one or more languages (`hook.sh`, `hook.py`, `hook.js`) and
-`cases.json`, which every one of the scripts passes.
+`cases.json`, which all of its scripts pass.
 """
 
 from importlib.resources import files
@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Struct
 
 LANGUAGES = {"bash": "sh", "python": "py", "node": "js"}
-"""The languages of scripts, and how their files end."""
+"""Script languages and their file suffixes."""
 
 
 class _RecipeFile(Struct, frozen=True, forbid_unknown_fields=True):
@@ -20,24 +20,24 @@ class _RecipeFile(Struct, frozen=True, forbid_unknown_fields=True):
     title: str
     summary: str
     settings: dict[str, dict[str, Any]]
-    """Event → the keys of its settings entry, less the command."""
+    """Event → the keys of its settings entry, without the command."""
 
 
 class Recipe(Struct, frozen=True, kw_only=True):
-    """One hook to start from."""
+    """A hook to start from."""
 
     name: str
     title: str
     summary: str
     event: str
     entry: dict[str, Any]
-    """The keys of its settings entry, less the command."""
+    """The keys of its settings entry, without the command."""
     scripts: dict[str, str]
     """Language → text."""
     cases: dict[str, Any]
 
     def script(self, language: str | None) -> tuple[str, str]:
-        """The language and the text; without a wish the first there is. Raises `KeyError` for one there is not."""
+        """The language and the script; by default the first available. Raises `KeyError` for a missing language."""
         chosen = language or next(iter(self.scripts))
         return chosen, self.scripts[chosen]
 
@@ -47,7 +47,7 @@ def recipe_names() -> list[str]:
 
 
 def load_recipe(name: str) -> Recipe:
-    """Raises `KeyError` for a name that is none."""
+    """Raises `KeyError` for an unknown name."""
     if name not in recipe_names():
         raise KeyError(name)
     place = files(__name__) / name

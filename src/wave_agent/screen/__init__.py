@@ -1,1 +1,1 @@
-"""The screen: `wave` without `-p`. Loaded only when it opens; everything it does goes through `Agent`."""
+"""The interactive screen: `wave` without `-p`. Loaded only when opened; everything goes through `Agent`."""

@@ -1,4 +1,4 @@
-"""What the agent does at this moment: the model, and every hook that runs, with what it says about itself."""
+"""What the agent is doing now: the model, and every running hook with its status message."""
 
 from collections.abc import Callable
 from time import monotonic
@@ -22,7 +22,7 @@ class _Running(NamedTuple):
 
 
 class Activity(Static):
-    """Hidden while nothing happens."""
+    """Hidden while idle."""
 
     def __init__(self, clock: Callable[[], float] = monotonic) -> None:
         super().__init__(markup=False)
@@ -46,7 +46,7 @@ class Activity(Static):
         self._draw()
 
     def tell(self, what: str) -> None:
-        """The work that goes on has another name now."""
+        """Rename the current activity."""
         self._what = what
         self._draw()
 
@@ -59,7 +59,7 @@ class Activity(Static):
         self._draw()
 
     def hook_finished(self, run: HookRun) -> None:
-        """The oldest that it can be: two runs of one hook look the same from outside."""
+        """Ends the oldest matching run: two runs of one hook cannot be told apart."""
         key = (run.event, run.name, run.tool_use_id)
         for at, running in enumerate(self._hooks):
             if (running.hook.event, running.hook.name, running.hook.tool_use_id) == key:

@@ -1,4 +1,4 @@
-"""Makes the agents of a screen, one after another: all with the same flags and the same trust."""
+"""Creates the screen's agents, one at a time, all with the same flags and trust."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -27,28 +27,28 @@ class Agents:
 
     @property
     def trusted(self) -> bool:
-        """For this run, or by `wave hooks trust`."""
+        """Trusted for this run or with `wave hooks trust`."""
         if not self._options.project_hooks:
             return False
         return self._options.trust is True or bool(TrustStore(self.home).read(self.project).settings)
 
     @property
     def first(self) -> str | None:
-        """The session to begin with; None: a new one."""
+        """The session to start with; None for a new one."""
         return self._options.resume
 
     def trust(self) -> None:
-        """The user trusts the project, for this run."""
+        """Trust the project for this run."""
         self._options = replace(self._options, trust=True)
 
     def looked_at(self) -> Record:
-        """What there is to trust, as it is at this moment."""
+        """What there is to trust, in its current state."""
         sources = project_settings(self.home, self.place)
         found = candidates(sources, self.project, file_digest)
         return record_of(sources, self.project, found, TrustStore(self.home).read(self.project))
 
     def keep(self, record: Record) -> None:
-        """The user trusts what this is a record of, until it changes. Raises `SettingsError`."""
+        """Store trust in this record, until something changes. Raises `SettingsError`."""
         why = doubt(self.home, self.project, terminal=True)
         marked = why and f"trust was given while {why}"
         TrustStore(self.home).trust(self.project, record, self.place.inner, doubt=marked)
@@ -56,7 +56,7 @@ class Agents:
             confirm_user(self.home, self.project)
 
     def distrust(self) -> None:
-        """The project's own hooks are left out."""
+        """Skip the project's own hooks."""
         self._options = replace(self._options, trust=False, project_hooks=False)
 
     def open(
@@ -68,7 +68,7 @@ class Agents:
         source: str = "startup",
         before: Agent | None = None,
     ) -> Agent:
-        """Raises `UntrustedHooksError` and whatever else is wrong. `before` hands its model and mode on."""
+        """Raises `UntrustedHooksError`, among others. The new agent takes over the model and mode of `before`."""
         options = replace(
             self._options,
             callbacks=Callbacks(on_event=on_event),
@@ -82,7 +82,7 @@ class Agents:
         return Agent.from_options(options)
 
     def commands(self) -> dict[str, CustomCommand]:
-        """The user's own commands and, of a trusted project, its own."""
+        """The user's commands and, if the project is trusted, the project's."""
         return load_commands(directories(self.home, self.project, trusted=self.trusted))
 
     def untrusted_commands(self) -> list[str]:

@@ -1,4 +1,4 @@
-"""An answer of the model: Markdown that grows while it streams, drawn a few times a second, never all of it anew."""
+"""A model's answer: streaming Markdown, redrawn a few times a second and never as a whole."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -13,24 +13,24 @@ from wave_agent.screen.plain import clean
 from wave_agent.screen.segments import Segmenter
 
 PAUSE = 0.08
-"""Seconds between two drawings at least: what comes meanwhile is drawn together."""
+"""Minimum seconds between redraws; text that arrives in between is drawn together."""
 SHARE = 2.0
-"""After a drawing, the keyboard gets so many times as long as the drawing took."""
+"""After a redraw, the keyboard gets this many times as long as the redraw took."""
 AT_ONCE = 3000
-"""Characters that are drawn at once: a model may be faster than any reader."""
+"""Maximum characters drawn at once: a model may be faster than any reader."""
 HIGHLIGHT_LIMIT = 12_000
-"""Characters of code that are highlighted: beyond, it would take too long to do with every word."""
+"""Maximum characters of code to highlight: more would take too long on every new word."""
 
 
 def parser() -> MarkdownIt:
-    """Without what would hide text or smuggle in characters: HTML is shown as it is written, and so are entities."""
+    """Markdown without features that hide text or inject characters: HTML and entities are shown literally."""
     return MarkdownIt("gfm-like").disable(["html_block", "html_inline", "entity"])
 
 
 class Fence(MarkdownFence):
     @classmethod
     def highlight(cls, code: str, language: str, ansi: bool = False, dark: bool = False) -> Content:
-        """The language is a word of the model's choice; a very long block stays plain."""
+        """The model chooses the language name; very long blocks are not highlighted."""
         if len(code) > HIGHLIGHT_LIMIT:
             return Content(code)
         words = language.split()
@@ -38,13 +38,13 @@ class Fence(MarkdownFence):
 
 
 class AnswerText(Markdown):
-    """An answer, or one piece of a long one."""
+    """An answer, or one segment of a long one."""
 
     can_focus = False
 
     def __init__(self, text: str = "") -> None:
         self.text = clean(text)
-        # A link that a model wrote is shown, not followed.
+        # Links written by a model are shown but cannot be followed.
         super().__init__(self.text, parser_factory=parser, open_links=False)
 
     def get_block_class(self, block_name: str) -> type[MarkdownBlock]:
@@ -57,17 +57,17 @@ class AnswerText(Markdown):
 
     @property
     def weight(self) -> int:
-        """What it costs to lay out, about: a line is a widget or two."""
+        """Approximate layout cost: a line is a widget or two."""
         return 1 + self.text.count("\n")
 
 
 def pieces_of(text: str) -> list[str]:
-    """A whole answer as the texts of its pieces."""
+    """A complete answer, split into segments."""
     return [piece for piece in Segmenter().feed(text) if piece]
 
 
 class AnswerStream:
-    """An answer that is still coming; `add` puts the next piece of it into the conversation."""
+    """An answer that is still streaming; `add` puts its next segment into the conversation."""
 
     def __init__(self, add: Callable[[AnswerText], Awaitable[None]]) -> None:
         self._add = add
@@ -79,12 +79,12 @@ class AnswerStream:
         self._drawing = asyncio.create_task(self._draw())
 
     def feed(self, text: str) -> None:
-        """More of it. Returns at once; it is drawn soon."""
+        """Append text. Returns immediately; the text is drawn shortly after."""
         self._pending.append(clean(text))
         self._came.set()
 
     async def finish(self) -> None:
-        """All of it is there, and drawn."""
+        """Finish the answer and draw the rest."""
         self._finished.set()
         self._came.set()
         await self._drawing

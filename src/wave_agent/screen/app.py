@@ -1,4 +1,4 @@
-"""The screen itself: puts the pieces together and gives each key, event and prompt its way. No logic of the agent."""
+"""The screen app: assembles the widgets and routes keys, events and prompts. Contains no agent logic."""
 
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping, Sequence
@@ -47,15 +47,15 @@ from wave_agent.sessions.recorder import transcripts
 from wave_agent.settings.unused_hooks import unused_hooks_notice
 
 MODES = (PermissionMode.DEFAULT, PermissionMode.ACCEPT_EDITS, PermissionMode.PLAN)
-"""What Shift-Tab goes through."""
+"""The modes Shift-Tab cycles through."""
 PAUSE = 1.5
-"""Seconds without a key that are a pause."""
+"""Seconds without a key press after which the user is idle."""
 SOON = 2.0
-"""Seconds within which a second Ctrl-C leaves."""
+"""Seconds within which a second Ctrl-C quits."""
 
 
 class WaveApp(App[int]):
-    """Made by `launch`, which also ends what is left when it closes."""
+    """Created by `launch`, which also cleans up when it closes."""
 
     CSS_PATH = "screen.tcss"
     TITLE = "wave"
@@ -72,7 +72,7 @@ class WaveApp(App[int]):
         idle: Callable[[], None] = lambda: None,
     ) -> None:
         super().__init__()
-        self._idle = idle  # called now and then while nobody types
+        self._idle = idle  # called now and then while the user is not typing
         self._agents = agents
         self._remember = remember
         self._environment = environment
@@ -82,7 +82,7 @@ class WaveApp(App[int]):
         self._agent: Agent | None = None
         self._untrusted: tuple[str, ...] = ()
         self._alarms: tuple[str, ...] = ()
-        self._refused: Mapping[str, str | None] = {}  # changes of hooks that the user was asked about
+        self._refused: Mapping[str, str | None] = {}  # hook changes the user was asked about
         self._happened: asyncio.Queue[tuple[Event, Narration]] = asyncio.Queue()
         self._narration: Narration | None = None
         self._asking = asyncio.Lock()
@@ -100,7 +100,7 @@ class WaveApp(App[int]):
     # ---------------------------------------------------------------------------------------------- opening and closing
 
     def prepare(self) -> None:
-        """Makes the first agent before anything is drawn, so that what is wrong is told in the plain terminal."""
+        """Create the first agent before drawing anything, so that errors appear in the plain terminal."""
         commands = self._agents.untrusted_commands()
         try:
             self._agent = self._open(self._agents.first)
@@ -133,7 +133,7 @@ class WaveApp(App[int]):
         self.set_interval(1.0, self._use_pause)
 
     async def _ask_for_trust(self) -> None:
-        looked_at = self._agents.looked_at()  # before it is shown: what is kept is what was looked at
+        looked_at = self._agents.looked_at()  # before it is shown: the user approves exactly this state
         commands = self._agents.untrusted_commands()
         question = TrustQuestion(self._agents.project, self._untrusted, commands, self._alarms)
         answer = await self.ask(question)
@@ -177,17 +177,17 @@ class WaveApp(App[int]):
 
     async def change_session(self, resume: str | None, source: str) -> None:
         before = self.agent
-        await asyncio.gather(*self._left)  # one of them may still hold the session that is wanted
+        await asyncio.gather(*self._left)  # one of them may still hold the requested session
         self._agent = self._open(resume, source, before)
         self._errands.along.clear()
         self._left = [asyncio.create_task(before.close("resume" if resume else "clear"))]
         self._activity.forget_hooks()
         await self._show_session(self._agent)
-        words = "Another session." if resume else "A new session; the old one is kept: /resume brings it back."
+        words = "Switched session." if resume else "New session. To go back to the old one: /resume."
         await self.say(Info(words))
 
     async def shut_down(self) -> None:
-        """Ends everything that was begun."""
+        """Close the agent and stop all work."""
         await self._errands.end()
         if self._shell is not None:
             await self._shell.close()
@@ -195,7 +195,7 @@ class WaveApp(App[int]):
         if self._agent is not None:
             await self._agent.close("prompt_input_exit")
 
-    # -------------------------------------------------------------------------------------------- what commands may use
+    # ------------------------------------------------------------------------------------------- interface for commands
 
     @property
     def agent(self) -> Agent:
@@ -204,7 +204,7 @@ class WaveApp(App[int]):
 
     @property
     def open_agent(self) -> Agent | None:
-        """None while the question of trust is open."""
+        """None until the trust question is answered."""
         return self._agent
 
     @property
@@ -217,11 +217,11 @@ class WaveApp(App[int]):
         self._conversation.follow()
 
     async def ask(self, question: Question) -> str | None:
-        """The question stands in place of the prompt until it is answered, or whoever asks gives up."""
+        """Show the question in place of the prompt until it is answered or the caller is cancelled."""
         async with self._asking:
             following = self._conversation.is_following
-            await self._status.screen.mount(question, before=self._status)  # not over a view that is open
-            question.take_keyboard()  # before the prompt goes, or else the keyboard would fall to a card
+            await self._status.screen.mount(question, before=self._status)  # below any open view
+            question.take_keyboard()  # before the prompt is hidden, or the focus would move to a card
             self._box.display = False
             self.bell()
             try:
@@ -245,7 +245,7 @@ class WaveApp(App[int]):
     def leave(self) -> None:
         self.exit(0)
 
-    # ------------------------------------------------------------------------------------------------ what is submitted
+    # ------------------------------------------------------------------------------------------------------ submissions
 
     @on(PromptBox.Sent)
     def _sent(self, event: PromptBox.Sent) -> None:
@@ -264,7 +264,7 @@ class WaveApp(App[int]):
         return self._shell
 
     async def all_told(self) -> None:
-        """Waits until the conversation shows what has happened so far."""
+        """Wait until the conversation shows everything so far."""
         await self._happened.join()
 
     def erase_prompt(self) -> None:
@@ -274,7 +274,7 @@ class WaveApp(App[int]):
     def _start(self, work: Coroutine[Any, Any, None]) -> Worker[None]:
         return self.run_worker(work, group="errands", exit_on_error=False)
 
-    # ----------------------------------------------------------------------------------------------------- what happens
+    # ----------------------------------------------------------------------------------------------------- agent events
 
     def _hear(self, event: Event) -> None:
         if self._narration is not None:
@@ -286,7 +286,7 @@ class WaveApp(App[int]):
                 self.run_worker(self._ask_about_changes(self._agent, changes), group="trust")
 
     async def _ask_about_changes(self, agent: Agent, changes: Mapping[str, str | None]) -> None:
-        """Trust that was given elsewhere meanwhile may be the agent's own work, so the user is asked here."""
+        """Trust given elsewhere in the meantime may be the agent's own doing, so the user is asked here."""
         if await self.ask(ChangedFiles(agent.project, changes)) == ACCEPT:
             agent.project_trust.accept(changes)
 
@@ -300,7 +300,7 @@ class WaveApp(App[int]):
                 self._happened.task_done()
 
     async def _may_run(self, request: PermissionRequest) -> Allow | Deny:
-        """For the agent: what the user says to a call."""
+        """Approver for the agent: ask the user about a call."""
         diff = await asyncio.to_thread(change_of, request.tool_name, request.tool_input)
         await self.all_told()
         asked = monotonic()
@@ -309,7 +309,7 @@ class WaveApp(App[int]):
             self._narration.waited(request.tool_use_id, monotonic() - asked)
         if answer is None:
             self.agent.interrupt()
-            await asyncio.get_running_loop().create_future()  # the interruption ends this wait
+            await asyncio.get_running_loop().create_future()  # ended by the interrupt
         for rule in rules_in(answer):
             await self._allow_for_good(rule)
         return meaning_of(answer)
@@ -319,7 +319,7 @@ class WaveApp(App[int]):
         try:
             await asyncio.to_thread(self._remember, rule)
         except SettingsError as error:
-            await self.say(Warning_(f"{rule} is allowed for this session; it could not be kept: {error}"))
+            await self.say(Warning_(f"{rule} is allowed for this session only; it could not be stored: {error}"))
 
     def _use_pause(self) -> None:
         if monotonic() - self._box.last_key > PAUSE:
@@ -373,7 +373,7 @@ class WaveApp(App[int]):
             self._box.put("")
         elif self.busy:
             self._errands.interrupt()
-        self.notify("Ctrl-C once more leaves.", timeout=SOON, markup=False)
+        self.notify("Press Ctrl-C again to quit.", timeout=SOON, markup=False)
 
     def action_next_mode(self) -> None:
         if self._agent is not None:
@@ -399,7 +399,7 @@ class WaveApp(App[int]):
             question.fit(event.size)
 
     def on_key(self, event: events.Key) -> None:
-        """Whoever types on a card means the prompt."""
+        """Typing on a card goes to the prompt."""
         if isinstance(self.focused, Entry) and event.is_printable and event.character:
             self._box.input.focus()
             self._box.input.insert(event.character)

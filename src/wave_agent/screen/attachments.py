@@ -1,4 +1,4 @@
-"""What goes along with the next prompt: the output of the user's own commands, and what they took back."""
+"""Attachments to the next prompt: output of the user's shell lines, and undone changes."""
 
 import re
 
@@ -26,5 +26,5 @@ def attach(prompt: str, attachments: list[Attachment]) -> str:
 
 
 def split(prompt: str) -> tuple[str, list[str]]:
-    """The prompt as it was typed, and a line for each thing that went along."""
+    """The prompt as typed, and one line per attachment."""
     return _ATTACHED.sub("", prompt), [f"{kind}: {what}" for kind, what in _ATTACHED.findall(prompt)]

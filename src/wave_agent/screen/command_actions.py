@@ -1,4 +1,4 @@
-"""What the commands of the screen do. Each is the method with its name; `commands.COMMANDS` has their meanings."""
+"""The screen's slash commands. Each is the method with its name; `commands.COMMANDS` describes them."""
 
 import asyncio
 import os
@@ -25,7 +25,7 @@ from wave_agent.text import one_line
 
 
 class CommandScreen(Protocol):
-    """What a command can do to the screen."""
+    """What commands need from the screen."""
 
     @property
     def agent(self) -> Agent: ...
@@ -63,7 +63,7 @@ class Desk:
         lines = ["Commands"]
         lines += [f"  {f'/{one.name} {one.argument}':<26} {one.meaning}" for one in COMMANDS]
         lines += [f"  {f'/{one.name}':<26} {one.meaning}" for one in self._front.custom.values()]
-        lines += ["  !COMMAND                   run a shell line; its output goes to the model with the next prompt"]
+        lines += ["  !COMMAND                   run a shell line; its output is sent with the next prompt"]
         for where in dict.fromkeys(key.where for key in KEYS):
             lines += ["", f"Keys {where}"]
             lines += [f"  {key.label:<26} {key.meaning}" for key in KEYS if key.where is where]
@@ -87,12 +87,12 @@ class Desk:
         agent = self._front.agent
         if arguments:
             agent.model_name = arguments
-            await self._tell(f"From the next prompt on, {arguments} is asked.")
+            await self._tell(f"Using {arguments} from the next prompt on.")
             return
         known = ", ".join(agent.settings.models)
         await self._tell(
-            f"The model is {agent.model_name or '(the server’s own choice)'}. /model NAME asks another one.",
-            *([f"The settings know {known}."] if known else []),
+            f"The model is {agent.model_name or '(the server’s default)'}. Change it with /model NAME.",
+            *([f"Configured: {known}."] if known else []),
         )
 
     async def do_permissions(self, _arguments: str) -> None:
@@ -109,21 +109,21 @@ class Desk:
             lived = self._front.trace
             before = agent.hook_runs[: len(agent.hook_runs) - len(lived)]
             rows = [happened(None, run) for run in before] + [happened(when, run) for when, run in lived]
-            await self._front.view(HooksView("What hooks did in this session. Esc closes", rows))
+            await self._front.view(HooksView("Hook runs in this session. Esc closes", rows))
         elif arguments:
-            await self._warn("/hooks lists the hooks, /hooks trace what they did.")
+            await self._warn("Use /hooks to list hooks, /hooks trace to see their runs.")
         else:
             rows = [defined(hook) for hook in agent.settings.hooks.hooks]
             count = agent.hooks_left_out
-            out = f"{'1 hook' if count == 1 else f'{count} hooks'} of the project left out" if count else ""
-            title = f"The hooks of this session{f' ({out})' if out else ''}. Esc closes"
-            empty = f"There are none: the project's own {count} were left out." if out else ""
-            await self._front.view(HooksView(title, rows, empty or "There are none."))
+            out = f"{'1 hook' if count == 1 else f'{count} hooks'} of the project skipped" if count else ""
+            title = f"Hooks of this session{f' ({out})' if out else ''}. Esc closes"
+            empty = f"No hooks: the project's {count} were skipped." if out else ""
+            await self._front.view(HooksView(title, rows, empty or "No hooks."))
 
     async def do_sessions(self, _arguments: str) -> None:
         found = await self._sessions()
         lines = [f"  {session.session_id}  {_when(session)}  {_prompt(session)}" for session in found]
-        await self._tell("Sessions of this project; /resume goes on with one", *lines or ["  none yet"])
+        await self._tell("Sessions of this project; continue one with /resume", *lines or ["  none yet"])
 
     async def do_resume(self, arguments: str) -> None:
         chosen = arguments or await self._choose_session()
@@ -142,18 +142,18 @@ class Desk:
             await self._tell("There is no other session in this project.")
             return None
         choices = [Choice(one.session_id, f"{_when(one)}  {_prompt(one)}") for one in found[:50]]
-        return await self._front.ask(Question("Which session?", plain("The latest first. Esc stays here."), choices))
+        return await self._front.ask(Question("Which session?", plain("Latest first. Esc cancels."), choices))
 
     async def do_cost(self, _arguments: str) -> None:
         agent = self._front.agent
         usage, context = agent.usage, agent.context
-        lines = [f"{usage.input_tokens:,} tokens in, {usage.output_tokens:,} out, since this session was opened."]
+        lines = [f"{usage.input_tokens:,} tokens in, {usage.output_tokens:,} out since this session was opened."]
         if context.used is not None:
             of = f" of {context.window:,}" if context.window else ""
-            lines.append(f"The model's window holds {context.used:,}{of} tokens.")
+            lines.append(f"Context window: {context.used:,}{of} tokens.")
         dollars = cost(usage, agent.settings.models.get(agent.model_name, {}))
         prices = f"models.{agent.model_name or 'NAME'}.prices"
-        lines.append(f"{shown(dollars)} in all." if dollars is not None else f"The settings have no prices: {prices}.")
+        lines.append(f"{shown(dollars)} in total." if dollars is not None else f"No prices are configured: {prices}.")
         await self._tell(*lines)
 
     async def do_export(self, arguments: str) -> None:
@@ -163,32 +163,32 @@ class Desk:
         try:
             await asyncio.to_thread(_write_new, file, text)
         except FileExistsError:
-            await self._warn(f"{file} exists; name another one: /export FILE")
+            await self._warn(f"{file} already exists; choose another name: /export FILE")
         except OSError as error:
             await self._warn(f"{file} cannot be written: {error.strerror}")
         else:
-            await self._tell(f"Written to {file}.")
+            await self._tell(f"Wrote {file}.")
 
     async def do_theme(self, arguments: str) -> None:
         if arguments in THEMES:
             self._front.use_theme(arguments)
             self._preference.keep(arguments)
         elif arguments:
-            await self._warn(f'There is no theme "{arguments}": there are {", ".join(THEMES)}.')
+            await self._warn(f'There is no theme "{arguments}"; available: {", ".join(THEMES)}.')
         else:
-            await self._tell(f"Themes: {', '.join(THEMES)}. /theme NAME changes it, for good.")
+            await self._tell(f"Themes: {', '.join(THEMES)}. Change it permanently with /theme NAME.")
 
     async def do_undo(self, _arguments: str) -> None:
         taken = await self._front.agent.undo()
-        lines = [f"taken back: {path}" for path in taken.restored]
-        lines += [f"removed, since it was new: {path}" for path in taken.removed]
+        lines = [f"reverted: {path}" for path in taken.restored]
+        lines += [f"removed new file: {path}" for path in taken.removed]
         for path, why in taken.refused.items():
-            await self._warn(f"{path} is left as it is: {why}.")
+            await self._warn(f"{path} was not reverted: {why}.")
         if lines:
             await self._tell(*lines)
-            self._front.go_along(Attachment("undo", "changes of files taken back", "\n".join(lines)))
+            self._front.go_along(Attachment("undo", "file changes undone", "\n".join(lines)))
         elif not taken.refused:
-            await self._tell("There is no change of Write or Edit to take back. What commands did stays.")
+            await self._tell("No Write or Edit changes to undo. Changes made by commands are not undone.")
 
     async def do_exit(self, _arguments: str) -> None:
         self._front.leave()

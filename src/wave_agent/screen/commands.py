@@ -1,4 +1,4 @@
-"""The commands of the screen, as a table. What each one does is the method of `Desk` with its name."""
+"""The table of slash commands. Each is implemented by the `Desk` method with its name."""
 
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
@@ -13,36 +13,36 @@ class SlashCommand(NamedTuple):
     argument: str
     meaning: str
     while_working: bool = True
-    """False: not while the agent works."""
+    """False if not available while the agent works."""
 
 
 COMMANDS = (
-    SlashCommand("help", "", "keys and commands"),
-    SlashCommand("clear", "", "a new session, with an empty conversation", while_working=False),
+    SlashCommand("help", "", "show keys and commands"),
+    SlashCommand("clear", "", "start a new session with an empty conversation", while_working=False),
     SlashCommand("compact", "[WHAT MATTERS]", "summarise the conversation so far for the model", while_working=False),
-    SlashCommand("model", "[NAME]", "tell or change the model, from the next prompt on"),
-    SlashCommand("permissions", "", "the rules and the mode that count"),
-    SlashCommand("hooks", "[trace]", "browse the hooks of this session; `trace`: what they did, in order"),
-    SlashCommand("sessions", "", "the sessions of this project"),
-    SlashCommand("resume", "[ID]", "go on with another session of this project", while_working=False),
-    SlashCommand("cost", "", "tokens, and what they cost if the settings know the prices"),
+    SlashCommand("model", "[NAME]", "show or change the model, from the next prompt on"),
+    SlashCommand("permissions", "", "show the rules and mode in effect"),
+    SlashCommand("hooks", "[trace]", "browse this session's hooks; `trace`: their runs, in order"),
+    SlashCommand("sessions", "", "list this project's sessions"),
+    SlashCommand("resume", "[ID]", "resume another session of this project", while_working=False),
+    SlashCommand("cost", "", "show token usage, and its cost if prices are configured"),
     SlashCommand("export", "[FILE]", "write the conversation as Markdown"),
     SlashCommand("theme", "[NAME]", "show or change the colours: dark, light, terminal, terminal-light"),
-    SlashCommand("undo", "", "revert the files that the last turn with edits changed", while_working=False),
+    SlashCommand("undo", "", "revert the files changed by the last turn with edits", while_working=False),
     SlashCommand("exit", "", "leave"),
 )  # fmt: skip
 BY_NAME = {command.name: command for command in COMMANDS}
 
 
 class CommandLine(NamedTuple):
-    """`/name arguments`, taken apart."""
+    """`/name arguments`, parsed."""
 
     name: str
     arguments: str
 
 
 def parse(prompt: str) -> CommandLine | None:
-    """None: not a command. `/usr/bin is full` is a prompt, for a command is one plain word."""
+    """None if not a command. `/usr/bin is full` is a prompt, since a command is one plain word."""
     if not prompt.startswith("/") or "\n" in prompt.split(" ", 1)[0]:
         return None
     name, _, arguments = prompt[1:].partition(" ")
@@ -54,6 +54,6 @@ def unknown(name: str, custom: Iterable[str]) -> str:
 
 
 def candidates(custom: Sequence[CustomCommand]) -> list[CompletionItem]:
-    """For completion. The built-in ones win over others of the same name."""
+    """For completion. Built-in commands take precedence over others with the same name."""
     built_in = [CompletionItem(f"/{command.name}", command.meaning) for command in COMMANDS]
     return built_in + [CompletionItem(f"/{one.name}", one.meaning) for one in custom if one.name not in BY_NAME]

@@ -1,4 +1,4 @@
-"""What can be completed at the cursor: commands after `/`, files after `@`."""
+"""Completion at the cursor: commands after `/`, files after `@`."""
 
 import os
 import re
@@ -11,31 +11,31 @@ from wave_agent.tools.search.walk import Walk
 
 SHOWN = 8
 FILES = 20_000
-"""Files of a project that are looked at."""
+"""Maximum number of project files considered."""
 FRESH = 10.0
-"""Seconds for which a list of files is good enough."""
+"""Seconds before the file list is refreshed."""
 _FILE = re.compile(r"(?:^|(?<=\s))@([^\s@]*)$")
 _COMMAND = re.compile(r"/([\w:-]*)$")
 
 
 class CompletionItem(NamedTuple):
     insert: str
-    """What replaces the word at the cursor."""
+    """The text that replaces the word at the cursor."""
     note: str = ""
 
 
 class CompletionList(NamedTuple):
-    """What fits, best first."""
+    """The matches, best first."""
 
     start: int
-    """Where the word at the cursor begins."""
+    """Where the word at the cursor starts."""
     candidates: Sequence[CompletionItem]
     submits: bool
-    """Enter sends it, as well."""
+    """Enter also sends the prompt."""
 
 
 class Files:
-    """The project's files, without those that git ignores. Listed when they are first wanted, in another thread."""
+    """The project's files, except those ignored by git. Listed on first use, in another thread."""
 
     def __init__(self, project: str, clock: Callable[[], float] = time.monotonic) -> None:
         self._project = project
@@ -48,14 +48,14 @@ class Files:
         return self._clock() - self._listed > FRESH
 
     def refresh(self) -> None:
-        """Lists them anew. Slow in a large project: not for the event loop."""
+        """List the files again. Slow in a large project: do not call from the event loop."""
         walk = Walk(self._project, self._project)
         names = (path for path, _ in islice(walk.files(), FILES) if path.isprintable())
         self._paths = sorted(names, key=lambda path: (path.count("/"), path))
         self._listed = self._clock()
 
     def matching(self, word: str) -> list[str]:
-        """A name that begins so comes before one that has it inside, and that before a path that has it anywhere."""
+        """Names that start with the word come first, then names that contain it, then paths that contain it."""
         word = word.lower()
 
         def rank(path: str) -> int:

@@ -1,7 +1,7 @@
-"""The conversation: entries, one below the other. It follows what comes until the user scrolls away.
+"""The conversation: a list of entries. It scrolls with new entries until the user scrolls away.
 
-Only the latest entries are widgets; those before them are made when the user scrolls up to them. So a key press is
-answered as quickly in a long conversation as in a short one.
+Only the latest entries are widgets; earlier ones are created when the user scrolls up to them. So key presses are
+handled as quickly in a long conversation as in a short one.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,15 +17,15 @@ from wave_agent.screen.entries import Entry
 from wave_agent.screen.plain import plain
 
 HEAVY = 140
-"""Lines from which on the oldest entries go, while the end is in view: all of them are laid out with every word."""
+"""Above this many lines, the oldest entries are removed while the end is in view: every new word lays out them all."""
 LIGHT = 80
-"""Lines that are left then, and that come back together: more than a large terminal shows."""
+"""Lines kept then, and restored at once: more than a large terminal shows."""
 
 Maker: TypeAlias = Callable[[], Widget]
 
 
 class Earlier(Static):
-    """Says that there is more above."""
+    """Indicates that there are earlier entries."""
 
     def tell(self, count: int) -> None:
         self.display = count > 0
@@ -53,11 +53,11 @@ class Conversation(VerticalScroll):
 
     @property
     def cards(self) -> list[Entry]:
-        """Those that can be opened."""
+        """The entries that can be opened."""
         return [child for child in self.children if isinstance(child, Entry) and child.foldable]
 
     async def fill(self, makers: Sequence[Maker]) -> None:
-        """Shows another conversation."""
+        """Show another conversation."""
         await self.remove_children(self.shown)
         self._earlier = list(makers)
         await self.mount_all(self._take_earlier())
@@ -65,7 +65,7 @@ class Conversation(VerticalScroll):
         self.follow()
 
     def _take_earlier(self) -> list[Widget]:
-        """The latest of those that are no widgets, as widgets: as many as are worth a batch."""
+        """The latest hidden entries as widgets, one batch of them."""
         taken: list[Widget] = []
         while self._earlier and sum(map(_weight, taken)) < LIGHT:
             taken.insert(0, self._earlier.pop()())
@@ -101,7 +101,7 @@ class Conversation(VerticalScroll):
         return self.max_scroll_y <= 0 or self.scroll_offset.y >= self.max_scroll_y - 1
 
     def follow(self) -> None:
-        """To the end, and along with what comes."""
+        """Scroll to the end and follow new entries."""
         self.anchor()
 
     def page(self, step: int) -> None:
@@ -119,7 +119,7 @@ class Conversation(VerticalScroll):
             self.run_worker(self._load_earlier(), exclusive=False)
 
     async def _load_earlier(self) -> None:
-        """Puts a batch above what is shown, which stays where it is."""
+        """Insert a batch above the visible entries without moving them."""
         try:
             before, height = self.scroll_offset.y, self.virtual_size.height
             await self.mount_all(self._take_earlier(), after=0)
@@ -135,13 +135,13 @@ class Conversation(VerticalScroll):
     # ------------------------------------------------------------------------------------------------------------ cards
 
     def at_hand(self) -> Entry | None:
-        """The card with the keyboard, or else the latest."""
+        """The focused card, or else the latest."""
         cards = self.cards
         focused = next((card for card in cards if card.has_focus), None)
         return focused or (cards[-1] if cards else None)
 
     def walk(self, step: int) -> None:
-        """Takes the keyboard to the next card."""
+        """Focus the next card."""
         cards = self.cards
         focused = next((at for at, card in enumerate(cards) if card.has_focus), None)
         if focused is not None and 0 <= focused + step < len(cards):
@@ -149,7 +149,7 @@ class Conversation(VerticalScroll):
 
 
 def _maker(entry: Widget) -> Maker:
-    """Keeps what an entry says, not the entry: an answer is a tree of many widgets."""
+    """Keeps an entry's content, not the entry: an answer is a tree of many widgets."""
     if isinstance(entry, AnswerText):
         return partial(AnswerText, entry.text)
     assert isinstance(entry, Entry)

@@ -1,4 +1,4 @@
-"""What a session has cost, if the settings know the model's prices."""
+"""The cost of a session, if the model's prices are configured."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -9,7 +9,7 @@ MILLION = 1_000_000
 
 
 def cost(usage: Usage, model: Mapping[str, Any]) -> float | None:
-    """US dollars. `model` is what the settings say about it; None: no prices are known."""
+    """US dollars. `model` is the model's settings; returns None if it has no prices."""
     prices: Mapping[str, float] = model.get("prices") or {}
     if not prices:
         return None

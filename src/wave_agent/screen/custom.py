@@ -1,4 +1,4 @@
-"""Commands that users write: a Markdown file each. `$ARGUMENTS` in it stands for what follows the command."""
+"""Custom commands, one Markdown file each. `$ARGUMENTS` is replaced by the text after the command."""
 
 import re
 from collections.abc import Iterable
@@ -9,7 +9,7 @@ from msgspec import Struct
 from wave_agent.text import one_line
 
 SIZE_LIMIT = 256 * 1024
-"""Bytes of one file."""
+"""Maximum file size in bytes."""
 _NAME = re.compile(r"[A-Za-z0-9][\w-]{0,63}")
 _HEAD = re.compile(r"---\r?\n(.*?)\r?\n---\r?\n?(.*)", re.DOTALL)
 _DESCRIPTION = re.compile(r"^description:\s*(.+?)\s*$", re.MULTILINE)
@@ -22,14 +22,14 @@ class CustomCommand(Struct, frozen=True):
     source: str
 
     def prompt(self, arguments: str) -> str:
-        """The prompt that the command stands for."""
+        """The prompt the command expands to."""
         if "$ARGUMENTS" in self.body:
             return self.body.replace("$ARGUMENTS", arguments)
         return f"{self.body}\n\n{arguments}" if arguments else self.body
 
 
 def directories(home: Path, project: str, *, trusted: bool) -> list[Path]:
-    """Where commands are looked for; those of a project count only once it is trusted."""
+    """Directories with commands; a project's are used only once it is trusted."""
     own = home / "commands"
     return [own, project_commands(project)] if trusted else [own]
 
@@ -39,7 +39,7 @@ def project_commands(project: str) -> Path:
 
 
 def load_commands(places: Iterable[Path]) -> dict[str, CustomCommand]:
-    """By name; of two with the same name the later place wins. What cannot be read is no command."""
+    """Commands by name; with equal names the later directory wins. Unreadable files are skipped."""
     found: dict[str, CustomCommand] = {}
     for place in places:
         for file in _files(place):

@@ -1,4 +1,4 @@
-"""Changes of files in colour, with their place, and the change that a call would make."""
+"""Coloured diffs with line numbers, and the change a call would make."""
 
 import os
 import re
@@ -13,7 +13,7 @@ from wave_agent.tools.diff import unified_diff
 from wave_agent.tools.encoding import decode, printable
 
 READ_LIMIT = 8 << 20
-"""Bytes of a file that is compared with what a call would write."""
+"""Maximum size in bytes of a file to compare with what a call would write."""
 STYLES: Mapping[str, str] = {"+": "$text-success", "-": "$text-error", "@": "$text-accent"}
 NO_CHANGE = "[no change: the file has this content already]"
 _HUNK = re.compile(r"@@ -(\d+)\S* \+(\d+)")
@@ -21,12 +21,12 @@ _GUTTER = 5
 
 
 def coloured(diff: str) -> Content:
-    """A unified diff; without colour the signs still tell."""
+    """A unified diff, readable without colour too."""
     return Content("\n").join(plain(line, STYLES.get(line[:1], "$muted")) for line in diff.split("\n"))
 
 
 def numbered(diff: str) -> Content:
-    """The same of a file, each line with its number: that of the old file where it goes, else that of the new one."""
+    """A file's diff with line numbers: from the old file for removed lines, else from the new one."""
     return Content("\n").join(
         Content.assemble(plain(f"{number:>{_GUTTER}} ", "$muted"), plain(line, STYLES.get(line[:1], "$muted")))
         for number, line in _places(diff)
@@ -50,13 +50,13 @@ def looks_like_diff(text: str) -> bool:
 
 
 def diff_in(result: str) -> str:
-    """The diff that follows the first line of a tool's result; "" if there is none."""
+    """The diff after the first line of a tool's result; "" if there is none."""
     _, _, rest = result.partition("\n")
     return rest if looks_like_diff(rest) else ""
 
 
 def _edit(tool_input: Mapping[str, Any]) -> str:
-    """With its place and the lines around it, if the passage is in the file as Edit demands."""
+    """The diff with line numbers and context, if the file contains the passage as Edit requires."""
     old, new = (_unix(str(tool_input.get(field, ""))) for field in ("old_string", "new_string"))
     before = _content(str(tool_input.get("file_path", "")))
     times = before.count(old) if before and old else 0
@@ -64,7 +64,7 @@ def _edit(tool_input: Mapping[str, Any]) -> str:
         return unified_diff(before, before.replace(old, new))
     why = "old_string occurs more than once" if times else "old_string does not occur"
     known = [] if before is None else [f"[{why} in the file as it is now]"]
-    # What is replaced is a part of a file: that it does not end in a newline means nothing, and line 1 would be wrong.
+    # Only part of a file is replaced: a missing final newline means nothing, and line number 1 would be wrong.
     change = unified_diff(*(text.removesuffix("\n") + "\n" for text in (old, new)))
     return "\n".join([*known, *(line for line in change.split("\n") if not line.startswith("@@ "))])
 
@@ -83,7 +83,7 @@ def _exists(path: str) -> bool:
 
 
 def _content(path: str) -> str | None:
-    """None: not there, not text, or too large."""
+    """None if missing, not text or too large."""
     try:
         data = read_project_file(path, "/", READ_LIMIT)
     except NotReadError:
@@ -93,7 +93,7 @@ def _content(path: str) -> str | None:
 
 
 def _unix(text: str) -> str:
-    """Edit takes either kind of newline for the other."""
+    """Edit treats both kinds of newline as equal."""
     return text.replace("\r\n", "\n")
 
 
@@ -101,7 +101,7 @@ _CHANGES: Mapping[str, Callable[[Mapping[str, Any]], str]] = {"Edit": _edit, "Wr
 
 
 def change_of(tool: str, tool_input: Mapping[str, Any]) -> str:
-    """What the call would change, as a diff; "" for a tool that edits nothing. May read the file."""
+    """The change the call would make, as a diff; "" if the tool does not edit. May read the file."""
     change = _CHANGES.get(tool)
     return "" if change is None else change(tool_input)
 

@@ -1,4 +1,4 @@
-"""The entries of the conversation. Each is one widget that draws itself; what is long is folded and opens in place."""
+"""Entries of the conversation. Each is one widget that draws itself; long entries are folded and open in place."""
 
 from abc import abstractmethod
 from collections.abc import Callable
@@ -15,13 +15,13 @@ from wave_agent.screen.plain import clean, folded, plain, size_of
 from wave_agent.screen.verdicts import headline, is_told, story
 
 FOLD_AT = 12
-"""Lines of a prompt or a notice that are shown closed."""
+"""Lines of a prompt or notice shown when folded."""
 OPEN_LIMIT = 400
-"""Lines that are shown open; the transcript has them all."""
+"""Maximum lines shown when open; the transcript has them all."""
 
 
 class Entry(Static, inherit_bindings=False):
-    """One thing that was said or done. `again` makes another one like it, for a conversation that is drawn anew."""
+    """One thing that was said or done. `again` creates a copy, for a conversation that is redrawn."""
 
     can_focus = False
     BINDINGS: ClassVar[list[BindingType]] = [*bindings(Where.CARDS, "app")]
@@ -35,7 +35,7 @@ class Entry(Static, inherit_bindings=False):
 
     @property
     def foldable(self) -> bool:
-        """There is more to see than is shown closed."""
+        """Whether there is more to see than is shown when folded."""
         return True
 
     @abstractmethod
@@ -59,7 +59,7 @@ class Entry(Static, inherit_bindings=False):
 
 
 class TextEntry(Entry):
-    """A text with a mark in front of it, folded when it is long."""
+    """Text with a leading mark, folded if it is long."""
 
     mark = ""
     mark_style = ""
@@ -89,7 +89,7 @@ class TextEntry(Entry):
 
 
 class UserPrompt(TextEntry):
-    """What the user said, and what went along with it."""
+    """The user's prompt and its attachments."""
 
     mark = "> "
     mark_style = "bold $text-primary"
@@ -100,11 +100,11 @@ class UserPrompt(TextEntry):
         self._whole = text
 
     def erase(self) -> None:
-        """A hook has refused it: nobody keeps it, so neither does the screen."""
+        """Erase the prompt: a hook blocked it, so it is not kept anywhere."""
         self._whole, self._along, self.text = (
             "",
             [],
-            "This prompt was refused and is erased. The up key brings it back.",
+            "This prompt was blocked and erased. Press Up to get it back.",
         )
         self.add_class("-erased")
         self.redraw()
@@ -118,16 +118,16 @@ class UserPrompt(TextEntry):
 
 
 class ErrorEntry(TextEntry):
-    """Something went wrong. The model does not see it."""
+    """An error. The model does not see it."""
 
-    mark = "✗ Error, told to you alone: "
+    mark = "✗ Error, shown only to you: "
     mark_style = "bold $text-error"
 
 
 class Warning_(TextEntry):  # noqa: N801 - the plain name is a built-in exception
-    """Something the user should know. The model does not see it."""
+    """A warning for the user. The model does not see it."""
 
-    mark = "! Told to you alone: "
+    mark = "! Shown only to you: "
     mark_style = "bold $text-warning"
 
 
@@ -138,7 +138,7 @@ class Info(TextEntry):
 
 
 class HookText(TextEntry):
-    """Context that a hook gave the model."""
+    """Context a hook added for the model."""
 
     mark_style = "$text-accent"
     body_style = "$muted"
@@ -152,7 +152,7 @@ class HookText(TextEntry):
 
 
 class ReasoningEntry(Entry):
-    """What the model thought aloud, closed unless somebody wants to read it."""
+    """The model's reasoning, folded by default."""
 
     def __init__(self, text: str = "", *, streaming: bool = False) -> None:
         super().__init__()
@@ -194,7 +194,7 @@ class HookLine(Entry):
 
     def open_content(self) -> Content:
         told = self._find_context(self.run_)[:1] if self.run_.outcome == "context" else []
-        said = [plain(f"\n  it told the model\n{text}") for text in told]
+        said = [plain(f"\n  sent to the model\n{text}") for text in told]
         return Content.assemble(headline(self.run_, reason=False), "\n", story(self.run_), *said)
 
     def again(self) -> Self:

@@ -1,27 +1,27 @@
-"""Garbage is collected while nobody types.
+"""Collect garbage while the user is not typing.
 
-A full collection looks at every object there is and holds up a key for a third of a second. So what is there for good
-is taken out of its sight, and old garbage, the widgets that have left the conversation, waits for a pause.
+A full collection visits every object and delays a key press by a third of a second. So permanent objects are frozen,
+and old garbage, such as widgets that have left the conversation, is collected when idle.
 """
 
 import gc
 
 YOUNG = 50_000
-"""New objects that are looked at together: a matter of milliseconds."""
+"""New objects per collection of the youngest generation, which takes milliseconds."""
 RARELY = 1000
 WORTH_IT = 20_000
-"""New objects since the last time, from which on a pause is used."""
+"""Collect when idle once there are this many new objects."""
 
 
 def settle() -> None:
-    """Once, when everything is loaded."""
+    """Call once, when everything is loaded."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(YOUNG, RARELY, RARELY)
 
 
 def tidy() -> None:
-    """In a pause."""
+    """Call when idle."""
     young, older, _ = gc.get_count()
     if young + older * YOUNG > WORTH_IT:
         gc.collect()

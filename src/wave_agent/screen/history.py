@@ -1,6 +1,6 @@
-"""The prompts of a project, for the arrow keys and Ctrl-R. Kept private to the user.
+"""A project's prompt history, for the arrow keys and Ctrl-R. Readable only by the user.
 
-A prompt that a hook refuses must not reach the disk: it is written down only once it was accepted.
+A prompt blocked by a hook must not reach the disk, so prompts are stored only once accepted.
 """
 
 import json
@@ -11,11 +11,11 @@ from pathlib import Path
 from wave_agent.system.private_files import make_private
 
 KEPT = 1000
-"""Prompts that are read again."""
+"""Maximum number of prompts loaded."""
 
 
 class History:
-    """Old ones first."""
+    """Oldest first."""
 
     def __init__(self, file: Path) -> None:
         self._file = file
@@ -24,13 +24,13 @@ class History:
         self._draft = ""
 
     def add(self, prompt: str) -> None:
-        """Remembers it for this run."""
+        """Remember the prompt for this run."""
         self._at = None
         if prompt and self.prompts[-1:] != [prompt]:
             self.prompts.append(prompt)
 
     def write(self, prompt: str) -> None:
-        """Remembers it for good. A disk that cannot be written costs the memory, not the work."""
+        """Store the prompt. If the disk is not writable, only the history is lost, not the work."""
         with suppress(OSError):
             make_private(self._file.parent)
             descriptor = os.open(self._file, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -38,7 +38,7 @@ class History:
                 file.write(json.dumps(prompt).encode() + b"\n")
 
     def earlier(self, present: str) -> str | None:
-        """The prompt before; `present` is what is being written. None: there is none."""
+        """The previous prompt, or None. `present` is the text being edited."""
         if self._at is None:
             self._draft, self._at = present, len(self.prompts)
         if self._at == 0:
@@ -47,7 +47,7 @@ class History:
         return self.prompts[self._at]
 
     def later(self) -> str | None:
-        """Back towards what was being written."""
+        """The next prompt, ending at the text being edited."""
         if self._at is None:
             return None
         self._at += 1
@@ -57,11 +57,11 @@ class History:
         return self._draft
 
     def leave(self) -> None:
-        """The user has begun to write."""
+        """Reset the position: the user started typing."""
         self._at = None
 
     def search(self, word: str) -> list[str]:
-        """Prompts with the word in them, each once, the latest first."""
+        """Prompts that contain the word, without duplicates, latest first."""
         found = [prompt for prompt in reversed(self.prompts) if word.lower() in prompt.lower()]
         return list(dict.fromkeys(found))
 

@@ -1,4 +1,4 @@
-"""`/hooks`: all hooks of the session, or what they did, in order. Enter shows the whole of one."""
+"""`/hooks`: the session's hooks, or their runs in order. Enter shows details."""
 
 from collections.abc import Sequence
 from typing import ClassVar, NamedTuple
@@ -24,7 +24,7 @@ class HookRow(NamedTuple):
 
 
 def defined(hook: HookDefinition) -> HookRow:
-    """Event, matcher, what it runs, where it is written, and how it counts."""
+    """Event, matcher, command, source and mode."""
     off = "" if hook.enabled else " · off"
     line = Content.assemble(
         plain(f"{hook.event:<17}", "bold"),
@@ -63,7 +63,7 @@ def happened(when: float | None, run: HookRun) -> HookRow:
 class HooksView(ModalScreen[None]):
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q", "close", show=False)]
 
-    def __init__(self, title: str, rows: Sequence[HookRow], empty: str = "There are none.") -> None:
+    def __init__(self, title: str, rows: Sequence[HookRow], empty: str = "No hooks.") -> None:
         super().__init__()
         self._title = title
         self._rows = rows

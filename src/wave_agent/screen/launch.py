@@ -1,4 +1,4 @@
-"""Opens the screen, and leaves nothing behind when it closes."""
+"""Opens the screen and cleans up when it closes."""
 
 import asyncio
 import os
@@ -27,11 +27,11 @@ def open_screen(options: Callable[[], Options], *, debug_hooks: bool) -> int:
 
 
 async def _run(options: Callable[[], Options], *, debug_hooks: bool) -> int:
-    for name in ("COLUMNS", "LINES"):  # exported, they tell the size of another moment, and would be believed
+    for name in ("COLUMNS", "LINES"):  # if exported, they hold an outdated size and would be used
         os.environ.pop(name, None)
     environment = dict(os.environ)
-    if handed_down(environment):  # whoever answers its questions would be that agent
-        raise SettingsError("The screen is for a person, and another agent has started this program. Use wave -p.")
+    if handed_down(environment):  # the agent itself would answer its questions
+        raise SettingsError("The screen needs a person, but this was started by another agent. Use wave -p.")
     chosen = options()
     place, home = locate_for(chosen, environment)
     agents = Agents(chosen, place, home)
@@ -56,5 +56,5 @@ def _farewell(app: WaveApp, status: int | None) -> int:
     if agent is not None:
         forget_old_sessions(agent.home, agent.settings.cleanup_days)
         if agent.messages and sys.stdout.isatty():
-            click.echo(f"wave -r {agent.session_id}   goes on with this session")
+            click.echo(f"wave -r {agent.session_id}   resumes this session")
     return app.return_code or 0 if status is None else status

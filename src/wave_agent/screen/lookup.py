@@ -1,4 +1,4 @@
-"""Things that the conversation of an agent knows and an event does not carry."""
+"""Looks up details in an agent's conversation that events do not carry."""
 
 from wave_agent.agent.agent import Agent
 from wave_agent.events import HookRun
@@ -6,7 +6,7 @@ from wave_agent.messages import TextBlock, ToolBlock
 
 
 def find_call(agent: Agent, name: str) -> ToolBlock | None:
-    """The call with this id, with its result and why it did not run."""
+    """The call with this id, including its result or why it did not run."""
     for message in reversed(agent.messages):
         for block in message.blocks:
             if isinstance(block, ToolBlock) and block.id == name:
@@ -15,7 +15,7 @@ def find_call(agent: Agent, name: str) -> ToolBlock | None:
 
 
 def find_context(agent: Agent, run: HookRun) -> list[str]:
-    """What the hook has told the model at such events, the latest first."""
+    """Context the hook added for the model on these events, latest first."""
     blocks = [block for message in reversed(agent.messages) for block in message.blocks]
     said = [(block.content, block.origin) for block in blocks if isinstance(block, TextBlock)]
     return [text for text, by in said if by is not None and (by.event, by.hook) == (run.event, run.name)]

@@ -1,4 +1,4 @@
-"""What happens, as it happens: events of the agent become entries of the conversation."""
+"""Turns agent events into conversation entries as they happen."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from time import monotonic
@@ -33,7 +33,7 @@ LEVELS: Mapping[str, type[Info | Warning_]] = {"info": Info, "warning": Warning_
 
 
 class Narration:
-    """`find_call` gives a call as the conversation has it, `find_context` what a hook told the model."""
+    """`find_call` returns a call from the conversation, `find_context` the context a hook added."""
 
     def __init__(
         self,
@@ -55,12 +55,12 @@ class Narration:
         self._reasoning: ReasoningEntry | None = None
         self._cards: dict[str, ToolCard] = {}
         self._todos: TodoCard | None = None
-        self._on_cards: list[str] = []  # why hooks failed, where the card of the call will say it
+        self._on_cards: list[str] = []  # why hooks failed, if the call's card will show it
         self._began = monotonic()
         self.prompt: UserPrompt | None = None
-        """The prompt that is being worked on."""
+        """The prompt of the current turn."""
         self.trace: list[tuple[float, HookRun]] = []
-        """Runs of hooks and when they ended, in seconds since the screen opened."""
+        """Hook runs and when they ended, in seconds since the screen opened."""
         self._show: Mapping[type, Callable[[Any], Awaitable[None]]] = {
             TurnStarted: self._turn_started,
             TextDelta: self._text,
@@ -76,7 +76,7 @@ class Narration:
         }
 
     async def tell(self, event: Event) -> None:
-        """What is not in the table is shown elsewhere, or by what follows it."""
+        """Events not in the table are shown elsewhere or by a later event."""
         show = self._show.get(type(event))
         if show is not None:
             await show(event)
@@ -111,7 +111,7 @@ class Narration:
             card.output(event.text)
 
     def waited(self, call_id: str, seconds: float) -> None:
-        """The call has waited for the user: that is not the time that it took."""
+        """The call waited for the user, which is not part of its duration."""
         if card := self._cards.get(call_id):
             card.waited(seconds)
 
@@ -120,7 +120,7 @@ class Narration:
         card = self._cards.get(event.id)
         if block is None:
             return
-        if card is None:  # a call that never began, since a hook had ended the turn
+        if card is None:  # a call that never started, since a hook ended the turn
             await self.add(card_of(block, self._project))
             return
         card.finish(block)
@@ -128,7 +128,7 @@ class Narration:
             self._show_list(card)
 
     def _show_list(self, card: TodoCard) -> None:
-        """The latest list takes the place of the one before, and says what the agent is at."""
+        """The latest list replaces the previous one and shows what the agent is working on."""
         if self._todos is not None:
             self._todos.replace()
         self._todos = card

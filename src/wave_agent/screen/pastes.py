@@ -1,4 +1,4 @@
-"""Large pastes: a placeholder stands in the prompt, the whole text is sent."""
+"""Large pastes: the prompt shows a placeholder, the full text is sent."""
 
 import re
 
@@ -10,13 +10,13 @@ _PLACEHOLDER = re.compile(r"\[Pasted text #(\d+), \d[\d,]* (?:lines?|characters)
 
 
 class Pastes:
-    """What was pasted into the prompts of one session."""
+    """Texts pasted into the prompts of one session."""
 
     def __init__(self) -> None:
         self._texts: list[str] = []
 
     def fold(self, text: str) -> str:
-        """What to put into the prompt: the text itself or, for a large one, its placeholder."""
+        """What to insert into the prompt: the text itself or, if it is large, a placeholder."""
         text = clean(text.replace("\r\n", "\n").replace("\r", "\n"))
         lines = text.count("\n") + 1
         if lines < MANY_LINES and len(text) < MANY_CHARACTERS:
@@ -26,7 +26,7 @@ class Pastes:
         return f"[Pasted text #{len(self._texts)}, {size}]"
 
     def unfold(self, prompt: str) -> str:
-        """The prompt with whole texts. A placeholder that somebody typed by hand stays."""
+        """The prompt with full texts. A placeholder typed by hand stays."""
 
         def whole(found: re.Match[str]) -> str:
             number = int(found[1])

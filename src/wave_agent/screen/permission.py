@@ -1,4 +1,4 @@
-"""The question before a call runs: what it would do, who asks and why, and the answers there are."""
+"""The permission question: what the call would do, who asks and why, and the possible answers."""
 
 import json
 
@@ -12,13 +12,13 @@ from wave_agent.screen.plain import plain
 from wave_agent.screen.question import Choice, Question
 from wave_agent.screen.tool_card import description_of
 
-ASK_INSTEAD = "Do without it, or ask what they want instead."
+ASK_INSTEAD = "Do without it, or ask what to do instead."
 YES, NO, TELL, ALWAYS = "yes", "no", "tell", "always:"
-BETWEEN = "\0"  # rules that are chosen together: no command has a NUL
+BETWEEN = "\0"  # separates rules chosen together: no command contains NUL
 
 
 def body(request: PermissionRequest, diff: str) -> Content:
-    """What the call would do, then what asks and why."""
+    """What the call would do, then who asks and why."""
     if diff:
         shown = numbered(diff)
     elif isinstance(command := request.tool_input.get("command"), str):
@@ -34,24 +34,24 @@ def body(request: PermissionRequest, diff: str) -> Content:
 
 
 def choices(request: PermissionRequest) -> list[Choice]:
-    """`always` is offered only where rules would answer the question."""
+    """`always` is offered only if rules can answer the question."""
     offered = [(rule,) for rule in request.suggestions] + ([request.together] if request.together else [])
     rules = [
-        Choice(f"{ALWAYS}{BETWEEN.join(texts)}", f"Yes, and always in this project: {', '.join(texts)}", "a" * (not at))
+        Choice(f"{ALWAYS}{BETWEEN.join(texts)}", f"Yes, always in this project: {', '.join(texts)}", "a" * (not at))
         for at, texts in enumerate(offered if request.lasting else ())
     ]
     return [Choice(YES, "Yes, once", "y"), *rules, Choice(NO, "No", "n"), Choice(TELL, "No, and tell the model …", "t")]
 
 
 def rules_in(answer: str | None) -> tuple[str, ...]:
-    """The rules that the user wants to hold for good."""
+    """The rules the user wants to keep."""
     if answer is None or not answer.startswith(ALWAYS):
         return ()
     return tuple(answer.removeprefix(ALWAYS).split(BETWEEN))
 
 
 def meaning_of(answer: str | None) -> Allow | Deny:
-    """What the agent is told."""
+    """The answer for the agent."""
     if answer == YES or rules_in(answer):
         return Allow()
     told = (answer or "").removeprefix(NO).removeprefix(TELL).removeprefix(":")
@@ -64,7 +64,7 @@ class PermissionDialog(Question):
     """Answers `yes`, `always:RULES`, `no` or `tell:WORDS`; None interrupts."""
 
     def __init__(self, request: PermissionRequest, diff: str, project: str) -> None:
-        """A path outside of the project is shown whole."""
+        """A path outside the project is shown in full."""
         path = request.tool_input.get("file_path")
         shown = path.removeprefix(f"{project}/") if isinstance(path, str) else ""
         what = f"{request.tool_name} {shown}" if shown else request.tool_name
@@ -72,7 +72,7 @@ class PermissionDialog(Question):
 
     def compose(self) -> ComposeResult:
         yield from super().compose()
-        words = Input(placeholder="What the model should know; Enter sends it", compact=True)
+        words = Input(placeholder="Message for the model; Enter sends it", compact=True)
         words.display = False
         yield words
 

@@ -1,4 +1,4 @@
-"""The question after a turn in plan mode: is this the plan, and how is it carried out?"""
+"""The question after a turn in plan mode: whether to accept the plan, and in which mode to carry it out."""
 
 from collections.abc import Mapping
 
@@ -7,7 +7,7 @@ from wave_agent.screen.plain import plain
 from wave_agent.screen.question import Choice, Question
 
 GO_ON = "I accept this plan. Carry it out."
-"""What the model is asked when the user has accepted."""
+"""The prompt sent once the user accepts."""
 KEEP_PLANNING = "keep planning"
 
 _ANSWERS: Mapping[str, PermissionMode] = {
@@ -17,12 +17,12 @@ _ANSWERS: Mapping[str, PermissionMode] = {
 
 
 class PlanQuestion(Question):
-    """Answers with a mode, or `keep planning`; None keeps planning, too."""
+    """Answers with a mode or `keep planning`; None also keeps planning."""
 
     def __init__(self) -> None:
         super().__init__(
             "Accept this plan?",
-            plain("Accepted, the permission mode changes and the agent carries it out."),
+            plain("If you accept, the permission mode changes and the agent carries it out."),
             [
                 Choice("default", "Yes, and ask me before each change (mode default)", "y"),
                 Choice("acceptEdits", "Yes, and edit files without asking (mode acceptEdits)", "a"),

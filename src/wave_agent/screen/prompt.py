@@ -1,4 +1,4 @@
-"""Where the user writes: several lines, history, completion, pastes, and prompts that wait for their turn."""
+"""The prompt input: multiple lines, history, completion, pastes and queued prompts."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -26,7 +26,7 @@ _ACTIONS = actions(Where.PROMPT)
 
 
 class PromptInput(TextArea, inherit_bindings=False):
-    """The text itself. Keys with a meaning of their own are turned into calls of the box around it."""
+    """The text area. Special keys become calls on the surrounding box."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         binding for binding in Binding.make_bindings(TextArea.BINDINGS) if binding.key not in actions(Where.ANYWHERE)
@@ -44,10 +44,10 @@ class PromptInput(TextArea, inherit_bindings=False):
             event.prevent_default()
             return
         await super()._on_key(event)
-        event.prevent_default()  # handled by the call above: the library would call it once more
+        event.prevent_default()  # handled by the call above: otherwise the library would call it again
 
     async def _on_paste(self, event: events.Paste) -> None:
-        """Many lines come as one: nothing in them is a key press."""
+        """A paste arrives as one event: nothing in it is a key press."""
         event.stop()
         event.prevent_default()
         self.insert(self._box.pastes.fold(event.text))
@@ -57,29 +57,29 @@ class PromptInput(TextArea, inherit_bindings=False):
 
 
 class Queue(Static):
-    """Prompts that wait until the agent has time."""
+    """Prompts waiting for the agent."""
 
     def tell(self, prompts: Sequence[str]) -> None:
         self.display = bool(prompts)
         lines = [plain(f"  ⧗ {one_line(prompt, 120)}", "$muted") for prompt in prompts]
-        hint = plain("    the up key takes the last one back", "italic $muted")
+        hint = plain("    press Up to take the last one back", "italic $muted")
         self.update(Content("\n").join([*lines, hint]))
 
 
 class Completions(OptionList):
-    """What fits. The keyboard stays in the prompt."""
+    """The list of completions. The focus stays in the prompt."""
 
     can_focus = False
 
 
 class PromptBox(Vertical):
     class Sent(Message):
-        """The user has sent a prompt, a command or a shell line."""
+        """The user submitted a prompt, command or shell line."""
 
         def __init__(self, shown: str) -> None:
             super().__init__()
             self.shown = shown
-            """As it stood there, with placeholders for pastes."""
+            """As typed, with placeholders for pastes."""
 
     class SearchWanted(Message):
         pass
@@ -96,14 +96,14 @@ class PromptBox(Vertical):
         self.pastes = Pastes()
         self.queued: list[str] = []
         self.last_key = float("-inf")
-        """When a key was pressed."""
+        """When the last key was pressed."""
         self._files = files
         self._commands = commands
         self._found: CompletionList | None = None
         self._found_for = ""
-        """What stood before the cursor when the list was made."""
+        """The text before the cursor when the list was made."""
         self._settling = False
-        """A text was put into the prompt: no list pops up for it."""
+        """Text was inserted by the program: do not show completions for it."""
 
     def compose(self) -> ComposeResult:
         yield Queue(markup=False)
@@ -123,7 +123,7 @@ class PromptBox(Vertical):
         return self.input.text
 
     def put(self, text: str) -> None:
-        """Puts a text into the prompt, the cursor behind it."""
+        """Put text into the prompt, with the cursor after it."""
         self._settling = text != self.input.text
         self.input.text = text
         self.input.move_cursor(self.input.document.end)
@@ -141,7 +141,7 @@ class PromptBox(Vertical):
         return prompt
 
     def take_back(self) -> bool:
-        """The queued prompts, all of them, come back into the prompt, in front of what stands there."""
+        """Move all queued prompts back into the prompt, before its current text."""
         if not self.queued:
             return False
         self.put("\n\n".join([*self.queued, *filter(None, [self.text])]))
@@ -150,12 +150,12 @@ class PromptBox(Vertical):
         return True
 
     # ------------------------------------------------------------------------------------------------------------- keys
-    # Each returns False where the key has its usual meaning.
+    # Each returns False if the key keeps its usual meaning.
 
     def key_send(self) -> bool:
         field = self.input
         if self.list_open and self._found_for != field.before_cursor():
-            self._complete()  # Enter came before the list had heard of the last letters
+            self._complete()  # Enter was pressed before the list was updated for the last letters
         if self.list_open and self._found is not None and (chosen := self._chosen()) is not None:
             if not self._found.submits:
                 return self._take(chosen)
@@ -222,7 +222,7 @@ class PromptBox(Vertical):
         return bool(self.query_one(Completions).display)
 
     def close_list(self) -> bool:
-        """True if there was one to close."""
+        """True if a list was open."""
         was_open = self.list_open
         self._close_list()
         return was_open
@@ -264,7 +264,7 @@ class PromptBox(Vertical):
         return None if self._found is None or at is None else self._found.candidates[at]
 
     def _take(self, chosen: CompletionItem) -> bool:
-        """Puts the candidate in place of the word at the cursor."""
+        """Replace the word at the cursor with the candidate."""
         field, found = self.input, self._found
         if found is not None:
             word = len(field.before_cursor()) - found.start

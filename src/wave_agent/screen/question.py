@@ -1,4 +1,4 @@
-"""A question with answers to choose from, by arrow keys or by one letter. The conversation stays in view."""
+"""A multiple-choice question, answered with arrow keys or a letter. The conversation stays in view."""
 
 import asyncio
 from collections.abc import Sequence
@@ -21,21 +21,21 @@ from wave_agent.screen.plain import plain
 
 class Choice(NamedTuple):
     value: str
-    """What is answered."""
+    """The value of the answer."""
     label: str
     key: str = ""
-    """A letter that chooses it at once."""
+    """A letter that selects it directly."""
 
 
-TOO_SMALL = "Terminal too small: enlarge it to answer. Esc turns away."
+TOO_SMALL = "Terminal too small: enlarge it to answer. Esc cancels."
 SHORT = "-short"
-"""Class of the screen while a question leaves no room for the conversation."""
+"""CSS class of the screen while a question leaves no room for the conversation."""
 BODY_ROWS, CHOICE_ROWS = 2, 12
-"""How many rows of what is asked about and of the choices must be in view."""
+"""How many rows of the details and the choices must be in view."""
 FRAME_ROWS, FRAME_COLUMNS = 3, 4
-"""What a question takes beside its text: the border and the margins in `screen.tcss`."""
+"""Rows a question needs besides its text: the border and the margins in `screen.tcss`."""
 AROUND_ROWS = 4
-"""What the rest of the screen needs beside a question: status, activity, the end of the conversation."""
+"""Rows the rest of the screen needs: status, activity, the end of the conversation."""
 
 
 class QuestionRoom(IntEnum):
@@ -47,9 +47,9 @@ class QuestionRoom(IntEnum):
 
 
 class Question(Vertical):
-    """Stands in place of the prompt. Answers with the value of a choice; None: the user turned away.
+    """Shown in place of the prompt. Answers with the value of a choice; None if the user cancelled.
 
-    No key chooses while the question and its choices are out of view: nobody agrees to what they cannot see.
+    Keys select nothing while the question and its choices are out of view: users must see what they agree to.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -64,7 +64,7 @@ class Question(Vertical):
         self._body = body
         self._choices = choices
         self._room = QuestionRoom.AMPLE
-        self._body_rows = BODY_ROWS  # of what is asked about, where the question has the screen to itself
+        self._body_rows = BODY_ROWS  # rows of the details, if the question has the screen to itself
         self.answer: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
 
     def compose(self) -> ComposeResult:
@@ -80,9 +80,9 @@ class Question(Vertical):
         self.screen.remove_class(SHORT)
 
     def fit(self, screen: Size) -> None:
-        """Lays the question out for a screen of this size.
+        """Lay the question out for a screen of this size.
 
-        The rows are computed, not measured: while a resize is under way, what can be measured is the old layout.
+        The rows are computed, not measured: during a resize, measurements return the old layout.
         """
         width = max(1, screen.width - FRAME_COLUMNS)
         heading, body, choices = (
@@ -99,9 +99,9 @@ class Question(Vertical):
         self._lay_out(room)
 
     def _lay_out(self, room: QuestionRoom) -> None:
-        """On a short screen nothing but the question, and what is asked about gets the rows that the choices leave."""
+        """On a short screen only the question is shown, and its details get the rows the choices leave."""
         self._room = room
-        if not self.query(OptionList):  # not composed yet, or being taken away
+        if not self.query(OptionList):  # not composed yet, or being removed
             return
         self.screen.set_class(room is not QuestionRoom.AMPLE, SHORT)
         self.query_one(".body").styles.max_height = None if room is QuestionRoom.AMPLE else self._body_rows
@@ -110,7 +110,7 @@ class Question(Vertical):
 
     @property
     def is_legible(self) -> bool:
-        """What is asked about and the choices are in view, as far as they must be."""
+        """Whether enough of the details and the choices is in view."""
         seen = ((self.query_one(".body"), BODY_ROWS), (self.query_one(OptionList), CHOICE_ROWS))
         return all(self._rows(part) >= min(max(part.virtual_size.height, 1), rows) for part, rows in seen)
 
@@ -139,7 +139,7 @@ class Question(Vertical):
     def _chosen(self, choice: Choice) -> None:
         if self.is_legible:
             self.choose(choice)
-        elif self._room is not QuestionRoom.TOO_SMALL:  # the rest of the screen takes more than was computed
+        elif self._room is not QuestionRoom.TOO_SMALL:  # the rest of the screen takes more rows than computed
             self._lay_out(QuestionRoom(self._room + 1))
 
     def choose(self, choice: Choice) -> None:

@@ -1,4 +1,4 @@
-"""A conversation from before, as entries."""
+"""Turns a recorded conversation into entries."""
 
 from collections.abc import Iterable, Iterator
 from functools import partial
@@ -14,7 +14,7 @@ from wave_agent.screen.verdicts import mattered
 
 
 def entries_of(messages: Iterable[Message], runs: Iterable[HookRun], project: str) -> list[Maker]:
-    """Runs of hooks stand by the call that they were about."""
+    """Hook runs are shown with the call they were about."""
     by_call: dict[str, list[HookRun]] = {}
     for run in runs:
         if run.tool_use_id and mattered(run):
@@ -32,7 +32,7 @@ def entries_of(messages: Iterable[Message], runs: Iterable[HookRun], project: st
 
 
 def _is_in(shown: set[tuple[str, str, str]], block: Block) -> bool:
-    """It is what a hook said of a call: the line of that hook says it already."""
+    """Whether it is a hook's message about a call, which the hook's own line already shows."""
     by = block.origin if isinstance(block, TextBlock) else None
     return by is not None and isinstance(block, TextBlock) and (by.event, by.hook, block.content) in shown
 
@@ -46,7 +46,9 @@ def _makers(block: Block, by_call: dict[str, list[HookRun]], project: str, repla
         case TextBlock(content=content, origin=origin) if origin == HARNESS:
             yield partial(Info, content)
         case TextBlock(content=content, origin=origin):
-            name = f"+ {origin.hook} on {origin.event} told the model: " if origin else "+ a hook told the model: "
+            name = (
+                f"+ {origin.hook} on {origin.event} sent to the model: " if origin else "+ a hook sent to the model: "
+            )
             yield partial(HookText, content, name)
         case ToolBlock(id=name):
             yield partial(_card, block, project, replaced=name in replaced)

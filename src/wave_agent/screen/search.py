@@ -1,4 +1,4 @@
-"""Ctrl-R: the prompts of the project, as one types a part of them."""
+"""Ctrl-R: search the project's prompts while typing."""
 
 from typing import ClassVar
 
@@ -28,7 +28,7 @@ class HistorySearch(ModalScreen[str | None]):
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog"):
             yield Static(plain("Prompts of this project", "bold"), classes="title")
-            yield Input(placeholder="a part of the prompt", compact=True)
+            yield Input(placeholder="part of the prompt", compact=True)
             listed = OptionList(markup=False)
             listed.can_focus = False
             yield listed

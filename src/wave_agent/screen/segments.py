@@ -1,32 +1,32 @@
-"""A long answer as pieces of Markdown, each short enough to be drawn again with every word that comes.
+"""Splits a long answer into Markdown segments short enough to redraw with every new word.
 
-A piece ends at a blank line, or inside a very long block of code, which then goes on in the next piece.
+A segment ends at a blank line, or inside a very long code block, which continues in the next segment.
 """
 
 import re
 
 LONG = 1200
-"""Characters from which on a piece ends at the next blank line."""
+"""Beyond this many characters, a segment ends at the next blank line."""
 LONG_CODE = 80
-"""Lines of one block of code in one piece."""
+"""Maximum lines of one code block per segment."""
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})(.*)")
 
 
 class Segmenter:
-    """Takes text as it comes and says where a new piece begins."""
+    """Takes streaming text and says where a new segment starts."""
 
     def __init__(self, long: int = LONG, long_code: int = LONG_CODE) -> None:
         self._long = long
         self._long_code = long_code
         self._size = 0
         self._line = ""
-        """The last line, as far as it has come."""
+        """The incomplete last line."""
         self._fence = ""
         self._opening = ""
         self._code_lines = 0
 
     def feed(self, text: str) -> list[str]:
-        """What belongs to the piece that was begun and, for each piece that begins in the text, what it has so far."""
+        """The text for the current segment, followed by the text so far of each segment that starts in it."""
         pieces = [""]
         for line in text.splitlines(keepends=True):
             pieces[-1] += line

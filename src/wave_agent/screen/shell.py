@@ -1,4 +1,4 @@
-"""`!`: the user's own shell line. No hook and no rule judges it; its output goes along with the next prompt."""
+"""`!`: the user's shell line. No hook or rule applies to it; its output is sent with the next prompt."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -9,11 +9,11 @@ from wave_agent.tools.bash import Bash
 from wave_agent.tools.shells import Shells
 
 LONGEST = 600_000
-"""Milliseconds that a line may take; Esc ends it before."""
+"""Timeout in milliseconds; Esc ends the line earlier."""
 
 
 class UserShell:
-    """Runs lines one after another; the directory that one ends in is where the next begins."""
+    """Runs lines one after another; each starts in the directory where the previous one ended."""
 
     def __init__(self, project: str, environment: Mapping[str, str], outputs: Path) -> None:
         self._bash = Bash(Shells())
@@ -21,7 +21,7 @@ class UserShell:
         self._context = ToolContext(project_dir=Path(project), environment=kept, outputs=outputs)
 
     async def run(self, command: str, emit: Callable[[str], None]) -> ToolResult:
-        """Cancelling ends the command and everything it started."""
+        """Cancelling ends the command and all its child processes."""
         arguments = self._bash.parse({"command": command, "timeout": LONGEST})
         context = ToolContext(
             project_dir=self._context.project_dir,

@@ -1,4 +1,4 @@
-"""Small JSON files under WAVE_HOME: private to the user, replaced whole, never half written."""
+"""Small JSON files under WAVE_HOME: readable only by the user and replaced atomically."""
 
 import json
 import os
@@ -9,7 +9,7 @@ from wave_agent.system.private_files import make_private
 
 
 def read_object(file: Path) -> dict[str, Any]:
-    """What the file holds; empty if there is none or it cannot be read."""
+    """The file's content; empty if it is missing or unreadable."""
     try:
         found: object = json.loads(file.read_bytes())
     except (OSError, ValueError):

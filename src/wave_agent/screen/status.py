@@ -1,4 +1,4 @@
-"""The line at the bottom: model, mode, window, cost, place, session. Where it is narrow, the least important goes."""
+"""The status line: model, mode, window, cost, directory, session. If narrow, the least important parts are dropped."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -24,10 +24,10 @@ MODE_STYLES: Mapping[str, str] = {
 
 
 class StatusFacts(Struct, frozen=True, kw_only=True):
-    """What the line tells."""
+    """What the status line shows."""
 
     model: str | None = None
-    """None: not known yet."""
+    """None if not known yet."""
     mode: str = ""
     used: int | None = None
     window: int | None = None
@@ -43,7 +43,7 @@ class _Part(NamedTuple):
     text: str
     style: str
     importance: int
-    """The lowest goes first."""
+    """The lowest is dropped first."""
 
 
 def _parts(facts: StatusFacts) -> list[_Part]:
@@ -95,7 +95,7 @@ class StatusLine(Static):
 
 
 def short_directory(path: str, limit: int = 40) -> str:
-    """With `~` for the user's own, and only the end of a long one."""
+    """With `~` for the home directory, and only the end of a long path."""
     home = str(Path.home())
     shown = f"~{path[len(home) :]}" if path == home or path.startswith(f"{home}/") else path
     return shown if len(shown) <= limit else f"…{shown[1 - limit :]}"

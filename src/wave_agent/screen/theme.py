@@ -1,4 +1,4 @@
-"""The colours, by the names that users say, and which of them a terminal begins with."""
+"""Themes by name, and the default for a terminal."""
 
 from collections.abc import Mapping
 from contextlib import suppress
@@ -48,11 +48,11 @@ THEMES: Mapping[str, str] = {
 
 
 VARIABLES = {"muted": "ansi_bright_black"}
-"""What the styles use beyond the library's own names, for themes that do not say it themselves."""
+"""Variables the styles use beyond the library's, for themes that do not define them."""
 
 
 class Preference:
-    """The theme that the user chose last: `WAVE_HOME/screen.json`."""
+    """The theme last chosen by the user, stored in `WAVE_HOME/screen.json`."""
 
     def __init__(self, home: Path) -> None:
         self._file = home / "screen.json"
@@ -62,11 +62,11 @@ class Preference:
         return chosen if isinstance(chosen, str) and chosen in THEMES else guessed(environment)
 
     def keep(self, theme: str) -> None:
-        with suppress(OSError):  # it then holds for this run
+        with suppress(OSError):  # then it applies to this run only
             write_object(self._file, {**read_object(self._file), "theme": theme})
 
 
 def guessed(environment: Mapping[str, str]) -> str:
-    """Some terminals tell the colour of their background in COLORFGBG: 7 and 15 are white."""
+    """Some terminals set COLORFGBG to their background colour: 7 and 15 are white."""
     background = environment.get("COLORFGBG", "").rpartition(";")[2]
     return "light" if background in ("7", "15") else "dark"

@@ -1,4 +1,4 @@
-"""The list that the model keeps with TodoWrite, shown as one."""
+"""The model's TodoWrite list, shown as a list."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple, Self, cast
@@ -11,7 +11,7 @@ from wave_agent.screen.tool_card import State, ToolCard
 from wave_agent.text import one_line
 
 LIMIT = 20
-"""Items that are shown; opened, a card shows all."""
+"""Items shown; an open card shows all."""
 
 
 class TodoLook(NamedTuple):
@@ -33,7 +33,7 @@ class Item(NamedTuple):
 
 
 def items_in(parameters: Mapping[str, Any]) -> list[Item]:
-    """As far as it is a list: the model may have written anything."""
+    """Skips invalid items: the model may have written anything."""
     todos: object = parameters.get("todos")
     if not isinstance(todos, list):
         return []
@@ -49,7 +49,7 @@ def items_in(parameters: Mapping[str, Any]) -> list[Item]:
 
 
 class TodoCard(ToolCard):
-    """Only the latest list is shown whole. One that was replaced says how far it had got, and opens."""
+    """Only the latest list is shown in full. A replaced one shows its progress and can be opened."""
 
     replaced = False
 
@@ -69,7 +69,7 @@ class TodoCard(ToolCard):
 
     @property
     def doing(self) -> str:
-        """What the model is at, in its own words."""
+        """What the model is working on, in its own words."""
         return next((one.active_form or one.content for one in self.items if one.status == "in_progress"), "")
 
     def closed_content(self) -> Content:
@@ -89,7 +89,7 @@ class TodoCard(ToolCard):
         return ""
 
     def _time(self) -> str:
-        return ""  # a list takes no time worth reading
+        return ""  # a list has no duration worth showing
 
     def _list(self, limit: int | None) -> list[Content]:
         items = self.items
@@ -103,5 +103,5 @@ class TodoCard(ToolCard):
 
 
 def card_of(block: ToolBlock, project: str) -> ToolCard:
-    """The card that suits a call."""
+    """The right card for a call."""
     return (TodoCard if block.name == "TodoWrite" else ToolCard)(block, project)

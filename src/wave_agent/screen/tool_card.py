@@ -1,4 +1,4 @@
-"""A tool call as a card: running, done, failed or blocked; opened, its input, its output and the change it made."""
+"""A tool call as a card: running, done, failed or blocked. When open, it shows input, output and changes."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -17,7 +17,7 @@ from wave_agent.tools.diff import unified_diff
 from wave_agent.tools.terminal import TerminalLines
 
 TAIL = 16_000
-"""Characters of a running command's output that are kept for the card."""
+"""Maximum characters kept of a running command's output."""
 
 
 class CardLook(NamedTuple):
@@ -72,13 +72,13 @@ class ToolCard(Entry):
     # ---------------------------------------------------------------------------------------------------------- changes
 
     def output(self, text: str) -> None:
-        """Something the running tool has printed."""
+        """Output of the running tool."""
         complete = self._tail.removesuffix(self._lines.pending) + self._lines.feed(text)
         self._tail = (complete + self._lines.pending)[-TAIL:]
         self.redraw()
 
     def waited(self, seconds: float) -> None:
-        """For the user's answer, which is not the time that the call took."""
+        """Time spent waiting for the user, which is not part of the call's duration."""
         self._started += seconds
 
     def finish(self, block: ToolBlock) -> None:
@@ -143,11 +143,11 @@ class ToolCard(Entry):
         return elapsed(self._took) if self._took is not None and self._took >= 0.1 else ""
 
     def _input(self) -> list[Content]:
-        """An edit shows as its change, a command as itself, anything else as JSON."""
+        """An edit is shown as a diff, a command as is, anything else as JSON."""
         parameters = self.block.parameters
         if self.state is State.DONE and diff_in(self.block.result or ""):
             return []
-        # Once a file is written, there is nothing left to compare it with: all of a new one is new.
+        # Once a file is written there is no old version to compare with, so a new file is all additions.
         written = unified_diff("", str(parameters["content"])) if "content" in parameters else ""
         if diff := written if self.state is State.DONE else change_of(self.block.name, parameters):
             return [numbered(diff)]

@@ -1,4 +1,4 @@
-"""The question with which an untrusted project opens."""
+"""The trust question, shown when an untrusted project is opened."""
 
 from collections.abc import Mapping, Sequence
 
@@ -9,26 +9,28 @@ from wave_agent.screen.question import Choice, Question
 
 TRUST, KEEP, WITHOUT, LEAVE = "trust", "keep", "without", "leave"
 CHOICES = (
-    Choice(WITHOUT, "Open without them: nothing of the project's own hooks and commands runs", "o"),
-    Choice(TRUST, "I have looked at them: trust this project for this run", "t"),
-    Choice(KEEP, "I have looked at them: trust them as they are now, until one of them changes", "k"),
+    Choice(WITHOUT, "Open without them: none of the project's hooks and commands run", "o"),
+    Choice(TRUST, "I have reviewed them: trust this project for this run", "t"),
+    Choice(KEEP, "I have reviewed them: trust them as they are now, until one of them changes", "k"),
     Choice(LEAVE, "Leave", "l"),
 )
 
 
 class TrustQuestion(Question):
-    """Answers one of the four; None is to leave."""
+    """Answers one of the four; None quits."""
 
     def __init__(self, project: str, hooks: Sequence[str], commands: Sequence[str], alarms: Sequence[str] = ()) -> None:
         lines = [plain(project, "bold"), plain("")]
         if alarms:
-            lines.append(plain("What you trusted in it is not as you left it:"))
+            lines.append(plain("Something you trusted in it has changed:"))
             lines += [plain(f"  {alarm}") for alarm in alarms]
         if hooks:
-            lines.append(plain("It brings hooks: commands that run on your machine, as you, while the agent works."))
+            lines.append(
+                plain("It has hooks: commands that run on your machine with your permissions while the agent works.")
+            )
             lines += [plain(f"  {hook}") for hook in hooks]
         if commands:
-            lines.append(plain("It brings commands: prompts that somebody else wrote."))
+            lines.append(plain("It has commands: prompts written by someone else."))
             lines += [plain(f"  /{command}") for command in commands]
         super().__init__("Do you trust this project?", Content("\n").join(lines), CHOICES)
 
@@ -37,14 +39,18 @@ ACCEPT, REFUSE = "accept", "refuse"
 
 
 class ChangedFiles(Question):
-    """Asked in the middle of a session when a hook did not run because its files have changed. None is to refuse."""
+    """Asked during a session when a hook did not run because its files changed. None refuses."""
 
     def __init__(self, project: str, changes: Mapping[str, str | None]) -> None:
-        told = "A hook did not run, and what it guards was denied, since these files are not what you trusted:"
+        told = "A hook did not run, and the action it guards was denied, because these trusted files have changed:"
         lines = [plain(project, "bold"), plain(""), plain(told)]
-        lines += [plain(f"  {name}: {'gone' if digest is None else 'changed'}") for name, digest in changes.items()]
+        lines += [plain(f"  {name}: {'deleted' if digest is None else 'changed'}") for name, digest in changes.items()]
         choices = (
-            Choice(REFUSE, "I did not change them: hooks that need them stay off, and what they guard is denied", "n"),
-            Choice(ACCEPT, "I have looked at them: use them as they are now, in this session", "y"),
+            Choice(
+                REFUSE,
+                "I did not change them: hooks that need them stay off, and the actions they guard are denied",
+                "n",
+            ),
+            Choice(ACCEPT, "I have reviewed them: use them as they are now, in this session", "y"),
         )
         super().__init__("A hook has changed", Content("\n").join(lines), choices)

@@ -1,4 +1,4 @@
-"""What a run of a hook looks like: whether it mattered, and in which words."""
+"""How a hook run is shown: whether it mattered, and in which words."""
 
 import json
 from collections.abc import Mapping
@@ -36,7 +36,7 @@ REPLACED = RunLook("~", "replaced the result", "$text-accent")
 
 
 def look_of(run: HookRun) -> RunLook:
-    """The strongest thing that it did."""
+    """The strongest effect of the run."""
     found = LOOKS.get(run.outcome, LOOKS["none"])
     if run.rewrote and not found.matters:
         return REWROTE
@@ -48,11 +48,11 @@ def mattered(run: HookRun) -> bool:
 
 
 _SHOWN_BY_ITSELF = frozenset({Flow.SKIP_TOOL, Flow.REFUSE_CALL, Flow.ERASE_PROMPT})
-"""Where a block ends in a result or an error that gives its reason."""
+"""Events on which a block produces a result or error with its reason."""
 
 
 def is_told(run: HookRun) -> bool:
-    """The conversation gives the reason of this run already: on the card of the call, or as the error of the prompt."""
+    """Whether the conversation already shows this run's reason, on the call's card or as the prompt's error."""
     blocks = run.outcome in ("deny", "block") or (run.outcome == "failure" and not run.let_through)
     known = run.event in HookEvent.__members__.values()
     return (
@@ -80,7 +80,7 @@ def headline(run: HookRun, *, reason: bool = True) -> Content:
 
 
 def story(run: HookRun) -> Content:
-    """All that is known of the run."""
+    """All details of the run."""
     facts = {
         "command": run.command,
         "from": run.layer,
@@ -88,14 +88,14 @@ def story(run: HookRun) -> Content:
         "exit code": "" if run.exit_code is None else str(run.exit_code),
         "failure": run.failure or "",
         "mode": run.mode + (", in the background" if run.is_async else ""),
-        "look": "second, at a rewritten input" if run.look > 1 else "",
+        "look": "second, on the rewritten input" if run.look > 1 else "",
         "took": f"{run.duration_ms:.1f} ms",
     }
     lines = [Content.assemble(plain(f"{name:>10}  ", "$muted"), plain(text)) for name, text in facts.items() if text]
     if run.reason:
         lines += [plain("    reason", "$muted"), plain(run.reason)]
     for text in run.deferred:
-        lines += [plain("   context given later", "$muted"), plain(text)]
+        lines += [plain("   context added later", "$muted"), plain(text)]
     if run.before is not None and run.after is not None:
         lines += [plain("   rewrote", "$muted"), coloured(unified_diff(_json(run.before), _json(run.after)))]
     if run.original_sha256:

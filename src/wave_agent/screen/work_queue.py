@@ -1,4 +1,4 @@
-"""What the user has sent off: prompts, commands and shell lines, one at a time. What comes meanwhile waits its turn."""
+"""Runs the user's prompts, commands and shell lines one at a time. New ones are queued."""
 
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping
@@ -27,7 +27,7 @@ Work = Coroutine[Any, Any, None]
 
 
 class QueueScreen(Protocol):
-    """What errands need of the screen."""
+    """What errands need from the screen."""
 
     @property
     def agent(self) -> Agent: ...
@@ -47,7 +47,7 @@ class Errands:
     def __init__(
         self, front: QueueScreen, desk: Desk, box: PromptBox, activity: Activity, start: Callable[[Work], Worker[None]]
     ) -> None:
-        """`start` has something done beside the keyboard."""
+        """`start` runs something in the background."""
         self._front = front
         self._desk = desk
         self._box = box
@@ -55,14 +55,14 @@ class Errands:
         self._start = start
         self._work: Worker[None] | None = None
         self.along: list[Attachment] = []
-        """What goes to the model with the next prompt."""
+        """Attachments for the next prompt."""
 
     @property
     def busy(self) -> bool:
         return self._work is not None and not self._work.is_finished
 
     def submit(self, shown: str) -> None:
-        """What the user sent, with placeholders for pastes."""
+        """The user's submission, with placeholders for pastes."""
         line = parse(shown)
         if line is not None and line.name in BY_NAME and BY_NAME[line.name].while_working:
             self._start(self._guarded(self._command(line)))
@@ -77,13 +77,13 @@ class Errands:
             self._begin(self._prompt(text, remember=text))
 
     def interrupt(self) -> None:
-        """The model, hooks and tools end; a shell line too."""
+        """End the model, hooks and tools, or the shell line."""
         self._front.agent.interrupt()
         if self._work is not None and not self._front.agent.busy:
             self._work.cancel()
 
     async def end(self) -> None:
-        """Ends what runs, and waits for that."""
+        """Stop the current work and wait for it to end."""
         if self._work is not None and self.busy:
             self._work.cancel()
             with suppress(WorkerError):
@@ -111,18 +111,18 @@ class Errands:
             self.submit(queued)
 
     async def _guarded(self, work: Work) -> None:
-        """A failure is told, and the screen lives on."""
+        """A failure is reported; the screen stays open."""
         try:
             await work
         except WaveError as error:
             await self._front.say(ErrorEntry(str(error)))
-        except Exception as error:  # a fault of ours, which must not take the conversation along
-            await self._front.say(ErrorEntry(f"This should not have happened: {type(error).__name__}: {error}"))
+        except Exception as error:  # a bug of ours must not end the conversation
+            await self._front.say(ErrorEntry(f"Internal error: {type(error).__name__}: {error}"))
 
     async def _prompt(self, text: str, *, remember: str) -> None:
-        """`remember` is for the history, once hooks have accepted the prompt: before, it must not reach the disk.
+        """`remember` goes into the history once hooks have accepted the prompt: until then it must not reach the disk.
 
-        Empty: the user has not typed it.
+        Empty if the user did not type it.
         """
         agent, before = self._front.agent, len(self._front.agent.messages)
         planning = agent.permission_mode == PermissionMode.PLAN
@@ -144,7 +144,7 @@ class Errands:
             await self._offer_plan()
 
     async def _offer_plan(self) -> None:
-        """The agent has ended a turn with a plan. What the user has queued meanwhile comes first."""
+        """The agent ended a turn with a plan. Prompts queued in the meantime come first."""
         agent = self._front.agent
         if agent.permission_mode != PermissionMode.PLAN or self._box.queued:
             return
@@ -153,7 +153,7 @@ class Errands:
         if mode is None:
             return
         agent.permission_mode = mode
-        if agent.permission_mode == mode:  # or else whoever may say so has said no, and the user was told
+        if agent.permission_mode == mode:  # otherwise the change was denied and the user has been notified
             await self._prompt(GO_ON, remember="")
 
     async def _command(self, line: CommandLine) -> None:

@@ -372,7 +372,7 @@ def _mode(value: Any) -> PermissionMode:
     known = [mode.value for mode in PermissionMode]
     if value not in known:
         hint = did_you_mean(value, known) if isinstance(value, str) else ""
-        raise _WrongError(f"{value!r} is not a permission mode{hint}; use one of {', '.join(known)}")
+        raise _WrongError(f"{value!r} is not a permission mode{hint}; expected one of {', '.join(known)}")
     return PermissionMode(value)
 
 

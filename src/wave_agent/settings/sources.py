@@ -416,5 +416,5 @@ def read_overlay(overlay: Overlay) -> SettingsSource:
 def _layer(name: str) -> Layer:
     known = [layer.value for layer in DEFAULT_SOURCES]
     if name not in known:
-        raise SettingsError(f'"{name}" is not a settings source; use one of {", ".join(known)}.')
+        raise SettingsError(f'"{name}" is not a settings source; expected one of {", ".join(known)}.')
     return Layer(name)

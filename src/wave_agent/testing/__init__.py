@@ -1,9 +1,9 @@
-"""What tests of hooks and agents use. Shipped, so that nobody has to patch anything.
+"""Test helpers for hooks and agents, so that tests need no patching.
 
-`run_hook`                 one hook on one event, a function or a script, and what came of it
-`ScriptedModel`            a model that says what it is told to, and remembers what it was asked
-`RecordingModelServer`     the same behind a real HTTP server on loopback that speaks the chat format
-`FakeHookRunner`           hooks that answer without a process
+`run_hook`                 run one hook, a function or a script, on one event and return the result
+`ScriptedModel`            a model that gives scripted replies and records its requests
+`RecordingModelServer`     the same as a real HTTP server on loopback that speaks the chat format
+`FakeHookRunner`           hook results without starting a process
 """
 
 import asyncio
@@ -33,9 +33,9 @@ Answer = HookExecutionResult | Callable[[HookJob], HookExecutionResult]
 
 
 class FakeHookRunner:
-    """Answers for commands without starting a process, and remembers what it was asked.
+    """Returns results for commands without starting a process, and records the jobs.
 
-    `runs` maps a command to its result, or to a function of the job. A command that is not there could not be started.
+    `runs` maps a command to its result, or to a function of the job. A missing command fails to start.
     """
 
     def __init__(self, runs: Mapping[str, Answer]) -> None:
@@ -49,23 +49,23 @@ class FakeHookRunner:
 
 
 class HookResult(Struct, frozen=True, kw_only=True):
-    """What came of one run of one hook."""
+    """The result of one hook run."""
 
     decision: str
     """`block`, `ask`, `allow`, `stop`, `none`, or `failure` if the hook did not do its work."""
     reason: str
-    """Of the decision or the failure."""
+    """The reason for the decision or the failure."""
     context: str
-    """What it adds for the model."""
+    """Context added for the model."""
     input: Mapping[str, Any] | None
-    """The tool's input as it left it, on events where it can change it."""
+    """The tool's input after the hook, on events where it can change it."""
     output: str | None
-    """What it puts in place of the tool's result."""
+    """The replacement for the tool's result."""
     told: tuple[str, ...]
-    """What the user is told, with what was wrong with its answer."""
+    """Messages for the user, including problems with the hook's output."""
     exit_code: int | None
     stdout: str
-    """What it printed; of a function, its answer as JSON."""
+    """The hook's stdout; for a function, its return value as JSON."""
     stderr: str
 
 
@@ -81,11 +81,11 @@ def run_hook(
     cwd: str | os.PathLike[str] | None = None,
     timeout: float = 30,
 ) -> HookResult:
-    """Runs a hook on one event as the agent would, and says what came of it.
+    """Run a hook on one event as the agent would, and return the result.
 
-    `hook` is a function, the path of a script, or a command as in the settings. The event need not be named where
-    `prompt`, `tool` or `response` tell it; `payload` gives stdin fields by name. Fields that are not given are there
-    with a plausible value. Raises `ValueError` for what is no event.
+    `hook` is a function, the path of a script, or a command as in the settings. The event can be omitted if `prompt`,
+    `tool` or `response` imply it; `payload` sets stdin fields by name. Missing fields get a plausible value. Raises
+    `ValueError` if the arguments do not describe an event.
     """
     stated = {"tool": tool, "input": input, "response": response, "prompt": prompt}
     given = {key: dict(value) if isinstance(value, Mapping) else value for key, value in stated.items()}
@@ -109,21 +109,21 @@ def _entry(hook: Callable[[HookCall], Any] | str | os.PathLike[str]) -> dict[str
     path = os.path.abspath(hook)
     if not os.path.isfile(path):
         if not isinstance(hook, str):
-            raise ValueError(f"There is no script {path}.")
+            raise ValueError(f"Script {path} does not exist.")
         return {"command": hook}
-    # A Python script runs in the environment of the test, executable or not.
+    # A Python script runs in the test's environment, whether it is executable or not.
     return {"command": sys.executable, "args": [path]} if path.endswith(".py") else {"command": shlex.quote(path)}
 
 
 def _rehearsed(bench: Bench, subject: Subject) -> Rehearsal:
-    """In a thread of its own: the test may be asynchronous itself."""
+    """Runs in a separate thread: the test itself may be asynchronous."""
     done: list[Rehearsal] = []
     problems: list[BaseException] = []
 
     def work() -> None:
         try:
             done.append(asyncio.run(rehearse(bench, subject)))
-        except BaseException as error:  # raised again in the thread that asked
+        except BaseException as error:  # re-raised in the calling thread
             problems.append(error)
 
     thread = threading.Thread(target=work, name="run_hook", daemon=True)

@@ -1,30 +1,30 @@
-"""A model server for tests: real HTTP on loopback, scripted answers, and a record of what was asked.
+"""A model server for tests: real HTTP on loopback, scripted replies, recorded requests.
 
-In a test that is asynchronous:
+In an asynchronous test:
 
     async with RecordingModelServer(["Hello!"]) as server:
         agent = await Agent.create(base_url=server.base_url, model="any")
         await agent.send_message("Hi")
     assert server.requests[0].body["messages"][-1]["content"] == "Hi"
 
-In one that is not, or that starts `wave` as a process:
+In a synchronous test, or one that starts `wave` as a process:
 
     with RecordingModelServer.in_thread(["Hello!"]) as server:
         subprocess.run(["wave", "-p", "Hi"], env={**os.environ, "WAVE_BASE_URL": server.base_url, "WAVE_MODEL": "any"})
 
-Each request takes the next of the replies:
+Each request gets the next reply:
 
-    "text"                    that answer, streamed word by word
-    Reply(...)                reasoning, text, calls in fragments, usage; its `gate` holds it, its `error` breaks it,
-                              its `cut` says why it ends early: "length" or "content_filter"
-    Status(429, "slow down")  that status, body and headers
-    Events([...])             a stream made by hand, see there: fragments, nonsense, pauses, a cut
-    Whole("text")             one JSON body, also to a request that asked for a stream
+    "text"                    this answer, streamed word by word
+    Reply(...)                reasoning, text, calls in fragments, usage; `gate` delays it, `error` breaks it,
+                              `cut` says why it ends early: "length" or "content_filter"
+    Status(429, "slow down")  this status, body and headers
+    Events([...])             a hand-made stream: fragments, invalid data, pauses, a broken connection
+    Whole("text")             one JSON body, even if the request asked for a stream
     Hang()                    no answer, ever
-    an exception              its text as an error of the server: status 500, or the `status` of a `ModelError`
+    an exception              its text as a server error: status 500, or the `status` of a `ModelError`
     a function                called with the `RecordedRequest`; returns one of the above
 
-A request for which no reply is left gets status 400, which clients show and do not retry.
+If no reply is left, a request gets status 400, which clients show and do not retry.
 """
 
 import asyncio
@@ -48,7 +48,7 @@ __all__ = ["Events", "Hang", "RecordedRequest", "RecordingModelServer", "Reply",
 
 
 class Status(Struct, frozen=True):
-    """A plain answer. A body that is neither text nor bytes is sent as JSON."""
+    """A plain HTTP response. A body that is neither text nor bytes is sent as JSON."""
 
     code: int
     body: Any = ""
@@ -58,9 +58,9 @@ class Status(Struct, frozen=True):
 class Events(Struct, frozen=True):
     """A stream, event by event.
 
-    A mapping is sent as JSON (`delta()` makes one), a string as it is, bytes without even the framing of an event.
-    An `asyncio.Event` is waited for. `"cut"` as the `end` breaks the connection in the middle; `"done"` ends as
-    servers do; `"bare"` leaves out the final `[DONE]`.
+    A mapping is sent as JSON (`delta()` creates one), a string verbatim, bytes without event framing. An
+    `asyncio.Event` is awaited. `end` is `"done"` to end normally, `"cut"` to break the connection, or `"bare"` to
+    omit the final `[DONE]`.
     """
 
     events: Sequence[Mapping[str, Any] | str | bytes | asyncio.Event]
@@ -68,28 +68,28 @@ class Events(Struct, frozen=True):
 
 
 class Whole(Struct, frozen=True):
-    """The reply as one JSON body, whatever the request asked for."""
+    """The reply as one JSON body, regardless of the request."""
 
     reply: Reply | str
 
 
 class Hang(Struct, frozen=True):
-    """Takes the request and never answers."""
+    """Accepts the request and never answers."""
 
 
 class RecordedRequest(Struct):
-    """What a client sent."""
+    """A request from a client."""
 
     method: str
     path: str
     headers: dict[str, str]
-    """Names in lower case."""
+    """Names are lower-case."""
     body: dict[str, Any]
-    """The JSON object; an empty one where the body is none."""
+    """The body as a JSON object; empty if it is not one."""
     connection: int
-    """Which connection it came on, counted from 1: two requests with the same number shared one."""
+    """The number of its connection, from 1: requests with the same number shared one."""
     disconnected: bool = False
-    """The client went away before its answer was complete."""
+    """The client disconnected before the response was complete."""
 
 
 ServerAnswer = str | Reply | Status | Events | Whole | Hang | Exception
@@ -97,7 +97,7 @@ ServerScript = ServerAnswer | Callable[[RecordedRequest], ServerAnswer]
 
 
 class RecordingModelServer:
-    """Speaks the OpenAI chat format on an ephemeral port of 127.0.0.1. See the module for how to use it."""
+    """Speaks the OpenAI chat format on an ephemeral port of 127.0.0.1. See the module docstring for usage."""
 
     def __init__(
         self,
@@ -106,8 +106,8 @@ class RecordingModelServer:
         tls: "SSLContext | None" = None,
         elsewhere: Mapping[str, Any] | None = None,
     ) -> None:
-        """With `tls` it speaks https; `replies` may be endless. `elsewhere` has answers to other requests, as JSON, by
-        method and path (`"GET /v1/models"`), without the query; what is not in it gets status 404."""
+        """With `tls` it speaks https; `replies` may be infinite. `elsewhere` maps other requests, by method and path
+        without the query (`"GET /v1/models"`), to JSON responses; anything else gets status 404."""
         self._replies = iter(replies)
         self._elsewhere = elsewhere or {}
         self._tls = tls
@@ -119,11 +119,11 @@ class RecordingModelServer:
         self._thread: threading.Thread | None = None
         self._stopping = asyncio.Event()
         self.requests: list[RecordedRequest] = []
-        """Requests for an answer of the model, first to last."""
+        """Requests to the model, in order."""
 
     @property
     def base_url(self) -> str:
-        """What clients call the base URL. It keeps its value after the server has stopped."""
+        """The base URL for clients. Still available after the server has stopped."""
         return f"{'https' if self._tls else 'http'}://127.0.0.1:{self._port}/v1"
 
     async def __aenter__(self) -> Self:
@@ -143,10 +143,10 @@ class RecordingModelServer:
             task.cancel()
             writer.transport.abort()
         await asyncio.gather(*self._connections, return_exceptions=True)
-        await asyncio.sleep(0)  # the aborted transports are told here that they are lost
+        await asyncio.sleep(0)  # lets the aborted transports notice that they are closed
 
     def start(self) -> None:
-        """Starts the server in a thread of its own. `stop()` ends it; `in_thread` does both."""
+        """Start the server in a separate thread. `stop()` ends it; `in_thread` does both."""
         listening = threading.Event()
 
         async def serve() -> None:
@@ -160,7 +160,7 @@ class RecordingModelServer:
             raise RuntimeError("the model server did not start")
 
     def stop(self) -> None:
-        """Ends a server that `start()` started, and its connections."""
+        """Stop a server started with `start()` and close its connections."""
         if self._thread is not None:
             self.release(self._stopping)
             self._thread.join()
@@ -175,7 +175,7 @@ class RecordingModelServer:
         tls: "SSLContext | None" = None,
         elsewhere: Mapping[str, Any] | None = None,
     ) -> "Generator[Self]":
-        """The server in a thread of its own, for as long as the block runs."""
+        """Run the server in a separate thread for the duration of the block."""
         server = cls(replies, tls=tls, elsewhere=elsewhere)
         server.start()
         try:
@@ -184,7 +184,7 @@ class RecordingModelServer:
             server.stop()
 
     def release(self, gate: asyncio.Event) -> None:
-        """Sets a gate that a reply waits for. Unlike `gate.set()`, this works from any thread."""
+        """Open a gate that a reply waits for. Unlike `gate.set()`, this works from any thread."""
         if self._loop is not None:
             self._loop.call_soon_threadsafe(gate.set)
 
@@ -196,7 +196,7 @@ class RecordingModelServer:
         task.add_done_callback(self._connections.pop)
 
     async def _serve(self, reader: "_RequestReader", writer: asyncio.StreamWriter, connection: int) -> None:
-        """All requests of one connection."""
+        """Serve all requests of one connection."""
         wire = _Wire(reader, writer)
         try:
             while (request := await _read_request(reader, connection)) is not None:
@@ -242,20 +242,20 @@ class RecordingModelServer:
             return Status(400, _error(str(problem)))
         try:
             return script(request) if callable(script) else script
-        except Exception as error:  # whatever a test's function raises, the client is told
+        except Exception as error:  # an exception from a test's function becomes an error response
             return Status(400, _error(f"the script raised {error!r}"))
 
 
 class _ClientGone(Exception):  # noqa: N818
-    """The client closed the connection while it was owed an answer."""
+    """The client closed the connection before it got a response."""
 
 
 class _Cut(Exception):  # noqa: N818
-    """The script says that the connection breaks here."""
+    """The script breaks the connection here."""
 
 
 class _RequestReader(asyncio.StreamReader):
-    """A reader that tells at once when the client has gone, also while nobody reads."""
+    """A reader that notices a client's disconnect immediately, even while nothing is reading."""
 
     def __init__(self) -> None:
         super().__init__(limit=1 << 20)
@@ -271,7 +271,7 @@ class _RequestReader(asyncio.StreamReader):
 
 
 async def _read_request(reader: _RequestReader, connection: int) -> RecordedRequest | None:
-    """The next request of a connection; None when there is none."""
+    """The next request on a connection, or None."""
     try:
         head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
     except asyncio.IncompleteReadError:
@@ -294,14 +294,14 @@ async def _read_request(reader: _RequestReader, connection: int) -> RecordedRequ
 
 
 class _Wire(Struct):
-    """Answers on one connection."""
+    """Writes responses to one connection."""
 
     reader: _RequestReader
     writer: asyncio.StreamWriter
     cut: bool = False
 
     async def hold(self, gate: asyncio.Event) -> None:
-        """Waits for the gate, or for the client to go."""
+        """Wait for the gate, or for the client to disconnect."""
         waits = [asyncio.ensure_future(event.wait()) for event in (gate, self.reader.ended)]
         try:
             await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)

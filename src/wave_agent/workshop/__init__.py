@@ -1,1 +1,1 @@
-"""What `wave hooks` does, without the command line."""
+"""The logic of `wave hooks`, without the command line."""

@@ -1,4 +1,4 @@
-"""Files of cases for hooks: an event, and what has to come of it. YAML or JSON, checked with file and line."""
+"""Case files for hooks: events and their expected outcomes, in YAML or JSON. Errors include file and line."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -31,15 +31,15 @@ _KEYS = ("name", "event", "payload", "hook", "dialect", "expect", *GIVEN)
 
 
 class CaseFileError(WaveError):
-    """A file of cases that cannot be used: where, and what to change."""
+    """An invalid case file. The message says where, and what to change."""
 
 
 class Check(Struct, frozen=True):
-    """One thing that a case can expect."""
+    """Something a case can expect."""
 
     type: type
     how: Literal["is", "has"]
-    """`has`: the text holds the expected one somewhere."""
+    """`has`: the text contains the expected one."""
     actual: Callable[[Rehearsal], Any]
     meaning: str
 
@@ -50,27 +50,31 @@ def _exit_code(found: Rehearsal) -> Any:
 
 
 CHECKS: Mapping[str, Check] = {
-    "outcome": Check(str, "is", lambda found: found.account.word, f"what hooks say together: {', '.join(WORDS)}"),
-    "reason": Check(str, "has", lambda found: found.outcome.reason, "the reasons for it"),
+    "outcome": Check(str, "is", lambda found: found.account.word, f"the combined outcome: {', '.join(WORDS)}"),
+    "reason": Check(str, "has", lambda found: found.outcome.reason, "the reasons for the outcome"),
     "context": Check(
         str,
         "has",
         lambda found: "\n".join(said.text for said in found.outcome.contexts),
-        "what hooks add for the model",
+        "the context hooks add for the model",
     ),
-    "input": Check(dict, "is", lambda found: found.outcome.tool_input, "the tool's input as hooks left it"),
-    "output": Check(str, "has", lambda found: found.outcome.replacement or "", "what replaces the tool's result"),
+    "input": Check(dict, "is", lambda found: found.outcome.tool_input, "the tool's input after all rewrites"),
+    "output": Check(
+        str, "has", lambda found: found.outcome.replacement or "", "the text that replaces the tool's result"
+    ),
     "permission": Check(
         str,
         "is",
         lambda found: found.permission.answer.value if found.permission else None,
-        "what hooks, rules and mode together say about the call: allow, ask or deny",
+        "the combined decision of hooks, rules and mode: allow, ask or deny",
     ),
     "model": Check(str, "has", lambda found: "\n".join(found.account.model), "what the model would see"),
     "user": Check(str, "has", lambda found: "\n".join(found.account.user), "what the user would see"),
-    "exit_code": Check(int, "is", _exit_code, "of every hook that ran"),
-    "failures": Check(int, "is", lambda found: found.outcome.failed_open, "how many were let through; 0 if not stated"),
-    "hooks": Check(list, "is", lambda found: [one.hook.name for one in found.runs], "the names of those that ran"),
+    "exit_code": Check(int, "is", _exit_code, "the exit code of every hook that ran"),
+    "failures": Check(
+        int, "is", lambda found: found.outcome.failed_open, "the number of failures let through; 0 by default"
+    ),
+    "hooks": Check(list, "is", lambda found: [one.hook.name for one in found.runs], "the names of the hooks that ran"),
 }
 
 
@@ -81,7 +85,7 @@ class Case(Struct, frozen=True, kw_only=True):
     subject: Subject
     hook: str | None
     dialect: Dialect | None = None
-    """Its hooks are read as ones of this dialect."""
+    """Hooks are read in this dialect."""
     expect: Mapping[str, Any]
 
 
@@ -92,13 +96,13 @@ class Difference(Struct, frozen=True):
     actual: Any
 
     def lines(self) -> tuple[str, str]:
-        """`- what was expected`, `+ what came`."""
+        """`- expected`, `+ actual`."""
         expected, actual = (json.dumps(value, ensure_ascii=False) for value in (self.expected, self.actual))
         return f"- {self.what} {self.how} {expected}", f"+ {self.what} is {actual}"
 
 
 def differences(expect: Mapping[str, Any], found: Rehearsal) -> tuple[Difference, ...]:
-    """Where what came differs from what was expected. A failure that was let through is one, unless it is expected."""
+    """How the result differs from the expectation. A failure that was let through is a difference unless expected."""
     wanted = {**expect} if expect.get("outcome") == "failure" else {**expect, "failures": expect.get("failures", 0)}
     return tuple(
         Difference(what, check.how, wanted[what], actual)
@@ -114,7 +118,7 @@ def _met(check: Check, expected: Any, actual: Any) -> bool:
 
 
 async def run_case(case: Case, bench: Bench) -> Rehearsal:
-    """Tries one case on the bench's hooks, or on those that it names."""
+    """Run one case on the bench's hooks, or on those it names."""
     hooks = bench.hooks
     if case.hook is not None:
         hooks = hooks_named(case.hook, case.subject.event, hooks)
@@ -174,7 +178,7 @@ class _CaseFileReader:
             self.known(cast(dict[str, Any], value), (), ("cases",))
             value, path = cast(dict[str, Any], value).get("cases"), ("cases",)
         if not isinstance(value, list) or not value:
-            raise self.wrong(path, 'must be a list of cases, or an object with such a list under "cases"')
+            raise self.wrong(path, 'must be a list of cases, or an object with a list under "cases"')
         return [self.case(entry, (*path, index)) for index, entry in enumerate(cast(list[Any], value))]
 
     def known(self, entry: Mapping[str, Any], path: Place, keys: Sequence[str]) -> None:
@@ -222,7 +226,7 @@ class _CaseFileReader:
         if named is not None and named not in tuple(Dialect):
             known = ", ".join(Dialect)
             raise self.wrong(
-                (*path, "dialect"), f'"{named}" is no dialect{did_you_mean(named, Dialect)}: known are {known}'
+                (*path, "dialect"), f'"{named}" is not a dialect{did_you_mean(named, Dialect)}; available: {known}'
             )
         return None if named is None else Dialect(named)
 
@@ -238,7 +242,9 @@ class _CaseFileReader:
             self.value(wanted, what, path, CHECKS[what].type)
         word = wanted.get("outcome")
         if word is not None and word not in WORDS:
-            raise self.wrong(path, f'"{word}" is no outcome{did_you_mean(word, WORDS)}: known are {", ".join(WORDS)}')
+            raise self.wrong(
+                path, f'"{word}" is not an outcome{did_you_mean(word, WORDS)}; available: {", ".join(WORDS)}'
+            )
         if not any(value is not None for value in wanted.values()):
             raise self.wrong(path, "a case must expect something")
         return {what: value for what, value in wanted.items() if value is not None}

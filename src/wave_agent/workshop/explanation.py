@@ -1,6 +1,6 @@
-"""The outcome of an event in plain words: what happens, what the model would see, what the user would see.
+"""An event's outcome in plain words: what happens, what the model would see, what the user would see.
 
-What an outcome means for the conversation is asked of `consequences`; here it only gets its words.
+`consequences` decides what an outcome means for the conversation; this module only describes it.
 """
 
 from collections.abc import Mapping
@@ -13,14 +13,14 @@ from wave_agent.hooks.verdicts import Outcome
 from wave_agent.permissions.decision import Permission, Ruling
 
 FLOW_WORDS: Mapping[Flow, str] = {
-    Flow.PROCEED: "The agent goes on.",
-    Flow.JUDGE: "The call goes on to the permission rules.",
+    Flow.PROCEED: "The agent continues.",
+    Flow.JUDGE: "The permission rules decide about the call.",
     Flow.CONFIRM: "The user is asked before the tool runs.",
     Flow.ERASE_PROMPT: "The prompt is erased, and the model is not called.",
-    Flow.REFUSE_CALL: "The call is refused without asking anybody; the model goes on.",
-    Flow.SKIP_TOOL: "The tool does not run; the model goes on.",
-    Flow.FEEDBACK: "The tool has run; the model is told, and goes on.",
-    Flow.KEEP_WORKING: "The turn does not end: the model goes on.",
+    Flow.REFUSE_CALL: "The call is denied without asking; the model continues.",
+    Flow.SKIP_TOOL: "The tool does not run; the model continues.",
+    Flow.FEEDBACK: "The tool has run; the model gets the reason and continues.",
+    Flow.KEEP_WORKING: "The turn does not end: the model continues.",
     Flow.SKIP_COMPACTION: "Nothing is summarised.",
     Flow.END_TURN: "The turn ends.",
 }
@@ -30,7 +30,7 @@ _PERMISSION_WORDS: Mapping[Ruling, str] = {
     Ruling.DENY: "The tool does not run",
 }
 _LATER = (ContextPlace.SUMMARY, ContextPlace.NOWHERE)
-"""Context that `consequences` leaves to others."""
+"""Context that `consequences` does not handle."""
 
 
 class Account(Struct, frozen=True, kw_only=True):
@@ -42,7 +42,7 @@ class Account(Struct, frozen=True, kw_only=True):
 
 
 def word_of(outcome: Outcome) -> str:
-    """One word for what hooks said together. A guard that only failed has said nothing, whatever its failure blocks."""
+    """One word for the combined outcome. A guard that only failed has no opinion, even if its failure blocks."""
     blocking = {said.hook for said in outcome.reasons.get(outcome.decision, ())}
     only_failed = outcome.decision is Decision.BLOCK and blocking <= set(outcome.unmet)
     if only_failed or (outcome.failed_open and outcome.decision is Decision.NONE):
@@ -53,7 +53,7 @@ def word_of(outcome: Outcome) -> str:
 
 
 def account_of(outcome: Outcome, permission: Permission | None = None) -> Account:
-    """`permission` is what came of the call, where there is one that is judged. Pure."""
+    """`permission` is the decision about the call, if there is one. Pure."""
     operations = consequences(outcome)
     asked = permission is not None and permission.answer is not Ruling.ALLOW
     judged = (permission,) if permission is not None and outcome.flow in (Flow.JUDGE, Flow.CONFIRM) else ()

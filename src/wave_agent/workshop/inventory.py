@@ -1,4 +1,4 @@
-"""A project's hooks from the outside: all of them, trusted or not. Reads files and runs nothing."""
+"""All hooks of a project, trusted or not. Reads files and runs nothing."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -19,18 +19,18 @@ from wave_agent.system.project import Project
 
 
 class Inventory(Struct, frozen=True, kw_only=True):
-    """What there is, and what of it counts."""
+    """All hooks and settings, and which of them are in effect."""
 
     project: str
     start: str
-    """Where an agent would be started, in the project's directory or below."""
+    """The directory an agent would start in, at or below the project directory."""
     hooks: tuple[HookDefinition, ...]
     """In the order in which they would run."""
     distrust: Mapping[int, str]
-    """Position of a hook that is not trusted → why."""
+    """Position of an untrusted hook → reason."""
     issues: tuple[Issue, ...]
     counted: Settings
-    """Without what is not trusted. Its hooks lack those of a project that is not trusted as a whole."""
+    """The settings in effect, without untrusted parts. Without the project's hooks if the project is not trusted."""
     notices: tuple[str, ...] = ()
 
     @property
@@ -38,17 +38,17 @@ class Inventory(Struct, frozen=True, kw_only=True):
         return any(issue.broken for issue in self.issues)
 
     def problems(self, hook: HookDefinition) -> tuple[Issue, ...]:
-        """The findings inside this hook's own entry."""
+        """The issues within this hook's entry."""
         return tuple(issue for issue in self.issues if issue.source == hook.source and _is_inside(issue, hook))
 
     def other_issues(self) -> tuple[Issue, ...]:
-        """Those that belong to no hook in the list."""
+        """The issues that belong to none of the listed hooks."""
         told = [issue for hook in self.hooks for issue in self.problems(hook)]
         return tuple(issue for issue in self.issues if issue not in told)
 
 
 def survey(home: Path, project: Project, choice: SourceChoice | None = None) -> Inventory:
-    """Looks at every layer. Raises `SettingsError` for a file that cannot be read at all."""
+    """Read every layer. Raises `SettingsError` for a file that cannot be read."""
     choice = choice or SourceChoice()
     everything = gather_settings(home, project, replace(choice, trust=True))
     settings = merge_gathered(everything, project)
@@ -65,7 +65,7 @@ def survey(home: Path, project: Project, choice: SourceChoice | None = None) -> 
 
 
 def untrusted(home: Path, project: Project) -> list[tuple[HookDefinition, str]]:
-    """The project's hooks that are not trusted, and why; none if settings cannot be read."""
+    """The project's untrusted hooks and the reasons; empty if the settings cannot be read."""
     try:
         found = survey(home, project)
     except SettingsError:
@@ -90,7 +90,7 @@ def _distrust(home: Path, project: Project, found: Gathered, hooks: Sequence[Hoo
 
 
 def _is_inside(issue: Issue, hook: HookDefinition) -> bool:
-    """Also what is said about the group that the hook stands in."""
+    """Includes issues of the group that contains the hook."""
     group = hook.path[:3]
     return issue.path[: len(hook.path)] == hook.path or (
         issue.path[:3] == group and issue.path[3:4] != ("hooks",) and len(issue.path) > 3
@@ -98,14 +98,14 @@ def _is_inside(issue: Issue, hook: HookDefinition) -> bool:
 
 
 def place_of(hook: HookDefinition, project: str) -> str:
-    """File and line, short where the file is the project's; the entry where no line is known."""
+    """File and line, relative for files in the project; the entry's path if the line is unknown."""
     inside = hook.source.startswith(f"{project}/")
     name = os.path.relpath(hook.source, project) if inside else hook.source
     return f"{name}:{hook.line}" if hook.line is not None else f"{name} {show_path(hook.path)}"
 
 
 def hook_to_dict(hook: HookDefinition, found: Inventory) -> dict[str, Any]:
-    """For programs."""
+    """As JSON."""
     return {
         "event": hook.event.value,
         "name": hook.name,

@@ -1,4 +1,4 @@
-"""What hooks are tried on: an event with all its stdin fields, from the few that somebody gave."""
+"""Sample events to try hooks on: all stdin fields, filled in from the few that were given."""
 
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any, cast
@@ -18,14 +18,14 @@ GIVEN: Mapping[str, str] = {
     "response": "tool_response",
     "prompt": "prompt",
 }
-"""Short names for the stdin fields that people write most."""
+"""Short names for the most common stdin fields."""
 _SAMPLES: Mapping[str, Any] = {
     "tool_use_id": "call_1",
     "tool_response": {"success": True, "content": ""},
     "source": "startup",
     "trigger": "manual",
 }
-"""What stands in a field that nobody gave, where the empty value of its type would be no real one."""
+"""Defaults for fields that were not given, if their type's empty value would be unrealistic."""
 _EMPTY: Mapping[str, Any] = {"string": "", "integer": 0, "number": 0, "boolean": False, "array": [], "object": {}}
 _TYPES: Mapping[str, tuple[type, ...]] = {
     "string": (str,),
@@ -38,17 +38,17 @@ _TYPES: Mapping[str, tuple[type, ...]] = {
 
 
 class SubjectError(ValueError):
-    """What was given is no event. The text says what is wrong, with the nearest known name."""
+    """Not a valid event. The message says what is wrong and suggests the closest name."""
 
 
 class Subject(Struct, frozen=True):
-    """One event, as the agent would put it to hooks."""
+    """One event as the agent would send it to hooks."""
 
     event: HookEvent
     facts: Mapping[str, Any]
-    """The event's own stdin fields."""
+    """The event's specific stdin fields."""
     mode: PermissionMode | None = None
-    """The permission mode, where a payload names one."""
+    """The permission mode, if the payload sets one."""
 
     @property
     def row(self) -> EventRow:
@@ -66,13 +66,13 @@ def subject(event: HookEvent, given: Mapping[str, Any], payload: Mapping[str, An
     facts = dict(payload or {})
     named = facts.get("hook_event_name", event.value)
     if named != event.value:
-        raise SubjectError(f'the payload is of the event "{named}", not {event}')
+        raise SubjectError(f'the payload is for the event "{named}", not {event}')
     mode = _mode(facts.get("permission_mode"))
-    for field in COMMON_STDIN:  # what is true of every session is not for a payload to say
+    for field in COMMON_STDIN:  # set by the session, not by a payload
         facts.pop(field.name, None)
     for short, value in given.items():
         if GIVEN[short] not in fields:
-            raise SubjectError(f"{event} has no {short}; its fields are {', '.join(fields)}")
+            raise SubjectError(f"{event} has no {short}; available: {', '.join(fields)}")
         facts[GIVEN[short]] = value
     for name, value in facts.items():
         if name in fields:
@@ -94,29 +94,29 @@ def event_named(name: str) -> HookEvent:
     """Raises `SubjectError`."""
     known = [event.value for event in EVENTS]
     if name not in known:
-        raise SubjectError(f'there is no event "{name}"{did_you_mean(name, known)}: known are {", ".join(known)}')
+        raise SubjectError(f'there is no event "{name}"{did_you_mean(name, known)}; available: {", ".join(known)}')
     return HookEvent(name)
 
 
 def check_tool(name: str, tools: Iterable[str], hooks: Iterable[HookDefinition]) -> None:
-    """Raises `SubjectError` unless a tool could have this name: a known one, one that settings name, or a server's."""
+    """Raises `SubjectError` unless the name is a built-in tool, a tool named in settings or an MCP server's tool."""
     written = {one.text for hook in hooks for one in hook.matcher.alternatives if one.form is MatcherForm.NAME}
     known = list(dict.fromkeys((*tools, *KNOWN_TOOLS, *sorted(written))))
     if name not in known and not name.startswith("mcp__"):
-        raise SubjectError(f'there is no tool "{name}"{did_you_mean(name, known)}: known are {", ".join(known)}')
+        raise SubjectError(f'there is no tool "{name}"{did_you_mean(name, known)}; available: {", ".join(known)}')
 
 
 def hooks_named(name: str, event: HookEvent, hooks: Iterable[HookDefinition]) -> tuple[HookDefinition, ...]:
-    """The hooks of this event with this name. Raises `SubjectError` if there are none."""
+    """This event's hooks with this name. Raises `SubjectError` if there are none."""
     everywhere = list(hooks)
     here = tuple(hook for hook in everywhere if hook.event is event and hook.name == name)
     if not here:
         elsewhere = sorted({hook.event.value for hook in everywhere if hook.name == name})
         if elsewhere:
-            raise SubjectError(f'the hook "{name}" is for {", ".join(elsewhere)}, not for {event}')
+            raise SubjectError(f'the hook "{name}" runs on {", ".join(elsewhere)}, not on {event}')
         known = list(dict.fromkeys(hook.name for hook in everywhere if hook.event is event))
-        listed = f"known are {', '.join(known)}" if known else "there is none"
-        raise SubjectError(f'{event} has no hook "{name}"{did_you_mean(name, known)}: {listed}')
+        listed = f"available: {', '.join(known)}" if known else "it has no hooks"
+        raise SubjectError(f'{event} has no hook "{name}"{did_you_mean(name, known)}; {listed}')
     return here
 
 

@@ -1,6 +1,6 @@
-"""A new hook for a project: its script, its cases and its settings entry, from a template or a recipe.
+"""Create a hook: its script, cases and settings entry, from a template or a recipe.
 
-Only texts are made here; nothing is written before somebody has looked at them.
+This module only generates text; files are written after the user has reviewed them.
 """
 
 import json
@@ -24,11 +24,11 @@ DIRECTORY = ".wave/hooks"
 SETTINGS = ".wave/settings.json"
 NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,63}")
 WORD = "FORBIDDEN"
-"""What the guard of a template looks for, until somebody knows better."""
+"""The placeholder word that a template's guard blocks."""
 
 
 class Wish(Struct, frozen=True, kw_only=True):
-    """What the new hook should be."""
+    """Describes the hook to create."""
 
     name: str
     event: HookEvent
@@ -38,17 +38,17 @@ class Wish(Struct, frozen=True, kw_only=True):
 
 
 class NewFile(Struct, frozen=True):
-    """One file as it would be."""
+    """A file and its new content."""
 
     name: str
     before: str | None
-    """None: it is not there yet."""
+    """None if it does not exist yet."""
     after: str
     executable: bool = False
 
 
 def new_hook(wish: Wish, project: str) -> list[NewFile]:
-    """The files of a new hook. Raises `SettingsError` for settings that nothing can be added to."""
+    """The files of a new hook. Raises `SettingsError` if the settings cannot be extended."""
     row, recipe = EVENTS[wish.event], wish.recipe
     script = f"{DIRECTORY}/{wish.name}.{LANGUAGES[wish.language]}"
     text = recipe.scripts[wish.language] if recipe else _script(wish.name, row, wish.language)
@@ -62,7 +62,7 @@ def new_hook(wish: Wish, project: str) -> list[NewFile]:
     except StrictJSONError as error:
         raise SettingsError(f"{SETTINGS}:{error.line}:{error.column}: not valid JSON: {error.problem}") from None
     except TypeError as error:
-        raise SettingsError(f"{SETTINGS}: no hook can be added: {error}") from None
+        raise SettingsError(f"{SETTINGS}: cannot add a hook: {error}") from None
     return [
         NewFile(script, None, text, executable=True),
         NewFile(f"{DIRECTORY}/{wish.name}.cases.json", None, _pretty_cases(cases, wish.name)),
@@ -71,9 +71,9 @@ def new_hook(wish: Wish, project: str) -> list[NewFile]:
 
 
 def write(files: list[NewFile], project: str) -> None:
-    """New files are never written over one that is there; settings only if they are still what was shown.
+    """Existing files are never overwritten; settings are written only if unchanged since they were shown.
 
-    Settings last: a hook whose script is missing would be worse than a script that no hook runs.
+    Settings are written last: a hook with a missing script is worse than an unused script.
     """
     for file in files:
         path = Path(project, file.name)
@@ -88,7 +88,7 @@ def write(files: list[NewFile], project: str) -> None:
 
 def _write_over(path: Path, file: NewFile) -> None:
     if _read(path) != file.before:
-        raise SettingsError(f"{file.name} has changed meanwhile; nothing was added to it.")
+        raise SettingsError(f"{file.name} has changed in the meantime; nothing was added to it.")
     with path.open("w", encoding="utf-8", newline="") as opened:
         opened.write(file.after)
 
@@ -111,7 +111,7 @@ def _can_block(row: EventRow) -> bool:
 
 
 def _field(row: EventRow) -> str:
-    """The stdin field that says most about the event."""
+    """The event's most informative stdin field."""
     if row.arguments:
         return row.arguments[-1][0]
     texts = [field.name for field in row.stdin if field.type == "string" and field.name not in row.aliases]
@@ -123,21 +123,21 @@ def _entry(row: EventRow) -> dict[str, Any]:
 
 
 def _cases(row: EventRow, matcher: str | None) -> dict[str, Any]:
-    """One that the template lets pass, and one that it does not, where it can."""
+    """One case the template lets through and, if it can block, one that it blocks."""
     tool = (matcher or "Bash").split("|")[0]
     target = {"tool": tool if re.fullmatch(r"\w+", tool) else "Bash"} if row.has_tool else {}
     payload: Mapping[str, Any] = {row.target: matcher.split("|")[0]} if matcher and row.target and not target else {}
     event = {"event": row.event.value, **target}
     if not _can_block(row):
         expect = "context" if row.text_is_context else "none"
-        return {"cases": [{"name": f"{row.event} is noticed", **event, "payload": payload, "expect": expect}]}
+        return {"cases": [{"name": f"{row.event} is handled", **event, "payload": payload, "expect": expect}]}
     field, called = _field(row), target.get("tool", "")
     said, calm = ({field: _said(row, field, called, word)} for word in (WORD, "fine"))
     refused = {"outcome": "block", "reason": WORD}
     return {
         "cases": [
-            {"name": f"{WORD} is refused", **event, "payload": {**payload, **said}, "expect": refused},
-            {"name": "everything else passes", **event, "payload": {**payload, **calm}, "expect": "none"},
+            {"name": f"{WORD} is blocked", **event, "payload": {**payload, **said}, "expect": refused},
+            {"name": "everything else is allowed", **event, "payload": {**payload, **calm}, "expect": "none"},
         ]
     }
 
@@ -158,11 +158,11 @@ _INPUTS: Mapping[str, Mapping[str, str]] = {
     "Glob": {"pattern": "{word}*"},
     "Grep": {"pattern": "{word}"},
 }
-"""What calls of these tools are made of, so that a guard which looks at one field has a case for it."""
+"""Sample inputs for these tools, so that a guard that checks one field has a case for it."""
 
 
 def _pretty_cases(cases: Mapping[str, Any], hook: str) -> str:
-    """A case a line: that is how they are read and added to. Each is about this hook, whatever others are there."""
+    """One case per line, which is easy to read and extend. Each case runs only this hook."""
     named = [{"name": case["name"], "hook": hook, **case} for case in cases["cases"]]
     lines = ",\n".join(f"    {json.dumps(case, ensure_ascii=False)}" for case in named)
     return f'{{\n  "cases": [\n{lines}\n  ]\n}}\n'
@@ -185,11 +185,11 @@ def _script(name: str, row: EventRow, language: str) -> str:
 
 
 _AGAIN = {
-    "bash": "# Kept working once already: let it end, or it never would.\n"
+    "bash": "# Already continued once: let the turn end, or it never would.\n"
     '[[ ! $event =~ \\"stop_hook_active\\"[[:space:]]*:[[:space:]]*true ]] || exit 0\n',
     "python": 'if event.get("stop_hook_active"):\n'
-    "    sys.exit(0)  # kept working once already: let it end, or it never would\n",
-    "node": "// Kept working once already: let it end, or it never would.\n"
+    "    sys.exit(0)  # already continued once: let the turn end, or it never would\n",
+    "node": "// Already continued once: let the turn end, or it never would.\n"
     "if (event.stop_hook_active) process.exit(0);\n",
 }
 _BASH_HEAD = """\
@@ -208,8 +208,8 @@ const { readFileSync } = require("node:fs");
 _TEMPLATES: Mapping[tuple[str, str], str] = {
     ("bash", "guard"): _BASH_HEAD
     + """\
-# Exit 0 has no objection, 2 blocks with the reason on stderr. Every other status is a failure, so no `set -e`.
-# Programs of the system only: none that the project could put there, and jq without what ~/.jq would add.
+# Exit 0: no objection. Exit 2: block, with the reason on stderr. Any other status is a failure, so no `set -e`.
+# Use system programs only: none that the project could provide, and jq without ~/.jq.
 project=${WAVE_PROJECT_DIR:-${CLAUDE_PROJECT_DIR:-$PWD}} own=""
 IFS=: read -ra places <<<"$PATH"
 for place in "${places[@]}"; do [[ $place != /* || $place/ == "$project"/* ]] || own+=:$place; done
@@ -219,7 +219,7 @@ event=$(cat)
   echo "$1" >&2
   exit 2
 }
-command -v jq >/dev/null || block "@NAME@ needs jq, so nothing passes until it is installed."
+command -v jq >/dev/null || block "@NAME@ needs jq and blocks everything until it is installed."
 text=$(jq -nr 'input.@FIELD@ // error("no @FIELD@") | tostring' <<<"$event") ||
   block "@NAME@ cannot read the event."
 

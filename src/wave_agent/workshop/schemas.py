@@ -1,6 +1,6 @@
-"""JSON Schemas of the settings and of what hooks are told and answer, from the tables that the program runs on.
+"""JSON Schemas for settings, hook input and hook output, generated from the tables the program itself uses.
 
-A schema takes whatever its reader takes without a finding; it may take more.
+A schema accepts everything the program accepts without a warning; it may accept more.
 """
 
 from collections.abc import Iterable, Mapping
@@ -25,7 +25,7 @@ _COMMAND: Schema = {"type": "string", "pattern": r"\S"}
 
 
 def settings_schema() -> Schema:
-    """Of `.wave/settings.json`."""
+    """The schema of `.wave/settings.json`."""
     properties: dict[str, Schema] = {"$schema": {"description": "this schema, for editors"}}
     for value in VALUES:
         if not value.section:
@@ -43,7 +43,7 @@ def settings_schema() -> Schema:
 
 
 def input_schema(event: HookEvent) -> Schema:
-    """Of what a hook of this event reads from stdin."""
+    """The schema of what a hook on this event reads from stdin."""
     fields = (*COMMON_STDIN, *EVENTS[event].stdin)
     known: dict[str, Schema] = {
         "hook_event_name": {"const": event.value},
@@ -60,7 +60,7 @@ def input_schema(event: HookEvent) -> Schema:
 
 
 def output_schema(event: HookEvent) -> Schema:
-    """Of the JSON object that a hook of this event may print."""
+    """The schema of the JSON object a hook on this event may print."""
     row = EVENTS[event]
     specific = _object(_outputs(row, (Home.SPECIFIC, Home.EITHER), only=row.specific))
     properties = _outputs(row, (Home.TOP, Home.EITHER))
@@ -71,7 +71,7 @@ def output_schema(event: HookEvent) -> Schema:
 
 
 def all_schemas() -> Mapping[str, Schema]:
-    """Every schema by the name of its file."""
+    """All schemas by file name."""
     return {
         "settings.json": settings_schema(),
         **{f"input/{event}.json": input_schema(event) for event in EVENTS},
@@ -103,11 +103,13 @@ def _hooks_schema() -> Schema:
 
 
 def _group(row: EventRow) -> Schema:
-    """A command alone, a hook with its matcher, or a matcher with its hooks."""
+    """A bare command, a hook with its matcher, or a matcher with its hooks."""
     one: Schema = {"$ref": "#/$defs/toolHook" if row.has_tool else "#/$defs/hook"}
     around: dict[str, Schema] = {
         "matcher": _described(_or_null(_TEXT), f"compared with {row.target}" if row.target else "nothing to compare"),
-        "sequential": _described(_or_null(_FLAG), "one after another, each seeing what the ones before it changed"),
+        "sequential": _described(
+            _or_null(_FLAG), "run one after another, each on the input as changed by the previous ones"
+        ),
         "phase": {"enum": [*([phase.value for phase in Phase] if row.has_rewrites else []), None]},
     }
     several: Schema = {
@@ -122,27 +124,25 @@ def _group(row: EventRow) -> Schema:
 
 def _hook(**more: Schema) -> Schema:
     properties: dict[str, Schema] = {
-        "type": _described(
-            {"anyOf": [_or_null({"enum": list(TYPES)}), _TEXT]}, "what kind of hook it is; command if nothing is said"
-        ),
+        "type": _described({"anyOf": [_or_null({"enum": list(TYPES)}), _TEXT]}, "the type of hook; default: command"),
         "command": _described(_or_null(_COMMAND), "a shell command line or, with args, a program"),
         "target": _described(_or_null({"type": "string", "pattern": r"\S.*:\S"}), "type python: FILE:FUNCTION"),
-        "url": _described(_or_null({"type": "string", "pattern": "^https?://"}), "type http: the service to ask"),
-        "headers": _described(_or_null({"type": "object", "additionalProperties": _TEXT}), "type http: more headers"),
+        "url": _described(_or_null({"type": "string", "pattern": "^https?://"}), "type http: the service to call"),
+        "headers": _described(_or_null({"type": "object", "additionalProperties": _TEXT}), "type http: extra headers"),
         "allowedEnvVars": _described(
-            _or_null({"type": "array", "items": _TEXT}), "type http, for other agents: variables that headers may name"
+            _or_null({"type": "array", "items": _TEXT}), "type http, for other agents: variables that headers may use"
         ),
-        "shell": _described(_or_null({"enum": list(SHELLS)}), "what the command is written for"),
-        "format": _described(_or_null(_words(BodyFormat)), "type http: what the service is sent, and answers"),
+        "shell": _described(_or_null({"enum": list(SHELLS)}), "the shell the command is written for"),
+        "format": _described(_or_null(_words(BodyFormat)), "type http: the format of request and response"),
         "args": _described(_or_null({"type": "array", "items": _TEXT}), "the program's arguments; no shell is used"),
         "timeout": _described(_or_null({"type": "number", "exclusiveMinimum": 0}), "seconds"),
-        "async": _described(_or_null(_FLAG), "not waited for"),
-        "onFailure": _described(_or_null(_words(OnFailure)), "what a failure of the hook itself does"),
-        "mode": _described(_or_null(_words(Mode)), "shadow: run and journalled, but nothing it says counts"),
+        "async": _described(_or_null(_FLAG), "run in the background without waiting"),
+        "onFailure": _described(_or_null(_words(OnFailure)), "what happens if the hook itself fails"),
+        "mode": _described(_or_null(_words(Mode)), "shadow: run and journalled, but has no effect"),
         "enabled": _or_null(_FLAG),
         "name": _or_null(_TEXT),
-        "dialect": _described(_or_null(_words(Dialect)), "for which agent it was written: wave if nothing is said"),
-        "once": _described(_or_null(_FLAG), "runs at its first occasion in a session, and then no more"),
+        "dialect": _described(_or_null(_words(Dialect)), "the agent it was written for; default: wave"),
+        "once": _described(_or_null(_FLAG), "run only once per session"),
         "statusMessage": _described(_or_null(_TEXT), "shown while it runs"),
         "if": _or_null({"type": "string", "pattern": r"^\s*$"}),
         **more,
@@ -162,7 +162,7 @@ def _hook(**more: Schema) -> Schema:
 
 
 def _condition() -> Schema:
-    return _described(_or_null(_TEXT), "a permission rule such as Bash(git push:*): run only where it matches")
+    return _described(_or_null(_TEXT), "a permission rule such as Bash(git push:*): run only if it matches")
 
 
 def _words(words: Iterable[str]) -> Schema:
@@ -178,7 +178,7 @@ def _closed(properties: Mapping[str, Schema]) -> Schema:
     }
 
 
-# ------------------------------------------------------------------------------------------------------- what hooks say
+# ---------------------------------------------------------------------------------------------------------- hook output
 
 
 _JSON_TYPES: Mapping[type, str] = {bool: "boolean", str: "string", dict: "object", list: "array"}
@@ -215,7 +215,7 @@ def _typed(field: StdinField) -> Schema:
 
 
 def _or_null(schema: Mapping[str, Any]) -> Schema:
-    """Wherever a value may stand, null is as good as none."""
+    """null means the same as leaving the value out."""
     if "type" in schema:
         types: str | list[str] = schema["type"]
         return {**schema, "type": [*([types] if isinstance(types, str) else types), "null"]}
@@ -236,9 +236,9 @@ _FREE: Mapping[str, Schema] = {
         "additionalProperties": _or_null(_TEXT),
     },
     "models": {
-        "description": "what is known of a model, by its name",
+        "description": "facts about models, by name",
         "type": "object",
         "additionalProperties": _or_null(MODEL_SCHEMA),
     },
 }
-"""Sections whose keys are names that the user chooses."""
+"""Sections whose keys are names chosen by the user."""

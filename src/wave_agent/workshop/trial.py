@@ -1,4 +1,4 @@
-"""One event, tried for real outside a session: the hooks run as an agent would run them, and nothing else does."""
+"""Try one event outside a session: the hooks run as an agent would run them, and nothing else runs."""
 
 import tempfile
 import uuid
@@ -30,26 +30,26 @@ from wave_agent.tools.base import Tool, ToolContext, ToolInputError
 from wave_agent.workshop.explanation import Account, account_of
 from wave_agent.workshop.sample_events import Subject
 
-NOT_REACHED = "it was not reached: a hook before it has decided"
-DEAF = "in its dialect this is another event: a tool that ran and failed is PostToolUseFailure"
+NOT_REACHED = "not reached: an earlier hook decided"
+DEAF = "in its dialect this is a different event: a tool that ran and failed is PostToolUseFailure"
 
 
 class ProjectJudge(Struct, frozen=True, kw_only=True):
-    """The rules and the mode of a project, and what they say about a call."""
+    """Decides about calls with a project's rules and mode."""
 
     places: Places
     rules: Rules = Rules()
     mode: PermissionMode = PermissionMode.DEFAULT
     directories: Sequence[str] = ()
-    """Those that count as inside, real paths."""
+    """Directories treated as part of the project, as real paths."""
     protected: ProtectedPaths = ProtectedPaths(frozenset(), ())
     environment: Mapping[str, str] = {}
-    """What variables in a command stand for."""
+    """Values for variables in commands."""
 
     def judge(
         self, tool: Tool | None, name: str, tool_input: Mapping[str, Any], hooks: Outcome, *, checked: bool = True
     ) -> Permission:
-        """`tool` None: one that this agent does not have, judged as one that acts. `checked`: against its types."""
+        """`tool` None: a tool this agent does not have, treated as one that acts. `checked`: validate types."""
         if tool is None:
             return decide(JudgedCall(tool=name, tool_input=tool_input), self.mode, self.rules, hooks, self.places)
         try:
@@ -67,7 +67,7 @@ class ProjectJudge(Struct, frozen=True, kw_only=True):
                 question = GitLine(runs=runs, assigned=tuple(assigned), meddles=meddling)
                 call = replace(call, protected=self._changed_by_git(question), by_git=True)
             return decide(call, self.mode, self.rules, hooks, self.places)
-        except Exception as error:  # as in a session: what cannot be judged does not run
+        except Exception as error:  # as in a session: a call that cannot be judged does not run
             return Permission(answer=Ruling.DENY, by="an error", for_model=unjudged(error))
 
     def _changed_by_git(self, question: GitLine) -> str | None:
@@ -82,7 +82,7 @@ class ProjectJudge(Struct, frozen=True, kw_only=True):
 
 
 class Bench(Struct, frozen=True, kw_only=True):
-    """Where hooks are tried."""
+    """The environment in which hooks are tried."""
 
     hooks: Sequence[HookDefinition]
     environment: Mapping[str, str]
@@ -94,11 +94,11 @@ class Bench(Struct, frozen=True, kw_only=True):
     own_environment: Callable[[HookDefinition], Mapping[str, str]] = lambda _: {}
     runner: HookRunner | None = None
     left_out: int = 0
-    """Hooks of the project that are not tried, because the user wants none of them."""
+    """The number of project hooks skipped at the user's request."""
 
 
 class Tried(Struct, frozen=True):
-    """One run of one hook, with what it printed."""
+    """One run of one hook, with its output."""
 
     hook: HookDefinition
     run: HookRun
@@ -107,12 +107,12 @@ class Tried(Struct, frozen=True):
 
     @property
     def read_as(self) -> str:
-        """How exit code and stdout were read, in the words of the documentation."""
+        """How exit code and stdout were interpreted, in the documentation's words."""
         kinds = kinds_of(self.hook.event, self.result)
         if kinds is None:
             if self.result.error is not None:
-                return "it could not be started"
-            return "it did not end by itself, so nothing that it printed counts"
+                return "it could not start"
+            return "it did not exit by itself, so its output is ignored"
         stdout, exit_class = kinds
         means = (rule_of(self.hook.dialect, kinds).__doc__ or "").removesuffix(".").replace("**", "")
         if self.verdict.failure and self.verdict.failure.blocks:
@@ -123,7 +123,7 @@ class Tried(Struct, frozen=True):
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """What was wrong with it, beside what stands on its stderr."""
+        """What was wrong with it, besides what it wrote to stderr."""
         own = f"hook {self.hook.name}"
         said = [one.text if isinstance(one, TellUser) else one.reason for one in self.verdict.effects
                 if isinstance(one, TellUser | Ask)]  # fmt: skip
@@ -133,7 +133,7 @@ class Tried(Struct, frozen=True):
 
 
 class Rehearsal(Struct, frozen=True, kw_only=True):
-    """What came of it."""
+    """The result of a trial."""
 
     subject: Subject
     runs: tuple[Tried, ...]
@@ -144,7 +144,7 @@ class Rehearsal(Struct, frozen=True, kw_only=True):
 
 
 async def rehearse(bench: Bench, subject: Subject) -> Rehearsal:
-    """Runs the hooks on this event. Each rehearsal has a session and a transcript of its own, gone afterwards."""
+    """Run the hooks on this event. Each rehearsal has a temporary session and transcript."""
     with tempfile.TemporaryDirectory(prefix="wave-hooks-") as scratch:
         return await _rehearse(bench, subject, Path(scratch))
 
@@ -230,6 +230,6 @@ def _left_out(bench: Bench, subject: Subject, facts: Mapping[str, Any], tried: S
 
 
 def nothing_said(subject: Subject) -> Outcome:
-    """The outcome of an event on which no hook has an opinion."""
+    """The outcome if no hook has an opinion."""
     flows = EVENTS[subject.event].flow
     return Outcome(event=subject.event, flow=flows[min(flows)], tool_input=subject.facts.get("tool_input"))

@@ -1,4 +1,4 @@
-"""`wave hooks backtest`: what the hooks of now would have said to the sessions of then."""
+"""`wave hooks backtest`: what the current hooks would have done in past sessions."""
 
 import json
 import os
@@ -28,48 +28,52 @@ from wave_agent.settings.sources import SourceChoice, gather_settings
 from wave_agent.text import one_line
 
 _SHOWN = 20
-"""Findings of one kind; --json has them all."""
+"""Maximum number of findings shown per kind; --json prints all."""
 
 
 def _read_shard(_context: click.Context, _parameter: click.Parameter, value: str) -> tuple[int, int]:
     number, _, parts = value.partition("/")
     if not (number.isdecimal() and parts.isdecimal() and 1 <= int(number) <= int(parts)):
-        raise click.BadParameter(f'"{value}" is no part of a whole; write it as 2/5')
+        raise click.BadParameter(f'"{value}" is not a valid shard; write it as 2/5')
     return int(number), int(parts)
 
 
 @click.command()
-@click.option("--session", metavar="ID", help="This session.")
-@click.option("--all", "everything", is_flag=True, help="All sessions of this project.")
+@click.option("--session", metavar="ID", help="Replay this session.")
+@click.option("--all", "everything", is_flag=True, help="Replay all sessions of this project.")
 @since_option
-@click.option("--from", "folder", metavar="DIR", help="Transcripts of another agent, such as ~/.claude/projects.")
-@click.option("--settings", multiple=True, metavar="FILE", help="One more settings file, on top of all others.")
-@click.option("--hook", metavar="NAME", help="This hook alone, as if it were switched on and enforced.")
+@click.option("--from", "folder", metavar="DIR", help="Replay another agent's transcripts, such as ~/.claude/projects.")
+@click.option("--settings", multiple=True, metavar="FILE", help="Load an extra settings file, on top of all others.")
+@click.option("--hook", metavar="NAME", help="Run only this hook, as if it were enabled and enforced.")
 @click.option("--trust", is_flag=True, help="Trust the project's hooks for this run. Nothing is stored.")
-@click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Processes at once. Default: one a processor.")
-@click.option("--shard", default="1/1", callback=_read_shard, metavar="I/N", help="Only this part of the events.")
-@click.option("--merge", is_flag=True, help="Add the reports of parts (--json) up, given as FILES.")
+@click.option(
+    "--jobs", type=click.IntRange(min=1), metavar="N", help="Run up to N processes in parallel. Default: one per CPU."
+)
+@click.option(
+    "--shard", default="1/1", callback=_read_shard, metavar="I/N", help="Replay only part I of N of the events."
+)
+@click.option("--merge", is_flag=True, help="Merge the --json reports of shards, given as FILES.")
 @click.argument("files", nargs=-1)
 @secrets_option
 @cwd_option
 @json_option
 def backtest(merge: bool, files: tuple[str, ...], show_secrets: bool, as_json: bool, **asked: Any) -> int:
-    """Replay recorded sessions against hooks as they are now
+    """Replay recorded sessions against the current hooks
 
-    Without --session, --all, --since or --from: the latest session of this project. Hooks run in a copy of the
-    project, with "dry_run": true on stdin and, where the system allows it, without a network. No tool is run.
+    Without --session, --all, --since or --from, replays this project's latest session. Hooks run in a copy of the
+    project, with "dry_run": true on stdin and, if the system supports it, without network access. No tool is run.
 
-    Exit status: 0 nothing differs, 1 something differs, a hook failed or a part is missing, 2 usage.
+    Exit status: 0 no differences, 1 differences, a failed hook or a missing shard, 2 usage.
 
     \b
-    wave hooks backtest --since 7d                      what would be different last week
-    wave hooks backtest --all --hook guard.sh           one hook, on everything there is
+    wave hooks backtest --since 7d                      what would have been different last week
+    wave hooks backtest --all --hook guard.sh           one hook, on all sessions
     wave hooks backtest --from ~/.claude/projects --settings new.json
     wave hooks backtest --all --shard 1/2 --json > 1.json
     wave hooks backtest --merge 1.json 2.json
     """
     if merge != bool(files):
-        raise click.UsageError("--merge wants the files of reports." if merge else "Files are for --merge.")
+        raise click.UsageError("--merge needs report files." if merge else "FILES need --merge.")
     report = _merged(files) if merge else _replayed(show_secrets=show_secrets, **asked)
     report = report if show_secrets else masked(report)
     if as_json:
@@ -88,7 +92,7 @@ def _merged(files: Sequence[str]) -> BacktestReport:
         except OSError as error:
             raise click.UsageError(f"{file} cannot be read: {error.strerror}") from None
         except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-            raise click.UsageError(f"{file} is no report of this command: {error}") from None
+            raise click.UsageError(f"{file} is not a backtest report: {error}") from None
     return merge_reports(reports)
 
 
@@ -107,10 +111,12 @@ def _replayed(
     show_secrets: bool,
 ) -> BacktestReport | None:
     if (session is not None) + everything + (folder is not None) > 1 or (session and since):
-        raise click.UsageError("--session, --all and --from exclude each other; --since goes with --all and --from.")
+        raise click.UsageError(
+            "--session, --all and --from are mutually exclusive; --since works with --all and --from."
+        )
     environment = dict(os.environ)
     if trust and inherited(environment) is not None:
-        raise click.UsageError("--trust is not for what an agent has started: its limits hold here too.")
+        raise click.UsageError("--trust cannot be used inside an agent's process: the agent's limits apply here too.")
     overlays = [os.path.abspath(file) for file in settings]
     choice = SourceChoice(
         overlays=overlays, trust=trust, added_managed=environment.get("WAVE_MANAGED_SETTINGS") or None
@@ -150,13 +156,13 @@ def _transcripts(
     if folder is not None:
         directory = Path(folder).expanduser()
         if not directory.is_dir():
-            raise click.UsageError(f"There is no directory {folder} to read transcripts from.")
+            raise click.UsageError(f"Directory {folder} does not exist; --from needs one with transcripts.")
         return foreign_sessions(directory, since)
     return sessions_of(home, project, since)[: 1 if latest and since is None else None]
 
 
 class _Progress(ExitStack):
-    """A bar on stderr, for people."""
+    """A progress bar on stderr, if it is a terminal."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -170,13 +176,13 @@ class _Progress(ExitStack):
         )
 
     def step(self) -> None:
-        """From any thread."""
+        """Safe to call from any thread."""
         if self._bar is not None:
             with self._lock:
                 self._bar.update(1)
 
 
-# ----------------------------------------------------------------------------------------------------------- for people
+# ---------------------------------------------------------------------------------------------------------- text output
 
 
 def _lines(report: BacktestReport) -> Iterator[str]:
@@ -193,12 +199,12 @@ def _lines(report: BacktestReport) -> Iterator[str]:
         for finding in own[:_SHOWN]:
             yield from _finding(finding)
         if len(own) > _SHOWN:
-            yield f"  … and {len(own) - _SHOWN} more; --json has them all"
+            yield f"  … and {len(own) - _SHOWN} more; use --json to see all"
     yield ""
     yield " · ".join(f"{kind} {report.totals.get(kind, 0)}" for kind in KINDS)
     if report.durations_ms:
         times = [milliseconds(percentile(report.durations_ms, part)) for part in (0.5, 0.95)]
-        yield f"time of hooks on an event: p50 {times[0]}, p95 {times[1]}"
+        yield f"hook time per event: p50 {times[0]}, p95 {times[1]}"
     for note in report.notes:
         yield f"note: {one_line(note)}"
 
@@ -210,4 +216,4 @@ def _finding(finding: ChangedVerdict) -> Iterator[str]:
     yield f"      {one_line(f'{finding.before} → {finding.after}, {hooks}: {finding.reason}', 200)}"
     if finding.kind == REWRITTEN:
         new = finding.new_result if finding.new_input is None else json.dumps(finding.new_input, ensure_ascii=False)
-        yield f"      now: {one_line('as it is' if new is None else new, 200)}"
+        yield f"      now: {one_line('unchanged' if new is None else new, 200)}"

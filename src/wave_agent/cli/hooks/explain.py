@@ -1,4 +1,4 @@
-"""`wave hooks explain`: which hooks an event would run, in which order, and why the others would not."""
+"""`wave hooks explain`: which hooks an event would run, in which order, and why others would not run."""
 
 import json
 import os
@@ -47,11 +47,11 @@ def explain(
     settings: Sequence[str],
     as_json: bool,
 ) -> int:
-    """Tell which hooks an event would run, and why
+    """Show which hooks an event would run, and why
 
-    Also why the others would not, and what the permission rules and the mode say about the call. Nothing is run, so
-    this is safe in a project that you do not trust. On events without a tool, TOOL is what else a matcher is compared
-    with.
+    Also shows why the others would not run, and what the permission rules and the mode decide about the call. Nothing
+    is run, so this is safe in a project you do not trust. On events without a tool, TOOL is the value that matchers are
+    compared with.
 
     \b
     wave hooks explain PreToolUse Bash --input '{"command": "git push"}'
@@ -93,7 +93,7 @@ def _subject(event: str, tool: str | None, tool_input: str | None, found: Invent
         row = EVENTS[named]
         given: dict[str, Any] = {} if tool_input is None else {"input": json_object(tool_input, "--input")}
         if tool is not None and row.target is None:
-            raise SubjectError(f"{named} has nothing that a matcher could be compared with")
+            raise SubjectError(f"{named} has no value to compare a matcher with")
         if tool is not None and row.has_tool:
             check_tool(tool, tools, found.hooks)
         made = subject(named, given, {row.target: tool} if tool is not None and row.target else None)
@@ -103,7 +103,7 @@ def _subject(event: str, tool: str | None, tool_input: str | None, found: Invent
 
 
 def _permission(asked: Subject, judge: ProjectJudge, tools: dict[str, Tool], *, stated: bool) -> Permission | None:
-    """Without an input, what is said about any call of the tool: an empty input must not count as a wrong one."""
+    """Without an input, the decision for any call of the tool: a missing input must not be treated as invalid."""
     silent = nothing_said(asked)
     if silent.flow is not Flow.JUDGE:
         return None
@@ -111,7 +111,7 @@ def _permission(asked: Subject, judge: ProjectJudge, tools: dict[str, Tool], *, 
     return judge.judge(tool, asked.tool or "", asked.facts["tool_input"], silent, checked=stated)
 
 
-# -------------------------------------------------------------------------------------------------------- what is shown
+# --------------------------------------------------------------------------------------------------------------- output
 
 
 def _lines(asked: Subject, planned: EventPlan, found: Inventory) -> Iterator[str]:
@@ -124,11 +124,12 @@ def _lines(asked: Subject, planned: EventPlan, found: Inventory) -> Iterator[str
         yield f"{number}. {title}"
         for strand in strands:
             if len(strand) > 1:
-                yield "   one after another, each seeing what the ones before it changed:"
+                yield "   one after another, each on the input as changed by the previous ones:"
             for hook in strand:
                 yield f"   {'   ' if len(strand) > 1 else ''}{_named(hook, found)}"
     if planned.second_look:
-        yield f"{len(steps) + 1}. if one of these rewrites the input: a second look by those that judged another one"
+        again = "every guard that saw the old input runs again on the new one"
+        yield f"{len(steps) + 1}. if one of these rewrites the input: {again}"
     if planned.left_out:
         yield "Not run:"
     for one in planned.left_out:
@@ -137,9 +138,9 @@ def _lines(asked: Subject, planned: EventPlan, found: Inventory) -> Iterator[str
 
 def _steps(planned: EventPlan) -> tuple[tuple[str, Sequence[Sequence[HookDefinition]]], ...]:
     return (
-        ("the rewrite phase, one after another", [[hook] for hook in planned.first]),
-        ("at the same time", planned.strands),
-        ("beside them, not waited for: no decision of theirs counts", [[hook] for hook in planned.background]),
+        ("rewrite phase, one after another", [[hook] for hook in planned.first]),
+        ("in parallel", planned.strands),
+        ("in the background: decisions are ignored", [[hook] for hook in planned.background]),
     )
 
 
@@ -148,7 +149,7 @@ def _named(hook: HookDefinition, found: Inventory) -> str:
     facts = [
         place_of(hook, found.project),
         *([] if hook.dialect is Dialect.WAVE else [f"dialect {hook.dialect}"]),
-        *(["shadow: nothing that it says counts"] if hook.mode is Mode.SHADOW else []),
+        *(["shadow: its decision is ignored"] if hook.mode is Mode.SHADOW else []),
         *([f"NOT TRUSTED: {why}"] if why else []),
     ]
     return one_line(f"{hook.name} ({', '.join(facts)})")
@@ -156,17 +157,17 @@ def _named(hook: HookDefinition, found: Inventory) -> str:
 
 def _permission_lines(permission: Permission | None) -> Iterator[str]:
     if permission is not None:
-        yield strip_controls(f"Permission, if no hook has an opinion: {permission.answer} ({permission.by})")
+        yield strip_controls(f"Permission, if no hook decides: {permission.answer} ({permission.by})")
         for text in filter(None, (permission.for_model, permission.for_user)):
             yield f"   {one_line(text)}"
 
 
 def _dialect_lines(dialects: Sequence[Dialect], asked: Subject) -> Iterator[str]:
-    """What is not as the documentation of hooks has it."""
+    """Differences from the documented hook behaviour."""
     for dialect in dialects:
         found = differences(dialect, EVENTS[asked.event])
         if found:
-            yield f"Hooks in the dialect of {DIALECTS[dialect].agent} ({dialect}):"
+            yield f"Hooks written for {DIALECTS[dialect].agent} ({dialect}):"
         yield from (f"   {one}" for one in found)
 
 

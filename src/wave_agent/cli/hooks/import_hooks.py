@@ -1,4 +1,4 @@
-"""`wave hooks import`: hooks written for other agents, copied into the project's own settings."""
+"""`wave hooks import`: copy hooks written for other agents into the project's settings."""
 
 import difflib
 import os
@@ -23,28 +23,28 @@ LOCAL = "settings.local.json"
 
 
 @click.command("import")
-@click.option("--from", "origin", metavar="PATH", help="A settings file, a project or a plugin; default: this project.")
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--from", "origin", metavar="PATH", help="A settings file, project or plugin. Default: this project.")
+@click.option("--yes", is_flag=True, help="Skip the confirmation.")
 @click.option("--dry-run", is_flag=True, help="Only show what would change.")
 @cwd_option
 def import_hooks(origin: str | None, yes: bool, dry_run: bool, cwd: str | None) -> int:
     """Copy hooks written for other agents
 
-    Takes the hooks and the deny and ask rules of .claude/settings.json and .codex/hooks.json into .wave/settings.json.
-    What is there already stays as it is, and nothing is added twice. The scripts that they run stay where they are.
-    A file named settings.local.json goes into .wave/settings.local.json.
+    Copies the hooks and the deny and ask rules from .claude/settings.json and .codex/hooks.json to .wave/settings.json.
+    Existing entries are not changed, and nothing is added twice. The hooks' scripts stay where they are.
+    A file named settings.local.json is copied to .wave/settings.local.json.
 
     \b
-    wave hooks import --dry-run                              what would change
-    wave hooks import                                        look, then decide
-    wave hooks import --from .claude/settings.local.json     your own, which others do not get
+    wave hooks import --dry-run                              show what would change
+    wave hooks import                                        review, then confirm
+    wave hooks import --from .claude/settings.local.json     your personal hooks, not shared with others
     """
     if yes and dry_run:
-        raise click.UsageError("--yes and --dry-run exclude each other.")
+        raise click.UsageError("--yes and --dry-run are mutually exclusive.")
     project, home = find_places(cwd, os.environ)
     place = Path(project if origin is None else os.path.abspath(origin))
     if not place.exists():
-        raise click.UsageError(f"There is nothing at {place}.")
+        raise click.UsageError(f"{place} does not exist.")
     files = find_importable(place, any_kind=origin is not None)
     if not files:
         click.echo(f"{place} has no hooks for other agents.")
@@ -54,7 +54,7 @@ def import_hooks(origin: str | None, yes: bool, dry_run: bool, cwd: str | None) 
     plan = plan_import(files, before, str(target))
     _show(plan, before, os.path.relpath(target, project))
     if origin is None and (Path(project) / ".claude" / LOCAL).is_file():
-        click.echo(f"not read  .claude/{LOCAL}: it is yours alone; --from .claude/{LOCAL} copies it")
+        click.echo(f"not read  .claude/{LOCAL}: it is personal; use --from .claude/{LOCAL} to copy it")
     if not plan.added:
         click.echo("There is nothing to copy.")
         return 0
@@ -67,7 +67,7 @@ def _decide(plan: ImportPlan, target: Path, home: Path, project: str, *, yes: bo
     require_no_agent(os.environ, "wave hooks import")
     if not yes:
         if not sys.stdin.isatty():
-            raise click.UsageError("Nobody can be asked here: look at the change above, then add --yes.")
+            raise click.UsageError("Not interactive: review the change above and rerun with --yes.")
         if not click.confirm(f"Write this to {target}?"):
             click.echo("Nothing has changed.")
             return 1
@@ -76,8 +76,8 @@ def _decide(plan: ImportPlan, target: Path, home: Path, project: str, *, yes: bo
     except FileRefusedError as refusal:
         raise SettingsError(str(refusal)) from None
     TrustStore(home).remember_told(project)
-    click.echo(f"Written to {target}. They run once you trust them: wave hooks trust")
-    click.echo('With {"compat": {"claude": true}} they would run twice: once from each file.')
+    click.echo(f"Wrote {target}. The hooks run once you trust them: wave hooks trust")
+    click.echo('With {"compat": {"claude": true}} they run twice, once from each file.')
     return 0
 
 
@@ -91,7 +91,7 @@ def _read(target: Path) -> str:
 
 
 def _show(plan: ImportPlan, before: str, name: str) -> None:
-    for mark, lines in (("add", plan.added), ("changed", plan.notes), ("left out", plan.left_out)):
+    for mark, lines in (("add", plan.added), ("changed", plan.notes), ("skipped", plan.left_out)):
         _tell(f"{mark:<9} {line}" for line in lines)
     old, new = before.splitlines(keepends=True), plan.text.splitlines(keepends=True)
     if plan.added:

@@ -1,4 +1,4 @@
-"""`wave hooks lint`: what is wrong with hooks, before it matters."""
+"""`wave hooks lint`: find mistakes in hooks before they matter."""
 
 import json
 import os
@@ -22,31 +22,31 @@ from wave_agent.workshop.inventory import untrusted
 
 @click.command()
 @click.argument("paths", nargs=-1, metavar="[PATH]...")
-@click.option("--fix", is_flag=True, help="Repair what can be repaired safely, and show what was changed.")
+@click.option("--fix", is_flag=True, help="Apply safe fixes and show the changes.")
 @cwd_option
 @json_option
 def lint(paths: Sequence[str], fix: bool, cwd: str | None, as_json: bool) -> int:
     """Find mistakes in hooks and their scripts
 
-    Looks at the settings of the project (.wave, .claude, .codex, a plugin's hooks/hooks.json), at yours, and at the
-    scripts that they name; with PATH at these settings files, scripts or projects alone. Each finding has a code; the
-    comment "# wave: ignore W123" in a script switches one off, for its line or, where it stands alone, for the file.
-    Uses shellcheck where it is installed.
+    Checks the project's settings (.wave, .claude, .codex, a plugin's hooks/hooks.json), your own settings, and the
+    scripts they run; with PATH, only these settings files, scripts or projects. Each finding has a code. The comment
+    "# wave: ignore W123" in a script disables that code for its line or, on a line by itself, for the file. Uses
+    shellcheck if it is installed.
 
     \b
-    wave hooks lint                      this project
-    wave hooks lint --fix                and repair what is safe to repair
-    wave hooks lint hooks/hooks.json     a plugin's hooks
+    wave hooks lint                      check this project
+    wave hooks lint --fix                also apply safe fixes
+    wave hooks lint hooks/hooks.json     check a plugin's hooks
 
-    Exit status: 0 no finding or only advice, 1 findings, 2 usage.
+    Exit status: 0 no findings or only advice, 1 findings, 2 usage.
     """
     place, home = locate_project(cwd, os.environ)
     project = place.directory
     if missing := unreadable(paths):
-        raise click.UsageError(f"There is no {', '.join(missing)}.")
+        raise click.UsageError(f"Not found: {', '.join(missing)}.")
     report = check(project, home, paths, levels=place.levels)
     if not report.files and (files := [path for path in paths if os.path.isfile(path)]):
-        raise click.UsageError(f"{', '.join(files)}: neither a settings file nor a script nor a project.")
+        raise click.UsageError(f"{', '.join(files)}: not a settings file, script or project.")
     done: list[str] = []
     if fix:
         done = repair(report.findings)
@@ -72,7 +72,7 @@ def _lines(report: LintReport, done: Sequence[str], project: str) -> Iterator[st
     if done:
         yield ""
     if not report.files:
-        yield f"{project} has no hooks, and neither have your own settings."
+        yield f"{project} and your own settings have no hooks."
         return
     for one in report.findings:
         yield from _finding(one, project)
@@ -80,8 +80,8 @@ def _lines(report: LintReport, done: Sequence[str], project: str) -> Iterator[st
     counts = [(level, sum(one.level is level for one in report.findings)) for level in Level]
     found = ", ".join(f"{count} {_plural(level, count)}" for level, count in counts if count)
     fixable = sum(one.repair is not None for one in report.findings)
-    hint = f"; --fix repairs {fixable}" if fixable else ""
-    yield f"{files} looked at: {found or 'nothing found'}{hint}."
+    hint = f"; {fixable} fixable with --fix" if fixable else ""
+    yield f"{files} checked: {found or 'no findings'}{hint}."
 
 
 def _plural(level: Level, count: int) -> str:

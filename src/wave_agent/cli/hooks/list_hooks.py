@@ -1,4 +1,4 @@
-"""`wave hooks list`: every hook, where it stands, and how it was read."""
+"""`wave hooks list`: every hook, where it is defined and how it is read."""
 
 import json
 import os
@@ -22,16 +22,16 @@ from wave_agent.workshop.inventory import Inventory, hook_to_dict, place_of, sur
 @click.option(
     "--dialect",
     type=click.Choice([dialect.value for dialect in Dialect]),
-    help="Only hooks that were written for this agent.",
+    help="Only hooks written for this agent.",
 )
 @cwd_option
 @with_settings
 @json_option
 def list_hooks(dialect: str | None, cwd: str | None, settings: Sequence[str], as_json: bool) -> int:
-    """List every hook, where it stands and how it is read
+    """List every hook, where it is defined and how it is read
 
-    All layers, in the order in which the hooks would run: event by event, rewriting ones first. Nothing is run, so this
-    is safe in a project that you do not trust. Exit status 1 if an entry of the settings is broken.
+    Lists all layers in the order in which the hooks would run: by event, rewriting hooks first. Nothing is run, so this
+    is safe in a project you do not trust. Exit status 1 if a settings entry is invalid.
     """
     choice = choice_of(settings)
     project, home = locate_project(cwd, os.environ, choice)
@@ -58,7 +58,7 @@ def _lines(found: Inventory) -> Iterator[str]:
     else:
         yield from _table(found)
     if found.counted.managed_hooks_only:
-        yield "Only managed hooks are shown: managed settings let no others run."
+        yield "Only managed hooks are shown: managed settings disable all others."
     for issue in found.other_issues():
         yield f"{'BROKEN' if issue.broken else 'note'}: {issue}"
 
@@ -87,7 +87,7 @@ def command_of(hook: HookDefinition) -> str:
 def _facts(hook: HookDefinition, found: Inventory) -> Iterator[str]:
     why = found.distrust.get(hook.position)
     if not hook.enabled:
-        yield "switched off"
+        yield "disabled"
     yield one_line("trusted" if why is None else f"NOT TRUSTED ({why})")
     yield f"mode {hook.mode}"
     yield f"onFailure {hook.on_failure}"

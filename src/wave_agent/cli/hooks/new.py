@@ -1,4 +1,4 @@
-"""`wave hooks new`: a hook that works, to make one's own of."""
+"""`wave hooks new`: create a working hook to adapt."""
 
 import os
 import sys
@@ -19,11 +19,11 @@ from wave_agent.workshop.scaffold import NAME, NewFile, Wish, new_hook, write
 
 @click.command()
 @click.argument("name")
-@click.option("--event", metavar="EVENT", help="When it runs, such as PreToolUse. A recipe brings its own.")
-@click.option("--lang", "language", type=click.Choice(list(LANGUAGES)), help="bash, python or node.")
+@click.option("--event", metavar="EVENT", help="The event to run on, such as PreToolUse. A recipe sets its own.")
+@click.option("--lang", "language", type=click.Choice(list(LANGUAGES)), help="The language of the script.")
 @click.option("--recipe", metavar="RECIPE", help="Start from this recipe (wave hooks recipes).")
-@click.option("--matcher", metavar="MATCHER", help="For which tools, such as 'Write|Edit'.")
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--matcher", metavar="MATCHER", help="The tools to match, such as 'Write|Edit'.")
+@click.option("--yes", is_flag=True, help="Skip the confirmation.")
 @click.option("--dry-run", is_flag=True, help="Only show what would be written.")
 @cwd_option
 def new(
@@ -37,54 +37,56 @@ def new(
     dry_run: bool,
     cwd: str | None,
 ) -> int:
-    """Write a new hook: script, cases and settings
+    """Create a hook: script, cases and settings
 
-    NAME becomes .wave/hooks/NAME.sh (or .py, .js), beside it NAME.cases.json, and an entry in .wave/settings.json.
-    What would change is shown first. Nothing that is there is ever overwritten.
+    Creates .wave/hooks/NAME.sh (or .py, .js), NAME.cases.json next to it, and an entry in .wave/settings.json. The
+    changes are shown first. Existing files are never overwritten.
 
-    Exit status: 0 written, 1 you said no or it cannot be written, 2 usage.
+    Exit status: 0 written, 1 declined or not writable, 2 usage.
 
     \b
     wave hooks new no-todo --event PreToolUse --matcher 'Write|Edit' --lang python
     wave hooks new secrets --recipe protect-secrets
     """
     if not NAME.fullmatch(name):
-        raise click.UsageError("A name has letters, digits, - _ and ., and begins with a letter or digit.")
+        raise click.UsageError("NAME may contain letters, digits, - _ and ., and must start with a letter or digit.")
     project, _ = find_places(cwd, os.environ)
     wish = _wish(name, event, recipe_named(recipe) if recipe else None, language=language, matcher=matcher)
     files = new_hook(wish, project)
     for file in files:
         if file.before is None and os.path.lexists(os.path.join(project, file.name)):
-            raise click.UsageError(f"{file.name} is there already, and is not overwritten: choose another name.")
+            raise click.UsageError(f"{file.name} already exists and is not overwritten: choose another name.")
     _show(files)
     if dry_run:
         return 0
     require_no_agent(os.environ, "wave hooks new")
     if not yes:
         if not sys.stdin.isatty():
-            raise click.UsageError("Nobody can be asked here: look at the files above, then add --yes.")
+            raise click.UsageError("Not interactive: review the files above and rerun with --yes.")
         if not click.confirm("Write this?"):
             click.echo("Nothing has changed.")
             return 1
     write(files, project)
-    # A hook of the project goes to its top, from wherever it is made.
+    # A project hook goes to the project's root, even when created from a subdirectory.
     click.echo(_next_steps([file.name if cwd else os.path.relpath(os.path.join(project, file.name)) for file in files]))
     return 0
 
 
 def _wish(name: str, event: str | None, recipe: Recipe | None, *, language: str | None, matcher: str | None) -> Wish:
-    """Raises a usage error for what cannot be meant."""
+    """Raises a usage error for invalid combinations."""
     if event is None and recipe is None:
-        raise click.UsageError("--event or --recipe is needed.")
+        raise click.UsageError("Either --event or --recipe is required.")
     if event and recipe and event != recipe.event:
         raise click.UsageError(f"The recipe {recipe.name} is for {recipe.event}, not for {event}.")
     wanted = recipe.event if recipe else event or ""
     known = [one.value for one in EVENTS]
     if wanted not in known:
-        raise click.UsageError(f'There is no event "{wanted}"{did_you_mean(wanted, known)}: {", ".join(known)}.')
+        raise click.UsageError(
+            f'There is no event "{wanted}"{did_you_mean(wanted, known)}; available: {", ".join(known)}.'
+        )
     languages = list(recipe.scripts) if recipe else list(LANGUAGES)
     if language is not None and language not in languages:
-        raise click.UsageError(f"{recipe.name if recipe else name} is there in {', '.join(languages)}.")
+        raise click.UsageError(f"{recipe.name if recipe else name} is available in {', '.join(languages)}.")
     if matcher is not None:
         _check_matcher(matcher, HookEvent(wanted))
     return Wish(name=name, event=HookEvent(wanted), language=language or languages[0], matcher=matcher, recipe=recipe)
@@ -92,7 +94,7 @@ def _wish(name: str, event: str | None, recipe: Recipe | None, *, language: str 
 
 def _check_matcher(matcher: str, event: HookEvent) -> None:
     if EVENTS[event].target is None:
-        raise click.UsageError(f"{event} has nothing to compare a matcher with.")
+        raise click.UsageError(f"{event} has no value to compare a matcher with.")
     try:
         parse_matcher(matcher)
     except MatcherError as error:
@@ -111,6 +113,6 @@ def _next_steps(files: list[str]) -> str:
     return (
         f"Written. Next, edit {script} and run:\n"
         f"  wave hooks lint             find mistakes\n"
-        f"  wave hooks trust            a project's hooks run only once you trust them\n"
+        f"  wave hooks trust            trust the project's hooks, so that they can run\n"
         f"  wave hooks test {cases}"
     )

@@ -1,4 +1,4 @@
-"""What the commands about hooks have in common: their options, names and JSON on the command line, tables."""
+"""Shared by the hook commands: options, JSON arguments and tables."""
 
 import os
 import sys
@@ -17,23 +17,23 @@ from wave_agent.settings.sources import SourceChoice
 from wave_agent.text import strip_controls
 
 with_settings = click.option(
-    "--settings", multiple=True, metavar="FILE", help="One more settings file, on top of all others."
+    "--settings", multiple=True, metavar="FILE", help="Load an extra settings file, on top of all others."
 )
 with_mode = click.option(
     "--permission-mode",
     metavar="MODE",
     type=click.Choice([mode.value for mode in PermissionMode]),
-    help="default, acceptEdits, plan, dontAsk or bypassPermissions.",
+    help="The permission mode: default, acceptEdits, plan, dontAsk or bypassPermissions.",
 )
 in_dialect = click.option(
     "--dialect",
     type=click.Choice([dialect.value for dialect in Dialect]),
-    help="Read every hook as one that was written for this agent.",
+    help="Treat every hook as if it were written for this agent.",
 )
 
 
 def choice_of(settings: Sequence[str]) -> SourceChoice:
-    """Which settings to look at."""
+    """Which settings to read."""
     return SourceChoice(
         overlays=[os.path.abspath(file) for file in settings],
         added_managed=os.environ.get("WAVE_MANAGED_SETTINGS") or None,
@@ -41,12 +41,12 @@ def choice_of(settings: Sequence[str]) -> SourceChoice:
 
 
 def read_as(hooks: Iterable[HookDefinition], dialect: str | None) -> tuple[HookDefinition, ...]:
-    """The hooks as if all of them had been written in this dialect; as they are if none is named."""
+    """The hooks as if all were written in this dialect; unchanged if it is None."""
     return tuple(hook if dialect is None else replace(hook, dialect=Dialect(dialect)) for hook in hooks)
 
 
 def json_object(text: str, source: str) -> dict[str, Any]:
-    """The object that `text` is. Raises a usage error that names the `source` and the place."""
+    """Parse `text` as a JSON object. Raises a usage error with `source`, line and column."""
     try:
         value = parse_document(text).value
     except StrictJSONError as error:
@@ -57,10 +57,10 @@ def json_object(text: str, source: str) -> dict[str, Any]:
 
 
 def object_in_file(name: str) -> dict[str, Any]:
-    """`-` is standard input."""
+    """`-` is stdin."""
     try:
         content = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
-        return json_object(content.decode(), "standard input" if name == "-" else name)
+        return json_object(content.decode(), "stdin" if name == "-" else name)
     except OSError as error:
         raise click.UsageError(f"{name} cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:
@@ -68,6 +68,6 @@ def object_in_file(name: str) -> dict[str, Any]:
 
 
 def indented(label: str, text: str, *, width: int = 9) -> Iterator[str]:
-    """A label, and the lines of a text beside it."""
+    """A label with the lines of a text next to it."""
     for number, line in enumerate(strip_controls(text).splitlines() or [""]):
         yield f"    {label if number == 0 else '':<{width}} {line}".rstrip()

@@ -18,7 +18,8 @@ from wave_agent.text import did_you_mean
 def recipes(name: str | None, language: str | None, as_json: bool) -> int:
     """Show hooks to start from
 
-    Without NAME the list, with it the script, its settings and its cases. `wave hooks new` puts one into a project.
+    Without NAME, lists all recipes. With NAME, shows its script, settings and cases. `wave hooks new` adds one to a
+    project.
     """
     if name is None:
         found = [load_recipe(one) for one in recipe_names()]
@@ -26,7 +27,7 @@ def recipes(name: str | None, language: str | None, as_json: bool) -> int:
         return 0
     recipe = recipe_named(name)
     if language is not None and language not in recipe.scripts:
-        raise click.UsageError(f"{name} is there in {', '.join(recipe.scripts)}.")
+        raise click.UsageError(f"{name} is available in {', '.join(recipe.scripts)}.")
     if as_json:
         click.echo(json.dumps(msgspec.to_builtins(recipe)))
     else:
@@ -35,10 +36,12 @@ def recipes(name: str | None, language: str | None, as_json: bool) -> int:
 
 
 def recipe_named(name: str) -> Recipe:
-    """Raises a usage error that has the nearest name."""
+    """Raises a usage error that suggests the closest name."""
     known = recipe_names()
     if name not in known:
-        raise click.UsageError(f'There is no recipe "{name}"{did_you_mean(name, known)}; known are {", ".join(known)}.')
+        raise click.UsageError(
+            f'There is no recipe "{name}"{did_you_mean(name, known)}; available: {", ".join(known)}.'
+        )
     return load_recipe(name)
 
 
@@ -63,7 +66,7 @@ def _show_list(found: list[Recipe], *, as_json: bool) -> None:
     for recipe in found:
         languages = ", ".join(recipe.scripts)
         click.echo(f"{recipe.name:<{wide}}  {recipe.event:<{events}}  {recipe.title} ({languages})")
-    click.echo("\nwave hooks recipes NAME shows one, wave hooks new NAME --recipe RECIPE puts it into the project.")
+    click.echo("\nwave hooks recipes NAME shows one, wave hooks new NAME --recipe RECIPE adds it to the project.")
 
 
 def _show(recipe: Recipe, language: str | None) -> None:
@@ -75,7 +78,7 @@ def _show(recipe: Recipe, language: str | None) -> None:
     settings = {"hooks": {recipe.event: [group]}}
     click.echo(f"--- .wave/settings.json\n{json.dumps(settings, indent=2, ensure_ascii=False)}\n")
     click.echo(f"--- cases\n{_cases(recipe)}\n")
-    click.echo(f"wave hooks new {recipe.name} --recipe {recipe.name} puts it into the project.")
+    click.echo(f"wave hooks new {recipe.name} --recipe {recipe.name} adds it to the project.")
 
 
 def _cases(recipe: Recipe) -> str:

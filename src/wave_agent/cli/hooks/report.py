@@ -1,4 +1,4 @@
-"""How a trial of hooks is shown."""
+"""Text output of a hook trial."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -12,7 +12,7 @@ from wave_agent.workshop.inventory import place_of
 from wave_agent.workshop.trial import Bench, Rehearsal, Tried
 
 SHOWN = 2000
-"""Characters of one stream that are shown; --json has the whole."""
+"""Maximum number of characters shown per stream; --json prints everything."""
 
 
 def rehearsal_lines(found: Rehearsal, bench: Bench) -> Iterator[str]:
@@ -22,7 +22,7 @@ def rehearsal_lines(found: Rehearsal, bench: Bench) -> Iterator[str]:
     if not bench.hooks:
         yield no_hooks(bench)
     elif not found.runs:
-        yield "No hook has run."
+        yield "No hook ran."
     for tried in found.runs:
         yield from _run(tried, project)
     for one in found.left_out:
@@ -39,7 +39,7 @@ def rehearsal_lines(found: Rehearsal, bench: Bench) -> Iterator[str]:
 
 def no_hooks(bench: Bench) -> str:
     if bench.left_out:
-        return f"No hooks to try: --no-project-hooks leaves out the project's own ({bench.left_out})."
+        return f"No hooks to try: --no-project-hooks skips the project's own ({bench.left_out})."
     return "There are no hooks in this project."
 
 
@@ -62,7 +62,7 @@ def how_it_ended(result: HookExecutionResult) -> str:
     if result.timed_out:
         return "timed out"
     if result.error is not None:
-        return "could not be run"
+        return "could not start"
     return f"signal {result.signal}" if result.exit_code is None else f"exit {result.exit_code}"
 
 

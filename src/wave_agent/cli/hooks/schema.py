@@ -1,4 +1,4 @@
-"""`wave hooks schema`: JSON Schemas for editors, and for whoever checks hooks."""
+"""`wave hooks schema`: JSON Schemas for editors and for checking hooks."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -16,12 +16,12 @@ OF_AN_EVENT: Mapping[str, Callable[[HookEvent], dict[str, Any]]] = {"input": inp
 @click.command()
 @click.argument("what", type=click.Choice(["settings", *OF_AN_EVENT]), default="settings")
 @click.argument("event", required=False)
-@click.option("--json", "as_json", is_flag=True, help="On one line.")
+@click.option("--json", "as_json", is_flag=True, help="Print compact JSON on one line.")
 def schema(what: str, event: str | None, as_json: bool) -> int:
     """Print the JSON Schema of settings or hook JSON
 
-    Draft 2020-12. With the schema of the settings an editor completes and checks them: write it to a file, and name
-    that file as "$schema" in the settings.
+    Draft 2020-12. To get completion and validation of settings in your editor, write the schema to a file and refer to
+    it as "$schema" in the settings.
 
     \b
     wave hooks schema > .wave/settings.schema.json

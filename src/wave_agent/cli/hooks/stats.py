@@ -1,4 +1,4 @@
-"""`wave hooks stats`: what hooks have cost and done."""
+"""`wave hooks stats`: what hooks cost and did."""
 
 import json
 import os
@@ -20,7 +20,7 @@ _HEAD = ("hook", "event", "runs", "blocks", "failed", "let through", "p50", "p95
 
 
 @click.command()
-@click.option("--all", "everywhere", is_flag=True, help="The sessions of all projects.")
+@click.option("--all", "everywhere", is_flag=True, help="Include the sessions of all projects.")
 @since_option
 @click.option("--check", is_flag=True, help="Exit status 1 if a hook is slow, flaky or failing.")
 @secrets_option
@@ -29,7 +29,7 @@ _HEAD = ("hook", "event", "runs", "blocks", "failed", "let through", "p50", "p95
 def stats(
     *, everywhere: bool, since: timedelta | None, check: bool, show_secrets: bool, cwd: str | None, as_json: bool
 ) -> int:
-    """Tell what each hook has cost and done
+    """Show what each hook cost and did
 
     \b
     slow      p95 above 500 ms, or more than 20 % of the time of the turns in which it ran
@@ -39,7 +39,7 @@ def stats(
     project, home = find_places(cwd, os.environ)
     paths = all_sessions(home, since) if everywhere else sessions_of(home, project, since)
     rows = figures(timeline(path.stem, lines_of(path)) for path in paths)
-    rows = rows if show_secrets else masked(rows)  # a hook without a name is called by its command
+    rows = rows if show_secrets else masked(rows)  # an unnamed hook is identified by its command
     if as_json:
         click.echo(json.dumps({"sessions": len(paths), "hooks": [row.to_dict() for row in rows]}))
     else:
@@ -49,11 +49,11 @@ def stats(
 
 def _show(paths: list[Path], rows: list[HookFigures]) -> None:
     if not paths:
-        click.echo("There are no sessions to count.")
+        click.echo("There are no sessions to analyse.")
         return
     sessions = "1 session" if len(paths) == 1 else f"{len(paths)} sessions"
     if not rows:
-        click.echo(f"No hook has run in {sessions}.")
+        click.echo(f"No hook ran in {sessions}.")
         return
     click.echo(f"{sum(row.runs for row in rows)} hook runs in {sessions}")
     for line in table([_HEAD, *map(_cells, rows)], right=range(2, 10)):

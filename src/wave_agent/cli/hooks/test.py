@@ -1,4 +1,4 @@
-"""`wave hooks test`: hooks run for real, on one event or on files of cases."""
+"""`wave hooks test`: run hooks for real, on one event or on case files."""
 
 import asyncio
 import json
@@ -34,7 +34,7 @@ from wave_agent.workshop.trial import Bench, ProjectJudge, Rehearsal
 
 
 class TestOptions(Struct, frozen=True, kw_only=True):
-    """What stands on the command line beside the event."""
+    """The command-line options besides the event."""
 
     tool: str | None = None
     input: str | None = None
@@ -51,16 +51,16 @@ class TestOptions(Struct, frozen=True, kw_only=True):
 
 @click.command()
 @click.argument("what", nargs=-1, required=True, metavar="EVENT | CASES...")
-@click.option("--tool", metavar="NAME", help="The tool that is called.")
-@click.option("--input", metavar="JSON", help="Its input.")
-@click.option("--response", metavar="JSON", help="What it gave back, on PostToolUse.")
-@click.option("--prompt", metavar="TEXT", help="What the user wrote.")
-@click.option("--payload", metavar="FILE", help="The stdin fields, as a JSON object in a file; - is standard input.")
+@click.option("--tool", metavar="NAME", help="The tool being called.")
+@click.option("--input", metavar="JSON", help="The tool's input.")
+@click.option("--response", metavar="JSON", help="The tool's response, for PostToolUse.")
+@click.option("--prompt", metavar="TEXT", help="The user's prompt.")
+@click.option("--payload", metavar="FILE", help="Read the hook's stdin fields from a JSON file; - is stdin.")
 @click.option("--hook", metavar="NAME", help="Run only the hook with this name.")
-@click.option("--expect", type=click.Choice(WORDS), help="Exit status 1 if the outcome is another.")
-@click.option("--jobs", type=click.IntRange(min=1), default=1, metavar="N", help="So many cases at once.")
+@click.option("--expect", type=click.Choice(WORDS), help="Exit with status 1 on any other outcome.")
+@click.option("--jobs", type=click.IntRange(min=1), default=1, metavar="N", help="Run up to N cases in parallel.")
 @click.option("--trust", is_flag=True, help="Trust the project's hooks for this run. Nothing is stored.")
-@click.option("--no-project-hooks", is_flag=True, help="Leave the project's own hooks out.")
+@click.option("--no-project-hooks", is_flag=True, help="Skip the project's own hooks.")
 @with_mode
 @in_dialect
 @cwd_option
@@ -81,8 +81,8 @@ def test(
 ) -> int:
     """Run hooks on an event and see what they do
 
-    The hooks run as an agent would run them, in the project, with a transcript of their own. No model is asked and no
-    tool runs. For each hook you see how it ended, what it printed and how that was read; then what they mean together.
+    Runs the hooks as an agent would, in the project, with a separate transcript. No model is called and no tool runs.
+    Shows how each hook ended, what it printed and how that was read, followed by the combined outcome.
 
     \b
     wave hooks test PreToolUse --tool Bash --input '{"command": "rm -rf /"}' --expect block
@@ -90,18 +90,18 @@ def test(
     wave hooks test cases.yaml
     wave hooks test PreToolUse --tool Bash --dialect claude
 
-    Files of cases (YAML or JSON) are for CI: each case is an event and what has to come of it. A hook that fails and is
-    let through meets no expectation, unless a case expects just that.
+    Case files (YAML or JSON) are for CI: each case is an event and its expected outcome. A hook failure that is let
+    through never meets an expectation, unless the case expects that failure.
 
-    Exit status: 0 fine, 1 an expectation was not met, a hook failed (unless that was expected), or the project's hooks
-    are not trusted, 2 usage.
+    Exit status: 0 success, 1 an expectation was not met, a hook failed unexpectedly, or the project's hooks are not
+    trusted, 2 usage.
     """
     flags = TestOptions(**asked)
     are_files = [one.endswith(SUFFIXES) for one in what]
     if not all(are_files) and (len(what) > 1 or any(are_files)):
-        raise click.UsageError(f"Give one event, or files that end in {', '.join(SUFFIXES)}.")
+        raise click.UsageError(f"Expected one event, or files ending in {', '.join(SUFFIXES)}.")
     if are_files[0] and flags.anything:
-        raise click.UsageError("A file of cases says itself what to try and what to expect.")
+        raise click.UsageError("Case files define their own events and expectations.")
     options = Options(
         workdir=cwd,
         overlays=settings,
@@ -111,7 +111,7 @@ def test(
     )
     try:
         if not are_files[0]:
-            event_named(what[0])  # a wrong word is told before it is asked whether hooks are trusted
+            event_named(what[0])  # reports an unknown event before checking trust
         foundation = lay_foundation(options, os.environ)
         for notice in foundation.notices:
             click.echo(strip_controls(f"note: {notice}"), err=True)
@@ -127,7 +127,7 @@ def test(
 
 
 def bench_of(foundation: Foundation) -> Bench:
-    """The hooks of a project, where they can be tried."""
+    """A project's hooks, ready for a trial."""
     settings = foundation.settings
     python = PythonGuard(foundation.project, foundation.home, foundation.hook_environment)
     return Bench(
@@ -186,7 +186,7 @@ def _subject(event: str, flags: TestOptions, bench: Bench) -> Subject:
     return made
 
 
-# ------------------------------------------------------------------------------------------------------ files of cases
+# ---------------------------------------------------------------------------------------------------------- case files
 
 
 class _CaseResult(Struct, frozen=True):
@@ -209,7 +209,7 @@ def _test_files(files: Sequence[str], bench: Bench, jobs: int, *, as_json: bool)
 
 
 async def _run_all(cases: Sequence[Case], bench: Bench, jobs: int, *, shown: bool) -> list[_CaseResult]:
-    """Told in the order of the files, as soon as each is known."""
+    """Each result is printed as soon as it is known, in file order."""
     places = asyncio.Semaphore(jobs)
 
     async def one(case: Case) -> _CaseResult:

@@ -1,4 +1,4 @@
-"""`wave hooks trace`: the life of a session."""
+"""`wave hooks trace`: a session as a timeline."""
 
 import json
 import os
@@ -21,15 +21,15 @@ from wave_agent.system.private_files import open_private
 
 @click.command()
 @click.argument("session", required=False)
-@click.option("--html", metavar="FILE", help="Write a page to look at in a browser. It needs no network.")
+@click.option("--html", metavar="FILE", help="Write a self-contained HTML page to view in a browser.")
 @secrets_option
 @cwd_option
 @json_option
 def trace(session: str | None, html: str | None, show_secrets: bool, cwd: str | None, as_json: bool) -> int:
-    """Show the life of a session on a time line
+    """Show a session as a timeline
 
-    Prompts, requests to the model, hooks and tools, how each ended, and who read it. Without SESSION: the latest one
-    of this project. ∥ marks hooks that ran at the same time; ~ a time that was worked out from its neighbours.
+    Shows prompts, model requests, hooks and tools, how each ended, and who read its output. Without SESSION, shows this
+    project's latest session. ∥ marks hooks that ran in parallel; ~ marks a time inferred from its neighbours.
     """
     project, home = find_places(cwd, os.environ)
     paths = [find_session(home, project, session)] if session else sessions_of(home, project)[:1]
@@ -39,10 +39,10 @@ def trace(session: str | None, html: str | None, show_secrets: bool, cwd: str | 
     found = timeline(paths[0].stem, lines_of(paths[0]))
     found = found if show_secrets else masked(found)
     if html is not None:
-        from wave_agent.replay.page import page  # lazy: most want to look here
+        from wave_agent.replay.page import page  # lazy: rarely used
 
         _write(html, page(found))
-        click.echo(f"Written to {html}", err=True)
+        click.echo(f"Wrote {html}", err=True)
     if as_json:
         click.echo(json.dumps(msgspec.to_builtins(found)))
     elif html is None:
@@ -52,7 +52,7 @@ def trace(session: str | None, html: str | None, show_secrets: bool, cwd: str | 
 
 
 def _write(file: str, text: str) -> None:
-    """For its owner alone, like the transcript that it shows."""
+    """Write the file readable only by its owner, like the transcript."""
     try:
         descriptor = open_private(Path(file), os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     except OSError as error:

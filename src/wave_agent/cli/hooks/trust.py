@@ -1,4 +1,4 @@
-"""`wave hooks trust`: what a project's settings would run, and whether they may."""
+"""`wave hooks trust`: review and trust what a project's settings run."""
 
 import json
 import os
@@ -36,7 +36,7 @@ from wave_agent.text import reveal
 
 
 class TrustRow(Struct, frozen=True):
-    """One hook, and whether it may run."""
+    """One hook and whether it may run."""
 
     candidate: TrustCandidate
     why_not: str | None
@@ -59,34 +59,34 @@ class TrustRow(Struct, frozen=True):
 
 
 @click.command()
-@click.option("--yes", is_flag=True, help="Do not ask.")
-@click.option("--list", "only_list", is_flag=True, help="Only tell what is trusted. Exit status 1 if something is not.")
-@click.option("--revoke", is_flag=True, help="Trust nothing in this project any more, and forget its allowed rules.")
+@click.option("--yes", is_flag=True, help="Skip the confirmation.")
+@click.option("--list", "only_list", is_flag=True, help="Only show what is trusted. Exit status 1 if anything is not.")
+@click.option("--revoke", is_flag=True, help="Withdraw all trust from this project, including its always-allow rules.")
 @cwd_option
-@click.option("--json", "as_json", is_flag=True, help="With --list: for programs.")
+@click.option("--json", "as_json", is_flag=True, help="With --list: print JSON.")
 def trust(yes: bool, only_list: bool, revoke: bool, cwd: str | None, as_json: bool) -> int:
-    """Look at a project's hooks and trust them
+    """Review a project's hooks and trust them
 
-    A project's hooks run with your rights, so they run only once you have agreed to them. Trust is bound to each hook
-    as it is written and to the files of the project that its command names: when one of them changes, you are asked
-    again. It also covers the other settings of the project (env, allow rules, model, endpoint). It is kept in your own
-    directory (WAVE_HOME), never in the project.
+    A project's hooks run with your permissions, so they only run once you have approved them. Trust is bound to each
+    hook's definition and to the project files its command names: when one of them changes, you are asked again. It also
+    covers the project's other settings (env, allow rules, model, endpoint). It is stored in your own directory
+    (WAVE_HOME), never in the project.
 
-    What you trusted and is gone, rules that deny or ask included, is listed as an ALARM: nothing starts until you agree
-    to that, or bring it back. Each branch keeps what you agreed to on it.
+    Anything you trusted that was removed, including deny and ask rules, is listed as an ALARM: nothing starts until you
+    approve the removal or restore it. Approvals are stored per branch.
 
-    Below an agent this command changes nothing. Without a terminal, --yes works only while no session of the project
-    runs; what is given at a terminal while one runs unattended has to be given again.
+    Inside an agent's process this command changes nothing. Without a terminal, --yes only works while no session of the
+    project is running. Trust given at a terminal while a session runs unattended must be confirmed later.
 
     \b
-    wave hooks trust             look, then decide
-    wave hooks trust --list      what is trusted, and what has changed
-    wave hooks trust --revoke    take it back
+    wave hooks trust             review, then confirm
+    wave hooks trust --list      show what is trusted and what has changed
+    wave hooks trust --revoke    withdraw trust
     """
     if only_list + revoke + yes > 1:
-        raise click.UsageError("--yes, --list and --revoke exclude each other.")
+        raise click.UsageError("--yes, --list and --revoke are mutually exclusive.")
     if as_json and not only_list:
-        raise click.UsageError("--json goes with --list.")
+        raise click.UsageError("--json needs --list.")
     if not only_list:
         require_no_agent(os.environ, "wave hooks trust")
     place, home = locate_project(cwd, os.environ)
@@ -111,14 +111,14 @@ def trust(yes: bool, only_list: bool, revoke: bool, cwd: str | None, as_json: bo
     pending = bool(alarms) or any(one.why_not for one in found) or any(_others(source) for source in uncovered)
     if only_list:
         return 1 if pending else 0
-    unknown = wanted.guards - record.guards  # rules that restrict need no trust, but would not be missed yet
+    unknown = wanted.guards - record.guards  # restrictive rules need no trust, but their removal would go unnoticed
     return _decide(store, place, wanted, yes=yes) if pending or unknown else 0
 
 
 def _require_person(home: Path, project: str, what: str) -> str:
-    """Why trust that is given now is to be confirmed once more; empty if nothing is against it.
+    """Why trust given now must be confirmed again later; empty if it need not be.
 
-    Raises `SettingsError` where no person can be behind it. While a session runs unattended nothing is taken back.
+    Raises `SettingsError` if this cannot come from a person. While a session runs unattended, nothing can be revoked.
     """
     terminal = at_terminal()
     why = doubt(home, project, terminal=terminal)
@@ -134,16 +134,16 @@ def _decide(store: TrustStore, project: Project, wanted: Record, *, yes: bool) -
     why = _require_person(store.file.parent, project.directory, "given")
     if not yes:
         if not sys.stdin.isatty():
-            raise click.UsageError("Nobody can be asked here: look at the list above, then add --yes.")
+            raise click.UsageError("Not interactive: review the list above and rerun with --yes.")
         if not click.confirm("Trust this, as it is now?"):
             click.echo("Nothing has changed.")
             return 1
     store.trust(project.directory, wanted, project.inner, doubt=why and f"trust was given while {why}")
     if not why:
         confirm_user(store.file.parent, project.directory)
-    click.echo(f"Trusted. It is kept in {store.file}; wave hooks trust --revoke takes it back.")
+    click.echo(f"Trusted. Stored in {store.file}; wave hooks trust --revoke withdraws it.")
     if why:
-        click.echo(f"But {why}. The next start asks for it once more: run this again then, in a new terminal.")
+        click.echo(f"But {why}. The next start asks for confirmation: run this again then, in a new terminal.")
     return 0
 
 
@@ -155,7 +155,7 @@ def _show(
 
 
 def _confirmed(sources: Sequence[SettingsSource], project: str, record: Record, alarms: Sequence[str]) -> Iterator[str]:
-    """What trust also remembers: rules that restrict, rules that were allowed for always, and what is amiss."""
+    """What else trust covers: restrictive rules, always-allow rules and alarms."""
     for level, rules in restrictions_of(sources, project).items():
         where = f" (in {level})" if level else ""
         yield from (f"rule     {rule}{where}" for rule in rules)
@@ -176,11 +176,11 @@ def _lines(project: str, found: Sequence[TrustRow], sources: Sequence[SettingsSo
         files = one.candidate.files
         there = {name: digest for name, digest in files.items() if digest is not None}
         yield from (f"    {name}: {_short(digest)}" for name, digest in there.items())
-        # Those of the system are nobody's surprise.
+        # System programs are expected and not listed.
         own = {name: where for name, where in one.candidate.programs.found.items() if not os.path.isabs(where)}
         yield from (f"    runs {name}: {_place(where)}" for name, where in own.items())
         if files and not there:
-            yield f"    {next(iter(files))}: not there"
+            yield f"    {next(iter(files))}: not found"
     for source in sources:
         if others := _others(source):
             state = "trusted" if record.covers(source, project) else "NOT TRUSTED"
@@ -191,7 +191,7 @@ def _lines(project: str, found: Sequence[TrustRow], sources: Sequence[SettingsSo
 
 
 def _place(where: str) -> str:
-    """A program of the project, and what is in it."""
+    """A program in the project, with its digest."""
     path, _, digest = where.rpartition(" ")
     return f"{path}, {_short(digest)}"
 
@@ -199,17 +199,17 @@ def _place(where: str) -> str:
 def _short(digest: str) -> str:
     if digest.startswith(UNREADABLE):
         return digest
-    runs = ", can be run" if digest.endswith(RUNS) else ""
+    runs = ", executable" if digest.endswith(RUNS) else ""
     return f"sha256 {digest[:16]}{runs}"
 
 
 def _others(source: SettingsSource) -> list[str]:
-    """What trust would let count beside hooks, with its values."""
+    """The settings besides hooks that trust would enable, with their values."""
     shown: list[str] = []
     for name in only_restrictions(source, keep_hooks=True)[1]:
         value: Any = source.document.value
         for step in name.split("."):
             value = value[step]
-        never = "  (no project can set that: it does not count)" if value == PermissionMode.BYPASS else ""
+        never = "  (ignored: a project cannot set this)" if value == PermissionMode.BYPASS else ""
         shown.append(f"{name}: {json.dumps(value, ensure_ascii=False)}{never}")
     return shown

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
-// Approves commands that only look. Whatever is not plainly one of them gets no opinion, and is asked about as before.
-// So a mistake here must be on the side of silence: one simple command, no character with a meaning for the shell, a
-// known program, and no option that writes or runs something.
+// Approves read-only commands. Anything that is not clearly one of them gets no opinion and is asked about as usual.
+// Errs on the side of no opinion: only one simple command, no shell metacharacters, a known program, and no option
+// that writes or runs something.
 const { readFileSync } = require("node:fs");
 
 const LOOKS = ["ls", "pwd", "cat", "head", "tail", "wc", "grep", "which", "file", "stat", "du", "df", "date"];
@@ -23,6 +23,6 @@ try {
 }
 
 if (onlyLooks(command)) {
-  const said = { permissionDecision: "allow", permissionDecisionReason: "it only looks" };
+  const said = { permissionDecision: "allow", permissionDecisionReason: "it only reads" };
   console.log(JSON.stringify({ hookSpecificOutput: { hookEventName: "PreToolUse", ...said } }));
 }

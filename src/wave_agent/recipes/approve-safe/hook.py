@@ -1,8 +1,8 @@
 #!/usr/bin/env -S python3 -I
-"""Approves commands that only look. Whatever is not plainly one of them gets no opinion, and is asked about as before.
+"""Approves read-only commands. Anything that is not clearly one of them gets no opinion and is asked about as usual.
 
-So a mistake here must be on the side of silence: one simple command, no character with a meaning for the shell, a known
-program, and no option that writes or runs something.
+Errs on the side of no opinion: only one simple command, no shell metacharacters, a known program, and no option that
+writes or runs something.
 """
 
 import json
@@ -33,5 +33,5 @@ except (ValueError, KeyError, TypeError, AttributeError):
     command = ""  # no opinion
 
 if only_looks(command):
-    said = {"permissionDecision": "allow", "permissionDecisionReason": "it only looks"}
+    said = {"permissionDecision": "allow", "permissionDecisionReason": "it only reads"}
     print(json.dumps({"hookSpecificOutput": {"hookEventName": "PreToolUse", **said}}))

@@ -1,8 +1,8 @@
 #!/usr/bin/env -S python3 -I
-"""Notes each tool that has run as one line of JSON in .wave/audit.jsonl.
+"""Logs each tool run as one line of JSON in .wave/audit.jsonl.
 
-Contents of files are left out: a log is read by many, and what was written may be secret. One write a line, so lines of
-hooks that run side by side do not mix. A failure (exit 1) is told to the user; the call has run anyway.
+File contents are not logged: many people read a log, and contents may be secret. Each line is a single write, so lines
+from hooks running in parallel do not mix. A failure (exit 1) is reported to the user; the call has run anyway.
 """
 
 import datetime
@@ -17,7 +17,7 @@ try:
     event = json.load(sys.stdin)
     given, response = event.get("tool_input") or {}, event.get("tool_response")
 except (ValueError, AttributeError) as error:
-    sys.exit(f"audit-log cannot read the event, so this call was not noted: {error}")
+    sys.exit(f"audit-log cannot read the event, so this call was not logged: {error}")
 
 named = [given[key] for key in ("command", "file_path", "notebook_path", "path", "url") if given.get(key)]
 line = {

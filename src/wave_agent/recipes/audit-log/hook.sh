@@ -1,11 +1,11 @@
 #!/usr/bin/env -S bash -p
-# Notes each tool that has run as one line of JSON in .wave/audit.jsonl. Contents of files are left out: a log is read by
-# many, and what was written may be secret. One short write a line, so lines of hooks that run side by side do not mix.
+# Logs each tool run as one line of JSON in .wave/audit.jsonl. File contents are not logged: many people read a log, and
+# contents may be secret. Each line is one short write, so lines from hooks running in parallel do not mix.
 event=$(cat)
 cd "${WAVE_PROJECT_DIR:-${CLAUDE_PROJECT_DIR:-.}}" || exit 1
 if ! command -v jq >/dev/null; then
-  echo "audit-log needs jq: this call was not noted." >&2
-  exit 1 # a failure that is told to the user; the call has run anyway
+  echo "audit-log needs jq: this call was not logged." >&2
+  exit 1 # a failure, reported to the user; the call has run anyway
 fi
 mkdir -p .wave && umask 077 &&
   jq -c '{

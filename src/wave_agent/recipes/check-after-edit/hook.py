@@ -1,7 +1,7 @@
 #!/usr/bin/env -S python3 -I
-"""Checks the file that was just edited and tells the model what is wrong (exit 2), while it still knows what it did.
+"""Checks the file that was just edited and reports problems to the model right away (exit 2).
 
-The edit stands either way, so where a checker is missing nothing is said.
+The edit is kept either way. If a checker is missing, nothing is reported.
 """
 
 import json
@@ -18,7 +18,7 @@ CHECKERS = {
     ".mjs": [["node", "--check"]],
     ".json": [[sys.executable, "-I", "-m", "json.tool"]],
 }
-"""For each kind of file the checkers to try; the first one that is installed is run."""
+"""Checkers to try per file type; the first one installed is run."""
 
 try:
     file = Path(json.load(sys.stdin)["tool_input"]["file_path"])
@@ -32,6 +32,6 @@ for checker in CHECKERS.get(file.suffix, []):
         ran = subprocess.run([*checker, str(file)], capture_output=True, text=True, check=False)
         if ran.returncode:
             found = (ran.stderr + ran.stdout)[:4000]
-            print(f"{file} needs another look:\n{found}", file=sys.stderr)
+            print(f"{file} has problems:\n{found}", file=sys.stderr)
             sys.exit(2)
         break

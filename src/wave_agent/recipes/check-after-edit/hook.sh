@@ -1,6 +1,6 @@
 #!/usr/bin/env -S bash -p
-# Checks the file that was just edited and tells the model what is wrong (exit 2), while it still knows what it did.
-# The edit stands either way, so where a checker is missing nothing is said.
+# Checks the file that was just edited and reports problems to the model right away (exit 2).
+# The edit is kept either way. If a checker is missing, nothing is reported.
 event=$(cat)
 command -v jq >/dev/null || exit 0
 file=$(jq -r '.tool_input.file_path // empty' <<<"$event") || exit 0
@@ -22,7 +22,7 @@ case $file in
   *.json) found=$(jq empty "$file" 2>&1) ;;
   *) exit 0 ;;
 esac || { # the status of the checker that ran
-  printf '%s needs another look:\n%s\n' "$file" "$(head -c 4000 <<<"$found")" >&2
+  printf '%s has problems:\n%s\n' "$file" "$(head -c 4000 <<<"$found")" >&2
   exit 2
 }
 exit 0

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
-// Formats the file that was just edited. A formatter that is missing or fails changes nothing and says nothing: the edit
-// stands, and the next check will tell. The model is told when the file is no longer what it wrote, or its next edit
-// would look for text that is gone.
+// Formats the file that was just edited. A formatter that is missing or fails is ignored: the edit is kept, and the
+// next check will report problems. The model is notified when formatting changed the file, or its next edit would look
+// for text that no longer exists.
 const { spawnSync } = require("node:child_process");
 const { readFileSync } = require("node:fs");
 const { extname } = require("node:path");
@@ -24,7 +24,7 @@ try {
 }
 
 for (const [program, ...options] of FORMATTERS[extname(file)] ?? []) {
-  // The file is an argument of its own: no shell reads its name. The first formatter that is installed is enough.
+  // The file name is a separate argument: no shell interprets it. The first formatter installed is used.
   if (!spawnSync(program, [...options, file], { stdio: "ignore" }).error) break;
 }
 if (readFileSync(file, "utf8") !== before) {

@@ -1,8 +1,8 @@
 #!/usr/bin/env -S python3 -I
 """Formats the file that was just edited.
 
-A formatter that is missing or fails changes nothing and says nothing: the edit stands, and the next check will tell.
-The model is told when the file is no longer what it wrote, or its next edit would look for text that is gone.
+A formatter that is missing or fails is ignored: the edit is kept, and the next check will report problems. The model is
+notified when formatting changed the file, or its next edit would look for text that no longer exists.
 """
 
 import json
@@ -19,7 +19,7 @@ FORMATTERS = {
     ".sh": [["shfmt", "-w"]],
     **dict.fromkeys((".js", ".jsx", ".ts", ".tsx", ".css", ".html", ".json", ".md", ".yml", ".yaml"), PRETTIER),
 }
-"""For each kind of file the formatters to try; the first one that is installed is run."""
+"""Formatters to try per file type; the first one installed is run."""
 
 try:
     file = Path(json.load(sys.stdin)["tool_input"]["file_path"])

@@ -1,7 +1,7 @@
 #!/usr/bin/env -S bash -p
-# Formats the file that was just edited. A formatter that is missing or fails changes nothing and says nothing: the edit
-# stands, and the next check will tell. The model is told when the file is no longer what it wrote, or its next edit
-# would look for text that is gone.
+# Formats the file that was just edited. A formatter that is missing or fails is ignored: the edit is kept, and the
+# next check will report problems. The model is notified when formatting changed the file, or its next edit would look
+# for text that no longer exists.
 event=$(cat)
 command -v jq >/dev/null || exit 0
 file=$(jq -r '.tool_input.file_path // empty' <<<"$event") || exit 0

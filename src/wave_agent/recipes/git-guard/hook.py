@@ -1,7 +1,7 @@
 #!/usr/bin/env -S python3 -I
-"""Keeps the history safe: no push to main or by force, no skipped checks, no work thrown away.
+"""Protects the history: no push to main, no forced push, no skipped checks, no discarded work.
 
-A guard: what it cannot judge it blocks (exit 2). Words are looked at, not text: a commit message may say `--force`.
+A guard: it blocks what it cannot parse (exit 2). It checks words, not raw text: a commit message may say `--force`.
 """
 
 import json
@@ -18,7 +18,7 @@ def block(reason: str) -> None:
 
 
 def commands(line: str) -> list[list[str]]:
-    """The simple commands of a line, as lists of words."""
+    """The simple commands in a line, as lists of words."""
     lexer = shlex.shlex(line.replace("\n", ";"), posix=True, punctuation_chars=";&|()")
     lexer.whitespace_split, lexer.commenters = True, ""
     found: list[list[str]] = [[]]
@@ -33,15 +33,15 @@ def commands(line: str) -> list[list[str]]:
 def judge(command: str, options: list[str]) -> None:
     short = {letter for option in options if re.fullmatch(r"-[A-Za-z]+", option) for letter in option[1:]}
     if "--no-verify" in options or (command == "commit" and "n" in short):
-        block("--no-verify skips the project's checks. Let them run, and repair what they find.")
+        block("--no-verify skips the project's checks. Let them run, and fix what they find.")
     if command == "push" and ("--force" in options or "f" in short or any(o.startswith("+") for o in options)):
-        block("A forced push can lose the work of others: use --force-with-lease, or ask the user.")
+        block("A forced push can lose other people's work: use --force-with-lease, or ask the user.")
     if command == "push" and any(
         option.rsplit(":", 1)[-1].removeprefix("refs/heads/") in PROTECTED for option in options
     ):
-        block("Nobody pushes to main from here: push a branch, and open a pull request.")
+        block("Pushing to main is not allowed: push a branch and open a pull request.")
     if command == "reset" and "--hard" in options:
-        block("git reset --hard throws away what is not committed: git stash keeps it.")
+        block("git reset --hard discards uncommitted changes: use git stash to keep them.")
 
 
 try:
@@ -53,7 +53,7 @@ except (ValueError, KeyError, TypeError, AttributeError) as error:
 for words in found:
     if "git" in words:
         rest = words[words.index("git") + 1 :]
-        while rest and rest[0].startswith("-"):  # options of git itself; -C and -c take a value
+        while rest and rest[0].startswith("-"):  # git's global options; -C and -c take a value
             rest = rest[2:] if rest[0] in ("-C", "-c") else rest[1:]
         if rest:
             judge(rest[0], rest[1:])

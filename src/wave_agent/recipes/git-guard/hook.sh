@@ -1,7 +1,7 @@
 #!/usr/bin/env -S bash -p
-# Keeps the history safe: no push to main or by force, no skipped checks, no work thrown away.
-# A guard: what it cannot judge it blocks (exit 2). No `set -e`, which would end it with 1, and 1 lets the call through.
-# Programs of the system only: none that the project could put there, and jq without what ~/.jq would add.
+# Protects the history: no push to main, no forced push, no skipped checks, no discarded work.
+# A guard: it blocks what it cannot parse (exit 2). No `set -e`, which would exit with 1, and 1 lets the call through.
+# Use system programs only: none that the project could provide, and jq without ~/.jq.
 project=${WAVE_PROJECT_DIR:-${CLAUDE_PROJECT_DIR:-$PWD}} own=""
 IFS=: read -ra places <<<"$PATH"
 for place in "${places[@]}"; do [[ $place != /* || $place/ == "$project"/* ]] || own+=:$place; done
@@ -11,30 +11,30 @@ block() {
   echo "$1" >&2
   exit 2
 }
-command -v jq >/dev/null || block "git-guard needs jq, so nothing passes until it is installed."
+command -v jq >/dev/null || block "git-guard needs jq and blocks everything until it is installed."
 line=$(jq -nr 'input.tool_input | if type == "object" then .command // "" else error("no input") end' \
   <<<"$event" 2>/dev/null) ||
   block "git-guard cannot read the event."
 
-# What stands in quotes is data: a commit message may say --force. Then one command a line.
+# Quoted text is data: a commit message may say --force. Then split into one command per line.
 plain=$(sed -E "s/'[^']*'|\"[^\"]*\"/_/g" <<<"$line" | tr ';&|()' '\n')
 
 while read -r words; do
   [[ " $words " == *" git "* ]] || continue
   rest=" ${words#*git } "
-  while [[ $rest =~ ^\ *(-[Cc]\ +[^ ]+|-[^ ]+)\ +(.*)$ ]]; do rest=" ${BASH_REMATCH[2]}"; done # options of git itself
+  while [[ $rest =~ ^\ *(-[Cc]\ +[^ ]+|-[^ ]+)\ +(.*)$ ]]; do rest=" ${BASH_REMATCH[2]}"; done # git's global options
   case $rest in
-    *" --no-verify "*) block "--no-verify skips the project's checks. Let them run, and repair what they find." ;;
-    " reset "*"--hard "*) block "git reset --hard throws away what is not committed: git stash keeps it." ;;
+    *" --no-verify "*) block "--no-verify skips the project's checks. Let them run, and fix what they find." ;;
+    " reset "*"--hard "*) block "git reset --hard discards uncommitted changes: use git stash to keep them." ;;
     " commit "*)
       [[ ! $rest =~ \ -[A-Za-z]*n[A-Za-z]*\  ]] ||
-        block "-n skips the project's checks. Let them run, and repair what they find."
+        block "-n skips the project's checks. Let them run, and fix what they find."
       ;;
     " push "*)
       [[ ! $rest =~ \ (--force|-[A-Za-z]*f[A-Za-z]*|\+[^ ]+)\  ]] ||
-        block "A forced push can lose the work of others: use --force-with-lease, or ask the user."
+        block "A forced push can lose other people's work: use --force-with-lease, or ask the user."
       [[ ! $rest =~ [\ :/](main|master)\  ]] ||
-        block "Nobody pushes to main from here: push a branch, and open a pull request."
+        block "Pushing to main is not allowed: push a branch and open a pull request."
       ;;
   esac
 done <<<"$plain"

@@ -1,7 +1,7 @@
 #!/usr/bin/env -S python3 -I
-"""Adds to each prompt what the model cannot know: the hour, the branch, and the team's notes on what it is about.
+"""Adds what the model cannot know to each prompt: the time, the branch, and the team's notes on its topic.
 
-A note is a file .wave/notes/WORD.md and comes along when the prompt has that word. Plain stdout becomes context.
+A note is a file .wave/notes/WORD.md, added if the prompt contains that word. Plain stdout becomes context.
 """
 
 import datetime
@@ -29,7 +29,7 @@ def branch() -> str:
 try:
     prompt = str(json.load(sys.stdin).get("prompt") or "")
 except (ValueError, AttributeError):
-    prompt = ""  # the hour and the branch are worth something all the same
+    prompt = ""  # time and branch are still useful
 
 name = branch()
 print(f"It is {datetime.datetime.now():%Y-%m-%d %H:%M}." + (f" The branch is {name}." if name else ""))

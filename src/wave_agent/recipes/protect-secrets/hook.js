@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-// Keeps the agent away from files that hold secrets, whichever tool would open them.
-// A guard: what it cannot judge it blocks (exit 2). Exit 1, as after an exception, would let the call through.
+// Keeps the agent away from files that contain secrets, whichever tool opens them.
+// A guard: it blocks what it cannot parse (exit 2). Exit 1, as after an exception, would let the call through.
 const { readFileSync } = require("node:fs");
 
 const END = "(?![A-Za-z0-9_.-])";
@@ -18,14 +18,14 @@ function block(reason) {
 let named = [];
 try {
   const input = JSON.parse(readFileSync(0, "utf8")).tool_input;
-  // Every value that can name a file; a command counts as a whole.
+  // Every value that can name a file, including the whole command.
   named = [input.file_path, input.notebook_path, input.path, input.command].map((value) => String(value ?? ""));
 } catch {
   block("protect-secrets cannot read the event.");
 }
 
 for (const text of named) {
-  // What is meant to be shared is taken out before anything is looked for.
+  // Files meant to be shared are removed before searching.
   const found = text.replace(SHARED, " ").match(SECRET);
   if (found) block(`This names a file with secrets (${found[0]}). Ask the user for what you need from it.`);
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env -S python3 -I
-"""Keeps the agent away from files that hold secrets, whichever tool would open them.
+"""Keeps the agent away from files that contain secrets, whichever tool opens them.
 
-A guard: what it cannot judge it blocks (exit 2). Exit 1, as after an exception, would let the call through.
+A guard: it blocks what it cannot parse (exit 2). Exit 1, as after an exception, would let the call through.
 """
 
 import json
@@ -23,12 +23,12 @@ def block(reason: str) -> None:
 
 try:
     tool_input = json.load(sys.stdin)["tool_input"]
-    # Every value that can name a file; a command counts as a whole.
+    # Every value that can name a file, including the whole command.
     named = [str(tool_input.get(key) or "") for key in ("file_path", "notebook_path", "path", "command")]
 except (ValueError, KeyError, TypeError, AttributeError):
     block("protect-secrets cannot read the event.")
 
 for text in named:
-    # What is meant to be shared is taken out before anything is looked for.
+    # Files meant to be shared are removed before searching.
     if found := SECRET.search(SHARED.sub(" ", text)):
         block(f"This names a file with secrets ({found[0]}). Ask the user for what you need from it.")

@@ -1,7 +1,7 @@
 #!/usr/bin/env -S bash -p
-# Keeps the agent away from files that hold secrets, whichever tool would open them.
-# A guard: what it cannot judge it blocks (exit 2). No `set -e`, which would end it with 1, and 1 lets the call through.
-# Programs of the system only: none that the project could put there, and jq without what ~/.jq would add.
+# Keeps the agent away from files that contain secrets, whichever tool opens them.
+# A guard: it blocks what it cannot parse (exit 2). No `set -e`, which would exit with 1, and 1 lets the call through.
+# Use system programs only: none that the project could provide, and jq without ~/.jq.
 project=${WAVE_PROJECT_DIR:-${CLAUDE_PROJECT_DIR:-$PWD}} own=""
 IFS=: read -ra places <<<"$PATH"
 for place in "${places[@]}"; do [[ $place != /* || $place/ == "$project"/* ]] || own+=:$place; done
@@ -11,14 +11,14 @@ block() {
   echo "$1" >&2
   exit 2
 }
-command -v jq >/dev/null || block "protect-secrets needs jq, so nothing passes until it is installed."
+command -v jq >/dev/null || block "protect-secrets needs jq and blocks everything until it is installed."
 
-# Every value that can name a file; a command counts as a whole.
+# Every value that can name a file, including the whole command.
 named=$(jq -nr 'input.tool_input | if type != "object" then error("no input") else . end
   | [.file_path, .notebook_path, .path, .command | strings] | join("\n")' <<<"$event" 2>/dev/null) ||
   block "protect-secrets cannot read the event."
 
-# A file name ends at a blank, a quote or the like. What is meant to be shared is taken out before anything is looked for.
+# A file name ends at a space, a quote or the like. Files meant to be shared are removed before searching.
 end='($|[^A-Za-z0-9_.-])'
 shared="\.env\.(example|sample|template|dist)$end|\.pub$end"
 secret="(^|[^A-Za-z0-9_-])(\.env(\.[A-Za-z0-9_-]+)*|\.netrc|\.pgpass|\.git-credentials|id_(rsa|dsa|ecdsa|ed25519))$end"

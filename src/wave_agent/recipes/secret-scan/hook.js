@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-// Looks at what is about to be written, and blocks keys, tokens and passwords.
-// Only new text is looked at: to take a secret out must stay possible. A guard: what it cannot judge it blocks (exit 2).
+// Scans text that is about to be written, and blocks keys, tokens and passwords.
+// Only new text is scanned, so removing a secret stays possible. A guard: it blocks what it cannot parse (exit 2).
 // The secret itself is not repeated in the reason, which goes into transcripts.
 const { readFileSync } = require("node:fs");
 
@@ -10,7 +10,7 @@ const SECRETS = {
   "a Slack token": /\bxox[abprs]-[A-Za-z0-9-]{10,}/,
   "a key of an API": /\bsk-[A-Za-z0-9_-]{32,}/,
   "a private key": /-----BEGIN [A-Z ]*PRIVATE KEY-----/,
-  // In quotes, eight characters or more, and no placeholder such as <…>, ${…}, or xxxx.
+  // Quoted, eight characters or more, and not a placeholder such as <…>, ${…}, or xxxx.
   "a password": /(?:password|passwd|secret|api_?key|token)["']?\s*[:=]\s*["'](?![<$%{]|x{4}|your)[^\s"']{8,}["']/i,
 };
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env -S python3 -I
-"""Looks at what is about to be written, and blocks keys, tokens and passwords.
+"""Scans text that is about to be written, and blocks keys, tokens and passwords.
 
-Only new text is looked at: to take a secret out must stay possible. A guard: what it cannot judge it blocks (exit 2).
+Only new text is scanned, so removing a secret stays possible. A guard: it blocks what it cannot parse (exit 2).
 The secret itself is not repeated in the reason, which goes into transcripts.
 """
 
@@ -15,7 +15,7 @@ SECRETS = {
     "a Slack token": r"\bxox[abprs]-[A-Za-z0-9-]{10,}",
     "a key of an API": r"\bsk-[A-Za-z0-9_-]{32,}",
     "a private key": r"-----BEGIN [A-Z ]*PRIVATE KEY-----",
-    # In quotes, eight characters or more, and no placeholder such as <…>, ${…}, or xxxx.
+    # Quoted, eight characters or more, and not a placeholder such as <…>, ${…}, or xxxx.
     "a password": (
         r"(?i)(?:password|passwd|secret|api_?key|token)[\"']?\s*[:=]\s*"
         r"[\"'](?![<$%{]|x{4}|your)[^\s\"']{8,}[\"']"

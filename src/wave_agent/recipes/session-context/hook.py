@@ -1,7 +1,7 @@
 #!/usr/bin/env -S python3 -I
-"""Tells the model where it is before the first prompt: what a colleague would want to know who has just sat down.
+"""Gives the model an overview before the first prompt: what a new colleague would want to know.
 
-Whatever this prints becomes context, so it stays short. It never fails: no git or no notes is no reason not to start.
+All output becomes context, so it is kept short. It never fails: a session can start without git or notes.
 """
 
 import datetime
@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 PROJECT = Path(os.environ.get("WAVE_PROJECT_DIR") or os.environ.get("CLAUDE_PROJECT_DIR") or ".")
-# Whatever the repository configures to run, and variables of another one, stay out of it.
+# Ignore programs configured by the repository, and variables set for another one.
 GIT = ["git", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"]
 CLEAN = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
 
@@ -25,7 +25,7 @@ def git(*arguments: str) -> str:
     return ran.stdout.rstrip() if ran.returncode == 0 else ""
 
 
-sys.stdin.read()  # the event; nothing in it is needed, but whoever writes it should not meet a closed pipe
+sys.stdin.read()  # the event is not used, but its writer should not hit a closed pipe
 print(f"Today is {datetime.date.today():%A, %Y-%m-%d}.")
 if branch := git("symbolic-ref", "--short", "-q", "HEAD"):
     print(f"The branch is {branch}.")
@@ -35,4 +35,4 @@ if branch := git("symbolic-ref", "--short", "-q", "HEAD"):
         print("The last commits:", commits, sep="\n")
 notes = PROJECT / ".wave" / "context.md"
 if notes.is_file():
-    print(notes.read_text(errors="replace")[:8000])  # cut, so that a long file does not push out the conversation
+    print(notes.read_text(errors="replace")[:8000])  # truncated: a long file would crowd out the conversation

@@ -1,10 +1,10 @@
 #!/usr/bin/env -S bash -p
-# Tells the model where it is before the first prompt: what a colleague would want to know who has just sat down.
-# Whatever this prints becomes context, so it stays short. It never fails: no git or no notes is no reason not to start.
-cat >/dev/null # the event; nothing in it is needed, but whoever writes it should not meet a closed pipe
+# Gives the model an overview before the first prompt: what a new colleague would want to know.
+# All output becomes context, so it is kept short. It never fails: a session can start without git or notes.
+cat >/dev/null # the event is not used, but its writer should not hit a closed pipe
 cd "${WAVE_PROJECT_DIR:-${CLAUDE_PROJECT_DIR:-.}}" || exit 0
 
-# Whatever the repository configures to run, and variables of another one, stay out of it.
+# Ignore programs configured by the repository, and variables set for another one.
 unset ${!GIT_@}
 git() { command git -c core.fsmonitor=false -c core.hooksPath=/dev/null "$@"; }
 
@@ -18,6 +18,6 @@ if branch=$(git symbolic-ref --short -q HEAD 2>/dev/null); then
   [ -z "$commits" ] || printf 'The last commits:\n%s\n' "$commits"
 fi
 
-# Notes that people keep for the agent. Cut, so that a long file does not push out the conversation.
+# Notes people keep for the agent. Truncated, so that a long file does not crowd out the conversation.
 [ ! -f .wave/context.md ] || head -c 8000 .wave/context.md
 exit 0

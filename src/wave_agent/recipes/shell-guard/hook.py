@@ -1,25 +1,24 @@
 #!/usr/bin/env -S python3 -I
-"""Blocks commands that cannot be taken back. It sees text, not what a shell makes of it: a net, not a wall.
+"""Blocks commands that cannot be undone. It sees text, not what a shell makes of it: a safety net, not a wall.
 
-A guard: what it cannot judge it blocks (exit 2). Exit 1, as after an exception, would let the call through.
+A guard: it blocks what it cannot parse (exit 2). Exit 1, as after an exception, would let the call through.
 """
 
 import json
 import re
 import sys
 
-START = r"(?:^|[;&|(\n]|sudo|xargs)\s*"  # where a command can begin
+START = r"(?:^|[;&|(\n]|sudo|xargs)\s*"  # where a command can start
 DANGERS = {
     START + r"rm(?:\s+-\S+)*\s+(?:-\S+\s+)*(?:/|~/?|\$\{?HOME\}?/?|\.{1,2}/?|/?\*)(?:\s|$)": (
-        "rm would delete far too much: name the directory that should go."
+        "rm would delete far too much: name the directory to delete."
     ),
     r"(?:curl|wget)[^;&]*\|\s*(?:sudo\s+)?(?:ba|z|da)?sh(?:\s|$)": (
-        "This runs what comes from the network, unseen: download it, read it, then run it."
+        "This runs code from the network unseen: download it, read it, then run it."
     ),
-    START
-    + r"(?:mkfs|fdisk|wipefs)|(?:of=|>\s*)/dev/(?:sd|nvme|vd|disk)": "This writes to a disk past its file system.",
+    START + r"(?:mkfs|fdisk|wipefs)|(?:of=|>\s*)/dev/(?:sd|nvme|vd|disk)": "This writes directly to a disk.",
     r"\(\)\s*\{.*\|.*&.*\}": "This looks like a fork bomb.",
-    START + r"chmod\s.*(?<![0-7])0?777": "With 777 everybody on this machine can write: 755 or 644 will do.",
+    START + r"chmod\s.*(?<![0-7])0?777": "777 lets everyone on this machine write: use 755 or 644.",
 }
 
 
@@ -34,5 +33,5 @@ except (ValueError, KeyError, TypeError, AttributeError):
     block("shell-guard cannot read the event.")
 
 for pattern, reason in DANGERS.items():
-    if re.search(pattern, re.sub(r"[\"']", "", line)):  # quotes do not make it better
+    if re.search(pattern, re.sub(r"[\"']", "", line)):  # quotes do not make it safer
         block(reason)

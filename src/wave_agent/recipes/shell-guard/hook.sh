@@ -1,7 +1,7 @@
 #!/usr/bin/env -S bash -p
-# Blocks commands that cannot be taken back. It sees text, not what a shell makes of it: a net, not a wall.
-# A guard: what it cannot judge it blocks (exit 2). No `set -e`, which would end it with 1, and 1 lets the call through.
-# Programs of the system only: none that the project could put there, and jq without what ~/.jq would add.
+# Blocks commands that cannot be undone. It sees text, not what a shell makes of it: a safety net, not a wall.
+# A guard: it blocks what it cannot parse (exit 2). No `set -e`, which would exit with 1, and 1 lets the call through.
+# Use system programs only: none that the project could provide, and jq without ~/.jq.
 project=${WAVE_PROJECT_DIR:-${CLAUDE_PROJECT_DIR:-$PWD}} own=""
 IFS=: read -ra places <<<"$PATH"
 for place in "${places[@]}"; do [[ $place != /* || $place/ == "$project"/* ]] || own+=:$place; done
@@ -11,22 +11,22 @@ block() {
   echo "$1" >&2
   exit 2
 }
-command -v jq >/dev/null || block "shell-guard needs jq, so nothing passes until it is installed."
+command -v jq >/dev/null || block "shell-guard needs jq and blocks everything until it is installed."
 line=$(jq -nr 'input.tool_input | if type == "object" then .command // "" else error("no input") end' \
   <<<"$event" 2>/dev/null) ||
   block "shell-guard cannot read the event."
-line=${line//[\"\']/} # quotes do not make it better
+line=${line//[\"\']/} # quotes do not make it safer
 
-start='(^|[;&|(]|sudo|xargs)[[:space:]]*' # where a command can begin
+start='(^|[;&|(]|sudo|xargs)[[:space:]]*' # where a command can start
 options='([[:space:]]+-[^[:space:]]+)*'
 too_much='(/|~/?|[$][{]?HOME[}]?/?|[.]{1,2}/?|/?[*])([[:space:]]|$)'
 disk='/dev/(sd|nvme|vd|disk)'
 refuse() { [[ ! $line =~ $1 ]] || block "$2"; }
 
-refuse "${start}rm$options[[:space:]]+$too_much" "rm would delete far too much: name the directory that should go."
+refuse "${start}rm$options[[:space:]]+$too_much" "rm would delete far too much: name the directory to delete."
 refuse '(curl|wget)[^;&]*[|][[:space:]]*(sudo[[:space:]]+)?(ba|z|da)?sh([[:space:]]|$)' \
-  "This runs what comes from the network, unseen: download it, read it, then run it."
-refuse "${start}(mkfs|fdisk|wipefs)|of=$disk|>[[:space:]]*$disk" "This writes to a disk past its file system."
+  "This runs code from the network unseen: download it, read it, then run it."
+refuse "${start}(mkfs|fdisk|wipefs)|of=$disk|>[[:space:]]*$disk" "This writes directly to a disk."
 refuse '[(][)][[:space:]]*[{].*[|].*&.*[}]' "This looks like a fork bomb."
-refuse "${start}chmod[[:space:]].*[^0-7]0?777" "With 777 everybody on this machine can write: 755 or 644 will do."
+refuse "${start}chmod[[:space:]].*[^0-7]0?777" "777 lets everyone on this machine write: use 755 or 644."
 exit 0

@@ -1,7 +1,7 @@
 #!/usr/bin/env -S python3 -I
-"""Runs the project's tests when the agent wants to stop. If they fail, it gets their output and goes on (exit 2).
+"""Runs the project's tests when the agent wants to stop. If they fail, it gets their output and continues (exit 2).
 
-Once: an agent that could not repair them at the second try needs a person, not a third one.
+Only once: an agent that cannot fix them on the second try needs a person, not a third try.
 """
 
 import json
@@ -19,7 +19,7 @@ GUESSES = {
     "Cargo.toml": (r"", "cargo test --quiet"),
     "go.mod": (r"", "go test ./..."),
 }
-"""The first whose file is there and has the pattern. A file .wave/test-command with the command comes before them."""
+"""The first whose file exists and matches is used. A file .wave/test-command with the command takes precedence."""
 
 
 def test_command() -> str:
@@ -36,7 +36,7 @@ def test_command() -> str:
 try:
     active = bool(json.load(sys.stdin).get("stop_hook_active"))
 except (ValueError, AttributeError):
-    active = True  # better an end too early than none at all
+    active = True  # better to end too early than never
 
 command = "" if active else test_command()
 if command:
@@ -45,6 +45,6 @@ if command:
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", check=False,
     )  # fmt: skip
     if ran.returncode:
-        end = "\n".join(ran.stdout.splitlines()[-60:])  # it says what failed
-        print(f"The tests fail ({command}). Repair them, or say why they have to:\n{end}", file=sys.stderr)
+        end = "\n".join(ran.stdout.splitlines()[-60:])  # the end says what failed
+        print(f"The tests fail ({command}). Fix them, or say why they must fail:\n{end}", file=sys.stderr)
         sys.exit(2)

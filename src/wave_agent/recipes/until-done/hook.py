@@ -1,7 +1,7 @@
 #!/usr/bin/env -S python3 -I
-"""Keeps the agent at work while .wave/todo.md has open boxes (`- [ ]`), up to five times a prompt.
+"""Keeps the agent working while .wave/todo.md has open boxes (`- [ ]`), up to five times per prompt.
 
-A loop needs an end of its own: `stop_block_count` says how often the agent was kept, and `stop_hook_active` whether,
+A loop needs a limit: `stop_block_count` says how often the stop was blocked, and `stop_hook_active` whether it was,
 for agents that do not count.
 """
 
@@ -18,12 +18,12 @@ try:
     event = json.load(sys.stdin)
     rounds = int(event.get("stop_block_count", ROUNDS if event.get("stop_hook_active") else 0))
 except (ValueError, TypeError, AttributeError):
-    rounds = ROUNDS  # better an end too early than none at all
+    rounds = ROUNDS  # better to end too early than never
 
 todo = PROJECT / ".wave" / "todo.md"
 text = todo.read_text(errors="replace") if todo.is_file() else ""
 left = re.findall(r"^\s*[-*] \[ \] (.+)$", text, re.MULTILINE)
 if left and rounds < ROUNDS:
     print(f"{len(left)} left in .wave/todo.md. Next: {left[0]}", file=sys.stderr)
-    print("Do it, tick its box, and go on. If it cannot be done, write why beside it and tick it.", file=sys.stderr)
+    print("Do it, tick its box, and continue. If it cannot be done, write why next to it and tick it.", file=sys.stderr)
     sys.exit(2)
