@@ -287,7 +287,7 @@ async def test_a_project_that_is_gone_before_a_hook_denies(world: Served, on_fai
 
     result = await agent.send_message("go")
 
-    assert all("does not exist" in text for text in world.told_model())
+    assert all("has been deleted" in text for text in world.told_model())
     assert not world.project.exists()
     assert result.status == "completed"
     assert [run.failure for run in result.hooks] == ["spawn", "spawn"]
@@ -304,7 +304,7 @@ async def test_a_project_that_is_gone_before_a_prompt_blocks_it_where_a_guard_mu
 
     assert world.asked == []
     assert result.status == "blocked"
-    assert any("does not exist" in text for text in errors(agent))
+    assert any("has been deleted" in text for text in errors(agent))
     assert world.files_with("a secret prompt") == []
 
 

@@ -118,7 +118,7 @@ async def test_an_argument_that_is_cut_is_told(project: Path):
         workdir=project, model_client=model, hooks={"UserPromptSubmit": [{"hooks": ["./guard.sh"]}]}
     ) as agent:
         await agent.send_message("x" * 110_000)
-    assert "cut at 100 KiB" in str(agent.messages)
+    assert "truncated to 100 KiB" in str(agent.messages)
 
 
 async def test_a_second_cancel_still_waits_for_the_hook_to_be_gone(project: Path):

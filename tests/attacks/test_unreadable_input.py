@@ -163,7 +163,7 @@ def test_a_directory_whose_name_is_no_text_is_refused(project: Project) -> None:
     odd.mkdir()
     done = project.wave("-p", "go", "--cwd", str(odd))
     assert done.returncode == 1
-    assert "odd\\udcff is not UTF-8" in done.stderr
+    assert "odd\\udcff is not valid UTF-8" in done.stderr
     assert "Traceback" not in done.stderr
 
 

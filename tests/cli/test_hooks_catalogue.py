@@ -173,7 +173,7 @@ def test_nothing_is_overwritten(project: Project) -> None:
         (("a", "--recipe", "git-guard", "--event", "Stop"), "is for PreToolUse"),
         (("a", "--recipe", "git-guard", "--lang", "node"), "bash, python"),
         (("a", "--event", "Stop", "--matcher", "Bash"), "no value to compare"),
-        (("a", "--event", "PreToolUse", "--matcher", "Bash(git*)"), "names tools only"),
+        (("a", "--event", "PreToolUse", "--matcher", "Bash(git*)"), "contains only tool names"),
     ],
 )
 def test_what_cannot_be_meant_is_a_usage_error_and_writes_nothing(

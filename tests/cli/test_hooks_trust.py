@@ -74,7 +74,7 @@ def test_what_cannot_be_meant_is_a_usage_error(project: Project, arguments: tupl
 def test_below_an_agent_nothing_is_changed(project: Project, variable: str, command: tuple[str, ...]) -> None:
     above: dict[str, Any] = {variable: "1"}
     refused = project.wave("hooks", *command, **above)
-    assert (refused.returncode, "is for a person, and" in refused.stderr) == (1, True)
+    assert (refused.returncode, "is for a person, but" in refused.stderr) == (1, True)
     assert not (project.home / "trust.json").exists()
     assert not (project.directory / ".wave" / "hooks").exists()
 

@@ -83,13 +83,13 @@ async def test_a_session_opens_with_its_conversation_drawn_again(project: Path):
     async with stage(project, replies, hooks=guard) as on:
         await on.say("Build it.")
         session, before = on.agent.session_id, on.kinds
-        assert before == ["UserPrompt", "Reasoning", "Answer", "ToolCard", "HookLine", "Answer"]
+        assert before == ["UserPrompt", "ReasoningEntry", "AnswerText", "ToolCard", "HookLine", "AnswerText"]
     async with stage(project, ["Yes."], hooks=guard, resume=session) as on:
         assert on.kinds == before
         await on.sees("not [today]")
         assert "Then not." in on.screen
         await on.say("Really?")
-        assert on.kinds[-2:] == ["UserPrompt", "Answer"]
+        assert on.kinds[-2:] == ["UserPrompt", "AnswerText"]
 
 
 async def test_compact_summarises_with_what_matters(project: Path):

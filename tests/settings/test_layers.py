@@ -154,7 +154,7 @@ def test_a_key_of_a_wrong_type_is_told_with_its_place_and_changes_nothing(path: 
         ("permissions.allow", {}, "must be a list of rules, not an object"),
         ("permissions.defaultMode", "acceptedits", '(did you mean "acceptEdits"?)'),
         ("permissions.defaultMode", 5, "5 is not a permission mode; expected one of default, acceptEdits, plan,"),
-        ("permissions.defaultMode", ["plan"], "is not a permission mode; use one of"),
+        ("permissions.defaultMode", ["plan"], "is not a permission mode; expected one of"),
     ],
 )
 def test_what_is_wrong_with_a_value_is_told_in_words(path: str, value: Any, message: str) -> None:

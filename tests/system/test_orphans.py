@@ -123,7 +123,9 @@ async def test_what_a_killed_agent_had_running_ends_when_the_next_one_starts(
 
     assert all(map(is_gone, processes))
     assert result.status == "completed"
-    notes = [block for message in agent.messages for block in message.blocks if "left running" in str(block)]
+    notes = [
+        block for message in agent.messages for block in message.blocks if "left behind by a killed agent" in str(block)
+    ]
     assert len(notes) == 1
     assert list((home / "running").iterdir()) == []
 

@@ -411,7 +411,7 @@ class ProjectTrust:
             if digest is not None and digest.startswith(UNREADABLE):
                 return f"cannot tell whether {name} is still what you trusted: it {digest}"
         gone = [name for name, digest in changed.items() if digest is None]
-        what = f"{', '.join(gone)} no longer exists" if gone else f"{', '.join(changed)} has changed"
+        what = f"{', '.join(gone)} has been deleted" if gone else f"{', '.join(changed)} has changed"
         return f"{what} since it was trusted. {_CONFIRM}"
 
     def changes(self) -> Mapping[str, str | None]:
