@@ -53,4 +53,3 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.nodeid.startswith(THOROUGH) and not item.nodeid.endswith(QUICK) and not item.get_closest_marker("soak"):
             item.add_marker(pytest.mark.thorough)
-
