@@ -1,21 +1,35 @@
 """For all tests."""
 
+from collections.abc import Iterator
+
 import pytest
+from coverage import Coverage
 from hypothesis import HealthCheck, settings
 
 # How long an example takes, or takes to make up, says how busy the machine is and nothing about the code.
 settings.register_profile("steady", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("steady")
 
-UNMEASURED = {"attacks", "cli", "live", "screen", "soak"}
-"""Directories of tests whose `wave` processes run without coverage, which would double their CPU time. What they run is
-measured in the other tests."""
+UNMEASURED = {
+    *("attacks", "claude", "cli", "conformance", "corpus", "fuzz", "live", "soak", "spec"),
+    *("test_against_bash.py", "test_docs.py", "test_examples.py", "test_slow_lines.py"),
+}
+"""Tests that run without coverage, which would double their CPU time. What they run is measured in the
+others."""
 
 
 @pytest.fixture(autouse=True)
-def coverage_of_processes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    if UNMEASURED.intersection(request.path.parts):
-        monkeypatch.delenv("COVERAGE_PROCESS_CONFIG", raising=False)
+def coverage_of_processes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    if not UNMEASURED.intersection(request.path.parts):
+        yield
+        return
+    monkeypatch.delenv("COVERAGE_PROCESS_CONFIG", raising=False)
+    measuring = Coverage.current()
+    if measuring is not None:
+        measuring.stop()
+    yield
+    if measuring is not None:
+        measuring.start()
 
 
 THOROUGH = (

@@ -96,6 +96,20 @@ def test_parts_of_different_wholes_do_not_add_up() -> None:
         merge_reports([BacktestReport(shards=("1/2",)), BacktestReport(shards=("2/3",))])
 
 
+def test_parts_of_another_replay_and_parts_given_twice_do_not_add_up() -> None:
+    one, other = BacktestReport(subject="a", shards=("1/2",)), BacktestReport(subject="b", shards=("2/2",))
+    with pytest.raises(MergeError, match="different replays"):
+        merge_reports([one, other])
+    with pytest.raises(MergeError, match="Part 1/2 is given twice"):
+        merge_reports([one, one])
+
+
+def test_a_report_says_which_parts_are_missing() -> None:
+    first, last = BacktestReport(shards=("1/3",)), BacktestReport(shards=("3/3",))
+    assert merge_reports([last, first]).shards == ("1/3", "3/3")
+    assert merge_reports([last, first]).missing == ["2/3"]
+
+
 @pytest.mark.parametrize(
     ("fields", "words", "readers"),
     [
