@@ -1,40 +1,27 @@
 """For all tests."""
 
-from collections.abc import Iterator
-
 import pytest
-from coverage import Coverage
 from hypothesis import HealthCheck, settings
 
 # How long an example takes, or takes to make up, says how busy the machine is and nothing about the code.
 settings.register_profile("steady", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("steady")
 
-UNMEASURED = {
-    *("attacks", "claude", "cli", "conformance", "corpus", "fuzz", "live", "soak", "spec"),
-    *("test_against_bash.py", "test_docs.py", "test_examples.py", "test_slow_lines.py"),
-}
-"""Tests that run without coverage, which would double their CPU time. What they run is measured in the
-others."""
+UNMEASURED = {"attacks", "cli", "live", "screen", "soak"}
+"""Directories of tests whose `wave` processes run without coverage, which would double their CPU time. What they run is
+measured in the other tests."""
 
 
 @pytest.fixture(autouse=True)
-def coverage_of_processes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    if not UNMEASURED.intersection(request.path.parts):
-        yield
-        return
-    monkeypatch.delenv("COVERAGE_PROCESS_CONFIG", raising=False)
-    measuring = Coverage.current()
-    if measuring is not None:
-        measuring.stop()
-    yield
-    if measuring is not None:
-        measuring.start()
+def coverage_of_processes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    if UNMEASURED.intersection(request.path.parts):
+        monkeypatch.delenv("COVERAGE_PROCESS_CONFIG", raising=False)
 
 
 THOROUGH = (
     "tests/attacks/test_answers.py",
     "tests/attacks/test_arena.py",
+    "tests/attacks/test_classes.py::test_the_guard_withstands_a_sample",
     "tests/attacks/test_files",
     "tests/attacks/test_programs.py",
     "tests/attacks/test_trust.py",
@@ -48,7 +35,7 @@ THOROUGH = (
     "tests/cli/test_terminal.py",
     "tests/cli/test_verify.py",
     "tests/corpus/test_corpus.py::test_an_existing_hook",
-    "tests/live/test_claude_dialect.py",
+    "tests/live/",
     "tests/replay/test_backtest.py",
     "tests/screen/test_conversation.py::test_a_long_answer",
     "tests/soak/",
@@ -59,11 +46,19 @@ THOROUGH = (
     "tests/workshop/test_recipes.py::test_every_script_passes",
 )
 """Tests that start many programs. `make test` leaves them out, `make test-all` and CI run them."""
-QUICK = ("[README.md]", "[docs/first-hook.md]")
+LIVE = {"test_first_request.py", "test_formatters.py", "test_gates.py", "test_modes.py", "test_refusals.py"}
+QUICK = (
+    *("[README.md]", "[docs/first-hook.md]"),
+    *("[compiled_modules]", "[git_takes_the_guard_away]", "[links]", "[programs_that_carry]", "[protected_paths]"),
+    *("[spelled_words]", "[two_readers]", "[unknown_command_words]"),
+)
+"""What `make test` has of them."""
 
 
 @pytest.hookimpl(tryfirst=True)  # before the tests are selected by their marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
+        if item.path.name in LIVE:
+            continue
         if item.nodeid.startswith(THOROUGH) and not item.nodeid.endswith(QUICK) and not item.get_closest_marker("soak"):
             item.add_marker(pytest.mark.thorough)

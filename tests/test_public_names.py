@@ -135,3 +135,12 @@ def test_a_hook_script_pays_neither_for_msgspec_nor_for_asyncio(statement: str) 
 
 def test_an_agent_does_not_pay_for_the_command_line_or_the_network_client() -> None:
     assert not modules_after("from wave_agent import Agent, tool, run") & {"click", "httpcore", "h11"}
+
+
+def test_a_published_module_that_has_moved_can_still_be_imported() -> None:
+    from wave_agent import model_server as before
+    from wave_agent.testing import model_server as now
+
+    public = [name for name, value in vars(now).items() if getattr(value, "__module__", "") == now.__name__]
+    assert {"RecordingModelServer", "Status", "RecordedRequest"} <= set(public)
+    assert [name for name in public if not name.startswith("_") and not hasattr(before, name)] == []
