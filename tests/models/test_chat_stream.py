@@ -379,7 +379,7 @@ def test_many_chunks_at_once_mean_what_they_mean_one_by_one(pieces: list[str]) -
 
 
 @pytest.mark.parametrize("last", [{"content": "beyond"}, {"reasoning": "beyond"}])
-def test_what_came_before_a_limit_is_shown_however_the_bytes_came(last: dict[str, str]) -> None:
+def test_what_came_before_a_limit_is_shown_however_the_bytes_came(last: dict[str, object]) -> None:
     reader = AnswerReader(AnswerLimits(max_text_bytes=32))
     shown: list[Delta] = []
     with pytest.raises(ModelError, match="more than 32 bytes"):
