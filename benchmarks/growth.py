@@ -119,7 +119,8 @@ async def resume(project: Path, session_id: str) -> tuple[float, int]:
 
 def twenty_turns(project: Path, directory: str) -> float:
     """The peak memory of the process, in megabytes, as reported by the system."""
-    replies = [Reply(tool_calls=[call("Read", file_path=FILE)])] * 20 + ["Done."]
+    limits = range(1, 21)  # other calls each time: the agent ends a turn that repeats the same one
+    replies = [*(Reply(tool_calls=[call("Read", file_path=FILE, limit=limit)]) for limit in limits), "Done."]
     with RecordingModelServer.in_thread(replies) as server:
         more = {"WAVE_HOME": f"{directory}/home", "WAVE_BASE_URL": server.base_url, "WAVE_MODEL": "any"}
         code = (

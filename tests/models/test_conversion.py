@@ -28,7 +28,6 @@ from wave_agent.models.conversion import (
     Converter,
     ReasoningReplay,
     convert_messages_for_api,
-    has_images,
 )
 
 # Marks that random text never contains, so that finding one proves where it came from.
@@ -137,8 +136,8 @@ def test_images_follow_all_results_of_their_batch_in_a_message_of_the_user() -> 
 
 def test_a_model_that_takes_no_images_is_told_where_one_was() -> None:
     assert convert_messages_for_api([assistant(IMAGES)])[-1] == {"role": "user", "content": IMAGE_LEFT_OUT}
-    assert has_images([assistant(IMAGES)])
-    assert not has_images([user(TextBlock("Hi", "user")), assistant(ToolBlock("c1", "Read", {}, "text"))])
+    assert Converter().has_images([assistant(IMAGES)])
+    assert not Converter().has_images([user(TextBlock("Hi", "user")), assistant(ToolBlock("c1", "Read", {}, "text"))])
 
 
 def test_images_are_folded_with_what_the_user_says() -> None:

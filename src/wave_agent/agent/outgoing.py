@@ -10,7 +10,7 @@ from wave_agent.errors import ModelError
 from wave_agent.http.refusals import is_too_long, refuses_images, shorter
 from wave_agent.messages import EachOnce, Message, ReasoningBlock, ToolBlock
 from wave_agent.models.base import ModelRequest, ToolSpec
-from wave_agent.models.conversion import Converter, ReasoningReplay, folded, has_images
+from wave_agent.models.conversion import Converter, ReasoningReplay, folded
 from wave_agent.models.windows import estimate_tokens
 
 _ALTERNATE = re.compile(r"roles? must alternate|alternate user/assistant", re.IGNORECASE)
@@ -136,7 +136,7 @@ class Draft:
 
     async def request(self, *, tools: bool = True) -> ModelRequest:
         form, messages = self.form, self._shortening.apply(self._messages())
-        form.sent_images = has_images(messages) and await form.images.taken()
+        form.sent_images = self._converter.has_images(messages) and await form.images.taken()
         sent = self._converter.convert(
             messages, system=form.system(), fold=form.fold, images=form.sent_images, replay=form.replay
         )

@@ -9,7 +9,7 @@ honoured wherever they appear; fields that loosen or change something apply only
 import json
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, cast
 
 from msgspec import Struct
@@ -238,9 +238,11 @@ class _OutputReading:
         """Drops an allow whose `updatedInput` cannot be used: it was meant for that input only."""
         if all(decision is not Decision.ALLOW for _, decision in self.decisions):
             return
-        used = json.dumps(self.taken.get(INPUT), sort_keys=True)
+        used = self.taken.get(INPUT)
         for shown, value in _spelt_like(_INPUT_NAMES, output):
-            if value is not None and json.dumps(value, sort_keys=True) != used:
+            if value is None or value is used:
+                continue
+            if json.dumps(value, sort_keys=True) != json.dumps(used, sort_keys=True):
                 self.decisions = [said for said in self.decisions if said[1] is not Decision.ALLOW]
                 self.problems.append(f"the allow was ignored: {shown}, which came with it, cannot be used")
                 return
@@ -421,7 +423,7 @@ def _spelt_like(names: frozenset[str], value: Any, path: str = "") -> Iterator[t
             shown = f"{path}.{key}" if path else key
             if _plain(key) in names:
                 yield shown, inner
-            else:
+            elif shown == SPECIFIC or not isinstance(inner, str):  # most values are texts, and most calls cost
                 yield from _spelt_like(names, inner, shown)
     elif isinstance(value, list | tuple):
         for inner in cast(list[Any], value):
@@ -430,6 +432,7 @@ def _spelt_like(names: frozenset[str], value: Any, path: str = "") -> Iterator[t
         yield path, value  # an object encoded as a string
 
 
+@lru_cache(maxsize=256)
 def _plain(name: str) -> str:
     return name.replace("_", "").replace("-", "").lower()
 

@@ -69,6 +69,12 @@ class Converter:
 
     def __init__(self) -> None:
         self._each = EachOnce(_converted)
+        self._bodies = EachOnce(_bodies)
+        self._special = EachOnce(_special)
+        self._images = EachOnce(_image_blocks)
+
+    def has_images(self, messages: Sequence[Message]) -> bool:
+        return bool(self._images(messages))
 
     def convert(
         self,
@@ -79,11 +85,24 @@ class Converter:
         images: bool = False,
         replay: ReasoningReplay = ReasoningReplay.TURN,
     ) -> list[dict[str, Any]]:
-        return _whole(self._each(messages), system, fold=fold, images=images, replay=replay)
+        if fold or self._special(messages):
+            return _whole(self._each(messages), system, fold=fold, images=images, replay=replay)
+        # Most conversations: what was converted before is sent as it is, without another look at each message.
+        converted = self._bodies(messages)
+        return [{"role": "system", "content": system}, *converted] if system else converted
 
 
-def has_images(messages: Iterable[Message]) -> bool:
-    return any(isinstance(block, ToolBlock) and block.images for message in messages for block in message.blocks)
+def _bodies(message: Message) -> list[dict[str, Any]]:
+    return [one.body for one in _converted(message)]
+
+
+def _special(message: Message) -> list[_RequestMessage]:
+    """Those that are sent in more than one way: with reasoning or images, or without."""
+    return [one for one in _converted(message) if one.reasoning or isinstance(one.body["content"], list)]
+
+
+def _image_blocks(message: Message) -> list[ToolBlock]:
+    return [block for block in message.blocks if isinstance(block, ToolBlock) and block.images]
 
 
 def _whole(
