@@ -51,6 +51,10 @@ class _RequestMessage(Struct, frozen=True):
     reasoning: Mapping[str, str] = {}
     """By the name of its field."""
 
+    @property
+    def has_images(self) -> bool:
+        return isinstance(self.body["content"], list)
+
 
 def convert_messages_for_api(
     messages: Iterable[Message], *, system: str | None = None, fold: bool = False, images: bool = False
@@ -71,10 +75,9 @@ class Converter:
         self._each = EachOnce(_converted)
         self._bodies = EachOnce(_bodies)
         self._special = EachOnce(_special)
-        self._images = EachOnce(_image_blocks)
 
     def has_images(self, messages: Sequence[Message]) -> bool:
-        return bool(self._images(messages))
+        return any(one.has_images for one in self._special(messages))
 
     def convert(
         self,
@@ -87,7 +90,7 @@ class Converter:
     ) -> list[dict[str, Any]]:
         if fold or self._special(messages):
             return _whole(self._each(messages), system, fold=fold, images=images, replay=replay)
-        # Most conversations: what was converted before is sent as it is, without another look at each message.
+        # In most conversations, what was converted before can be sent again as it is.
         converted = self._bodies(messages)
         return [{"role": "system", "content": system}, *converted] if system else converted
 
@@ -98,11 +101,7 @@ def _bodies(message: Message) -> list[dict[str, Any]]:
 
 def _special(message: Message) -> list[_RequestMessage]:
     """Those that are sent in more than one way: with reasoning or images, or without."""
-    return [one for one in _converted(message) if one.reasoning or isinstance(one.body["content"], list)]
-
-
-def _image_blocks(message: Message) -> list[ToolBlock]:
-    return [block for block in message.blocks if isinstance(block, ToolBlock) and block.images]
+    return [one for one in _converted(message) if one.reasoning or one.has_images]
 
 
 def _whole(
