@@ -6,7 +6,7 @@ Python's own parser accepts NaN, and the last of two equal keys. In a hook's out
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from math import isinf
 from typing import Any, cast
 
@@ -119,20 +119,22 @@ def parse_object(text: str, *, twice: bool = False) -> dict[str, Any]:
     return _without_lone_surrogates(found) if "\\u" in text else found
 
 
-def out_of_range(value: object) -> bool:
-    """Whether a number in this value is too large to represent; it reads as infinity and cannot be written back."""
-    if isinstance(value, float):
-        return isinf(value)
+def unsound(value: object) -> str:
+    """Why a value cannot be passed on; empty if it can. A number that is too large reads as infinity and cannot be
+    written back."""
+    inner: Iterable[object]
     if isinstance(value, dict):
-        return any(map(out_of_range, cast(dict[str, object], value).values()))
-    return isinstance(value, list | Twice) and any(map(out_of_range, cast(list[object], value)))
-
-
-def holds_twice(value: object) -> bool:
-    """Whether an object in this value has a duplicate key."""
-    if isinstance(value, dict):
-        return any(map(holds_twice, cast(dict[str, object], value).values()))
-    return isinstance(value, Twice) or (isinstance(value, list) and any(map(holds_twice, cast(list[object], value))))
+        inner = cast(dict[str, object], value).values()
+    elif isinstance(value, list):
+        inner = cast(list[object], value)
+    elif isinstance(value, Twice):
+        return "a duplicate key"
+    else:
+        return "a number that is out of range" if isinstance(value, float) and isinf(value) else ""
+    for one in inner:
+        if problem := unsound(one):
+            return problem
+    return ""
 
 
 def _depth(value: object) -> int:

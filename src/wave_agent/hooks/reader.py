@@ -13,8 +13,9 @@ from functools import cache, lru_cache
 from typing import Any, cast
 
 from msgspec import Struct
+from msgspec.structs import force_setattr
 
-from wave_agent.formats.strict_json import Twice, holds_twice, out_of_range, type_name
+from wave_agent.formats.strict_json import Twice, type_name, unsound
 from wave_agent.hooks.events import EVENTS, Decision, EventRow, HookEvent
 from wave_agent.text import did_you_mean
 
@@ -49,6 +50,11 @@ class Field(Struct, frozen=True, kw_only=True):
     free: bool = False
     """Text that only accompanies a decision, accepted anywhere."""
     meaning: str
+    types: _Types = ()
+    """All types that are accepted."""
+
+    def __post_init__(self) -> None:
+        force_setattr(self, "types", (self.type, *self.also))
 
 
 FIELDS: Mapping[str, Field] = {
@@ -95,6 +101,7 @@ ANSWER_FIELDS: Mapping[str, Field] = {
               meaning="goes with a deny: `true` also ends the whole turn"),
     )
 }  # fmt: skip
+_DECISION = FIELDS[ANSWER.name]
 TABLE = (*FIELDS.values(), ANSWER, *ANSWER_FIELDS.values())
 
 
@@ -145,7 +152,7 @@ def read_output(row: EventRow, output: Mapping[str, Any]) -> HookOutput:
     reading = _OutputReading(row, output)
     for place, fields in ((Home.TOP, output), (Home.SPECIFIC, reading.specific)):
         for key, value in fields.items():
-            if isinstance(value, Twice):
+            if type(value) is Twice:
                 reading.twice(key, value, place)
             elif value is not None and (field := _row(row, key, value, place)) is not None:
                 reading.field(field, value, place)
@@ -156,10 +163,10 @@ def read_output(row: EventRow, output: Mapping[str, Any]) -> HookOutput:
 
 def _row(row: EventRow, key: str, value: Any, place: Home) -> Field | None:
     """The field for this key. On events whose `decision` is an object, a word in its place is still read as a word."""
-    is_answer = key == ANSWER.name and key in row.specific
-    if is_answer and (isinstance(value, dict) or (place is Home.SPECIFIC and not isinstance(value, str))):
-        return ANSWER
-    return FIELDS.get(key)
+    field = FIELDS.get(key)
+    if field is not _DECISION or key not in row.specific:
+        return field
+    return ANSWER if isinstance(value, dict) or (place is Home.SPECIFIC and not isinstance(value, str)) else field
 
 
 _REASONS: Mapping[str, tuple[str, ...]] = {
@@ -196,7 +203,7 @@ class _OutputReading:
         self.right_event = named is None or named == row.event
 
     def field(self, field: Field, value: Any, place: Home) -> None:
-        if not isinstance(value, (field.type, *field.also)):
+        if not isinstance(value, field.types):
             self.wrong(field, f"{_shown(field, place)} must be {_wanted(field.type)}, not {_show(value)}", place)
         elif field is ANSWER:
             self.answer(value, place)
@@ -209,7 +216,7 @@ class _OutputReading:
             self.problems.append(f"{_shown(field, place)} was ignored: {problem}")
         elif field.name == OUTPUT:
             self.output(field, value, place)
-        elif field.name == INPUT and (problem := _unsound(value)):
+        elif field.name == INPUT and (problem := unsound(value)):
             self.problems.append(f"{_shown(field, place)} was ignored: it holds {problem}")
         elif field.name == "additionalContext":
             if value.strip():
@@ -236,7 +243,7 @@ class _OutputReading:
 
     def rewrite(self, output: Mapping[str, Any]) -> None:
         """Drops an allow whose `updatedInput` cannot be used: it was meant for that input only."""
-        if all(decision is not Decision.ALLOW for _, decision in self.decisions):
+        if Decision.ALLOW not in [decision for _, decision in self.decisions]:
             return
         used = self.taken.get(INPUT)
         for shown, value in _spelt_like(_INPUT_NAMES, output):
@@ -248,7 +255,7 @@ class _OutputReading:
                 return
 
     def output(self, field: Field, value: Any, place: Home) -> None:
-        problem = _unsound(value) or _two_texts(value)
+        problem = unsound(value) or _two_texts(value)
         if problem:
             self.wrong(field, f"{_shown(field, place)} cannot be used: it holds {problem}", place)
         else:
@@ -357,7 +364,7 @@ class _OutputReading:
                 found |= {name: strict[0]} if strict else {}
             elif not isinstance(value, field.type):
                 told.append(f"{field.home}.{name} must be {_wanted(field.type)}, not {_show(value)}")
-            elif problem := _unsound(value):
+            elif problem := unsound(value):
                 told.append(f"{field.home}.{name} holds {problem}")
             else:
                 found[name] = value
@@ -377,7 +384,7 @@ class _OutputReading:
 
     def result(self) -> HookOutput:
         return HookOutput(
-            stated=tuple(Stated(decision, self.reason_for(field)) for field, decision in self.decisions),
+            stated=tuple([Stated(decision, self.reason_for(field)) for field, decision in self.decisions]),
             unreadable=tuple(self.unreadable),
             reason=self.texts.get("reason", ""),
             contexts=tuple(dict.fromkeys(self.contexts)),
@@ -412,36 +419,31 @@ _STRICTNESS = (Decision.ALLOW, Decision.NONE, Decision.ASK, None, Decision.BLOCK
 """Decisions, least restrictive first. None stands for one that cannot be read."""
 
 
+_NESTED = (dict, list, tuple)  # a union would be built anew for each value
 _INPUT_NAMES = frozenset({"updatedinput"})
 _OUTPUT_NAMES = frozenset({"updatedtooloutput", "updatedmcptooloutput"})
 
 
-def _spelt_like(names: frozenset[str], value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+def _spelt_like(names: frozenset[str], value: Any, path: str = "") -> list[tuple[str, Any]]:
     """Every value under one of these names, at any depth and in any spelling, with its path."""
+    found: list[tuple[str, Any]] = []
     if isinstance(value, dict):
         for key, inner in cast(dict[str, Any], value).items():
-            shown = f"{path}.{key}" if path else key
             if _plain(key) in names:
-                yield shown, inner
-            elif shown == SPECIFIC or not isinstance(inner, str):  # most values are texts, and most calls cost
-                yield from _spelt_like(names, inner, shown)
+                found.append((f"{path}.{key}" if path else key, inner))
+            elif isinstance(inner, _NESTED) or (key == SPECIFIC and not path):
+                found += _spelt_like(names, inner, f"{path}.{key}" if path else key)
     elif isinstance(value, list | tuple):
         for inner in cast(list[Any], value):
-            yield from _spelt_like(names, inner, path)
+            found += _spelt_like(names, inner, path)
     elif isinstance(value, str) and path == SPECIFIC and any(name in _plain(value) for name in names):
-        yield path, value  # an object encoded as a string
+        found.append((path, value))  # an object encoded as a string
+    return found
 
 
 @lru_cache(maxsize=256)
 def _plain(name: str) -> str:
     return name.replace("_", "").replace("-", "").lower()
-
-
-def _unsound(value: object) -> str:
-    """Why a value cannot be passed on; empty if it can."""
-    if holds_twice(value):
-        return "a duplicate key"
-    return "a number that is out of range" if out_of_range(value) else ""
 
 
 def _streams(output: Mapping[str, Any]) -> str | None:

@@ -132,7 +132,7 @@ class _FinishedRun(Struct, frozen=True):
     def stated(self) -> tuple[Effect, ...]:
         """The decisions in the JSON, each with its reason or a default one."""
         return tuple(
-            MAKE[said.decision](said.reason or _DEFAULT_REASON[said.decision](self)) for said in self.output.stated
+            [MAKE[said.decision](said.reason or _DEFAULT_REASON[said.decision](self)) for said in self.output.stated]
         )
 
     @property
@@ -390,7 +390,7 @@ def read(
         # A guard that was changed, and so refused to run, must not let its action through.
         return Verdict((Failure(*unfinished, blocks=result.is_refused or on_failure is OnFailure.BLOCK),))
     text = _text_of(result)
-    kind, output, problem = _classify(row, name, result)
+    kind, output, problem = _classify(row, name, result, text)
     # Malformed JSON is never quoted: if the hook redacts, it may contain the very text to be removed.
     printed = _tail(_end(text, result.stdout_end)) if kind in (Stdout.TEXT, Stdout.CHATTER) else ""
     run = _FinishedRun(row, name, on_failure, result, text, output, problem, printed)
@@ -414,7 +414,7 @@ def kinds_of(event: HookEvent, result: HookExecutionResult) -> tuple[Stdout, Exi
     """The key of the rule in `RULES` for this run. None if the run did not exit by itself: no rule applies."""
     if _unfinished(result, ""):
         return None
-    kind, _, _ = _classify(EVENTS[event], "", result)
+    kind, _, _ = _classify(EVENTS[event], "", result, _text_of(result))
     return kind, _EXIT_CLASSES.get(result.exit_code, ExitClass.OTHER)
 
 
@@ -450,13 +450,12 @@ def _signal_name(number: int | None) -> str:
         return f"{number}"
 
 
-def _classify(row: EventRow, name: str, result: HookExecutionResult) -> tuple[Stdout, HookOutput, str]:
-    """The kind of stdout, what it says if it is JSON, and what is wrong with it."""
-    text = _text_of(result)
+def _classify(row: EventRow, name: str, result: HookExecutionResult, text: str) -> tuple[Stdout, HookOutput, str]:
+    """The kind of stdout, what it says if it is JSON, and what is wrong with it. `text` is the trimmed stdout."""
     if not text:
         return Stdout.EMPTY, _NO_OUTPUT, ""
     if not text.startswith("{"):
-        return _after_text(row, name, result)
+        return _after_text(row, name, result, text)
     if result.stdout_dropped > 0:
         return Stdout.UNREADABLE, HookOutput(unreadable=(_TOO_LONG,)), ""
     try:
@@ -477,9 +476,8 @@ _STARTS = 1000
 """How many `{` to try as the start of an object: text full of braces must not take seconds to parse."""
 
 
-def _after_text(row: EventRow, name: str, result: HookExecutionResult) -> tuple[Stdout, HookOutput, str]:
+def _after_text(row: EventRow, name: str, result: HookExecutionResult, text: str) -> tuple[Stdout, HookOutput, str]:
     """Plain text. A decision at its end can still restrict, and one anywhere else in it is reported."""
-    text = _text_of(result)
     end = _end(text, result.stdout_end)
     found, start = _ending_object(end)
     output = read_output(row, found)
@@ -525,10 +523,12 @@ def _ending_object(text: str) -> tuple[dict[str, Any], int]:
 # ------------------------------------------------------------------------------------------------- merging the verdicts
 
 
-_COUNTS: Mapping[Role, tuple[type, ...]] = {
-    Role.ENFORCE: (Block, Ask, Approve, EndTurn, ReplaceOutput, Withhold, AddContext, TellRefused, TellUser, Failure),
-    Role.SHADOW: (),
-    Role.ASYNC: (AddContext, TellUser),
+_COUNTS: Mapping[Role, frozenset[type]] = {
+    Role.ENFORCE: frozenset(
+        {Block, Ask, Approve, EndTurn, ReplaceOutput, Withhold, AddContext, TellRefused, TellUser, Failure}
+    ),
+    Role.SHADOW: frozenset(),
+    Role.ASYNC: frozenset({AddContext, TellUser}),
 }
 """The effects that apply for each role. Failures of shadow and async hooks are reported, but never block or count."""
 
@@ -591,7 +591,7 @@ class _Tally:
         self.wanted_block = False
 
     def count(self, reading: RankedVerdict, effect: Effect) -> None:
-        counts = isinstance(effect, _COUNTS[reading.role])
+        counts = type(effect) in _COUNTS[reading.role]
         if isinstance(effect, Failure):
             self.notes[ToUser(reading.name, effect.message, "error")] = None
             if counts:

@@ -46,7 +46,7 @@ class _Translator:
         if rest.startswith("/"):
             self._at += 1
             return "(?:.*/)?"
-        return ".+" if not rest or (inside_braces and rest[0] in ",}") else "[^/]*"
+        return ".*" if not rest or (inside_braces and rest[0] in ",}") else "[^/]*"
 
     def _class(self) -> str:
         found = re.compile(r"([!^]?)(\]?[^\]]*)\]").match(self._pattern, self._at)
@@ -142,6 +142,10 @@ def _rule(line: str) -> tuple[str, bool, bool] | None:
     pattern = pattern.rstrip("/")
     if not pattern:
         return None
-    anchored = "/" in pattern
-    expression = translate(pattern.removeprefix("/"), braces=False)
-    return (expression if anchored else f"(?:.*/)?{expression}"), ignores, only_directories
+    if "/" not in pattern:
+        return f"(?:.*/)?{translate(pattern, braces=False)}", ignores, only_directories
+    # Git compares the text before the first wildcard by itself: `a**/x` also matches `ax`.
+    literal = re.match(r"[^*?\[\\]*", pattern := pattern.removeprefix("/"))
+    front = literal[0] if literal else ""
+    expression = re.escape(front) + translate(pattern.removeprefix(front), braces=False)
+    return expression, ignores, only_directories
