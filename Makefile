@@ -105,7 +105,7 @@ tests: $(READY) $(PURE)
 	$(BIN)/python -m coverage report --fail-under=100 --include=$(subst $(space),$(comma),$(strip $(PURE)))
 
 thorough: $(READY)
-	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m thorough $(PYTEST_FLAGS)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "(thorough or hypothesis) and not soak" --hypothesis-profile=many $(PYTEST_FLAGS)
 
 some-tests: $(READY) # TESTS="tests/hooks tests/cli": only these, without coverage; all if unset
 	$(BIN)/python -m pytest -n $(WORKERS) -q $(TESTS)

@@ -28,6 +28,7 @@ from typing import NamedTuple, get_args
 import pytest
 
 import wave_agent
+from tests.rows import rows
 from wave_agent import Agent, Callbacks, PermissionRequest, Result
 from wave_agent.agent.turn import TurnStatus
 from wave_agent.events import Event
@@ -384,7 +385,7 @@ def test_a_fence_that_is_not_closed_is_found() -> None:
         list(blocks_of("```python\nx = 1\n", "n"))
 
 
-@pytest.mark.parametrize(
+@rows(
     ("expected", "printed", "fits"),
     [
         ("a\nb\n", "a\nb\n", True),

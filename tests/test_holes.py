@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tests.rows import rows
 from tests.waiting import number_in, until
 from wave_agent import Agent, SettingsError
 from wave_agent.hooks.config import load_hooks, parse_settings
@@ -72,7 +73,7 @@ async def test_a_link_neither_dodges_a_deny_rule_nor_widens_an_allow_rule(projec
     assert (project / "src" / "new").exists(), fine
 
 
-@pytest.mark.parametrize(
+@rows(
     "command",
     [
         "'git' push", 'git "push"', "\\git push", "gi\\t push", "timeout 5 git push", "nice git push",

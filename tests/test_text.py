@@ -6,6 +6,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from tests.rows import rows
 from wave_agent.text import TEXT_LIMIT, clip, did_you_mean, nearest, strip_controls
 
 TERMINAL_TEXT = st.lists(
@@ -15,7 +16,6 @@ TERMINAL_TEXT = st.lists(
 ).map("".join)
 
 
-@settings(deadline=None, max_examples=300)
 @given(text=TERMINAL_TEXT | st.text())
 @example("\r\x00\n")
 @example("\x1b\x1b[[31mm")
@@ -35,7 +35,7 @@ def test_text_without_control_characters_is_left_alone(text: str) -> None:
     assert strip_controls(text) == text
 
 
-@pytest.mark.parametrize(
+@rows(
     ("text", "stripped"),
     [
         ("plain", "plain"),

@@ -5,6 +5,7 @@ from itertools import chain, combinations, product
 
 import pytest
 
+from tests.rows import rows
 from wave_agent.agent.consequences import (
     BLOCKED,
     DENIED,
@@ -158,12 +159,12 @@ def test_the_table_has_every_event_and_every_decision() -> None:
     assert set(TABLE) == set(product(HookEvent, Decision))
 
 
-@pytest.mark.parametrize(("event", "decision"), TABLE, ids=lambda part: part.name)
+@rows(("event", "decision"), TABLE, ids=lambda part: part.name)
 def test_the_operations_of(event: HookEvent, decision: Decision) -> None:
     assert consequences(outcome(event, SAYS[decision]), tool_id="id") == TABLE[event, decision]
 
 
-@pytest.mark.parametrize("flow", Flow)
+@rows("flow", Flow)
 def test_every_flow_has_consequences_on_every_event(flow: Flow) -> None:
     for event in HookEvent:
         said = {Decision.BLOCK: (Said("one", "never"),)}
@@ -174,7 +175,7 @@ def test_every_flow_has_consequences_on_every_event(flow: Flow) -> None:
 CONTEXT_TIMES = {PROMPT: NOW, START: NOW, STOP: NOW, PRE: LATER, POST: LATER, FAILED: LATER}
 
 
-@pytest.mark.parametrize(("event", "decision"), TABLE, ids=lambda part: part.name)
+@rows(("event", "decision"), TABLE, ids=lambda part: part.name)
 def test_context_goes_where_the_event_puts_it_whatever_was_decided(event: HookEvent, decision: Decision) -> None:
     made = outcome(event, [*SAYS[decision], AddContext("a")], [AddContext("b")])
     found = [operation for operation in consequences(made, tool_id="id") if isinstance(operation, TellModel)]
@@ -231,7 +232,7 @@ def test_a_stop_beside_a_block_still_erases_the_prompt_and_tells_both() -> None:
     assert consequences(made) == (ErasePrompt("never"), TellError("never"), warning("enough"))
 
 
-@pytest.mark.parametrize("event", [event for event in HookEvent if event not in (PROMPT, *UNHEARD)])
+@rows("event", [event for event in HookEvent if event not in (PROMPT, *UNHEARD)])
 def test_a_block_that_a_stop_has_beaten_is_told_to_the_user_and_not_to_the_model(event: HookEvent) -> None:
     operations = consequences(outcome(event, [Block("never")], [EndTurn("enough")]), tool_id="id")
     assert [one for one in operations if isinstance(one, TellNotice)] == [warning("enough"), warning("never")]
@@ -260,7 +261,7 @@ def test_the_question_itself_shows_why_a_hook_asks() -> None:
     assert consequences(made, tool_id="id") == (warning("by the way"),)
 
 
-@pytest.mark.parametrize("event", HookEvent)
+@rows("event", HookEvent)
 def test_a_failure_is_an_error_for_the_user_and_a_message_of_a_hook_is_a_notice(event: HookEvent) -> None:
     failure = Failure(FailureKind.EXIT, "hook one failed", blocks=False)
     operations = consequences(outcome(event, [failure, TellUser("careful")]), tool_id="id")
@@ -404,7 +405,7 @@ def test_performing_nothing_changes_nothing() -> None:
     assert messages.messages == before
 
 
-@pytest.mark.parametrize(("event", "decision"), TABLE, ids=lambda part: part.name)
+@rows(("event", "decision"), TABLE, ids=lambda part: part.name)
 def test_what_the_model_is_then_sent_is_what_the_outcome_promises(event: HookEvent, decision: Decision) -> None:
     made = outcome(event, [*SAYS[decision], AddContext("context"), TellUser("for the user")])
     messages = MessageManager((Message("assistant", (ToolBlock("id", "Bash", {}),)),))

@@ -5,6 +5,7 @@ from typing import Any, get_args
 
 import pytest
 
+from tests.rows import rows
 from wave_agent.agent.result import Result
 from wave_agent.events import (
     Error,
@@ -99,14 +100,14 @@ def test_every_event_has_an_example_here() -> None:
     assert set(EXAMPLES) == set(get_args(Event))
 
 
-@pytest.mark.parametrize("kind", EXAMPLES, ids=lambda kind: kind.__name__)
+@rows("kind", EXAMPLES, ids=lambda kind: kind.__name__)
 def test_an_event_becomes_the_line_of_stream_json_that_is_documented(kind: type) -> None:
     event, line = EXAMPLES[kind]
     assert event_to_dict(event) == line
     assert json.loads(json.dumps(event_to_dict(event))) == line
 
 
-@pytest.mark.parametrize("kind", EXAMPLES, ids=lambda kind: kind.__name__)
+@rows("kind", EXAMPLES, ids=lambda kind: kind.__name__)
 def test_an_event_is_frozen(kind: type) -> None:
     event, _ = EXAMPLES[kind]
     with pytest.raises(AttributeError):

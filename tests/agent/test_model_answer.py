@@ -1,11 +1,10 @@
 """Answers that were cut and went on."""
 
-import pytest
-
+from tests.rows import rows
 from wave_agent.agent.model_answer import joined
 
 
-@pytest.mark.parametrize(
+@rows(
     ("before", "after", "whole"),
     [
         ("The answer is for", "ty-two.", "The answer is forty-two."),

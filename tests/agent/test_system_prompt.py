@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.rows import rows
 from wave_agent import Agent
 from wave_agent.agent.instructions import NAMES
 from wave_agent.agent.surroundings import Surroundings
@@ -52,9 +53,9 @@ def test_no_mark_of_hooks_is_shown_that_a_model_could_imitate() -> None:
     assert "<" not in prompt()
 
 
-@pytest.mark.parametrize("mode", PermissionMode)
-@pytest.mark.parametrize("interactive", [True, False, None])
-@pytest.mark.parametrize("asks", [True, False])
+@rows("mode", PermissionMode)
+@rows("interactive", [True, False, None])
+@rows("asks", [True, False])
 def test_every_mode_is_explained_and_a_change_can_be_read_again(
     mode: PermissionMode, interactive: bool | None, asks: bool
 ) -> None:

@@ -17,6 +17,7 @@ from tests.claude.agents import ours
 from tests.claude.comparison import KINDS, WITHOUT_ARGUMENT, facts, judge, parts
 from tests.claude.messages_server import serving_messages
 from tests.claude.situations import Situation, load
+from tests.rows import rows
 
 SITUATIONS = load()
 OF_A_HOOK = ("fired", "not fired", "stdin", "fields", "variable", "directory")
@@ -71,7 +72,7 @@ def test_here_it_does_what_the_data_says(situation: Situation, tmp_path: Path):
     assert judge(recorded().facts[situation.name], here) == situation.result, (here, seen.stderr)
 
 
-@pytest.mark.parametrize(
+@rows(
     ("there", "here", "result"),
     [
         ({"ran": False}, {"ran": True}, "looser"),

@@ -16,11 +16,19 @@ CASES = check.load_cases()
 HERE = Path(__file__).parent
 
 
-@pytest.mark.parametrize("case", CASES, ids=[case["name"] for case in CASES])
-async def test_case(case: dict[str, Any], tmp_path: Path):
-    observed = await observe(check.materialise(case, tmp_path))
-    assert check.differences(case, observed) == []
-    assert await asyncio.to_thread(check.leftovers, tmp_path) == []
+FILES = sorted({case["file"] for case in CASES})
+
+
+@pytest.mark.parametrize("file", FILES)
+async def test_every_case_of(file: str, tmp_path: Path):
+    wrong: dict[str, list[str]] = {}
+    for number, case in enumerate(one for one in CASES if one["file"] == file):
+        directory = tmp_path / str(number)
+        directory.mkdir()
+        observed = await observe(check.materialise(case, directory))
+        wrong[case["name"]] = check.differences(case, observed)
+        wrong[case["name"]] += await asyncio.to_thread(check.leftovers, directory)
+    assert {name: found for name, found in wrong.items() if found} == {}
 
 
 DRIVABLE = [case for case in CASES if agent_adapter.drivable(case)]

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.rows import rows
 from wave_agent.formats.readable import encode_readable, readable, readable_text, why_unreadable
 from wave_agent.formats.strict_json import MAX_DEPTH
 from wave_agent.hooks.config import load_hooks, parse_settings
@@ -112,7 +113,7 @@ def test_only_what_is_no_text_is_replaced(text: str, read: str) -> None:
     assert readable_text(text) == read
 
 
-@pytest.mark.parametrize(
+@rows(
     ("value", "why"),
     [
         ({"a": ["x", {"b": "y\0"}]}, '"a[1].b" contains a NUL character (U+0000) at character 2'),

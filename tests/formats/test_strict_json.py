@@ -8,6 +8,7 @@ import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
+from tests.rows import rows
 from wave_agent.formats.strict_json import (
     MAX_DEPTH,
     Document,
@@ -70,7 +71,6 @@ def test_an_object_is_read_as_the_standard_reader_reads_it(value: dict[str, Any]
     assert alike(parse_object(json.dumps(value, ensure_ascii=ascii_only)), value)
 
 
-@settings(deadline=None, max_examples=400)
 @given(text=NEARLY_JSON | st.text())
 @example("")
 @example("1" * 5000)
@@ -89,7 +89,6 @@ def test_a_document_is_accepted_exactly_when_it_is_strict_json(text: str) -> Non
         assert alike(parse_document(text).value, expected)
 
 
-@settings(deadline=None, max_examples=400)
 @given(text=NEARLY_JSON | NEARLY_JSON.map(lambda inner: f'{{"a": {inner}}}') | st.text())
 @example("1" * 5000)
 @example('{"decision": "block", "decision": "approve"}')
@@ -126,7 +125,7 @@ def test_a_slip_of_the_pen_that_is_no_json_is_refused_with_its_place(value: Any,
 # ------------------------------------------------------------------------------------------------- what is not accepted
 
 
-@pytest.mark.parametrize(
+@rows(
     ("text", "problem"),
     [
         ('{"a": 1, "b": 2, "a": 3}', 'duplicate key "a"'),
@@ -244,7 +243,7 @@ def test_a_path_is_shown_as_people_write_it(path: tuple[str | int, ...], shown: 
     assert show_path(path) == shown
 
 
-@pytest.mark.parametrize(
+@rows(
     ("value", "name"),
     [
         ({}, "an object"),

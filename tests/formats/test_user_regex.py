@@ -7,12 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.rows import rows
 from wave_agent.formats.user_regex import compile_strictly, matching_glob, why_slow
 
 PIECES = st.lists(st.text("ab", max_size=2), min_size=1, max_size=4)
 
 
-@pytest.mark.parametrize(
+@rows(
     "pattern",
     [
         "(a+)+", "(a*)*b", "([a-z]+)*1", "(x+x+)+y", "(a?a?)+b", "(a{1,2})+x", "(.*a){20,}", "(.*a){20}", "(a?){40}b",
@@ -25,7 +26,7 @@ def test_a_repeat_inside_a_repeat_is_refused_with_the_reason(pattern: str) -> No
         compile_strictly(pattern)
 
 
-@pytest.mark.parametrize(
+@rows(
     "pattern",
     ["(ab|ab)+c", "(a|ab)+c", "(abx|a[b-c]x)+d", "(.|ab)+x", r"(\w+?x|ab)?(\wx|ab)+y",
      "(ab|(?:ac|b))+(ab|(?:ac|bd)|b)+x",
@@ -37,7 +38,7 @@ def test_alternatives_that_begin_alike_in_a_repeat_are_refused(pattern: str) -> 
         compile_strictly(pattern)
 
 
-@pytest.mark.parametrize(
+@rows(
     "pattern",
     [
         "mcp__.*", "^Notebook", "mcp__x__(a|b)", "mcp__.*__(get|list|read).*", "^mcp__[a-z0-9_]+__.+$",

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.rows import rows
 from wave_agent.hooks.accidental_exit import breakage
 from wave_agent.hooks.events import Decision, HookEvent
 from wave_agent.hooks.execution import HookJob
@@ -74,7 +75,7 @@ async def test_the_usual_accidents_exit_with_2_here(tmp_path: Path) -> None:
     assert codes == dict.fromkeys(usual, 2)
 
 
-@pytest.mark.parametrize(
+@rows(
     "reason",
     [
         "rm -rf is not allowed here",

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from tests.rows import rows
 from wave_agent.hooks.events import Decision, Flow, HookEvent
 from wave_agent.hooks.execution import HookExecutionResult
 from wave_agent.hooks.semantics import merge, read
@@ -18,7 +19,7 @@ def answered(decision: Any, code: int = 0, **others: Any) -> Verdict:
     return read(REQUEST, HookExecutionResult(exit_code=code, stdout=output), name="guard")
 
 
-@pytest.mark.parametrize(
+@rows(
     ("decision", "effects"),
     [
         ({"behavior": "allow"}, (Approve(),)),
@@ -43,7 +44,7 @@ def test_the_reason_of_a_refusal_is_the_users_and_its_message_the_models():
     )
 
 
-@pytest.mark.parametrize(
+@rows(
     ("decision", "fragment"),
     [
         ({}, "behavior is missing"),

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.rows import rows
 from wave_agent.hooks import authoring
 from wave_agent.hooks.authoring import (
     Answer,
@@ -102,7 +103,7 @@ def meaning(answer: dict[str, Any], event: HookEvent) -> tuple[object, ...]:
     return read(event, result, name="hook", on_failure=OnFailure.BLOCK).effects
 
 
-@pytest.mark.parametrize(
+@rows(
     ("answer", "event", "effect"),
     [
         (deny("no"), HookEvent.PRE_TOOL_USE, Block("no")),

@@ -9,6 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from tests.rows import rows
 from wave_agent.errors import SettingsError
 from wave_agent.formats.strict_json import Document
 from wave_agent.hooks.config import (
@@ -116,7 +117,7 @@ def test_the_default_timeout_is_that_of_the_event(event: str, seconds: float) ->
     assert one_hook("./x", event).timeout == seconds
 
 
-@pytest.mark.parametrize(
+@rows(
     "groups",
     [
         [{"matcher": "Bash", "hooks": [{"type": "command", "command": "./x"}]}],
@@ -276,7 +277,7 @@ def test_a_timeout_is_in_seconds(seconds: float) -> None:
     assert one_hook({"command": "x", "timeout": seconds}).timeout == seconds
 
 
-@pytest.mark.parametrize(
+@rows(
     ("written", "used", "warnings"),
     [
         (601, 600, ["601 s exceeds the limit; 600 s is used"]),
@@ -334,7 +335,7 @@ def test_a_whole_number_too_large_for_any_clock_disables_nothing_else() -> None:
 # ------------------------------------------------------------------------------------------------------------ onFailure
 
 
-@pytest.mark.parametrize(
+@rows(
     ("layer", "stated", "expected"),
     [
         (Layer.USER, None, OnFailure.CONTINUE),
@@ -390,8 +391,8 @@ def test_blocking_on_failure_where_nothing_can_be_blocked_is_told() -> None:
     assert config.hooks[0].on_failure is OnFailure.CONTINUE
 
 
-@pytest.mark.parametrize("event", NEVER_HERE)
-@pytest.mark.parametrize("groups", [[{"hooks": [{"command": "x", "onFailure": "block"}]}], ["x"], 5, None])
+@rows("event", NEVER_HERE)
+@rows("groups", [[{"hooks": [{"command": "x", "onFailure": "block"}]}], ["x"], 5, None])
 def test_an_event_that_only_other_agents_have_is_told_and_nothing_of_it_is_kept(event: str, groups: Any) -> None:
     config = load({event: groups, "Stop": ["y"]})
     assert [hook.command for hook in config.hooks] == ["y"]
@@ -546,7 +547,7 @@ BROKEN_ENTRIES = [
 ]
 
 
-@pytest.mark.parametrize(("entry", "message", "place"), BROKEN_ENTRIES)
+@rows(("entry", "message", "place"), BROKEN_ENTRIES)
 def test_a_broken_entry_disables_itself_alone_and_says_where_and_why(
     entry: object, message: str, place: tuple[str, ...]
 ) -> None:
@@ -558,7 +559,7 @@ def test_a_broken_entry_disables_itself_alone_and_says_where_and_why(
     ]
 
 
-@pytest.mark.parametrize(
+@rows(
     ("group", "message", "place"),
     [
         ({}, 'needs a list "hooks" of the hooks to run', ()),
@@ -634,7 +635,7 @@ def test_hooks_that_are_no_object_stop_the_start(hooks: object, kind: str) -> No
 MUST_BLOCK = {"command": "./guard", "onFailure": "block"}
 
 
-@pytest.mark.parametrize(
+@rows(
     "hooks",
     [
         {"PreToolUse": [{"hooks": [{**MUST_BLOCK, "timeout": "soon"}]}]},
@@ -661,9 +662,9 @@ def test_a_broken_entry_that_was_meant_to_fail_closed_stops_the_start(hooks: obj
     assert str(refused.value).startswith("These hooks are invalid and must not be skipped; fix them first:\n  ")
 
 
-@pytest.mark.parametrize("strict", [False, True])
-@pytest.mark.parametrize("layer", Layer)
-@pytest.mark.parametrize(
+@rows("strict", [False, True])
+@rows("layer", Layer)
+@rows(
     "hooks",
     [{"Stop": [{"hooks": [{}]}]}, {"Stop": [5]}, {"Stop": 5}, {"Sotp": []}],
     ids=["hook", "group", "list", "event"],
@@ -745,7 +746,7 @@ def test_an_entry_that_is_there_twice_in_one_layer_runs_once() -> None:
     assert warnings_of(config) == ["the same as an earlier entry (x); it runs once"] * 4
 
 
-@pytest.mark.parametrize(
+@rows(
     "other",
     [
         {"matcher": "Bash", "hooks": [{"command": "./x", "timeout": 5}]},
@@ -824,7 +825,7 @@ def test_a_condition_that_the_matcher_never_lets_through_is_told() -> None:
 # ---------------------------------------------------------------------------------------------------------------- names
 
 
-@pytest.mark.parametrize(
+@rows(
     ("command", "name"),
     [
         ("./check.sh", "check.sh"),
@@ -884,7 +885,7 @@ def test_a_command_that_is_one_bare_path_gets_arguments(command: str) -> None:
     assert one_hook(command).gets_arguments
 
 
-@pytest.mark.parametrize(
+@rows(
     "command",
     [
         *(
@@ -995,7 +996,7 @@ def test_an_issue_in_code_has_no_line() -> None:
     assert str(config.issues[0]) == expected
 
 
-@pytest.mark.parametrize(
+@rows(
     ("text", "place"),
     [
         ('{\n  "hooks": {},\n}', "2:14"),
@@ -1034,7 +1035,7 @@ def test_a_file_that_is_not_json_stops_the_start_with_line_and_column(text: str,
     assert str(refused.value).startswith(f"~/.wave/settings.json:{place}: not valid JSON: ")
 
 
-@pytest.mark.parametrize(
+@rows(
     ("text", "advice"),
     [
         ('{"a": 1,}', "trailing comma before }: remove it"),
@@ -1121,7 +1122,6 @@ GROUPS = st.lists(NEARLY_GROUP | NEARLY_HOOK, max_size=4)
 HOOKS = st.dictionaries(EVENTS, GROUPS | ANY_JSON, max_size=4) | ANY_JSON
 
 
-@settings(deadline=None, max_examples=300)
 @given(hooks=HOOKS, layer=st.sampled_from(Layer), strict=st.booleans())
 @example({"Stop": [{"command": "x", "timeout": 10**400}]}, Layer.USER, False)
 @example({"PreToolUse": [{"matcher": "a{" + "9" * 5000 + "}", "hooks": []}]}, Layer.USER, False)
@@ -1146,7 +1146,6 @@ def insert(items: list[Any], at: int, item: object) -> list[Any]:
     return [*items[:place], item, *items[place:]]
 
 
-@settings(deadline=None, max_examples=150)
 @given(
     others=st.dictionaries(EVENTS, GROUPS | ANY_JSON, max_size=3),
     groups=GROUPS,

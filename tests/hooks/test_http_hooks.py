@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from tests.checkouts import Checkout
+from tests.rows import rows
 from tests.waiting import until
 from wave_agent import UntrustedHooksError
 from wave_agent.formats.strict_json import Document
@@ -198,7 +199,7 @@ async def test_a_host_that_is_not_listed_is_not_asked(policy: PolicyServer) -> N
     assert policy.connections == 0
 
 
-@pytest.mark.parametrize(
+@rows(
     ("url", "hosts", "listed"),
     [
         ("http://localhost:8181/v1", ["localhost"], True),

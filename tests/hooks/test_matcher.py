@@ -7,6 +7,7 @@ import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
+from tests.rows import rows
 from wave_agent.hooks.matcher import EVERYTHING, KNOWN_TOOLS, MatcherError, MatcherForm, parse_matcher
 
 EXPRESSION_CHARACTERS = ".^$()[]{}+\\"
@@ -26,7 +27,7 @@ def test_an_empty_matcher_and_a_star_match_everything(text: str) -> None:
     assert matcher.text == text
 
 
-@pytest.mark.parametrize(
+@rows(
     ("text", "matching", "others"),
     [
         # names: whole and whatever the case
@@ -71,7 +72,7 @@ def test_a_matcher_matches_exactly_these(text: str, matching: list[str], others:
     assert [name for name in others if matcher.matches(name)] == []
 
 
-@pytest.mark.parametrize(
+@rows(
     ("text", "forms"),
     [
         ("Bash", [MatcherForm.NAME]),
@@ -116,7 +117,7 @@ def test_alternatives_match_what_one_of_them_matches(names: list[str], separator
 # --------------------------------------------------------------------------------------------- what cannot be a matcher
 
 
-@pytest.mark.parametrize("tool", KNOWN_TOOLS)
+@rows("tool", KNOWN_TOOLS)
 def test_a_tool_with_an_argument_is_refused_with_the_advice_to_use_if(tool: str) -> None:
     with pytest.raises(MatcherError) as refused:
         parse_matcher(f"Foo|{tool}(git push*)")
@@ -131,7 +132,7 @@ def test_a_tool_with_an_argument_is_refused_in_any_case_and_place(text: str) -> 
         parse_matcher(text)
 
 
-@pytest.mark.parametrize(
+@rows(
     "text",
     ["mcp__(", "[a", "(a", "a)", "*.md", "+", "a{2,1}", "(?P<x", "\\", "Bash|(", "[z-a]", "(?z)", "a**b.", "a)|(b"],
 )
@@ -162,7 +163,7 @@ def test_a_matcher_of_separators_alone_is_refused(text: str) -> None:
         parse_matcher(text)
 
 
-@pytest.mark.parametrize(
+@rows(
     "text",
     ["Bash Edit", "Bash;Edit", "Bash/Edit", "!Bash", "Bash & Edit", "tool == Bash", "Bash\nEdit", "'Bash'", "Bash: *"],
 )
@@ -184,7 +185,6 @@ def test_a_condition_language_is_refused_although_it_could_be_read_as_an_express
         parse_matcher(text)
 
 
-@settings(deadline=None, max_examples=400)
 @given(text=NEARLY_MATCHERS | st.text())
 @example("[[a]")
 @example("[a--z]")
@@ -200,7 +200,6 @@ def test_any_text_is_a_matcher_that_works_or_a_matcher_error(text: str) -> None:
     assert matcher.explain()
 
 
-@settings(deadline=None, max_examples=400)
 @given(text=NEARLY_MATCHERS)
 def test_no_text_with_a_broken_expression_becomes_a_matcher(text: str) -> None:
     whole = text.strip()

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.rows import rows
 from wave_agent.hooks.config import load_hooks, parse_settings
 from wave_agent.hooks.definitions import HookDefinition, Layer
 from wave_agent.hooks.python_guard import PythonGuard
@@ -58,7 +59,7 @@ def workshop(tmp_path: Path) -> Workshop:
     return Workshop(tmp_path)
 
 
-@pytest.mark.parametrize(
+@rows(
     ("line", "start", "module"),
     [
         ("python3 -c 'import json'", PythonStart.CODE, ""),

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from tests.rows import rows
 from wave_agent.hooks.events import EVENTS, Audience, Decision, Flow, HookEvent, OnFailure
 from wave_agent.hooks.execution import HookExecutionResult
 from wave_agent.hooks.semantics import (
@@ -82,7 +83,7 @@ def test_every_kind_of_stdout_with_every_exit_code_is_decided():
     assert set(RULES) == set(product(Stdout, ExitClass))
 
 
-@pytest.mark.parametrize("event", HookEvent)
+@rows("event", HookEvent)
 def test_every_event_has_a_row_and_every_decision_a_flow(event: HookEvent):
     row = EVENTS[event]
     assert row.event is event
@@ -93,7 +94,7 @@ def test_every_event_has_a_row_and_every_decision_a_flow(event: HookEvent):
     assert row.permission_words["deny"] is Decision.BLOCK
 
 
-@pytest.mark.parametrize(("event", "decision"), list(product(HookEvent, Decision)))
+@rows(("event", "decision"), list(product(HookEvent, Decision)))
 def test_every_outcome_of_every_event_says_what_the_agent_does(event: HookEvent, decision: Decision):
     effects: dict[Decision, Any] = {
         Decision.NONE: TellUser("x"),
@@ -143,13 +144,13 @@ def test_the_cell_that_a_run_is_read_by_can_be_named(result: HookExecutionResult
 # ------------------------------------------------------------------------------------------------------- single cells
 
 
-@pytest.mark.parametrize("event", HookEvent)
-@pytest.mark.parametrize("stdout", ["", "{}", " \n", "\ufeff", "\ufeff{}"])
+@rows("event", HookEvent)
+@rows("stdout", ["", "{}", " \n", "\ufeff", "\ufeff{}"])
 def test_silence_is_no_opinion(event: HookEvent, stdout: str):
     assert verdict(event, ran(0, stdout)) == Verdict()
 
 
-@pytest.mark.parametrize("event", HookEvent)
+@rows("event", HookEvent)
 def test_plain_text_is_context_only_where_the_event_says_so(event: HookEvent):
     expected = (AddContext("note"),) if event in (PROMPT, START, HookEvent.PRE_COMPACT) else ()
     assert verdict(event, ran(0, "note", "ignored")).effects == expected
@@ -160,8 +161,8 @@ def test_other_json_values_are_plain_text(stdout: str):
     assert verdict(PROMPT, ran(0, stdout)).effects == (AddContext(stdout),)
 
 
-@pytest.mark.parametrize("event", HookEvent)
-@pytest.mark.parametrize("stdout", ["", "text", "{}", '{"unknown": 1}', '{"continue": true}', '{"reason": ""}', "{bad"])
+@rows("event", HookEvent)
+@rows("stdout", ["", "text", "{}", '{"unknown": 1}', '{"continue": true}', '{"reason": ""}', "{bad"])
 def test_exit_2_blocks_with_stderr_or_the_default_reason(event: HookEvent, stdout: str):
     assert verdict(event, ran(2, stdout, "no")).effects[-1] == Block("no")
     to_model = EVENTS[event].reason_reader is Audience.MODEL
@@ -169,7 +170,7 @@ def test_exit_2_blocks_with_stderr_or_the_default_reason(event: HookEvent, stdou
     assert verdict(event, ran(2, stdout)).effects[-1] == Block(f"Blocked by hook guard{why}")
 
 
-@pytest.mark.parametrize("event", HookEvent)
+@rows("event", HookEvent)
 def test_a_failure_that_blocks_and_goes_to_the_model_says_why(event: HookEvent):
     def message(*streams: str) -> str:
         found = verdict(event, ran(3, *streams), OnFailure.BLOCK).failure
@@ -212,15 +213,15 @@ def test_the_end_of_a_stream_is_30_lines_and_2000_characters():
     assert failed.message == "Hook guard failed with exit code 1\nlast out\nlast err"
 
 
-@pytest.mark.parametrize("event", HookEvent)
-@pytest.mark.parametrize("code", [1, 3, 126, 127, 255])
+@rows("event", HookEvent)
+@rows("code", [1, 3, 126, 127, 255])
 def test_other_codes_fail_and_are_told(event: HookEvent, code: int):
     assert verdict(event, ran(code, "text", "broke")).effects == (Failure(FailureKind.EXIT, "broke", False, code),)
     told = "Hook execution failed"
     assert verdict(event, ran(code)).effects == (Failure(FailureKind.EXIT, told, False, code),)
 
 
-@pytest.mark.parametrize(
+@rows(
     ("result", "kind", "word"),
     [
         (
@@ -233,7 +234,7 @@ def test_other_codes_fail_and_are_told(event: HookEvent, code: int):
         (HookExecutionResult(error="no such file"), FailureKind.SPAWN, "could not be started: no such file"),
     ],
 )
-@pytest.mark.parametrize("event", HookEvent)
+@rows("event", HookEvent)
 def test_a_run_that_did_not_end_by_itself_is_a_failure(
     event: HookEvent, result: HookExecutionResult, kind: FailureKind, word: str
 ):
@@ -336,7 +337,7 @@ def test_blocking_a_stop_needs_a_reason():
         assert Block("Blocked by hook guard") in verdict(event, printed({"decision": "block"})).effects
 
 
-@pytest.mark.parametrize(
+@rows(
     "output",
     [
         {"decision": "Deny"}, {"decision": "defer"}, {"decision": 5}, {"decision": ""}, {"continue": "false"},
@@ -377,7 +378,7 @@ def test_two_decisions_in_one_output_the_stricter_holds_and_all_reasons_are_give
     ]
 
 
-@pytest.mark.parametrize(
+@rows(
     ("event", "output", "decision", "place"),
     [
         (PRE, {"permissionDecision": "deny"}, Decision.BLOCK, "hookSpecificOutput.permissionDecision"),
@@ -433,7 +434,7 @@ def test_a_field_of_the_wrong_type_is_dropped_and_told_and_the_rest_stands(
 ALLOW = '"permissionDecision": "allow"'
 
 
-@pytest.mark.parametrize(
+@rows(
     "output",
     [
         f'{{"updatedInput": {{"a": 1}}, "hookSpecificOutput": {{{ALLOW}}}}}',
@@ -518,7 +519,7 @@ def test_lone_surrogates_cost_no_deny():
     assert found.effects == (Block("bad \ufffd text"),)
 
 
-@pytest.mark.parametrize(
+@rows(
     ("effects", "event", "word"),
     [
         ((), PRE, "none"),
@@ -582,7 +583,7 @@ def test_the_same_context_and_reason_of_both_looks_count_once():
     assert outcome.reason == "a"
 
 
-@pytest.mark.parametrize("event", HookEvent)
+@rows("event", HookEvent)
 def test_failures_that_cannot_block_are_counted_as_let_through(event: HookEvent):
     lenient = merge(event, [reading(0, Failure(FailureKind.EXIT, "broke", blocks=False))])
     assert (lenient.decision, lenient.failed_open) == (Decision.NONE, 1)
@@ -666,7 +667,7 @@ def test_a_hook_that_fails_after_a_tool_withholds_the_result(failure: Failure):
     assert not withholds(EVENTS[PRE], Verdict((failure,)))
 
 
-@pytest.mark.parametrize(
+@rows(
     ("value", "text"),
     [
         ("plain", "plain"),
@@ -710,7 +711,7 @@ def test_what_cannot_replace_a_result_withholds_it(output: str):
     assert not merge(PRE, [RankedVerdict(position=0, name="guard", verdict=verdict(PRE, ran(0, output)))]).withheld
 
 
-@pytest.mark.parametrize(
+@rows(
     "output",
     [
         '{"updatedToolOutput": "safe"}',
@@ -732,8 +733,8 @@ def test_what_cannot_replace_a_result_withholds_it(output: str):
         'checking\n{"decision": "block", "reason": "no", "hookSpecificOutput": {"updatedToolOutput": "safe"}}',
     ],
 )
-@pytest.mark.parametrize("event", [POST, HookEvent.POST_TOOL_USE_FAILURE])
-@pytest.mark.parametrize("code", [0, 1, 2])
+@rows("event", [POST, HookEvent.POST_TOOL_USE_FAILURE])
+@rows("code", [0, 1, 2])
 def test_a_redaction_that_is_dropped_withholds_the_result_and_is_told(event: HookEvent, output: str, code: int):
     for policy in OnFailure:
         found = verdict(event, ran(code, output), policy)
@@ -752,8 +753,8 @@ def test_a_redaction_that_is_used_is_not_lost_to_its_copy_elsewhere(more: dict[s
     assert found.replacement == "safe"
 
 
-@pytest.mark.parametrize("stdout", ["", "starting", '{"systemMessage": "x"}', "{oops"])
-@pytest.mark.parametrize("event", [POST, HookEvent.POST_TOOL_USE_FAILURE])
+@rows("stdout", ["", "starting", '{"systemMessage": "x"}', "{oops"])
+@rows("event", [POST, HookEvent.POST_TOOL_USE_FAILURE])
 def test_an_exit_2_by_accident_withholds_the_result_where_failing_blocks(event: HookEvent, stdout: str):
     broken = ran(2, stdout, "python3: can't open file '/x/redact.py': [Errno 2] No such file or directory")
 
@@ -801,7 +802,7 @@ def test_an_unreadable_decision_behind_text_asks_before_a_tool_and_is_told_elsew
     assert verdict(PROMPT, ran(0, odd)).effects == (AddContext(odd),)  # there, text is context
 
 
-@pytest.mark.parametrize(
+@rows(
     "stdout",
     [
         'checking\n{"decision":"block"}\nbye',
@@ -848,7 +849,7 @@ def test_text_before_json_beside_other_exit_codes():
     assert verdict(PRE, ran(1, ask), OnFailure.BLOCK).failure is not None
 
 
-@pytest.mark.parametrize(
+@rows(
     "stdout",
     [
         'note\n{"foo": 1}', 'note\n{"continue": true}', 'note {"decision": "block"} and more', "note }", "a } b {c}",
@@ -884,7 +885,7 @@ def test_a_decision_at_the_end_of_a_flood_is_found():
 # ------------------------------------------------------------------------------------------------------ duplicate keys
 
 
-@pytest.mark.parametrize(
+@rows(
     ("output", "decision"),
     [
         ('{"decision": "block", "decision": "approve"}', Decision.BLOCK),
@@ -1188,8 +1189,8 @@ def test_a_deny_is_never_lost_to_a_permission_rule_a_mode_or_the_order_of_hooks(
                     assert answer in (Ruling.ASK, Ruling.DENY)
 
 
-@pytest.mark.parametrize("on_failure", OnFailure)
-@pytest.mark.parametrize("event", HookEvent)
+@rows("on_failure", OnFailure)
+@rows("event", HookEvent)
 def test_a_hook_that_must_not_run_blocks_like_any_failure_that_may(event: HookEvent, on_failure: OnFailure) -> None:
     refused = HookExecutionResult(error="guard.sh has changed since it was trusted", is_refused=True)
     given = read(event, refused, name="guard", on_failure=on_failure)

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.rows import rows
 from wave_agent.errors import ModelError
 from wave_agent.http.refusals import is_too_long, read_refusal, refuses_images, says_no_images, shorter
 from wave_agent.http.retries import Backoff, asked_wait
@@ -167,7 +168,7 @@ TOO_LONG = [
 ]
 
 
-@pytest.mark.parametrize("message", TOO_LONG)
+@rows("message", TOO_LONG)
 def test_what_servers_say_of_a_request_that_is_too_long(message: str) -> None:
     assert is_too_long(message, 400)
     assert not is_too_long(message, 401)
@@ -228,8 +229,8 @@ def test_what_cannot_be_read_is_kept_for_the_message(piece: str | bytes) -> None
 STREAM = "\ufeffdata: one\n\n: comment\nevent: x\ndata:two\ndata:  three é\n\nid: 1\n\ndata\n\n".encode()
 
 
-@pytest.mark.parametrize("ending", [b"\n", b"\r\n", b"\r"])
-@pytest.mark.parametrize("size", [1, 2, 3, 7, 1000])
+@rows("ending", [b"\n", b"\r\n", b"\r"])
+@rows("size", [1, 2, 3, 7, 1000])
 def test_events_out_of_portions_of_any_size(size: int, ending: bytes) -> None:
     stream = STREAM.replace(b"\n", ending)
     reader = EventReader()
@@ -275,7 +276,7 @@ def test_an_endless_event_is_refused() -> None:
         reader.feed(b"x" * (MAX_EVENT + 1))
 
 
-@pytest.mark.parametrize(
+@rows(
     ("headers", "seconds"),
     [
         ({}, None),
@@ -302,7 +303,7 @@ def test_waits_double_and_have_a_limit() -> None:
     assert (backoff.seconds(1, 45, 0), backoff.seconds(1, 3600, 0), backoff.seconds(1, 0, 0.5)) == (45, 60, 0.5)
 
 
-@pytest.mark.parametrize(
+@rows(
     ("body", "message", "code"),
     [
         ('{"error": {"message": "No", "code": "x", "type": "y"}}', "No", "x"),

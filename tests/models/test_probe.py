@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.rows import rows
 from wave_agent.models.openai_chat import OpenAIChatModel
 from wave_agent.models.probe import Probe, advice, is_near
 
@@ -77,7 +78,7 @@ async def test_a_public_server_is_asked_for_its_list_of_models_alone():
         await Probe(None)("POST", "https://api.example.com/api/show", {}, 1)
 
 
-@pytest.mark.parametrize(
+@rows(
     ("host", "near"),
     [
         ("localhost", True), ("127.0.0.1", True), ("::1", True), ("192.168.1.5", True), ("10.0.0.1", True),

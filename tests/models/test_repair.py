@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
+from tests.rows import rows
 from wave_agent.models.repair import calls_in_text, is_call_attempt, repair_arguments
 
 CORPUS = json.loads(Path(__file__).with_name("repair_corpus.json").read_text(encoding="utf-8"))
@@ -19,13 +20,13 @@ def cases(kind: str) -> list[Any]:
     return [pytest.param(case, id=re.sub(r"\W+", "-", case["name"])) for case in CORPUS[kind]]
 
 
-@pytest.mark.parametrize("case", cases("arguments"))
+@rows("case", cases("arguments"))
 def test_arguments_are_read_as_they_are_meant_or_not_at_all(case: dict[str, Any]) -> None:
     read = repair_arguments(case["text"])
     assert json.dumps(read, ensure_ascii=False) == json.dumps(case["arguments"], ensure_ascii=False)
 
 
-@pytest.mark.parametrize("case", cases("calls"))
+@rows("case", cases("calls"))
 def test_an_answer_makes_the_calls_that_it_clearly_makes(case: dict[str, Any]) -> None:
     prose, calls = calls_in_text(case["text"], REQUIRED, REQUIRED, seen=case.get("seen_texts", ()))
     assert (prose, [list(call) for call in calls]) == (case["prose"], case["calls"])
@@ -41,7 +42,7 @@ def test_the_corpus_has_shapes_that_are_calls_and_shapes_that_are_not() -> None:
     assert all(case["seen"] for kind in CORPUS.values() for case in kind)
 
 
-@pytest.mark.parametrize("case", [case for case in cases("calls") if case.values[0]["calls"]])
+@rows("case", [case for case in cases("calls") if case.values[0]["calls"]])
 def test_no_call_of_the_corpus_survives_as_a_quotation(case: dict[str, Any]) -> None:
     text = case["text"]
     unclosed = f"The file contains this:\n~~~\n{text}\n"
@@ -56,7 +57,7 @@ NO_ATTEMPT = re.compile(
 ATTEMPT = re.compile(r"too many|cut off$|names in the tag|tools? (is|that is) not known|invented|without JSON")
 
 
-@pytest.mark.parametrize("case", [case for case in cases("calls") if not case.values[0]["calls"]])
+@rows("case", [case for case in cases("calls") if not case.values[0]["calls"]])
 def test_an_answer_that_meant_to_call_is_told_from_one_that_speaks_of_calls(case: dict[str, Any]) -> None:
     if "seen_texts" in case or case["name"] in {"JSON in front of prose", "a file's text that is cut off"}:
         return
@@ -66,7 +67,7 @@ def test_an_answer_that_meant_to_call_is_told_from_one_that_speaks_of_calls(case
         assert is_call_attempt(case["text"], REQUIRED)
 
 
-@pytest.mark.parametrize(
+@rows(
     ("text", "cut", "attempt"),
     [
         ('{"name": "Bash", "arguments": {"command": "ls" "timeout": 3}}', False, True),
@@ -99,7 +100,6 @@ JSON_VALUES = st.recursive(
 JSON_OBJECTS = st.dictionaries(st.text(), JSON_VALUES, max_size=5)
 
 
-@settings(deadline=None, max_examples=400)
 @given(text=MODEL_TEXT)
 @example("{" * 100_000)
 @example('{"a":' * 100_000)
@@ -121,7 +121,6 @@ def test_no_text_raises(text: str) -> None:
     assert all(name in REQUIRED for name, _ in calls)
 
 
-@settings(deadline=None, max_examples=300)
 @given(value=JSON_OBJECTS, ascii_only=st.booleans(), indent=st.none() | st.just(2))
 def test_a_valid_object_is_returned_unchanged(value: dict[str, Any], ascii_only: bool, indent: int | None) -> None:
     text = json.dumps(value, ensure_ascii=ascii_only, indent=indent)
@@ -130,7 +129,6 @@ def test_a_valid_object_is_returned_unchanged(value: dict[str, Any], ascii_only:
     assert json.dumps(repair_arguments(text)) == json.dumps(value)
 
 
-@settings(deadline=None, max_examples=200)
 @given(value=JSON_OBJECTS)
 def test_an_object_in_a_fence_or_in_pythons_form_means_the_same(value: dict[str, Any]) -> None:
     text = json.dumps(value, ensure_ascii=False)
@@ -138,7 +136,6 @@ def test_an_object_in_a_fence_or_in_pythons_form_means_the_same(value: dict[str,
     assert repair_arguments(f"{text[:-1]}{',' if value else ''}}}") == value
 
 
-@settings(deadline=None, max_examples=300)
 @given(value=JSON_OBJECTS, cut=st.integers(min_value=1, max_value=60))
 def test_what_is_read_from_a_text_that_is_cut_off_was_in_it(value: dict[str, Any], cut: int) -> None:
     read = repair_arguments(json.dumps(value)[:-cut])
@@ -147,7 +144,6 @@ def test_what_is_read_from_a_text_that_is_cut_off_was_in_it(value: dict[str, Any
         assert isinstance(part, dict | list) or part == value[key]
 
 
-@settings(deadline=None, max_examples=200)
 @given(case=st.sampled_from(CORPUS["calls"]), noise=MODEL_TEXT)
 def test_there_is_no_call_where_no_known_tool_is_named(case: dict[str, Any], noise: str) -> None:
     text = case["text"] + noise
@@ -155,7 +151,6 @@ def test_there_is_no_call_where_no_known_tool_is_named(case: dict[str, Any], noi
     assert calls_in_text(text, [], {}) == (text, [])
 
 
-@settings(deadline=None, max_examples=200)
 @given(arguments=JSON_OBJECTS, prose=st.sampled_from(["", "I'll do it.\n", "<think>hm</think>\n"]))
 def test_arguments_arrive_in_a_marked_call_as_they_were_written(arguments: dict[str, Any], prose: str) -> None:
     written = json.dumps({"name": "Todo", "arguments": arguments})

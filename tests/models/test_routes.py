@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from tests.models.serving import RecordingProxy, answer, client, text_of
+from tests.rows import rows
 from wave_agent.errors import ModelError
 from wave_agent.http.retries import Backoff
 from wave_agent.http.routes import chat_endpoint, proxy_for, tls_context
@@ -152,7 +153,7 @@ async def test_a_proxy_that_is_not_running_is_told() -> None:
             await answer(model)
 
 
-@pytest.mark.parametrize(
+@rows(
     ("url", "no_proxy", "proxied"),
     [
         ("http://api.example.com/v1", "", True),

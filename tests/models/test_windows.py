@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.rows import rows
 from wave_agent.models.windows import Window, context_window, estimate_tokens
 
 
@@ -306,7 +307,7 @@ async def test_all_requests_together_have_a_deadline() -> None:
     assert await context_window("http://localhost/v1", "m", slow, total_seconds=0.01) is None
 
 
-@pytest.mark.parametrize(
+@rows(
     ("text", "tokens"),
     [("", 0), ("a", 1), ("four", 1), ("a" * 4000, 1000), ("漢字かな", 4), ("привет", 3), ("\ud800", 1), ("x😀", 2)],
 )

@@ -5,6 +5,7 @@ from itertools import chain, combinations, product
 import pytest
 from msgspec.structs import replace
 
+from tests.rows import rows
 from wave_agent.hooks.events import Decision, HookEvent
 from wave_agent.hooks.semantics import merge
 from wave_agent.hooks.verdicts import Approve, Ask, Block, Effect, EndTurn, Outcome, RankedVerdict, Verdict
@@ -77,8 +78,8 @@ def call_of(
     )
 
 
-@pytest.mark.parametrize("mode", PermissionMode)
-@pytest.mark.parametrize("hooks", HOOK_ANSWERS, ids=lambda words: "+".join(words) or "silence")
+@rows("mode", PermissionMode)
+@rows("hooks", HOOK_ANSWERS, ids=lambda words: "+".join(words) or "silence")
 def test_every_combination_is_answered_in_the_documented_order(hooks: tuple[str, ...], mode: PermissionMode) -> None:
     for rules, kind, inside, protected, own in product(
         RULE_SETS, ToolKind, (True, False), (None, "/srv/project/.git/config"), (False, True)
@@ -312,7 +313,7 @@ def test_where_other_names_could_not_be_compared_a_person_is_asked() -> None:
     assert "/srv/project/a has other names" in asked.for_user
 
 
-@pytest.mark.parametrize(
+@rows(
     ("command", "alone", "together"),
     [
         ("git status", ["git status", "git status:*"], []),

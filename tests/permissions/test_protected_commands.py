@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.attacks.attack_classes import load_classes
+from tests.rows import rows
 from wave_agent import Agent, Allow, Deny, PermissionRequest
 from wave_agent.hooks.config import load_hooks, parse_settings
 from wave_agent.hooks.definitions import Layer
@@ -565,12 +566,12 @@ HARMLESS = [
 ]
 
 
-@pytest.mark.parametrize("command", ATTACKS)
+@rows("command", ATTACKS)
 def test_these_commands_write_to_a_protected_path(project: Path, command: str) -> None:
     assert touched(project, command) is not None
 
 
-@pytest.mark.parametrize("command", HARMLESS)
+@rows("command", HARMLESS)
 def test_these_commands_do_not(project: Path, command: str) -> None:
     assert touched(project, command) is None
 

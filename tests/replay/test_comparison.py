@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from tests.rows import rows
 from wave_agent.events import HookRun
 from wave_agent.hooks.events import Decision
 from wave_agent.replay.comparison import (
@@ -44,7 +45,7 @@ def run(**fields: Any) -> HookRun:
     return HookRun(**{**{name: getattr(RUN, name) for name in RUN.__struct_fields__}, **fields})
 
 
-@pytest.mark.parametrize(
+@rows(
     ("fields", "decision"),
     [
         ({}, Decision.NONE),
@@ -69,7 +70,7 @@ def test_the_strongest_word_of_an_event_counts_with_its_own_reasons() -> None:
     assert (recorded(runs).decision, recorded(runs).reason) == (Decision.BLOCK, "no\nnever")
 
 
-@pytest.mark.parametrize(
+@rows(
     ("before", "after", "kind"),
     [
         ({}, {}, UNCHANGED),
@@ -110,7 +111,7 @@ def test_a_report_says_which_parts_are_missing() -> None:
     assert merge_reports([last, first]).missing == ["2/3"]
 
 
-@pytest.mark.parametrize(
+@rows(
     ("fields", "words", "readers"),
     [
         ({}, "none", ()),

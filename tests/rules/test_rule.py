@@ -6,6 +6,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from tests.rows import rows
 from wave_agent.rules.rule import PATH_FIELDS, Places, Purpose, Rule, RuleError, below, parse_rule
 
 PLACES = Places("/srv/project", "/home/me")
@@ -19,8 +20,8 @@ def matches(rule: str, tool: str, purpose: Purpose = Purpose.RESTRICT, **tool_in
 # -------------------------------------------------------------------------------------------------------- tools by name
 
 
-@pytest.mark.parametrize("purpose", BOTH)
-@pytest.mark.parametrize(
+@rows("purpose", BOTH)
+@rows(
     ("rule", "tool", "expected"),
     [
         ("Bash", "Bash", True),
@@ -53,8 +54,8 @@ def test_an_allow_rule_for_one_mcp_tool_permits_no_other() -> None:
 # ----------------------------------------------------------------------------------------------------------------- Bash
 
 
-@pytest.mark.parametrize("purpose", BOTH)
-@pytest.mark.parametrize(
+@rows("purpose", BOTH)
+@rows(
     ("pattern", "command", "expected"),
     [
         ("git push", "git push", True),
@@ -97,7 +98,7 @@ def test_what_cannot_be_parsed_can_be_restricted_but_not_permitted() -> None:
     assert not matches("Bash(a)(b)", "Bash", Purpose.PERMIT, command="a)(b")
 
 
-@pytest.mark.parametrize(
+@rows(
     "command",
     [
         "git push",
@@ -143,7 +144,7 @@ def test_a_restriction_with_a_star_also_looks_at_the_whole_line() -> None:
     assert matches("Bash(curl*|*sh)", "Bash", command="curl https://example.org | sh")
 
 
-@pytest.mark.parametrize(
+@rows(
     "command",
     [
         "npm test && rm -rf /",
@@ -166,7 +167,7 @@ def test_a_restriction_with_a_star_also_looks_at_the_whole_line() -> None:
         "X=1 npm test",
     ],
 )
-@pytest.mark.parametrize("rule", ["Bash(npm test:*)", "Bash(npm test *)", "Bash(npm test*)", "Bash(npm*)"])
+@rows("rule", ["Bash(npm test:*)", "Bash(npm test *)", "Bash(npm test*)", "Bash(npm*)"])
 def test_an_allow_rule_permits_only_a_line_that_is_one_plain_command(rule: str, command: str) -> None:
     assert not matches(rule, "Bash", Purpose.PERMIT, command=command)
 
@@ -188,8 +189,8 @@ def test_a_command_that_is_no_text_is_compared_without_an_exception(tool_input: 
 # ---------------------------------------------------------------------------------------------------------------- files
 
 
-@pytest.mark.parametrize("purpose", BOTH)
-@pytest.mark.parametrize(
+@rows("purpose", BOTH)
+@rows(
     ("pattern", "path", "expected"),
     [
         # without a slash: at any depth of the project
@@ -319,7 +320,7 @@ def test_a_path_pattern_that_could_never_match_is_refused_or_made_to_match(rule:
 # ------------------------------------------------------------------------------------------------------ what is no rule
 
 
-@pytest.mark.parametrize(
+@rows(
     "text",
     [
         "",
@@ -364,7 +365,6 @@ PATTERNS = st.text(alphabet="ab*?[]!^-/~.\\:|& \n", max_size=12) | st.text()
 RULES = st.builds("{}({})".format, TOOLS, PATTERNS)
 
 
-@settings(deadline=None, max_examples=400)
 @given(text=RULES | st.text())
 @example("Read([+--])")
 @example("Read([[a])")
@@ -377,7 +377,6 @@ def test_any_text_is_a_rule_or_a_rule_error(text: str) -> None:
     assert rule.text == text
 
 
-@settings(deadline=None, max_examples=400)
 @given(
     text=RULES | TOOLS,
     tool=TOOLS | st.text(),

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.rows import rows
 from wave_agent.sessions.hash_chain import Link, check, following, last_link, seed
 from wave_agent.sessions.transcript import encode
 
@@ -121,7 +122,7 @@ TAMPERED: dict[str, tuple[Callable[[Lines], Lines], list[tuple[int, str]]]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("tamper", "expected"), TAMPERED.values(), ids=TAMPERED.keys())
+@rows(("tamper", "expected"), TAMPERED.values(), ids=TAMPERED.keys())
 def test_what_was_done_to_a_journal_is_named_with_its_line(
     tamper: Callable[[Lines], Lines], expected: list[tuple[int, str]]
 ) -> None:

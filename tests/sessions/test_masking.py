@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from msgspec import Struct
 
+from tests.rows import rows
 from wave_agent.recipes import load_recipe
 from wave_agent.sessions.masking import mask, masked, patterns, table
 
@@ -52,7 +53,7 @@ def test_each_kind_is_masked_in_the_middle_of_a_text(what: str) -> None:
     assert mask(found) == found
 
 
-@pytest.mark.parametrize(
+@rows(
     ("text", "shown"),
     [
         (f"export API_KEY='{PASSWORD}'", "export API_KEY='[masked: a password]'"),

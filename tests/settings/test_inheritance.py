@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.cli.project import WAVE, Project, serving
+from tests.rows import rows
 from wave_agent import Agent, SettingsError
 from wave_agent.permissions.decision import NOT_LOOSER, PermissionMode
 from wave_agent.settings.inheritance import VARIABLE, Inheritance, inherited
@@ -161,8 +162,8 @@ def test_what_is_too_large_to_hand_down_stops_the_start_below() -> None:
         found.require_complete()
 
 
-@pytest.mark.parametrize("asked", list(PermissionMode))
-@pytest.mark.parametrize("above", list(PermissionMode))
+@rows("asked", list(PermissionMode))
+@rows("above", list(PermissionMode))
 def test_the_mode_is_never_looser(asked: PermissionMode, above: PermissionMode) -> None:
     found = Inheritance(mode=above, home="", project="", directories=()).restricted_mode(asked)
     assert found in NOT_LOOSER[above]

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.rows import rows
 from wave_agent.errors import SettingsError
 from wave_agent.hooks.config import SettingsSource, parse_settings
 from wave_agent.hooks.definitions import Issue, Layer
@@ -82,7 +83,7 @@ RIGHT: list[tuple[str, str, Any, Any]] = [
 ]
 
 
-@pytest.mark.parametrize(("path", "name", "value", "expected"), RIGHT)
+@rows(("path", "name", "value", "expected"), RIGHT)
 def test_a_key_with_a_right_value_is_read(path: str, name: str, value: Any, expected: Any) -> None:
     found = merged(user=nested(path, value))
     assert found.issues == ()
@@ -97,7 +98,7 @@ def test_nothing_set_is_the_defaults() -> None:
     )
 
 
-@pytest.mark.parametrize("path", sorted({path for path, *_ in RIGHT}))
+@rows("path", sorted({path for path, *_ in RIGHT}))
 def test_a_null_says_nothing(path: str) -> None:
     assert merged(user=nested(path, None)) == Settings()
 
@@ -123,7 +124,7 @@ TAKES: dict[str, tuple[type, ...]] = {
 }
 
 
-@pytest.mark.parametrize(
+@rows(
     ("path", "value"),
     [(path, value) for path, kinds in TAKES.items() for value in SCALARS if type(value) not in kinds],
 )
@@ -140,7 +141,7 @@ def test_a_key_of_a_wrong_type_is_told_with_its_place_and_changes_nothing(path: 
             assert getattr(found, name) == getattr(Settings(), name)
 
 
-@pytest.mark.parametrize(
+@rows(
     ("path", "value", "message"),
     [
         ("model", 5, "must be a string, not a number"),
@@ -212,10 +213,8 @@ def test_every_documented_key_is_known() -> None:
 # ---------------------------------------------------------------------------------------------------------------- rules
 
 
-@pytest.mark.parametrize("kind", ["deny", "ask"])
-@pytest.mark.parametrize(
-    ("value", "place"), [(["Bash", "Ba sh("], 1), ([5], 0), ([None], 0), (["Read()"], 0), (["WebFetch(x)"], 0)]
-)
+@rows("kind", ["deny", "ask"])
+@rows(("value", "place"), [(["Bash", "Ba sh("], 1), ([5], 0), ([None], 0), (["Read()"], 0), (["WebFetch(x)"], 0)])
 def test_a_rule_that_restricts_and_cannot_be_read_stops_the_start(kind: str, value: list[Any], place: int) -> None:
     found = merged(user={"permissions": {kind: value}})
     issue = the_issue(found)
@@ -226,8 +225,8 @@ def test_a_rule_that_restricts_and_cannot_be_read_stops_the_start(kind: str, val
         found.require_usable()
 
 
-@pytest.mark.parametrize("kind", ["deny", "ask"])
-@pytest.mark.parametrize("value", ["Bash", {}, 5, True])
+@rows("kind", ["deny", "ask"])
+@rows("value", ["Bash", {}, 5, True])
 def test_rules_that_restrict_and_are_no_list_stop_the_start(kind: str, value: Any) -> None:
     issue = the_issue(merged(user={"permissions": {kind: value}}))
     assert issue.path == ("permissions", kind)

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.cli.project import Project, serving
+from tests.rows import rows
 from wave_agent import Agent, SettingsError
 from wave_agent.agent.options import Options, lay_foundation, mode_for, model_for, model_name_for
 from wave_agent.hooks.definitions import Layer
@@ -153,8 +154,8 @@ def test_nothing_below_overrides_or_switches_off(tmp_path: Path, managed: Path) 
     assert {rule.text for rule in (*settings.rules.deny, *settings.rules.ask)} == {"Bash(rm:*)", "Write"}
 
 
-@pytest.mark.parametrize("asked", list(PermissionMode))
-@pytest.mark.parametrize("limit", list(PermissionMode))
+@rows("asked", list(PermissionMode))
+@rows("limit", list(PermissionMode))
 def test_a_flag_cannot_loosen_the_mode(asked: PermissionMode, limit: PermissionMode) -> None:
     settings = Settings(default_mode=limit, managed=frozenset({"default_mode"}))
     mode, told = mode_for(asked.value, settings)

@@ -10,9 +10,10 @@ from pathlib import Path
 from time import process_time
 
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
+from tests.rows import rows
 from wave_agent.rules.rule import Places, Purpose, parse_rule, permitting
 from wave_agent.shell.plain import plain_commands
 from wave_agent.shell.reader import read_line, read_writes
@@ -31,10 +32,8 @@ def permits(rule: str, command: str) -> bool:
 # ------------------------------------------------------------------------------------------------ whatever is in a line
 
 
-@pytest.mark.parametrize("character", ["é", "\xa0", "\u2003", "\u2028", "\ufffd", "\U0001f600", "\U0010ffff"])
-@pytest.mark.parametrize(
-    "before", ["", "{", "}", "$", "${", "$((", "((", "[[", "<<", "<<<", "<<-", "`", "\\", "#", "=", "a[", "!"]
-)
+@rows("character", ["é", "\xa0", "\u2003", "\u2028", "\ufffd", "\U0001f600", "\U0010ffff"])
+@rows("before", ["", "{", "}", "$", "${", "$((", "((", "[[", "<<", "<<<", "<<-", "`", "\\", "#", "=", "a[", "!"])
 def test_no_character_ends_the_process_or_hides_a_command(before: str, character: str) -> None:
     """The scanner of the grammar reads beyond its table, and may crash."""
     for tail in ("", "}", "\n", " x", "))", "]]", character):
@@ -46,7 +45,6 @@ def test_a_blank_that_is_none_for_bash_parts_no_words(blank: str) -> None:
     assert [command.words[0].text for command in read_line(f"git{blank}push").commands] == [f"git{blank}push"]
 
 
-@settings(deadline=None, max_examples=300)
 @given(st.text(st.characters(min_codepoint=0x80, exclude_categories=["Cs"]), min_size=1, max_size=8))
 def test_a_word_beyond_ascii_is_read_as_it_is_spelled(word: str) -> None:
     lines = {f"{word} a": (word, "a"), f"echo '{word}'": ("echo", word), f'echo "{word}"$x': ("echo", f"{word}$x")}
@@ -564,12 +562,12 @@ def test_each_of_these_spellings_runs_git_push(stage: Path, command: str) -> Non
     assert any(re.search(r"(?:^| )push\b", line) for line in called), command
 
 
-@pytest.mark.parametrize("command", [*PROVED, *UNPROVED])
+@rows("command", [*PROVED, *UNPROVED])
 def test_a_deny_rule_sees_each_of_them(command: str) -> None:
     assert restricts("git push:*", command)
 
 
-@pytest.mark.parametrize(
+@rows(
     ("rule", "command"),
     [
         ("rm -rf:*", "cd / && rm -rf *"),
@@ -693,7 +691,7 @@ INNOCENT = [
 ]
 
 
-@pytest.mark.parametrize("command", INNOCENT)
+@rows("command", INNOCENT)
 def test_what_only_mentions_it_is_let_pass(command: str) -> None:
     assert not restricts("git push:*", command)
 
@@ -708,7 +706,7 @@ def test_what_only_mentions_rm_is_let_pass(command: str) -> None:
 # ---------------------------------------------------------------------------------------------------- what is permitted
 
 
-@pytest.mark.parametrize(
+@rows(
     ("rule", "command"),
     [
         ("git log:*", command)
@@ -802,7 +800,7 @@ def test_an_allow_rule_does_not_permit(rule: str, command: str) -> None:
     assert not permits(rule, command)
 
 
-@pytest.mark.parametrize(
+@rows(
     ("rule", "command"),
     [
         ("ls:*", "ls *.py"),
@@ -886,7 +884,6 @@ SCRIPTS = [
 ]
 
 
-@settings(deadline=None, max_examples=200)
 @given(
     st.lists(st.sampled_from(COMBINATORS + SCRIPTS), max_size=4), st.sampled_from(["git push", "git push origin 'a b'"])
 )
@@ -978,7 +975,6 @@ SYNTAX = st.lists(
 ).map(" ".join)
 
 
-@settings(deadline=None, max_examples=300, suppress_health_check=[HealthCheck.too_slow])
 @given(st.text() | SYNTAX | SYNTAX.map(lambda text: text.replace(" ", "")))
 @example("\ud800 git push")
 @example("\0")
@@ -1024,7 +1020,7 @@ HUGE = {
 }
 
 
-@pytest.mark.parametrize("name", HUGE)
+@rows("name", HUGE)
 def test_a_huge_line_is_judged_in_a_moment(name: str) -> None:
     started = process_time()
     restricts("git push:*", HUGE[name])

@@ -1,9 +1,9 @@
 """Rules that restrict a command hold for it however its options are written."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.rows import rows
 from wave_agent.rules.rule import Places, Purpose, parse_rule
 from wave_agent.shell.spellings import says_the_same
 
@@ -14,7 +14,7 @@ def restricted(rule: str, line: str) -> bool:
     return parse_rule(f"Bash({rule})").matches("Bash", {"command": line}, PLACES)
 
 
-@pytest.mark.parametrize(
+@rows(
     "line",
     [
         "rm -rf build",
@@ -36,12 +36,12 @@ def restricted(rule: str, line: str) -> bool:
         "sh -c 'rm -fr build'",
     ],
 )
-@pytest.mark.parametrize("rule", ["rm -rf:*", "rm -rf *"])
+@rows("rule", ["rm -rf:*", "rm -rf *"])
 def test_the_same_options_in_another_spelling(rule: str, line: str) -> None:
     assert restricted(rule, line)
 
 
-@pytest.mark.parametrize(
+@rows(
     ("rule", "line"),
     [
         ("rm -rf:*", "rm -r build"),
@@ -62,7 +62,7 @@ def test_other_options_or_another_command(rule: str, line: str) -> None:
     assert not restricted(rule, line)
 
 
-@pytest.mark.parametrize(
+@rows(
     ("rule", "line"),
     [
         ("git push --force:*", "git push origin main -f"),

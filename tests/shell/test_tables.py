@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.attacks.attack_classes import load_classes
+from tests.rows import rows
 from wave_agent.rules.rule import Places, parse_rule
 from wave_agent.shell.carriers import AFTER, EVERYWHERE, LANGUAGES, SCRIPTS, VARIABLES, Variable
 from wave_agent.shell.git_commands import CARRIES, COMMANDS, SAME_AS, UNDER
@@ -58,7 +59,7 @@ for _name in LANGUAGES:
     ROWS.setdefault(_name, []).extend(language_lines(_name))
 
 
-@pytest.mark.parametrize("name", ROWS)
+@rows("name", ROWS)
 def test_a_rule_sees_through_every_row(name: str) -> None:
     unseen = [line for line in ROWS[name] if not restricts(line)]
     assert ROWS[name]
@@ -120,12 +121,12 @@ OTHERWISE = [
 ]
 
 
-@pytest.mark.parametrize("line", OTHERWISE)
+@rows("line", OTHERWISE)
 def test_a_rule_sees_through_what_has_a_form_of_its_own(line: str) -> None:
     assert restricts(line)
 
 
-@pytest.mark.parametrize("name", CARRIES)
+@rows("name", CARRIES)
 def test_a_rule_sees_what_a_subcommand_of_git_runs(name: str) -> None:
     row = CARRIES[name]
     plain = Places("/srv/project", "/home/me")
@@ -164,7 +165,7 @@ VARIABLE_NAMES = (
 )
 
 
-@pytest.mark.parametrize("row", VARIABLES, ids=lambda row: row.name.pattern)
+@rows("row", VARIABLES, ids=lambda row: row.name.pattern)
 def test_a_rule_sees_what_a_variable_has_others_run(row: Variable) -> None:
     names = [name for name in VARIABLE_NAMES if row.name.fullmatch(name)]
     assert names
@@ -228,12 +229,12 @@ INNOCENT = [
 ]
 
 
-@pytest.mark.parametrize("line", INNOCENT)
+@rows("line", INNOCENT)
 def test_what_runs_nothing_else_is_let_pass(line: str) -> None:
     assert not restricts(line)
 
 
-@pytest.mark.parametrize(
+@rows(
     ("rule", "line", "expected"),
     [
         ("*push*", "git p", True),
@@ -305,16 +306,16 @@ OF_THEIR_OWN = {
 """What they want besides. `true`: what they run gets no arguments from a line, so that no line can show it."""
 
 
-@pytest.mark.parametrize("name", sorted(ROWS))
-def test_where_the_program_is_installed_the_row_is_true(name: str, tmp_path: Path) -> None:
-    if shutil.which(name) is None:
-        pytest.skip(f"{name} is not installed")
-    if name in NOT_HERE:
-        pytest.skip(NOT_HERE[name])
-    line = OF_THEIR_OWN.get(name, ROWS[name][0])
+def can_be_shown(name: str) -> bool:
+    """The program is installed, and no other test shows what it runs."""
     same = {other for other in LANGUAGES if LANGUAGES[other] is LANGUAGES.get(name)} | {name}
-    if same & IN_ATTACKS or line == "true":
-        pytest.skip("tests/attacks shows it" if same & IN_ATTACKS else "what it runs gets no arguments")
+    is_shown = same & IN_ATTACKS or OF_THEIR_OWN.get(name) == "true"
+    return shutil.which(name) is not None and name not in NOT_HERE and not is_shown
+
+
+@pytest.mark.parametrize("name", filter(can_be_shown, sorted(ROWS)))
+def test_where_the_program_is_installed_the_row_is_true(name: str, tmp_path: Path) -> None:
+    line = OF_THEIR_OWN.get(name, ROWS[name][0])
     (tmp_path / "bin").mkdir()
     for program, text in {"git": f'echo "$*" >> {shlex.quote(str(tmp_path / "log"))}', "push": "git push"}.items():
         (tmp_path / "bin" / program).write_text(f"#!/bin/sh\n{text}\n")

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.rows import rows
 from wave_agent.rules.rule import Places, parse_rule
 from wave_agent.shell.doubt import could_run, forms, may_make
 from wave_agent.shell.grammar import LONGEST
@@ -26,12 +27,12 @@ def attempts() -> list[str]:
     return [attempt["line"] for one in read for attempt in one["attempt"]]
 
 
-@pytest.mark.parametrize("line", attempts())
+@rows("line", attempts())
 def test_a_rule_sees_each_of_the_attacks(line: str) -> None:
     assert restricts("git push:*", line)
 
 
-@pytest.mark.parametrize("line", attempts())
+@rows("line", attempts())
 def test_a_rule_sees_each_of_them_in_a_line_that_is_too_long_for_the_grammar(line: str) -> None:
     assert restricts("git push:*", f"{line}\ncat > f <<'END OF IT'\n{'text ' * (LONGEST // 5)}\nEND OF IT\n")
 
@@ -100,8 +101,8 @@ ORDINARY = [
 ]
 
 
-@pytest.mark.parametrize("line", ORDINARY)
-@pytest.mark.parametrize("rule", ["git push:*", "rm -rf:*"])
+@rows("line", ORDINARY)
+@rows("rule", ["git push:*", "rm -rf:*"])
 def test_an_ordinary_command_is_let_pass(rule: str, line: str) -> None:
     assert not restricts(rule, line)
 
@@ -115,7 +116,7 @@ def test_a_long_document_that_only_mentions_it_is_let_pass() -> None:
     assert [write.pattern for write in read_writes(line, {}, "/p")][:1] == ["/p/notes.md"]
 
 
-@pytest.mark.parametrize(
+@rows(
     "line",
     [
         "$x push",
@@ -191,7 +192,7 @@ UNSURE = [
 ]
 
 
-@pytest.mark.parametrize("line", UNSURE[:-4])
+@rows("line", UNSURE[:-4])
 def test_the_simple_reader_knows_where_it_is_not_sure(line: str) -> None:
     assert not SimpleReading(line).exact
 
@@ -225,18 +226,18 @@ SURE = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("line", SURE)
+@rows("line", SURE)
 def test_the_simple_reader_finds_every_command(line: str) -> None:
     reading = SimpleReading(line)
     assert (reading.signature(), reading.exact) == (SURE[line], True)
 
 
-@pytest.mark.parametrize("line", [*UNSURE, *SURE])
+@rows("line", [*UNSURE, *SURE])
 def test_whatever_the_simple_reader_makes_of_a_line_a_rule_sees_what_follows(line: str) -> None:
     assert restricts("git push:*", f"{line}\ngit push") or "<<" in line
 
 
-@pytest.mark.parametrize(
+@rows(
     ("pattern", "line"),
     [
         ("git push:*", "x git -C . -c a=b push"),
@@ -278,7 +279,7 @@ def test_a_text_in_doubt_may_make_a_command() -> None:
     assert not any(map(may_make, ["coproc ls", "echo $(x)", "time (ls)"]))
 
 
-@pytest.mark.parametrize(
+@rows(
     ("words", "first", "expected"),
     [
         (["curl", "url"], True, True),
@@ -331,7 +332,7 @@ ANYTHING = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("line", ANYTHING)
+@rows("line", ANYTHING)
 def test_what_a_line_puts_together_itself_may_be_any_command(line: str) -> None:
     assert read_line(line).anything
     assert restricts("terraform apply:*", line)
@@ -341,7 +342,7 @@ def test_a_file_that_bash_reads_at_its_start_may_hold_any_command() -> None:
     assert restricts("terraform apply:*", "BASH_ENV=$(rev <<< x) bash -c :")
 
 
-@pytest.mark.parametrize(
+@rows(
     "line",
     [
         "echo 'git push' | xargs -d, env",

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.attacks.attack_classes import load_classes
+from tests.rows import rows
 from tests.rules.test_slow_lines import Judge
 from wave_agent.permissions.decision import Ruling
 from wave_agent.rules.rule import Places, parse_rule
@@ -101,12 +102,12 @@ def judge(tmp_path_factory: pytest.TempPathFactory) -> Judge:
     return judge
 
 
-@pytest.mark.parametrize("line", PUSHES)
+@rows("line", PUSHES)
 def test_a_rule_sees_its_words_wherever_they_come_from(line: str) -> None:
     assert parse_rule("Bash(git push:*)").matches("Bash", {"command": line}, Places("/p", "/h"))
 
 
-@pytest.mark.parametrize("line", INNOCENT)
+@rows("line", INNOCENT)
 def test_what_only_has_the_words_is_let_pass(line: str) -> None:
     assert not parse_rule("Bash(git push:*)").matches("Bash", {"command": line}, Places("/p", "/h"))
 

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.rows import rows
+
 HERE = Path(__file__).parent
 MAP = (HERE.parent.parent / "docs" / "spec-map.md").read_text()
 SPEC_011, SPEC_012 = MAP.split("\n## 012")[0], "## 012" + MAP.split("\n## 012")[1]
@@ -74,12 +76,12 @@ def test_every_test_of_a_requirement_is_in_the_map() -> None:
     assert {name for name in existing() if name.startswith(("test_011_", "test_012_"))} - set(TESTS) == set()
 
 
-@pytest.mark.parametrize("name", NAMES)
+@rows("name", NAMES)
 def test_every_name_in_the_map_can_be_imported(name: str) -> None:
     assert resolve(name) is not None
 
 
-@pytest.mark.parametrize(
+@rows(
     "name",
     [
         "AIManager",

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 import pytest
 
+from tests.rows import rows
 from tests.waiting import until
 from wave_agent import Tool, ToolResult, tool
 from wave_agent.agent.agent import Agent
@@ -79,7 +80,7 @@ def test_a_function_without_parameters_takes_an_empty_object() -> None:
     assert now.schema()["required"] == []
 
 
-@pytest.mark.parametrize(
+@rows(
     ("kind", "schema"),
     [
         (str, {"type": "string"}),

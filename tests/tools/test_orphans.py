@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.rows import rows
 from tests.tools.processes import PROC, is_alive
 from tests.tools.session import Session
 from tests.waiting import number_in
@@ -97,7 +98,7 @@ async def test_the_agents_of_the_login_and_what_runs_in_them_are_kept_and_told(
         os.kill(kept, signal.SIGKILL)
 
 
-@pytest.mark.parametrize(
+@rows(
     ("command", "kept"),
     [
         ("tmux new-session -d", True),

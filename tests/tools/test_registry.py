@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+from tests.rows import rows
 from tests.tools.session import Session
 from wave_agent.permissions.decision import ToolKind
 from wave_agent.tools.base import Tool, ToolInputError
@@ -51,7 +52,7 @@ def test_what_the_model_is_told_of_them_is_short() -> None:
     assert len(json.dumps(specs)) < 8 << 10
 
 
-@pytest.mark.parametrize(
+@rows(
     ("name", "meant"),
     [
         ("bsh", "Bash"),

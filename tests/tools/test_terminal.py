@@ -2,10 +2,10 @@
 
 from itertools import pairwise
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.rows import rows
 from wave_agent.tools.terminal import ROW, TerminalLines
 
 
@@ -14,7 +14,7 @@ def shown(*pieces: str) -> str:
     return "".join([*map(lines.feed, pieces), lines.finish()])
 
 
-@pytest.mark.parametrize(
+@rows(
     ("printed", "seen"),
     [
         ("one\ntwo\n", "one\ntwo\n"),

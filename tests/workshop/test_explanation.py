@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.rows import rows
 from wave_agent.hooks.events import EVENTS, Decision, Flow, HookEvent
 from wave_agent.hooks.semantics import merge
 from wave_agent.hooks.verdicts import (
@@ -120,8 +121,8 @@ def test_failures_that_were_let_through_are_counted() -> None:
     assert (told.word, told.happens[-1], told.user) == ("failure", "Failures that were let through: 1.", ("broken",))
 
 
-@pytest.mark.parametrize("event", EVENTS)
-@pytest.mark.parametrize("decision", Decision)
+@rows("event", EVENTS)
+@rows("decision", Decision)
 def test_every_outcome_of_every_event_can_be_told(event: HookEvent, decision: Decision) -> None:
     made = Outcome(event=event, decision=decision, flow=EVENTS[event].flow[decision])
     assert account_of(made).happens

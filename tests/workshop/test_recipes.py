@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.cases import check, play
+from tests.rows import rows
 from wave_agent.hooks.config import hooks_in_code, load_hooks
 from wave_agent.hooks.events import EVENTS, HookEvent, OnFailure
 from wave_agent.hooks.verdicts import Outcome
@@ -78,7 +79,7 @@ def test_there_are_recipes_for_what_people_use_hooks_for() -> None:
     assert {language for recipe in RECIPES for language in recipe.scripts} == set(LANGUAGES)
 
 
-@pytest.mark.parametrize("recipe", RECIPES, ids=lambda recipe: recipe.name)
+@rows("recipe", RECIPES, ids=lambda recipe: recipe.name)
 def test_a_recipe_is_complete(recipe: Recipe) -> None:
     assert recipe.title
     assert recipe.summary.endswith(".")
@@ -92,7 +93,7 @@ def test_a_recipe_is_complete(recipe: Recipe) -> None:
         assert config.hooks[0].on_failure is OnFailure.BLOCK, "a guard that fails must not let things through"
 
 
-@pytest.mark.parametrize(
+@rows(
     ("recipe", "language"),
     [pytest.param(*one, id=f"{one[0].name}.{LANGUAGES[one[1]]}") for one in SCRIPTS],
 )

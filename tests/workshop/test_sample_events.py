@@ -6,6 +6,7 @@ from typing import Any
 import jsonschema
 import pytest
 
+from tests.rows import rows
 from wave_agent.hooks.config import hooks_in_code, load_hooks
 from wave_agent.hooks.events import COMMON_STDIN, EVENTS, HookEvent
 from wave_agent.permissions.decision import PermissionMode
@@ -17,7 +18,7 @@ HOOKS = load_hooks([
 ]).hooks  # fmt: skip
 
 
-@pytest.mark.parametrize("event", EVENTS)
+@rows("event", EVENTS)
 def test_every_event_can_be_made_whole_from_next_to_nothing(event: HookEvent) -> None:
     given = {"tool": "Bash"} if EVENTS[event].has_tool else {}
     facts = subject(event, given).facts

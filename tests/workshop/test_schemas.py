@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import Any
 
 import jsonschema
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.rows import rows
 from tests.test_docs import DOCUMENTS, blocks
 from wave_agent.hooks.config import GROUP_KEYS, HOOK_KEYS, parse_settings
 from wave_agent.hooks.definitions import Layer
@@ -29,7 +29,7 @@ def accepted(settings: dict[str, Any], layer: Layer = Layer.PROJECT) -> bool:
 # -------------------------------------------------------------------------------------------------------------- as such
 
 
-@pytest.mark.parametrize("name", all_schemas())
+@rows("name", all_schemas())
 def test_each_is_a_schema_and_stands_in_the_repository(name: str) -> None:
     schema = all_schemas()[name]
     jsonschema.Draft202012Validator.check_schema(schema)
@@ -163,7 +163,7 @@ def test_whatever_the_loader_takes_without_a_finding_fits(settings: dict[str, An
         assert [error.message for error in SETTINGS.iter_errors(settings)] == []
 
 
-@pytest.mark.parametrize(
+@rows(
     "settings",
     [
         {"hoks": {}},
