@@ -63,7 +63,7 @@ unexport VIRTUAL_ENV
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-all thorough check fix bench soak test-local-model test-claude docs pictures lock clean lint types imports tests some-tests docs-check
+.PHONY: help demo test test-all thorough check fix bench soak test-local-model test-claude docs pictures lock clean lint types types-of-src types-of-tests imports tests some-tests docs-check
 
 comma := ,
 empty :=
@@ -80,14 +80,19 @@ test: check tests docs-check ## everything a change must pass: check, tests, cov
 
 test-all: test thorough ## the same, plus every attack and case that `make test` only samples
 
-check: lint types imports ## lint, formatting, types, layers
+check: $(READY) ## lint, formatting, types, layers
+	@$(MAKE) --no-print-directory -j 2 lint types imports
 
 lint: $(READY)
 	$(BIN)/python -m ruff check .
 	$(BIN)/python -m ruff format --check .
 
-types: $(READY)
+types: types-of-src types-of-tests
+
+types-of-src: $(READY)
 	$(BIN)/python -m basedpyright --pythonpath $(BIN)/python
+
+types-of-tests: $(READY)
 	$(BIN)/python -m basedpyright --pythonpath $(BIN)/python --project pyrightconfig.tests.json
 
 imports: $(READY)

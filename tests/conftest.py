@@ -10,17 +10,6 @@ settings.register_profile("few", max_examples=25, deadline=None, suppress_health
 settings.register_profile("many", settings.get_profile("few"), max_examples=400)
 settings.load_profile("few")
 
-UNMEASURED = {"attacks", "cli", "live", "screen", "soak"}
-"""Directories of tests whose `wave` processes run without coverage, which would double their CPU time. What they run is
-measured in the other tests."""
-
-
-@pytest.fixture(autouse=True)
-def coverage_of_processes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    if UNMEASURED.intersection(request.path.parts):
-        monkeypatch.delenv("COVERAGE_PROCESS_CONFIG", raising=False)
-
-
 THOROUGH = [line for line in (Path(__file__).parent / "thorough.txt").read_text().splitlines() if line[:1].strip(" #")]
 
 

@@ -38,7 +38,7 @@ NOWHERE = "http://127.0.0.1:9"
 """Nothing listens on the discard port: what would leave the machine fails at once."""
 OWN = (".claude", ".git")
 """What is not among a project's files."""
-KEPT = ("PATH", "LANG", "LC_ALL", "USER", "LOGNAME", "COVERAGE_PROCESS_CONFIG", "COVERAGE_FILE")
+KEPT = ("PATH", "LANG", "LC_ALL", "USER", "LOGNAME")
 
 PRELUDE = """#!/bin/bash
 NOTE=$(mktemp -d "$ARENA/log/{name}.XXXXXX")
