@@ -20,7 +20,6 @@ import fcntl
 import hashlib
 import json
 import os
-import signal
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -31,13 +30,8 @@ from typing import Any
 from msgspec import Struct
 
 from wave_agent.system.private_files import keep_private, open_private
+from wave_agent.system.processes import end_groups
 
-_GRACE = 0.5
-"""Seconds to clean up between SIGTERM and SIGKILL."""
-_DEATH = 1.0
-"""Seconds to die of SIGKILL."""
-_GLANCE = 0.01
-"""Seconds between two checks of groups that are being ended."""
 _SLACK = 1
 """Ticks by which our clock and the kernel's start time of a process may differ."""
 _TICKS = os.sysconf("SC_CLK_TCK")
@@ -303,7 +297,7 @@ def _end_of_dead(path: Path) -> int:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         session_id, left = _read(path)
         groups = _still_ours(session_id, left)
-        _end(groups)
+        end_groups(groups, lambda: {process.group for process in live_processes()})
         _note_end(path.parents[1], path.read_bytes().partition(b"\n")[0])
         path.unlink()
         return len(groups)
@@ -390,22 +384,3 @@ def environment_of(pid: int) -> list[bytes]:
         return Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
     except OSError:
         return []
-
-
-def _end(groups: Sequence[int]) -> None:
-    """SIGTERM, a grace period, SIGKILL; returns when they are dead."""
-    for number, seconds in ((signal.SIGTERM, _GRACE), (signal.SIGKILL, _DEATH)):
-        end = time.monotonic() + seconds
-        living = [group for group in groups if _signal(group, number)]
-        while living and time.monotonic() < end:
-            time.sleep(_GLANCE)
-            alive = {process.group for process in live_processes()}
-            living = [group for group in living if group in alive]
-
-
-def _signal(group: int, number: int) -> bool:
-    try:
-        os.killpg(group, number)
-    except (ProcessLookupError, PermissionError):
-        return False
-    return True

@@ -14,7 +14,7 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
@@ -36,13 +36,14 @@ _CHUNK = 1 << 16
 # Seconds:
 _DRAIN = 0.25
 """For output still in flight when the process has ended."""
-_GRACE = 0.5
+GRACE = 0.5
 """To clean up between SIGTERM and SIGKILL."""
-_DEATH = 1.0
+DEATH = 1.0
 """To die of SIGKILL. Only processes we may not kill, or that hang in the kernel, need longer."""
+ENDING = ((signal.SIGTERM, GRACE), (signal.SIGKILL, DEATH))
 _TICK = 0.002
 """Between two checks for the exit of a process that cannot be polled."""
-_GLANCE = 0.01
+GLANCE = 0.01
 """Between two checks of a whole group that is being ended: they cost more."""
 _WATCH = 0.25
 """Between two checks of a group that outlives its leader."""
@@ -216,13 +217,13 @@ class ProcessGroup:
         The leader is reaped after the last signal: until then the group's number cannot be reused.
         """
         self.signal(signal.SIGTERM)
-        end = time.monotonic() + _GRACE
+        end = time.monotonic() + GRACE
         while self.lives() is not False and time.monotonic() < end:
-            wait(time.monotonic() + _GLANCE)
+            wait(time.monotonic() + GLANCE)
         self.signal(signal.SIGKILL)  # Always: a member that forks can be missed when the group is checked.
-        end = time.monotonic() + _DEATH
+        end = time.monotonic() + DEATH
         while not (self.reap() and not self.lives()) and time.monotonic() < end:
-            wait(time.monotonic() + _GLANCE)
+            wait(time.monotonic() + GLANCE)
 
     def destroy(self) -> None:
         """Kill and reap, without a grace period."""
@@ -233,11 +234,7 @@ class ProcessGroup:
 
     def signal(self, number: int) -> bool:
         """Signal every process of the group; False if there was none to signal."""
-        try:
-            os.killpg(self.number, number)
-        except (ProcessLookupError, PermissionError):  # The latter also for a group of zombies on macOS.
-            return False
-        return True
+        return signal_group(self.number, number)
 
     def lives(self) -> bool | None:
         """Whether any process of the group is alive; zombies are not. None if that cannot be determined."""
@@ -252,6 +249,26 @@ class ProcessGroup:
         if self.pidfd is not None:
             os.close(self.pidfd)
             self.pidfd = None
+
+
+def signal_group(group: int, number: int) -> bool:
+    """Signal every process of the group; False if there was none to signal."""
+    try:
+        os.killpg(group, number)
+    except (ProcessLookupError, PermissionError):  # The latter also for a group of zombies on macOS.
+        return False
+    return True
+
+
+def end_groups(groups: Iterable[int], alive: Callable[[], Container[int]]) -> None:
+    """SIGTERM, a grace period, SIGKILL; returns when they are dead. `alive` returns the groups that live now."""
+    for number, seconds in ENDING:
+        end = time.monotonic() + seconds
+        living = [group for group in groups if signal_group(group, number)]
+        while living and time.monotonic() < end:
+            time.sleep(GLANCE)
+            now = alive()
+            living = [group for group in living if group in now]
 
 
 def _is_live_member(pid: str, group: int) -> bool:

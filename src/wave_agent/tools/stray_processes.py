@@ -8,7 +8,6 @@ only the group is known, not its processes.
 
 import os
 import re
-import signal
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -16,6 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from wave_agent.system.orphans import LiveProcess, environment_of, live_processes
+from wave_agent.system.processes import ENDING, GLANCE, end_groups, signal_group
 from wave_agent.text import strip_controls
 from wave_agent.tools.process import Orphan, named
 
@@ -23,12 +23,6 @@ MARK = "WAVE_COMMAND_ID"
 
 _LINGER = 0.25
 """Seconds that a process may take to end after its command: the `tee` of a pipeline is not left behind."""
-_GRACE = 0.5
-"""Seconds for cleaning up between SIGTERM and SIGKILL."""
-_DEATH = 1.0
-"""Seconds to wait for processes to die from SIGKILL."""
-_GLANCE = 0.01
-"""Seconds between two checks."""
 _WIDTH = 100
 """Characters of a command line that are shown."""
 
@@ -89,8 +83,7 @@ class Orphans:
         if not commands:
             return ""
         ended, kept = _end(lambda process: (process.pid, process.born) in noted or _command_of(process.pid) in commands)
-        for group in groups:
-            _end_group(group)
+        end_groups(groups, lambda: {group for group in groups if signal_group(group, 0)})
         for release in releases:
             release()
         told: list[str] = []
@@ -115,13 +108,13 @@ class StrayWatch:
         end = time.monotonic() + _LINGER
         found = self._find(group)
         while found and time.monotonic() < end:
-            time.sleep(_GLANCE)
+            time.sleep(GLANCE)
             found = [process for process in found if _lives(process)]
         ours, _ = _sort(found)
         for other in {process.group for process in ours} - {group}:
             note(other)
         orphans = tuple(map(_orphan, ours))
-        if not found and not _has_proc() and _signal_group(group, 0):
+        if not found and not _has_proc() and signal_group(group, 0):
             self._orphans.note_group(group)
             orphans = (Orphan(group, 0, "its process group"),)
         self._orphans.note(orphans)
@@ -220,7 +213,7 @@ def _end(is_meant: Callable[[LiveProcess], bool]) -> tuple[list[Orphan], list[Or
     """SIGTERM, a grace period, SIGKILL. Returns the processes that were signalled, and those of the user."""
     ended: dict[int, Orphan] = {}
     kept: list[Orphan] = []
-    for number, seconds in ((signal.SIGTERM, _GRACE), (signal.SIGKILL, _DEATH)):
+    for number, seconds in ENDING:
         # The second pass also finds processes started in the meantime.
         ours, theirs = _sort([process for process in live_processes() if is_meant(process)])
         kept = list(map(_orphan, theirs))
@@ -230,24 +223,7 @@ def _end(is_meant: Callable[[LiveProcess], bool]) -> tuple[list[Orphan], list[Or
                 os.kill(process.pid, number)
         end = time.monotonic() + seconds
         while any(map(_lives, ours)) and time.monotonic() < end:
-            time.sleep(_GLANCE)
+            time.sleep(GLANCE)
         if not ours:
             break
     return list(ended.values()), kept
-
-
-def _end_group(group: int) -> None:
-    for number, seconds in ((signal.SIGTERM, _GRACE), (signal.SIGKILL, _DEATH)):
-        end = time.monotonic() + seconds
-        if not _signal_group(group, number):
-            return
-        while _signal_group(group, 0) and time.monotonic() < end:
-            time.sleep(_GLANCE)
-
-
-def _signal_group(group: int, number: int) -> bool:
-    try:
-        os.killpg(group, number)
-    except (ProcessLookupError, PermissionError):
-        return False
-    return True
