@@ -1,4 +1,9 @@
-"""Glob patterns and `.gitignore` files as regular expressions. Has only fast imports."""
+"""Glob patterns and `.gitignore` files as regular expressions. Has only fast imports.
+
+Not `pathspec`: it takes longer to import than a search does, and differs from git on rules like `/?/**/`; tests compare
+this module with git. Not `rules.path_patterns`: that one never backtracks, since rules guard against whoever writes the
+path, but it has no braces and no `.gitignore` semantics. A search runs in a process with a time limit.
+"""
 
 import re
 
