@@ -39,18 +39,18 @@ class UntrustedHooksError(WaveError):
     def __init__(self, hooks: Sequence[str], alarms: Sequence[str] = ()) -> None:
         """`hooks` describes each untrusted hook: event, what it runs, where it is defined. `alarms` says which trusted
         hooks are missing, and why existing trust is in doubt."""
-        told: list[str] = []
+        lines: list[str] = []
         if hooks:
-            told += ["This project has hooks that are not trusted:", *(f"  {hook}" for hook in hooks)]
+            lines += ["This project has hooks that are not trusted:", *(f"  {hook}" for hook in hooks)]
         if alarms:
-            told += ["What you trusted in this project has changed:", *(f"  {alarm}" for alarm in alarms)]
+            lines += ["What you trusted in this project has changed:", *(f"  {alarm}" for alarm in alarms)]
         look = "Review them, then choose:" if not alarms else "Restore what is missing, or review and then choose:"
         choices = (
             "  wave hooks trust      to trust them as they are now" + (" (shows what is missing)" if alarms else ""),
             "  --trust               to trust them for this run only (in Python: trust=True)",
             "  --no-project-hooks    to run without them",
         )
-        super().__init__("\n".join((*told, look, *choices)))
+        super().__init__("\n".join((*lines, look, *choices)))
         self.hooks = tuple(hooks)
         self.alarms = tuple(alarms)
 

@@ -177,10 +177,10 @@ class Compactor:
         words, facts = words_of(messages, first, upto, window), facts_of(messages[:upto], self._edits, self._standing())
         self._messages.compact(summary, upto, words=words, facts=facts)
         self._messages.add_notice_block("The older part of the conversation was summarised for the model.", "info")
-        told = await self._fire(HookEvent.POST_COMPACT, trigger=trigger, compact_summary=summary)
+        ended = await self._fire(HookEvent.POST_COMPACT, trigger=trigger, compact_summary=summary)
         # Context that hooks added at session start may have been summarised away.
         begun = await self._fire(HookEvent.SESSION_START, source="compact", model=self._draft.form.model)
-        return Compaction(done=True, ends_turn=Flow.END_TURN in (told.flow, begun.flow))
+        return Compaction(done=True, ends_turn=Flow.END_TURN in (ended.flow, begun.flow))
 
     async def _fire(self, event: HookEvent, **facts: str) -> Outcome:
         outcome = await self._hooks.run(event, facts, permission_mode=self._permission_mode())

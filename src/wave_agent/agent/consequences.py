@@ -149,10 +149,10 @@ def _for_user(outcome: Outcome) -> tuple[Operation, ...]:
     """
     erased = outcome.prompt_erased
     said = {one.text for one in (_refusals(outcome) if erased else outcome.reasons.get(Decision.ASK, ()))}
-    told = [note for note in outcome.for_user() if note.text not in said]
+    notes = [note for note in outcome.for_user() if note.text not in said]
     return tuple(
         TellError(note.text) if note.level == "error" and not erased else TellNotice(note.text, note.level)
-        for note in told
+        for note in notes
     )
 
 

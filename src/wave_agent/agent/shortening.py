@@ -47,14 +47,14 @@ class Shortening:
         if not self._instead:
             return messages
         shown: list[Message] = []
-        told = False
+        is_noted = False
         for message in messages:
             kept = self._kept(message)
             if kept.blocks or not message.blocks:
                 shown.append(kept)
-            elif not told:  # once: hundreds of gaps would fill the window with notes
+            elif not is_noted:  # once: hundreds of gaps would fill the window with notes
                 shown.append(_GAP)
-                told = True
+                is_noted = True
         return shown
 
     def shorten(self, messages: Sequence[Message], budget: int, size: Callable[[Sequence[Message]], int]) -> bool:

@@ -112,8 +112,8 @@ def _home(home: Path) -> CheckResult:
         with tempfile.TemporaryFile(dir=home):
             return CheckResult("home", "ok", f"{home} can be written")
     except OSError as error:
-        told = f"{home} cannot be written: {error.strerror}. Set WAVE_HOME to a writable directory."
-        return CheckResult("home", "failed", told)
+        problem = f"{home} cannot be written: {error.strerror}. Set WAVE_HOME to a writable directory."
+        return CheckResult("home", "failed", problem)
 
 
 def _hook_problems(home: Path, project: Project) -> Iterator[CheckResult]:

@@ -81,8 +81,8 @@ def run_prompt(given: str, options: Callable[[], Options], output_format: str, *
 async def _run(options: Callable[[], Options], prompt: str, screen: "Screen") -> int:
     callbacks = Callbacks(on_event=screen.show)
     agent = Agent.from_options(replace(options(), callbacks=callbacks, interactive=False))
-    if told := unused_hooks_notice(agent.home, agent.project, agent.unused_hooks):
-        screen.tell(told)
+    if notice := unused_hooks_notice(agent.home, agent.project, agent.unused_hooks):
+        screen.tell(notice)
     interruption = Interruption(agent)
     screen.on_closed = agent.interrupt
     async with agent:
@@ -218,8 +218,8 @@ class Screen:
     def _note(self, run: HookRun) -> None:
         if self._debug_hooks:
             self.tell(f"hook {run.event} {run.name}: {run.outcome} ({run.duration_ms:.0f} ms) {run.reason}".rstrip())
-        if told := self._reports.finished(run):
-            self.tell(told)
+        if notice := self._reports.finished(run):
+            self.tell(notice)
 
     def finish(self, result: Result) -> None:
         if self._format == "text":

@@ -206,8 +206,8 @@ class _LayerLoader:
         try:
             return list(chain.from_iterable(self.event(str(key), value) for key, value in events.items()))
         except _TooManyError:
-            told = f"there are more than {MAX_HOOKS:,} hooks in all settings together; remove some"
-            self.report(("hooks",), told, None, fatal=True)
+            problem = f"there are more than {MAX_HOOKS:,} hooks in all settings together; remove some"
+            self.report(("hooks",), problem, None, fatal=True)
             return []
 
     # ------------------------------------------------------------------------------------------------------- findings
@@ -337,8 +337,8 @@ class _LayerLoader:
         columns = DIALECTS[dialect]
         run = self.rooted(read_run(entry, path, any_type=columns.takes_other_types))
         if run.kind is HookKind.ABSENT:
-            told = f"{why_absent(run.command)}, so every run of this hook fails"
-            self.warn((*path, "type"), told)
+            problem = f"{why_absent(run.command)}, so every run of this hook fails"
+            self.warn((*path, "type"), problem)
         if run.header_env and not columns.names_its_services:
             self.warn((*path, "allowedEnvVars"), "has no effect here: list the variables in httpHooks.env")
         is_async = _flag(entry, "async", path, default=False)

@@ -118,7 +118,7 @@ class PythonGuard:
             return int(version[1]) >= _SINCE
         code = f"import sys; print(sys.version_info >= (3, {_SINCE}))"
         try:  # may be a version manager's shim: only running it tells the version. With -I it loads nothing from here.
-            told = subprocess.run(
+            done = subprocess.run(
                 [file, "-I", "-c", code],
                 cwd=self._project,
                 stdin=subprocess.DEVNULL,
@@ -128,7 +128,7 @@ class PythonGuard:
             )
         except (OSError, subprocess.SubprocessError):
             return False
-        return told.stdout.strip() == b"True"
+        return done.stdout.strip() == b"True"
 
 
 def _stamp(file: str) -> tuple[int, int, int] | None:

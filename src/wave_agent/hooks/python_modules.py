@@ -145,12 +145,12 @@ def python_of(hook: HookDefinition, project: str) -> HookPython:
     inline = (*own, *(run for text in shells.values() for run in _inline(text)))
     texts = [line, *shells.values()] if inline else []
     names = {name for text in texts for name in imported(text)} | {run.module for run in inline}
-    told = re.search(r"\b(?:python|pypy)[\d.]*\b", line) is not None
+    names_python = re.search(r"\b(?:python|pypy)[\d.]*\b", line) is not None
     apart = _ISOLATED.search(line) is not None
     loading = [
         file
         for file, text in scripts.items()
-        if _is_python(file, text) and not (apart if told else _ISOLATED.search(text.partition("\n")[0]))
+        if _is_python(file, text) and not (apart if names_python else _ISOLATED.search(text.partition("\n")[0]))
     ]
     python_path = [one for text in (line, *shells.values()) for one in _searched(text, project)]
     looks = any(run.module not in RUNNERS for run in inline)

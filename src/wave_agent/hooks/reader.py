@@ -353,19 +353,19 @@ class _OutputReading:
         found: dict[str, Any] = {}
         for name, field in ANSWER_FIELDS.items():
             value = answer.get(name)
-            told = self.unreadable if field.decides else self.problems
+            problems = self.unreadable if field.decides else self.problems
             if value is None:
                 continue
             if isinstance(value, Twice):
-                told.append(f'duplicate key "{field.home}.{name}"')
+                problems.append(f'duplicate key "{field.home}.{name}"')
                 words = self.row.behavior_words
                 right = [one for one in value if isinstance(one, field.type)]
                 strict = [one for one in right if one is True or words.get(str(one)) is Decision.BLOCK]
                 found |= {name: strict[0]} if strict else {}
             elif not isinstance(value, field.type):
-                told.append(f"{field.home}.{name} must be {_wanted(field.type)}, not {_show(value)}")
+                problems.append(f"{field.home}.{name} must be {_wanted(field.type)}, not {_show(value)}")
             elif problem := unsound(value):
-                told.append(f"{field.home}.{name} holds {problem}")
+                problems.append(f"{field.home}.{name} holds {problem}")
             else:
                 found[name] = value
         return found

@@ -112,14 +112,14 @@ class _FinishedRun(Struct, frozen=True):
 
     def failed(self, kind: FailureKind, message: str, code: int | None = None) -> tuple[Effect, ...]:
         """A failed run only reports to the user: its context and changes cannot be trusted."""
-        return (*self.told, *self.withheld, Failure(kind, message, self.must_not_fail, code))
+        return (*self.notices, *self.withheld, Failure(kind, message, self.must_not_fail, code))
 
     @property
     def withheld(self) -> tuple[Effect, ...]:
         return (Withhold(self.output.withhold),) if self.output.withhold else ()
 
     @property
-    def told(self) -> tuple[Effect, ...]:
+    def notices(self) -> tuple[Effect, ...]:
         """Messages for the user: the hook's own, and one for each field that has a problem."""
         output = self.output
         message = (TellUser(output.system_message),) if output.system_message else ()
@@ -175,7 +175,7 @@ class _FinishedRun(Struct, frozen=True):
     def fields(self) -> tuple[Effect, ...]:
         """The effects of every JSON field other than the decisions."""
         output = self.output
-        effects: list[Effect] = [*self.told, *map(AddContext, output.contexts)]
+        effects: list[Effect] = [*self.notices, *map(AddContext, output.contexts)]
         if output.updated_input is not None:
             effects.append(Rewrite(output.updated_input))
         if output.updated_tool_output is not None:
@@ -262,7 +262,7 @@ def _exit_two_rules(run: _FinishedRun) -> tuple[Effect, ...]:
     word = said.name.lower()
     problem = f"hook {run.name} printed {word} and exited with 2; the exit code counts, but one of the two is a mistake"
     reason = run.result.stderr or f"Blocked by hook {run.name}"
-    return (*run.told, *run.withheld, TellUser(problem), Block(reason))
+    return (*run.notices, *run.withheld, TellUser(problem), Block(reason))
 
 
 def _unreadable(run: _FinishedRun) -> tuple[Effect, ...]:
@@ -732,8 +732,8 @@ def replaced(
     if not problem:
         return whole, ""
     kept = ", ".join(key for key in tool_input if key not in fields)
-    told = f"updatedInput is not a whole input ({problem})"
-    return rewrite(tool_input, fields, nullable), f"{told}; the fields it omits are kept: {kept or 'nothing'}"
+    note = f"updatedInput is not a whole input ({problem})"
+    return rewrite(tool_input, fields, nullable), f"{note}; the fields it omits are kept: {kept or 'nothing'}"
 
 
 def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:

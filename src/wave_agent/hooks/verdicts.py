@@ -246,8 +246,8 @@ class Outcome(Struct, frozen=True, kw_only=True):
 
     def for_model(self) -> tuple[str, ...]:
         """Every text from this event that reaches the model, verbatim."""
-        told = self.decision is Decision.BLOCK and self.row.reason_reader is Audience.MODEL
-        reasons = (self.reason,) if told else (self.refusal,) if self.refusal else ()
+        is_read = self.decision is Decision.BLOCK and self.row.reason_reader is Audience.MODEL
+        reasons = (self.reason,) if is_read else (self.refusal,) if self.refusal else ()
         return (*reasons, *(said.text for said in self.model_contexts))
 
     @property
@@ -263,6 +263,6 @@ class Outcome(Struct, frozen=True, kw_only=True):
             shown.append(Decision.BLOCK)  # overridden by the stop, but still shown
         if self.row.reason_reader is Audience.NOBODY:
             shown.clear()
-        told = {(note.hook, note.text) for note in self.to_user}
+        known = {(note.hook, note.text) for note in self.to_user}
         reasons = [ToUser(said.hook, said.text) for decision in shown for said in self.reasons.get(decision, ())]
-        return (*(note for note in reasons if note.text and (note.hook, note.text) not in told), *self.to_user)
+        return (*(note for note in reasons if note.text and (note.hook, note.text) not in known), *self.to_user)

@@ -15,18 +15,18 @@ def repair(findings: Iterable[Finding]) -> list[str]:
     for one in repairs:
         if isinstance(one, TextEdit):
             edits.setdefault(one.file, []).append(one)
-    told = [line for file, wanted in edits.items() for line in _edit(file, wanted)]
+    repaired = [line for file, wanted in edits.items() for line in _edit(file, wanted)]
     for file in dict.fromkeys(one.file for one in repairs if isinstance(one, LineEndings)):
         with open(file, "rb") as opened:
             text = opened.read()
         with open(file, "wb") as opened:
             opened.write(text.replace(b"\r\n", b"\n"))
-        told.append(f"LF line endings: {file}")
+        repaired.append(f"LF line endings: {file}")
     for file in dict.fromkeys(one.file for one in repairs if isinstance(one, RunBit)):
         mode = os.stat(file).st_mode
         os.chmod(file, mode | (mode & 0o444) >> 2)  # everyone who may read it may run it
-        told.append(f"chmod +x {file}")
-    return told
+        repaired.append(f"chmod +x {file}")
+    return repaired
 
 
 def _edit(file: str, edits: Sequence[TextEdit]) -> list[str]:

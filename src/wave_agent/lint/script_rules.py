@@ -45,13 +45,13 @@ def inline_hits(script: Script, known_variables: Sequence[str] = ()) -> Iterator
 
 
 def variable_hits(script: Script, known: Sequence[str]) -> Iterator[Hit]:
-    told: set[str] = set()
+    reported: set[str] = set()
     for number, line in enumerate(script.lines, 1):
         for found in _VARIABLE[script.language].finditer(line):
             name = found[1]
             own = re.search(rf"(?:^|[\s;]){name}=", script.code)
-            if name not in told and name not in known and not own:
-                told.add(name)
+            if name not in reported and name not in known and not own:
+                reported.add(name)
                 yield Hit("W207", number, f"{name} is never set: it is always empty")
 
 

@@ -72,9 +72,9 @@ class _Server:
             return Window(tokens, "vLLM")
         if "top_provider" in row:
             lengths = (_tokens(row, "context_length"), _tokens(_mapping(row["top_provider"]), "context_length"))
-            told = [length for length in lengths if length]
+            known = [length for length in lengths if length]
             taken = _images_in(_mapping(row.get("architecture")).get("input_modalities"), "image")
-            return Window(min(told), "OpenRouter", images=taken) if told else None
+            return Window(min(known), "OpenRouter", images=taken) if known else None
         # These report the window the model actually runs with. Model lists report what it was trained for, if anything.
         asks = [self._ollama, self._lm_studio, self._llama_cpp]
         if row.get("owned_by") == "llamacpp":
@@ -82,10 +82,10 @@ class _Server:
         for ask in asks:
             if found := await ask():
                 return found
-        told = [_tokens(row, key) for key in ("context_length", "context_window", "max_context_length")]
+        known = [_tokens(row, key) for key in ("context_length", "context_window", "max_context_length")]
         sees = _mapping(row.get("capabilities")).get("vision")  # Mistral's format
         images = sees if isinstance(sees, bool) else None
-        return next((Window(tokens, "the server's list of models", images=images) for tokens in told if tokens), None)
+        return next((Window(tokens, "the server's list of models", images=images) for tokens in known if tokens), None)
 
     async def _ollama(self) -> Window | None:
         shown = await self._ask("POST", f"{self._root}/api/show", {"model": self._model}) or _NOTHING

@@ -269,8 +269,8 @@ def _ask(case: _Situation) -> Permission | None:
             _Asking(f"protected path {path}", f"{path} is a protected path{how}", f"the protected path {path}{how}")
         )
     if path := case.call.unsure:
-        told = f"{path} has other names (hard links), and there are too many files to check them against the rules"
-        asking.append(_Asking("hard links", told, f"the hard links of {path}"))
+        reason = f"{path} has other names (hard links), and there are too many files to check them against the rules"
+        asking.append(_Asking("hard links", reason, f"the hard links of {path}"))
     if rule := case.restricting(case.rules.ask):
         asking.append(_Asking(f"rule {rule.text}", f"the rule {rule.text} asks", f"the permission rule {rule.text}"))
     asks = case.hooks.reasons.get(Decision.ASK, ())

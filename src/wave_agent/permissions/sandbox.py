@@ -235,8 +235,8 @@ class Sandbox:
             )
         except (OSError, subprocess.TimeoutExpired) as error:
             return str(error)
-        told = strip_controls(done.stderr.decode(errors="replace")).strip()
-        return (told or f"exit code {done.returncode}") if done.returncode else ""
+        problem = strip_controls(done.stderr.decode(errors="replace")).strip()
+        return (problem or f"exit code {done.returncode}") if done.returncode else ""
 
     def _draw(self) -> Borders:
         survey = self._survey()

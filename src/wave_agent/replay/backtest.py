@@ -122,12 +122,12 @@ def _survey(asked: Backtest, hooks: Sequence[HookDefinition]) -> ReplayScope:
         digest.update(f"\n{path.stem} {len(found.happenings)}".encode())
         events += len(found.happenings)
         erased, replaced, skipped = erased + found.erased, replaced + found.replaced, skipped + found.skipped
-    told = {
+    lines = {
         "prompts blocked by hooks were not stored, so they cannot be replayed": erased,
         "results replaced by hooks are replayed as replaced: the originals were not stored": replaced,
         "transcript lines could not be read": skipped,
     }
-    notes = tuple(f"{count} {text}." for text, count in told.items() if count)
+    notes = tuple(f"{count} {text}." for text, count in lines.items() if count)
     return ReplayScope(tuple(map(str, ordered)), events, notes, digest.hexdigest()[:16])
 
 
@@ -210,8 +210,8 @@ def _pipe(pipe: IO[bytes] | None) -> IO[bytes]:
 
 
 def _complaint(root: Path, processes: Sequence["subprocess.Popen[bytes]"]) -> str:
-    told = [file.read_text(errors="replace").strip() for file in sorted(root.glob("worker-*/stderr"))]
-    last = next((text.splitlines()[-1] for text in told if text), "")
+    lines = [file.read_text(errors="replace").strip() for file in sorted(root.glob("worker-*/stderr"))]
+    last = next((text.splitlines()[-1] for text in lines if text), "")
     return last or f"Exit status {', '.join(str(process.returncode) for process in processes)}."
 
 

@@ -41,9 +41,9 @@ def describe(span: Span, *, beside: bool = False) -> str:
     """What it was, how it ended and who read it, in one line."""
     mark = "∥ " if beside else ""
     readers = f" [{', '.join(span.seen_by)}]" if span.seen_by and span.kind in ("hook", "note") else ""
-    told = f": {span.text}" if span.run is not None and span.text else ""
+    text = f": {span.text}" if span.run is not None and span.text else ""
     verdict = f" → {span.verdict}" if span.verdict else ""
-    return f"{mark}{span.title}{verdict}{readers}{told}"
+    return f"{mark}{span.title}{verdict}{readers}{text}"
 
 
 def bar(span: Span, turn: TurnSpan, cells: int = _BAR) -> str:

@@ -132,8 +132,8 @@ def _facts(span: Span) -> Iterator[str]:
     }
     for name, value in shown.items():
         if value not in ("", None, [], (), {}):
-            told = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2)
-            yield f"<dt>{_text(str(name))}</dt><dd><pre>{_text(clip(told, _TEXT_LIMIT))}</pre></dd>"
+            shown = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2)
+            yield f"<dt>{_text(str(name))}</dt><dd><pre>{_text(clip(shown, _TEXT_LIMIT))}</pre></dd>"
 
 
 def _text(text: str) -> str:

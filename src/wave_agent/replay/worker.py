@@ -207,7 +207,7 @@ class Replay:
 
 def _finding(kind: str, number: int, session_id: str, happening: Happening, after: Judgement) -> ChangedVerdict:
     before = happening.before
-    told = "\n".join(after.failed) or after.reason or before.reason
+    reason = "\n".join(after.failed) or after.reason or before.reason
     return ChangedVerdict(
         number=number,
         kind=kind,
@@ -219,7 +219,7 @@ def _finding(kind: str, number: int, session_id: str, happening: Happening, afte
         tool_input=happening.facts.get("tool_input"),
         before=before.decision.name.lower(),
         after=after.decision.name.lower(),
-        reason=told,
+        reason=reason,
         hooks=after.hooks or before.hooks,
         new_input=after.tool_input,
         new_result=after.result,

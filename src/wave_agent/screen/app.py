@@ -169,8 +169,8 @@ class WaveApp(App[int]):
             every_hook=self._every_hook,
         )
         await self._conversation.fill(entries_of(agent.messages, agent.hook_runs, agent.project))
-        if told := unused_hooks_notice(agent.home, agent.project, agent.unused_hooks):
-            await self.say(Info(told))
+        if notice := unused_hooks_notice(agent.home, agent.project, agent.unused_hooks):
+            await self.say(Info(notice))
         if unready := agent.why_not_ready:
             await self.say(Warning_(unready))
         self.tell_status()

@@ -193,8 +193,8 @@ class HookLine(Entry):
         return headline(self.run_, reason=not is_told(self.run_))
 
     def open_content(self) -> Content:
-        told = self._find_context(self.run_)[:1] if self.run_.outcome == "context" else []
-        said = [plain(f"\n  sent to the model\n{text}") for text in told]
+        contexts = self._find_context(self.run_)[:1] if self.run_.outcome == "context" else []
+        said = [plain(f"\n  sent to the model\n{text}") for text in contexts]
         return Content.assemble(headline(self.run_, reason=False), "\n", story(self.run_), *said)
 
     def again(self) -> Self:

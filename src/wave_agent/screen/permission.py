@@ -54,10 +54,10 @@ def meaning_of(answer: str | None) -> Allow | Deny:
     """The answer for the agent."""
     if answer == YES or rules_in(answer):
         return Allow()
-    told = (answer or "").removeprefix(NO).removeprefix(TELL).removeprefix(":")
+    reason = (answer or "").removeprefix(NO).removeprefix(TELL).removeprefix(":")
     if answer is None:
         return Deny("the user interrupted.")
-    return Deny(f"the user said no: {told}" if told else f"the user said no. {ASK_INSTEAD}")
+    return Deny(f"the user said no: {reason}" if reason else f"the user said no. {ASK_INSTEAD}")
 
 
 class PermissionDialog(Question):

@@ -162,5 +162,5 @@ class ToolCard(Entry):
         text, more = folded(result, OPEN_LIMIT)
         rest = [plain(f"… {more:,} more lines, in the transcript", "$muted")] if more else []
         by = self.block.origin
-        told = [plain(f"written by hook {by.hook} on {by.event}", "$text-accent")] if by else []
-        return [*told, plain(text), *rest]
+        origin = [plain(f"written by hook {by.hook} on {by.event}", "$text-accent")] if by else []
+        return [*origin, plain(text), *rest]

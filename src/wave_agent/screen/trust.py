@@ -42,8 +42,8 @@ class ChangedFiles(Question):
     """Asked during a session when a hook did not run because its files changed. None refuses."""
 
     def __init__(self, project: str, changes: Mapping[str, str | None]) -> None:
-        told = "A hook did not run, and the action it guards was denied, because these trusted files have changed:"
-        lines = [plain(project, "bold"), plain(""), plain(told)]
+        heading = "A hook did not run, and the action it guards was denied, because these trusted files have changed:"
+        lines = [plain(project, "bold"), plain(""), plain(heading)]
         lines += [plain(f"  {name}: {'deleted' if digest is None else 'changed'}") for name, digest in changes.items()]
         choices = (
             Choice(

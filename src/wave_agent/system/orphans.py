@@ -331,19 +331,19 @@ def _still_ours(session_id: str, left: Sequence[_Left]) -> list[int]:
     # Signalling group 0 or 1 would mean something else; our own group is never a leftover, whatever the file says.
     not_ours = (0, 1, os.getpgrp())
     processes = [process for process in live_processes() if process.group not in not_ours] if left else []
-    told = [f"WAVE_SESSION_ID={session_id}"] if session_id else []
-    return sorted({process.group for one in left for process in processes if _is_of(process, one, told)})
+    marks = [f"WAVE_SESSION_ID={session_id}"] if session_id else []
+    return sorted({process.group for one in left for process in processes if _is_of(process, one, marks)})
 
 
-def _is_of(process: LiveProcess, one: _Left, told: Sequence[str]) -> bool:
+def _is_of(process: LiveProcess, one: _Left, marks: Sequence[str]) -> bool:
     if process.born < one.begun - _SLACK:
         return False
     if not one.groups:  # The agent was killed before it could record the number.
         is_early = process.born <= one.begun + _STARTING
-        return is_early and process.group == process.session and was_given(process.pid, *told)
+        return is_early and process.group == process.session and was_given(process.pid, *marks)
     noted = [when for group, when in one.groups if group == process.group]
     is_leader = process.pid == process.group and any(process.born <= when + _SLACK for when in noted)
-    return is_leader or (bool(noted) and was_given(process.pid, *told))
+    return is_leader or (bool(noted) and was_given(process.pid, *marks))
 
 
 def live_processes() -> Iterator[LiveProcess]:

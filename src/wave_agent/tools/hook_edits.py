@@ -118,17 +118,17 @@ def describe(edits: Sequence[HookEdit], hooks: Sequence[str], *, shown: bool = T
     names = ", ".join(strip_controls(name) for name in hooks)
     who = f"Hook {names}" if len(hooks) == 1 else f"One of the hooks {names}"
     room = SHOWN
-    told: list[str] = []
+    notes: list[str] = []
     for edit in edits[:NAMED]:
         text = f"{who} then {_what(edit, shown=shown)}"
         if len(text) > room:
             whole_lines = text[:room].rpartition("\n")[0]
             text = f"{whole_lines or f'{who} then changed {edit.path}:'}\n{_CUT}"
-        told.append(text)
+        notes.append(text)
         room = max(room - len(text), 0)
     if len(edits) > NAMED:
-        told.append(f"{who} then changed {len(edits) - NAMED:,} more files that you have read.")
-    return "\n\n".join(told)
+        notes.append(f"{who} then changed {len(edits) - NAMED:,} more files that you have read.")
+    return "\n\n".join(notes)
 
 
 _CUT = "[the rest of this diff is omitted: Read the file before you change it again]"

@@ -39,8 +39,8 @@ def _output(output: dict[str, Any]) -> Iterator[str]:
         yield from _shortened(f"Output, {output.get('name', 'stdout')}", _text(output.get("text")))
     elif output.get("output_type") == "error":
         trace = output.get("traceback")
-        told = "\n".join(map(str, cast(list[Any], trace))) if isinstance(trace, list) else ""
-        yield from _shortened(f"Error: {output.get('ename')}: {output.get('evalue')}", told)
+        traceback = "\n".join(map(str, cast(list[Any], trace))) if isinstance(trace, list) else ""
+        yield from _shortened(f"Error: {output.get('ename')}: {output.get('evalue')}", traceback)
     else:
         data = _object(output.get("data"))
         if "text/plain" in data:

@@ -86,13 +86,13 @@ class Orphans:
         end_groups(groups, lambda: {group for group in groups if signal_group(group, 0)})
         for release in releases:
             release()
-        told: list[str] = []
+        notices: list[str] = []
         if ended:
             what = "1 process" if len(ended) == 1 else f"{len(ended)} processes"
-            told.append(f"Ended {what} left running by commands: {named(ended)}.")
+            notices.append(f"Ended {what} left running by commands: {named(ended)}.")
         if kept:
-            told.append(f"Still running, since it may be in use outside this session: {named(kept)}.")
-        return " ".join(told)
+            notices.append(f"Still running, since it may be in use outside this session: {named(kept)}.")
+        return " ".join(notices)
 
 
 class StrayWatch:

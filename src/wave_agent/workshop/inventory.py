@@ -43,8 +43,8 @@ class Inventory(Struct, frozen=True, kw_only=True):
 
     def other_issues(self) -> tuple[Issue, ...]:
         """The issues that belong to none of the listed hooks."""
-        told = [issue for hook in self.hooks for issue in self.problems(hook)]
-        return tuple(issue for issue in self.issues if issue not in told)
+        listed = [issue for hook in self.hooks for issue in self.problems(hook)]
+        return tuple(issue for issue in self.issues if issue not in listed)
 
 
 def survey(home: Path, project: Project, choice: SourceChoice | None = None) -> Inventory:

@@ -32,5 +32,5 @@ for formatter in FORMATTERS.get(file.suffix, []):
         subprocess.run([*formatter, str(file)], capture_output=True, check=False)
         break
 if file.read_bytes() != before:
-    told = f"{file} was formatted after the edit: read it again before you edit it."
-    print(json.dumps({"hookSpecificOutput": {"hookEventName": "PostToolUse", "additionalContext": told}}))
+    message = f"{file} was formatted after the edit: read it again before you edit it."
+    print(json.dumps({"hookSpecificOutput": {"hookEventName": "PostToolUse", "additionalContext": message}}))
