@@ -11,9 +11,9 @@ from msgspec.structs import replace
 
 from wave_agent import SettingsError, UntrustedHooksError
 from wave_agent.agent.options import Options, lay_foundation, locate_project
-from wave_agent.hooks.config import parse_settings
 from wave_agent.hooks.definitions import Layer
 from wave_agent.permissions.decision import PermissionMode
+from wave_agent.settings.hook_entries import parse_settings
 from wave_agent.settings.layers import Settings, merge_settings
 from wave_agent.settings.sources import Gathered, SourceChoice, gather_settings, locate, project_settings
 from wave_agent.settings.trust import TrustStore, candidates, file_digest, record_of

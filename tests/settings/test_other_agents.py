@@ -11,8 +11,8 @@ import pytest
 
 from wave_agent import Agent, NoticeBlock, SettingsError, UntrustedHooksError
 from wave_agent.agent.options import Options, lay_foundation
-from wave_agent.hooks.config import parse_settings
 from wave_agent.hooks.definitions import Layer
+from wave_agent.settings.hook_entries import parse_settings
 from wave_agent.settings.layers import Settings, merge_settings
 from wave_agent.settings.other_agents import as_foreign
 from wave_agent.settings.sources import Gathered, SourceChoice, gather_settings, project_settings

@@ -10,7 +10,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from wave_agent.errors import SettingsError
-from wave_agent.hooks.config import SettingsSource, parse_settings
+from wave_agent.settings.hook_entries import SettingsSource, parse_settings
 from wave_agent.settings.layers import LayerFile, project_places, wants_foreign
 from wave_agent.settings.other_agents import PROJECT_FILES, as_foreign
 from wave_agent.settings.trust import Record, candidates, digest_of, file_digest, record_of

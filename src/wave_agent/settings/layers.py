@@ -18,14 +18,21 @@ from wave_agent.errors import SettingsError
 from wave_agent.formats.readable import why_unreadable
 from wave_agent.formats.strict_json import Document, type_name
 from wave_agent.formats.strict_json import Path as Where
-from wave_agent.hooks.config import HookConfig, SettingsSource, in_configuration_order, load_hooks, parse_settings
-from wave_agent.hooks.definitions import Issue, Layer
+from wave_agent.hooks.definitions import Layer
 from wave_agent.hooks.execution import HookKind
 from wave_agent.hooks.kinds import header_variables, is_listed
 from wave_agent.hooks.matcher import KNOWN_TOOLS
 from wave_agent.models.limits import LIMIT_KEYS
 from wave_agent.permissions.decision import NOT_LOOSER, PermissionMode, Rules
 from wave_agent.rules.rule import Rule, RuleError, below, parse_rule
+from wave_agent.settings.hook_entries import (
+    HookConfig,
+    Issue,
+    SettingsSource,
+    in_configuration_order,
+    load_hooks,
+    parse_settings,
+)
 from wave_agent.system.credentials import AGENT_KEYS
 from wave_agent.system.project import Project
 from wave_agent.system.project_files import NotReadError, read_project_file

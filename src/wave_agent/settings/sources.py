@@ -13,11 +13,11 @@ from msgspec.structs import replace
 
 from wave_agent.errors import MissingPathError, SettingsError, UntrustedHooksError
 from wave_agent.formats.strict_json import Document
-from wave_agent.hooks.config import SettingsSource, hooks_in_code, load_hooks
-from wave_agent.hooks.definitions import HookDefinition, Issue, Layer
+from wave_agent.hooks.definitions import HookDefinition, Layer
 from wave_agent.hooks.events import HookEventName
 from wave_agent.hooks.named_files import misplaced_file
 from wave_agent.permissions.decision import PermissionMode
+from wave_agent.settings.hook_entries import Issue, SettingsSource, hooks_in_code, load_hooks
 from wave_agent.settings.layers import (
     DEFAULT_SOURCES,
     MANAGED_FILE,

@@ -18,11 +18,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from wave_agent.errors import SettingsError
-from wave_agent.hooks.config import SettingsSource, load_hooks
 from wave_agent.hooks.definitions import HookDefinition
 from wave_agent.hooks.named_files import hook_files
 from wave_agent.hooks.pinned import search_path
 from wave_agent.hooks.programs import Programs, describe_move, programs_of
+from wave_agent.settings.hook_entries import SettingsSource, load_hooks
 from wave_agent.settings.layers import RESTRICTIONS, require_sound_owner
 from wave_agent.system.ancestry import handed_down
 from wave_agent.system.project import branch_of

@@ -14,10 +14,10 @@ import msgspec
 from msgspec.structs import replace
 
 from wave_agent.errors import SettingsError
-from wave_agent.hooks.config import SettingsSource, load_hooks
 from wave_agent.hooks.definitions import HookDefinition, Layer
 from wave_agent.hooks.dialects import Dialect
 from wave_agent.hooks.named_files import hook_files
+from wave_agent.settings.hook_entries import SettingsSource, load_hooks
 from wave_agent.settings.layers import read_source
 from wave_agent.settings.other_agents import as_foreign
 from wave_agent.settings.trust import (

@@ -10,8 +10,9 @@ from msgspec.structs import replace
 
 from wave_agent.errors import SettingsError, UntrustedHooksError
 from wave_agent.formats.strict_json import show_path
-from wave_agent.hooks.definitions import HookDefinition, Issue
+from wave_agent.hooks.definitions import HookDefinition
 from wave_agent.hooks.plan import in_order
+from wave_agent.settings.hook_entries import Issue
 from wave_agent.settings.layers import OF_THE_PROJECT, Settings, merge_settings
 from wave_agent.settings.sources import Gathered, SourceChoice, gather_settings, merge_gathered
 from wave_agent.settings.trust import TrustStore, candidates, file_digest

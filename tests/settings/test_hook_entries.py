@@ -11,19 +11,20 @@ from msgspec.structs import replace
 
 from wave_agent.errors import SettingsError
 from wave_agent.formats.strict_json import Document
-from wave_agent.hooks.config import (
+from wave_agent.hooks.definitions import HookDefinition, Layer, Mode, Phase, with_project
+from wave_agent.hooks.dialects import Dialect
+from wave_agent.hooks.events import NEVER_HERE, HookEvent, OnFailure
+from wave_agent.rules.rule import Places
+from wave_agent.settings.hook_entries import (
     MAX_HOOKS,
     HookConfig,
+    Issue,
     SettingsSource,
     hooks_in_code,
     load_hooks,
     parse_settings,
     short_name,
 )
-from wave_agent.hooks.definitions import HookDefinition, Issue, Layer, Mode, Phase, with_project
-from wave_agent.hooks.dialects import Dialect
-from wave_agent.hooks.events import NEVER_HERE, HookEvent, OnFailure
-from wave_agent.rules.rule import Places
 
 PLACES = Places("/srv/project", "/home/me")
 
