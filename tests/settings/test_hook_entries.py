@@ -1248,3 +1248,27 @@ def test_an_expression_that_can_take_for_ever_is_a_broken_entry_with_the_reason(
     (issue,) = load_hooks([parse_settings(json.dumps({"hooks": {"PreToolUse": [group]}}), Layer.PROJECT, "s")]).issues
     assert issue.fatal
     assert "nested repeats" in issue.message
+
+
+def test_hooks_that_stay_are_not_loaded_again_when_other_settings_of_the_file_are_dropped() -> None:
+    source = parse_settings('{"hooks": {"Stop": ["./x"]}, "env": {"A": "b"}}', Layer.PROJECT, "s")
+    loaded = source.hooks
+    kept = source.with_settings({"hooks": source.document.value["hooks"]})
+    assert kept.hooks is loaded
+    assert kept.document.value == {"hooks": {"Stop": ["./x"]}}
+    assert load_hooks([source.with_settings({"env": {}})]) == HookConfig()
+    (other,) = load_hooks([source.with_settings({"hooks": {"Stop": ["./y"]}})]).hooks
+    assert other.command == "./y"
+
+
+def test_the_hooks_of_one_file_get_their_groups_and_strictness_from_the_settings_they_are_merged_with() -> None:
+    first = parse_settings('{"hooks": {"Stop": ["./x", "./y"]}}', Layer.USER, "a")
+    second = parse_settings('{"hooks": {"Stop": ["./z", {"command": "./z", "onFailure": "block"}]}}', Layer.USER, "b")
+    loose, strict = load_hooks([first, second]), load_hooks([first, second], strict=True)
+    assert [hook.group for hook in loose.hooks] == [1, 2, 3, 4]
+    assert [hook.on_failure for hook in loose.hooks] == ["continue", "continue", "continue", "block"]
+    assert [(hook.command, hook.on_failure) for hook in strict.hooks] == [
+        (name, "block") for name in ("./x", "./y", "./z")
+    ]
+    assert [issue.message for issue in strict.issues] == ["the same as an earlier entry (z); it runs once"]
+    assert load_hooks([second]).hooks[0].group == 1

@@ -1,4 +1,4 @@
-"""Turns settings into hook definitions, and lists what is wrong with them.
+"""One source of settings, and its hook entries as hook definitions, with everything that is wrong with them.
 
 An invalid entry disables only itself, and is reported. If that would lose a guard that must not be lost, the issue is
 fatal.
@@ -7,7 +7,8 @@ fatal.
 import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from itertools import chain
+from contextlib import suppress
+from functools import cached_property
 from typing import Any, cast
 
 from msgspec import Struct
@@ -56,7 +57,7 @@ class Issue(Struct, frozen=True, kw_only=True):
         return strip_controls(f"{place}: {show_path(self.path)}: {self.message}")
 
 
-class SettingsSource(Struct, frozen=True):
+class SettingsSource(Struct, frozen=True, dict=True):  # `dict`: for the cached property
     """The parsed settings of one layer, and what to call them in messages."""
 
     layer: Layer
@@ -70,6 +71,29 @@ class SettingsSource(Struct, frozen=True):
     """The directory where that plugin can store its data."""
     inner: str = ""
     """The subdirectory of the project they belong to, relative to the project; empty for the project itself."""
+
+    @cached_property
+    def hooks(self) -> "SourceHooks":
+        """Its hook entries. Loaded once, however many are interested: trust, the user's guards, the merged settings."""
+        entries = self.document.value.get("hooks")
+        return SourceHooks() if entries is None else _EntryLoader(self).load(entries)
+
+    def with_settings(self, settings: Mapping[str, Any]) -> "SettingsSource":
+        """The same source with some of its settings. Hooks that stay the same are not loaded again."""
+        changed = replace(self, document=Document(settings, self.document.lines))
+        if "hooks" in self.__dict__ and settings.get("hooks") is self.document.value.get("hooks"):
+            changed.__dict__["hooks"] = self.hooks
+        return changed
+
+
+class SourceHooks(Struct, frozen=True):
+    """The hook entries of one source by itself: `load_hooks` gives them their place among those of other sources."""
+
+    found: tuple[HookDefinition | Issue, ...] = ()
+    """As written, so that issues can be reported in this order. The groups of its hooks are numbered from 1."""
+    groups: int = 0
+    entries: int = 0
+    """Including invalid ones."""
 
 
 def in_configuration_order(sources: Iterable[SettingsSource]) -> list[SettingsSource]:
@@ -115,11 +139,46 @@ def load_hooks(sources: Iterable[SettingsSource], *, strict: bool = False) -> Ho
     issues: list[Issue] = []
     groups, room = 0, MAX_HOOKS
     for source in in_configuration_order(sources):
-        loader = _LayerLoader(source, strict=strict, groups_before=groups, room=room)
-        hooks += loader.load()
-        groups, room = loader.groups, loader.room
-        issues += loader.issues
+        loaded = source.hooks
+        placed = list(_placed(loaded.found, groups, strict=strict))
+        issues += (one for one in placed if isinstance(one, Issue))
+        if loaded.entries <= room:
+            hooks += (one for one in placed if isinstance(one, HookDefinition))
+        else:
+            issues.append(_too_many(source))
+        groups, room = groups + loaded.groups, max(0, room - loaded.entries)
     return HookConfig(tuple(replace(hook, position=index) for index, hook in enumerate(hooks)), tuple(issues))
+
+
+def _placed(
+    found: Iterable[HookDefinition | Issue], groups_before: int, *, strict: bool
+) -> Iterator[HookDefinition | Issue]:
+    """The entries of one source after those of others, without the entries that equal an earlier one."""
+    seen: set[tuple[Any, ...]] = set()
+    for one in found:
+        if isinstance(one, Issue):
+            yield replace(one, fatal=True) if strict and one.broken else one
+            continue
+        hook = replace(one, on_failure=OnFailure.BLOCK) if strict and _can_block(one) else one
+        plain = replace(hook, group=0, path=(), line=None, matcher=EVERYTHING, function=None)
+        key = (*asdict(plain).values(), hook.matcher.text, id(hook.function))
+        if key in seen:
+            message = f"the same as an earlier entry ({hook.name}); it runs once"
+            yield Issue(source=hook.source, path=hook.path, line=hook.line, message=message, broken=False)
+        else:
+            seen.add(key)
+            yield replace(hook, group=hook.group + groups_before)
+
+
+def _can_block(hook: HookDefinition) -> bool:
+    """Whether its failure can block anything."""
+    return not hook.is_async and EVENTS[hook.event].failure_block is not FailureBlock.NEVER
+
+
+def _too_many(source: SettingsSource) -> Issue:
+    message = f"there are more than {MAX_HOOKS:,} hooks in all settings together; remove some"
+    path: Path = ("hooks",)
+    return Issue(source=source.name, path=path, line=source.document.line(path), message=message, fatal=True)
 
 
 _SHELL = r"(?:\S*/)?(?:bash|sh|zsh|dash)"
@@ -200,45 +259,36 @@ HOOK_KEYS = (
 _OF_A_PLUGIN = re.compile(r"\$\{CLAUDE_PLUGIN_(ROOT|DATA)\}")
 
 
-class _LayerLoader:
-    """Reads one layer."""
+class _EntryLoader:
+    """Reads the entries of one source."""
 
-    def __init__(self, source: SettingsSource, *, strict: bool, groups_before: int, room: int) -> None:
+    def __init__(self, source: SettingsSource) -> None:
         self.source = source
-        self.room = room
-        """How many more entries are allowed."""
-        self.strict = strict
-        self.groups = groups_before
-        self.issues: list[Issue] = []
-        self.seen: set[tuple[Any, ...]] = set()
+        self.groups = 0
+        self.entries = 0
+        self.found: list[HookDefinition | Issue] = []
 
-    def load(self) -> list[HookDefinition]:
-        by_event: Any = self.source.document.value.get("hooks")
-        if by_event is None:
-            return []
-        if not isinstance(by_event, Mapping):
+    def load(self, by_event: Any) -> SourceHooks:
+        if isinstance(by_event, Mapping):
+            with suppress(_TooManyError):  # `load_hooks` reports it
+                for key, groups in cast(Mapping[str, Any], by_event).items():
+                    self.event(str(key), groups)
+        else:
             self.report(("hooks",), f"must be an object of events, not {type_name(by_event)}", by_event, fatal=True)
-            return []
-        events = cast(Mapping[str, Any], by_event)
-        try:
-            return list(chain.from_iterable(self.event(str(key), value) for key, value in events.items()))
-        except _TooManyError:
-            told = f"there are more than {MAX_HOOKS:,} hooks in all settings together; remove some"
-            self.report(("hooks",), told, None, fatal=True)
-            return []
+        return SourceHooks(tuple(self.found), self.groups, self.entries)
 
     # ------------------------------------------------------------------------------------------------------- findings
 
     def report(self, path: Path, message: str, entry: object, *, fatal: bool = False) -> None:
         """Report an invalid entry. It is fatal if the entry was meant to block on failure or was written in code."""
-        unforgiving = self.strict or self.source.layer in (Layer.MANAGED, Layer.CODE)
+        unforgiving = self.source.layer in (Layer.MANAGED, Layer.CODE)
         fatal = fatal or unforgiving or _must_not_be_lost(entry)
         line = self.source.document.line(path)
-        self.issues.append(Issue(source=self.source.name, path=path, line=line, message=message, fatal=fatal))
+        self.found.append(Issue(source=self.source.name, path=path, line=line, message=message, fatal=fatal))
 
     def warn(self, path: Path, message: str) -> None:
         line = self.source.document.line(path)
-        self.issues.append(Issue(source=self.source.name, path=path, line=line, message=message, broken=False))
+        self.found.append(Issue(source=self.source.name, path=path, line=line, message=message, broken=False))
 
     def warn_misspelt(self, entry: Mapping[str, Any], path: Path, known: tuple[str, ...]) -> None:
         """Unknown keys are tolerated, but one that looks like a known key is probably a typo."""
@@ -248,7 +298,7 @@ class _LayerLoader:
 
     # ----------------------------------------------------------------------------------------------- events and groups
 
-    def event(self, key: str, groups: Any) -> Iterator[HookDefinition]:
+    def event(self, key: str, groups: Any) -> None:
         path: Path = ("hooks", key)
         if key.startswith("//"):
             return
@@ -263,9 +313,9 @@ class _LayerLoader:
             self.report(path, f"must be a list of matcher groups, not {type_name(groups)}", groups)
         else:
             for index, group in enumerate(cast(list[Any], groups)):
-                yield from self.group(EVENTS[HookEvent(key)], group, (*path, index))
+                self.group(EVENTS[HookEvent(key)], group, (*path, index))
 
-    def group(self, row: EventRow, raw: Any, path: Path) -> Iterator[HookDefinition]:
+    def group(self, row: EventRow, raw: Any, path: Path) -> None:
         try:
             group, entries = self.read_group(row, raw, path)
         except BrokenError as broken:
@@ -275,17 +325,13 @@ class _LayerLoader:
         self.count(len(entries) or 1)
         for entry, place in entries:
             try:
-                hook = self.hook(group, entry, place)
+                self.found.append(self.hook(group, entry, place))
             except BrokenError as broken:
                 self.report(broken.path, broken.message, entry)
-                continue
-            if self.is_new(hook, place):
-                yield hook
 
     def count(self, entries: int) -> None:
-        self.room -= entries
-        if self.room < 0:
-            self.room = 0
+        self.entries += entries
+        if self.entries > MAX_HOOKS:
             raise _TooManyError
 
     def read_group(self, row: EventRow, raw: Any, path: Path) -> tuple[_Group, list[tuple[Any, Path]]]:
@@ -431,8 +477,6 @@ class _LayerLoader:
     def on_failure(self, row: EventRow, stated: OnFailure | None, *, is_async: bool, in_code: bool) -> OnFailure:
         if is_async or row.failure_block is FailureBlock.NEVER:
             return OnFailure.CONTINUE
-        if self.strict:
-            return OnFailure.BLOCK
         managed = OnFailure.BLOCK if self.source.layer is Layer.MANAGED else OnFailure.CONTINUE
         return stated or (row.function_on_failure if in_code else managed)
 
@@ -474,16 +518,6 @@ class _LayerLoader:
         if named and not group.matcher.matches(named):
             self.warn(path, f'the matcher "{group.matcher.text}" never matches {named}, so this hook never runs')
         return rule
-
-    def is_new(self, hook: HookDefinition, path: Path) -> bool:
-        """False if an earlier entry of this layer is equal in every field."""
-        plain = replace(hook, group=0, path=(), line=None, matcher=EVERYTHING, function=None)
-        key = (*asdict(plain).values(), hook.matcher.text, id(hook.function))
-        if key in self.seen:
-            self.warn(path, f"the same as an earlier entry ({hook.name}); it runs once")
-            return False
-        self.seen.add(key)
-        return True
 
 
 def _is_whole_minutes(timeout: float) -> bool:

@@ -16,8 +16,8 @@ from msgspec.structs import fields, replace
 
 from wave_agent.errors import SettingsError
 from wave_agent.formats.readable import why_unreadable
-from wave_agent.formats.strict_json import Document, type_name
 from wave_agent.formats.strict_json import Path as Where
+from wave_agent.formats.strict_json import type_name
 from wave_agent.hooks.definitions import Layer
 from wave_agent.hooks.execution import HookKind
 from wave_agent.hooks.kinds import header_variables, is_listed
@@ -97,6 +97,10 @@ def merge_settings(sources: Iterable[SettingsSource], *, strict: bool = False) -
             *layered.issues,
         ),
     )
+
+
+def wants_managed_hooks_only(sources: Iterable[SettingsSource]) -> bool:
+    return bool(_layered(in_configuration_order(sources)).values.get("managed_hooks_only"))
 
 
 def wants_foreign(sources: Iterable[SettingsSource]) -> bool | None:
@@ -270,8 +274,7 @@ def _require_sound(name: str, facts: os.stat_result) -> None:
 
 
 def without_hooks(source: SettingsSource) -> SettingsSource:
-    settings = {key: value for key, value in source.document.value.items() if key != "hooks"}
-    return replace(source, document=Document(settings, source.document.lines))
+    return source.with_settings({key: value for key, value in source.document.value.items() if key != "hooks"})
 
 
 RESTRICTIONS = ("deny", "ask")
@@ -296,7 +299,7 @@ def only_restrictions(source: SettingsSource, *, keep_hooks: bool = False) -> tu
         kept["hooks"] = settings["hooks"]
     dropped = [key for key in settings if key not in (*kept, "$schema") and not key.startswith("//")]
     dropped += [f"permissions.{key}" for key in rules if key not in restrictions]
-    return replace(source, document=Document(kept, source.document.lines)), tuple(dropped)
+    return source.with_settings(kept), tuple(dropped)
 
 
 class _WrongError(Exception):

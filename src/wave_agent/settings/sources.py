@@ -33,6 +33,7 @@ from wave_agent.settings.layers import (
     read_place,
     read_source,
     wants_foreign,
+    wants_managed_hooks_only,
     without_hooks,
 )
 from wave_agent.settings.other_agents import (
@@ -182,12 +183,12 @@ def gather_settings(home: Path, project: Project, choice: SourceChoice | None = 
         everything, silenced = silence([*sources, *plugins])
         sources, plugins = everything[: len(sources)], everything[len(sources) :]
         notices = [notice_of(silenced), *notices]
-    with_hooks = choice.project_hooks and not choice.no_hooks and not merge_settings(managed).managed_hooks_only
-    left_out = 0 if choice.project_hooks else len(merge_settings(theirs).hooks.hooks)
+    with_hooks = choice.project_hooks and not choice.no_hooks and not wants_managed_hooks_only(managed)
+    left_out = 0 if choice.project_hooks else len(load_hooks(theirs).hooks)
     theirs = theirs if with_hooks else [without_hooks(source) for source in theirs]
     all_read = with_hooks and set(OF_THE_PROJECT) <= set(wanted)
     watched = bool(user_guards) and choice.record is None and not choice.no_hooks
-    users = user_alarms(home, project.directory) if watched else []
+    users = user_alarms(home, project.directory, own_settings) if watched else []
     judged = _judge(theirs, project, store, choice, users, with_hooks=all_read, foreign=bool(foreign))
     sources = [source for source in sources if source.layer not in OF_THE_PROJECT]
     sources += [*judged.sources, *plugins, *([] if choice.hooks is None else [hooks_in_code(choice.hooks)])]
@@ -394,8 +395,7 @@ def _without_bypass(source: SettingsSource) -> tuple[SettingsSource, tuple[str, 
     if rules["defaultMode"] != PermissionMode.BYPASS:
         return source, ()
     kept = {**settings, "permissions": {key: value for key, value in rules.items() if key != "defaultMode"}}
-    document = Document(kept, source.document.lines)
-    return replace(source, document=document), (f"permissions.defaultMode {PermissionMode.BYPASS}",)
+    return source.with_settings(kept), (f"permissions.defaultMode {PermissionMode.BYPASS}",)
 
 
 def describe(hook: HookDefinition) -> str:
