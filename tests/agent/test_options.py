@@ -54,7 +54,9 @@ class Project:
         trust: Trust = False,
         project_hooks: bool = True,
     ) -> tuple[list[SettingsSource], list[str]]:
-        choice = SourceChoice(layers=layers, overlays=overlays, hooks=hooks, trust=trust, project_hooks=project_hooks)
+        choice = SourceChoice(
+            setting_sources=layers, overlays=overlays, hooks=hooks, trust=trust, project_hooks=project_hooks
+        )
         gathered = gather_settings(self.home, Place.at(str(self.directory)), choice)
         return [*gathered.sources], [*gathered.notices]
 

@@ -78,7 +78,7 @@ def test_settings_for_other_agents_make_a_project_only_if_they_count(tree: Tree)
     assert tree.locate() == str(tree.root)
     commands = [hook.command for hook in tree.merged(trust=True).hooks.hooks]
     assert commands == ["echo theirs", "echo own"]
-    assert tree.locate(layers=["project"]) == str(tree.start)
+    assert tree.locate(setting_sources=["project"]) == str(tree.start)
 
 
 def test_a_project_can_say_so_itself_once_it_is_trusted(tree: Tree) -> None:

@@ -17,7 +17,7 @@ from tests.conformance.wave_adapter import KINDS, load, why_invalid
 from wave_agent.agent.agent import Agent
 from wave_agent.agent.briefing import Briefing
 from wave_agent.agent.hook_runners import hook_runner_for
-from wave_agent.agent.options import Foundation
+from wave_agent.agent.options import Foundation, Options
 from wave_agent.agent.result import Callbacks, Result
 from wave_agent.errors import ModelError, SettingsError
 from wave_agent.events import Event, Notice
@@ -29,6 +29,7 @@ from wave_agent.permissions.decision import Allow, Deny, PermissionMode, Permiss
 from wave_agent.rules.rule import parse_rule
 from wave_agent.settings.layers import Settings
 from wave_agent.settings.snapshot import Snapshot
+from wave_agent.settings.sources import Gathered
 from wave_agent.system.project import Project
 from wave_agent.tools.base import Tool, ToolContext, ToolInputError, ToolResult
 
@@ -162,7 +163,8 @@ def _agent(
         directories=(os.path.realpath(project),),
         home=home,
         environment=dict(os.environ),
-        settings=replace(settings, rules=Rules(**parsed)),
+        options=Options(),
+        gathered=Gathered(settings=replace(settings, rules=Rules(**parsed))),
         mode=mode,
         max_turns=12,
         snapshot=Snapshot([changing(request)], {str(changing(request)): request["payload"].get("source", "")}),

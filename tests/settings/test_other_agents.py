@@ -75,7 +75,7 @@ def test_every_file_counts_in_the_order_of_the_layers(checkout: Checkout) -> Non
     checkout.write("../claude/settings.json", hooks("user"))
     checkout.write(".wave/settings.json", hooks("own"))
     assert checkout.commands(overlays=[ON], trust=True) == ["user", "own", "project", "codex", "local"]
-    assert checkout.commands(overlays=[ON], trust=True, layers=["user"]) == ["user"]
+    assert checkout.commands(overlays=[ON], trust=True, setting_sources=["user"]) == ["user"]
     assert checkout.commands(overlays=[ON], project_hooks=False) == ["user"]
 
 

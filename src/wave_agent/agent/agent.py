@@ -20,7 +20,6 @@ from wave_agent.agent.hook_runners import hook_runner_for
 from wave_agent.agent.options import (
     Foundation,
     Options,
-    Trust,
     WindowFinder,
     lay_foundation,
     mode_for,
@@ -64,6 +63,7 @@ from wave_agent.sessions.log import SessionLog
 from wave_agent.sessions.store import FileSessionStore
 from wave_agent.sessions.transcript import Resumed, transcript_file
 from wave_agent.settings.layers import Settings, SourceName
+from wave_agent.settings.sources import Trust
 from wave_agent.settings.trust import ProjectTrust, Vigil
 from wave_agent.settings.user_guards import UserVigil
 from wave_agent.system.orphans import Leftovers, holder_of
@@ -230,7 +230,7 @@ class Agent:
         changes = FileChanges()
         session_id = str(uuid.uuid4()) if options.resume is None else options.resume
         path = transcript_file(home, project, session_id)
-        guards = to_builtins(foundation.user_guards) if foundation.above is None else None
+        guards = to_builtins(foundation.gathered.user_guards) if foundation.above is None else None
         leftovers = Leftovers(home, path, project=project, unattended=not options.interactive, guards=guards)
         kept = store(path, holder=partial(holder_of, home))
         model = options.model_client or model_for(options.base_url, options.api_key, settings, environment)
@@ -297,22 +297,22 @@ class Agent:
     @property
     def project_trust(self) -> ProjectTrust:
         """The files that the project's hooks depend on in this session, and how they have changed."""
-        return self._foundation.trust
+        return self._foundation.gathered.trust
 
     @property
     def unused_hooks(self) -> tuple[str, ...]:
         """The project's hooks for other agents, if it is not yet decided whether they run."""
-        return self._foundation.unused_hooks
+        return self._foundation.gathered.unused
 
     @property
     def no_hooks(self) -> bool:
         """The user has disabled all hooks except managed ones for this run: `--no-hooks`."""
-        return self._foundation.no_hooks
+        return self._foundation.options.no_hooks
 
     @property
     def hooks_left_out(self) -> int:
         """How many of the project's hooks do not run because it was opened without them."""
-        return self._foundation.hooks_left_out
+        return self._foundation.gathered.left_out
 
     @property
     def why_not_ready(self) -> str:
@@ -690,7 +690,7 @@ def _vigils(foundation: Foundation, *, unattended: bool) -> tuple[Vigil, UserVig
     home, project = foundation.home, foundation.project
     return (
         Vigil(home, project, is_needed=is_needed),
-        UserVigil(home, project, foundation.user_guards if is_needed else {}),
+        UserVigil(home, project, foundation.gathered.user_guards if is_needed else {}),
     )
 
 

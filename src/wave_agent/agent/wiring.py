@@ -77,7 +77,7 @@ def make_hooks(
 ) -> HookManager:
     """`tools` are the session's; one of them may change its directory. `attended`: a user can be asked."""
     foundation, settings = ground.foundation, ground.foundation.settings
-    refused, given = foundation.trust.problem, _nothing_more
+    refused, given = foundation.gathered.trust.problem, _nothing_more
     if settings.hooks.hooks:
         from wave_agent.hooks.python_guard import PythonGuard  # lazy: most projects have no hooks
 

@@ -81,8 +81,8 @@ class SettingsSource(Struct, frozen=True, dict=True):  # `dict`: for the cached 
     def with_settings(self, settings: Mapping[str, Any]) -> "SettingsSource":
         """The same source with some of its settings. Hooks that stay the same are not loaded again."""
         changed = replace(self, document=Document(settings, self.document.lines))
-        if "hooks" in self.__dict__ and settings.get("hooks") is self.document.value.get("hooks"):
-            changed.__dict__["hooks"] = self.hooks
+        if "hooks" in vars(self) and settings.get("hooks") is self.document.value.get("hooks"):
+            vars(changed)["hooks"] = self.hooks
         return changed
 
 
