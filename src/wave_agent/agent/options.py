@@ -385,7 +385,7 @@ class WindowFinder:
         self._known: int | None = facts.get("contextWindow")
         self._images: bool | None = facts.get("images")
         self._ask: Callable[[str], Awaitable[Window | None]] | None = getattr(model, "context_window", None)
-        self._name = name
+        self.name = name
         self._tell = tell
         self._asking: asyncio.Task[None] | None = None
 
@@ -421,7 +421,7 @@ class WindowFinder:
             await asyncio.wait({self._asking})
 
     async def _find(self, ask: Callable[[str], Awaitable[Window | None]]) -> None:
-        found = await ask(self._name)
+        found = await ask(self.name)
         if found is None:
             return
         if self._images is None:
@@ -430,6 +430,31 @@ class WindowFinder:
             self._known = found.tokens
             if found.warning:
                 self._tell(found.warning)
+
+
+class Windows:
+    """The windows of the models that a session uses, one after another."""
+
+    def __init__(self, model: Model, name: str, settings: Settings, tell: Callable[[str], None]) -> None:
+        self._find: Callable[[str], WindowFinder] = lambda name: WindowFinder(model, name, settings, tell)
+        self._found = [self._find(name)]
+
+    @property
+    def current(self) -> WindowFinder:
+        return self._found[-1]
+
+    def change(self, name: str) -> WindowFinder:
+        """The window of another model. A turn that already runs keeps the one it started with."""
+        self._found.append(self._find(name))
+        return self.current
+
+    async def takes_images(self) -> bool:
+        """Whether the current model does; False if unknown."""
+        return await self.current.takes_images()
+
+    async def close(self) -> None:
+        for window in self._found:
+            await window.close()
 
 
 class _NoModel:
