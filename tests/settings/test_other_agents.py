@@ -282,11 +282,12 @@ def test_hooks_that_nobody_has_decided_about_are_named(checkout: Checkout) -> No
 
 def test_it_is_remembered_and_outlives_trust(checkout: Checkout) -> None:
     store, project = TrustStore(checkout.home), str(checkout.project)
-    assert [store.remember_told(project), store.remember_told(project)] == [True, False]
+    assert [store.remember_notice(project), store.remember_notice(project)] == [True, False]
+    assert json.loads(store.file.read_text())["projects"][project] == {"told": True}
     checkout.trust()
-    assert not store.remember_told(project)
+    assert not store.remember_notice(project)
     store.revoke(project)
-    assert store.remember_told(project)
+    assert store.remember_notice(project)
 
 
 # ------------------------------------------------------------------------------------------------------------- plugins

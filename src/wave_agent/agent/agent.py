@@ -396,7 +396,7 @@ class Agent:
             try:
                 self._log.close()
             except SessionError as error:
-                if str(error) != self._log.told:
+                if str(error) != self._log.reported:
                     self._emit(Error(content=str(error)))
             if found := self._vigil.end():
                 self._emit(Notice(content=f"The next start asks you to confirm your trust in this project: {found}."))
@@ -429,7 +429,7 @@ class Agent:
             raise
         if self._log.failure is None:
             return status
-        turn.error = self._log.told = str(self._log.failure)
+        turn.error = self._log.reported = str(self._log.failure)
         self._messages.add_error_block(turn.error)
         return TurnStatus.ERROR
 
@@ -490,7 +490,7 @@ class Agent:
     async def _report_changed_settings(self) -> None:
         for change in self._ground.foundation.snapshot.changes():
             with suppress(SessionError):  # noted: see `SessionLog.failure`
-                self._messages.add_notice_block(change.told)
+                self._messages.add_notice_block(change.message)
                 facts = {"source": change.source, "file_path": change.file}
                 await self._hooks.run(HookEvent.CONFIG_CHANGE, facts, permission_mode=self.permission_mode)
 

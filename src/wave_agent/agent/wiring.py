@@ -49,7 +49,7 @@ from wave_agent.tools.shells import directory_left, earlier_shells
 
 
 class Ground(Struct, frozen=True, kw_only=True):
-    """What a session stands on: created once, and released when the agent closes."""
+    """What a session is built on: created once, and released when the agent closes."""
 
     foundation: Foundation
     session_id: str

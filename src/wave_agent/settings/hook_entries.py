@@ -400,8 +400,7 @@ class _EntryLoader:
         columns = DIALECTS[dialect]
         run = self.rooted(read_run(entry, path, any_type=columns.takes_other_types))
         if run.kind is HookKind.ABSENT:
-            told = f"{why_absent(run.command)}, so every run of this hook fails"
-            self.warn((*path, "type"), told)
+            self.warn((*path, "type"), f"{why_absent(run.command)}, so every run of this hook fails")
         if run.header_env and not columns.names_its_services:
             self.warn((*path, "allowedEnvVars"), "has no effect here: list the variables in httpHooks.env")
         is_async = _flag(entry, "async", path, default=False)

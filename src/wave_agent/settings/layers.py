@@ -78,10 +78,10 @@ def merge_settings(sources: Iterable[SettingsSource], *, strict: bool = False) -
     ordered = in_configuration_order(sources)
     layered = _layered(ordered)
     strict = strict or layered.values.get("strict_hooks", False)
-    counted = ordered
+    with_hooks = ordered
     if layered.values.get("managed_hooks_only"):
-        counted = [source for source in ordered if source.layer is Layer.MANAGED]
-    hooks = load_hooks(counted, strict=strict)
+        with_hooks = [source for source in ordered if source.layer is Layer.MANAGED]
+    hooks = load_hooks(with_hooks, strict=strict)
     rules = Rules(deny=tuple(layered.deny), ask=tuple(layered.ask), allow=tuple(layered.allow))
     values: dict[str, Any] = {**layered.values, "strict_hooks": strict}
     return Settings(
@@ -133,8 +133,8 @@ def _unlisted(
             if unknown:
                 why = "is not listed in httpHooks.env, or is one of the agent's own keys"
                 found.append((("headers", header), f"{unknown[0]} {why}"))
-        for inside, told in found:
-            message = f"{told}, so the hook cannot run"
+        for inside, reason in found:
+            message = f"{reason}, so the hook cannot run"
             yield Issue(source=hook.source, path=(*hook.path, *inside), line=hook.line, message=message, broken=False)
 
 
@@ -525,13 +525,13 @@ class _Merge:
 
     def add(self, source: SettingsSource) -> None:
         settings = cast(Mapping[str, Any], source.document.value)
-        self.tell_unknown(source, (), settings, KEYS)
+        self.report_unknown(source, (), settings, KEYS)
         sections: dict[str, Mapping[str, Any]] = {"": settings}
         for name in _SECTIONS:
             # Unreadable permissions may have contained denials.
             fatal = name == "permissions"
             sections[name] = self.read(source, (name,), settings.get(name), _object, fatal=fatal) or {}
-            self.tell_unknown(source, (name,), sections[name], _SECTION_KEYS[name])
+            self.report_unknown(source, (name,), sections[name], _SECTION_KEYS[name])
         for value in VALUES:
             path = (value.section, value.key) if value.section else (value.key,)
             found = self.read(source, path, sections[value.section].get(value.key), value.reader)
@@ -566,7 +566,7 @@ class _Merge:
         self.values[value.name] = found
         self.managed |= {value.name} if source.layer is Layer.MANAGED else set()
 
-    def tell_unknown(
+    def report_unknown(
         self, source: SettingsSource, path: Where, found: Mapping[str, Any], known: tuple[str, ...] | None
     ) -> None:
         """`known` None: any key is accepted."""
@@ -599,8 +599,8 @@ class _Merge:
         self.count += len(rules)
         if rules and (len(rules) > MOST_RULES or self.count > MOST_RULES_IN_ALL):
             most = f"{MOST_RULES:,} per list" if len(rules) > MOST_RULES else f"{MOST_RULES_IN_ALL:,} in all settings"
-            told = f"has {len(rules):,} rules; the limit is {most}: use patterns that cover more"
-            self.report(source, path, told, broken=True, fatal=restricts)
+            message = f"has {len(rules):,} rules; the limit is {most}: use patterns that cover more"
+            self.report(source, path, message, broken=True, fatal=restricts)
             return
         for index, text in enumerate(rules):
             try:
@@ -608,8 +608,8 @@ class _Merge:
                 getattr(self, kind).append(rule)
                 known = index >= _MOST_HINTS or rule.tool in _TOOL_NAMES
                 if not known and (hint := did_you_mean(rule.tool, KNOWN_TOOLS)):
-                    told = f'there is no built-in tool "{rule.text.partition("(")[0].strip()}"{hint}'
-                    self.report(source, (*path, index), told, broken=False)
+                    message = f'there is no built-in tool "{rule.text.partition("(")[0].strip()}"{hint}'
+                    self.report(source, (*path, index), message, broken=False)
             except (RuleError, _WrongError) as error:
                 self.report(source, (*path, index), str(error), broken=True, fatal=restricts)
 
