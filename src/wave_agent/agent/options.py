@@ -1,4 +1,4 @@
-"""The parts an agent is built from: the effective settings, a mode, a model."""
+"""What was asked of an agent (`Options`), and what applies (`Foundation`): settings, mode, limits, model."""
 
 import asyncio
 import os
@@ -106,7 +106,7 @@ class Foundation(Struct, frozen=True, kw_only=True):
     """The basis of an agent: where it works, its effective settings, what it may do."""
 
     options: Options
-    """As given, or as far as an agent above permits it. Of what is a field here too, that field applies."""
+    """As given; below another agent, only what that one permits. Where a field below has the same name, it applies."""
     place: Project
     home: Path
     environment: Mapping[str, str]
