@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from typing import Any
 
 import pytest
@@ -1272,3 +1273,11 @@ def test_the_hooks_of_one_file_get_their_groups_and_strictness_from_the_settings
     ]
     assert [issue.message for issue in strict.issues] == ["the same as an earlier entry (z); it runs once"]
     assert load_hooks([second]).hooks[0].group == 1
+
+
+@pytest.mark.parametrize(
+    "name", ["HookConfig", "SettingsSource", "hooks_in_code", "in_configuration_order", "load_hooks", "parse_settings"]
+)
+def test_the_module_can_be_imported_under_the_name_it_was_published_with(name: str) -> None:
+    published, own = import_module("wave_agent.hooks.config"), import_module("wave_agent.settings.hook_entries")
+    assert getattr(published, name) is getattr(own, name)
