@@ -16,7 +16,7 @@ PURE := \
 	src/wave_agent/rules/path_patterns.py \
 	src/wave_agent/hooks/accidental_exit.py \
 	src/wave_agent/hooks/compatibility.py \
-	src/wave_agent/hooks/config.py \
+	src/wave_agent/settings/hook_entries.py \
 	src/wave_agent/hooks/definitions.py \
 	src/wave_agent/hooks/dialects.py \
 	src/wave_agent/hooks/kinds.py \

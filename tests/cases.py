@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from wave_agent.hooks.config import hooks_in_code, load_hooks
 from wave_agent.hooks.events import EVENTS, Decision, HookEvent
 from wave_agent.hooks.manager import HookManager, SessionFacts
 from wave_agent.hooks.runners.command import ProcessRunner
 from wave_agent.hooks.verdicts import Outcome
+from wave_agent.settings.hook_entries import hooks_in_code, load_hooks
 
 SAMPLES = {"tool_use_id": "call_1", "tool_response": {"success": True, "content": ""}, "trigger": "manual"}
 EMPTY = {"string": "", "integer": 0, "number": 0, "boolean": False, "array": [], "object": {}}

@@ -9,7 +9,9 @@ import os
 import subprocess
 import sys
 import sysconfig
+from collections import Counter
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import pytest
@@ -19,6 +21,7 @@ from wave_agent.agent.options import Options
 from wave_agent.hooks.execution import HookJob
 from wave_agent.hooks.runners.command import ProcessRunner
 from wave_agent.sessions.store import FileSessionStore
+from wave_agent.settings import hook_entries
 from wave_agent.testing import RecordingModelServer, Reply, ScriptedModel, call
 
 WAVE = Path(sysconfig.get_path("scripts")) / "wave"
@@ -128,6 +131,54 @@ async def test_a_turn_with_one_command_writes_four_records_and_syncs_twice(
         after = dict(stores[0].counts)
     spent = {name: after[name] - before[name] for name in after}
     assert spent == {"append": 4, "sync": 2}  # prompt, call, result, answer; before the command acts, and at the end
+
+
+def loads_at_a_start(options: Options) -> Counter[str]:
+    """How often the hook entries of each source of settings are read, by watching the calls of one function."""
+    loads = Counter[str]()
+    reading = getattr(hook_entries, "_EntryLoader").load.__code__  # noqa: B009 (private, and only watched)
+
+    def watch(frame: FrameType, event: str, _: object) -> None:
+        if event == "call" and frame.f_code is reading:
+            loads[frame.f_locals["self"].source.name] += 1
+
+    sys.setprofile(watch)
+    try:
+        agent = Agent.from_options(options)
+    finally:
+        sys.setprofile(None)
+    asyncio.run(agent.close())
+    return loads
+
+
+@pytest.mark.parametrize(
+    "chosen",
+    [
+        pytest.param({"trust": True}, id="trusted"),
+        pytest.param({"trust": lambda _hooks, _missing: True}, id="asked"),
+        pytest.param({"project_hooks": False}, id="without the project's hooks"),
+    ],
+)
+def test_the_hooks_of_each_file_are_loaded_once_per_start(
+    chosen: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home, project = tmp_path / "home", tmp_path / "project"
+    monkeypatch.setenv("WAVE_HOME", str(home))
+    settings = {"hooks": {"PreToolUse": ["true"]}, "permissions": {"allow": ["Read"], "deny": ["Write"]}}
+    files = [tmp_path / "managed.json", home / "settings.json"]
+    files += [project / ".wave" / name for name in ("settings.json", "settings.local.json")]
+    for file in files:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(json.dumps(settings))
+    options = Options(
+        workdir=project,
+        model_client=ScriptedModel([]),
+        managed_file=files[0],
+        overlays=[settings],
+        hooks=settings["hooks"],
+        **chosen,
+    )
+    assert loads_at_a_start(options) == dict.fromkeys([*map(str, files), "settings", "hooks"], 1)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="counts processes through /proc")

@@ -33,8 +33,8 @@ from wave_agent import Agent, Callbacks, PermissionRequest, Result
 from wave_agent.agent.turn import TurnStatus
 from wave_agent.events import Event
 from wave_agent.formats.yaml_json import parse_yaml
-from wave_agent.hooks.config import parse_settings
 from wave_agent.hooks.definitions import Layer
+from wave_agent.settings.hook_entries import parse_settings
 from wave_agent.settings.layers import merge_settings
 
 ROOT = Path(__file__).resolve().parent.parent

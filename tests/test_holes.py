@@ -15,9 +15,9 @@ import pytest
 from tests.rows import rows
 from tests.waiting import number_in, until
 from wave_agent import Agent, SettingsError
-from wave_agent.hooks.config import load_hooks, parse_settings
 from wave_agent.hooks.definitions import Layer
 from wave_agent.rules.rule import Places, parse_rule
+from wave_agent.settings.hook_entries import load_hooks, parse_settings
 from wave_agent.settings.layers import merge_settings
 from wave_agent.testing import RecordingModelServer, Reply, ScriptedModel, call
 

@@ -127,7 +127,9 @@ async def test_a_new_model_is_asked_from_the_next_prompt_on(project: Path):
 )
 def test_prices_that_cannot_be_read_are_told_with_their_place(prices: Any, message: str):
     overlay = {"models": {"m": {"prices": prices}}}
-    gathered = gather_settings(Path("/nowhere"), Project.at("/nowhere"), SourceChoice(layers=(), overlays=(overlay,)))
+    gathered = gather_settings(
+        Path("/nowhere"), Project.at("/nowhere"), SourceChoice(setting_sources=(), overlays=(overlay,))
+    )
     (issue,) = merge_settings(gathered.sources).issues
     assert message in str(issue)
     assert "models.m.prices" in str(issue)

@@ -16,12 +16,12 @@ from wave_agent.agent.options import (
     model_for,
 )
 from wave_agent.errors import ModelError, SettingsError, UntrustedHooksError
-from wave_agent.hooks.config import SettingsSource
 from wave_agent.hooks.definitions import HookDefinition, Layer
 from wave_agent.models.base import ModelRequest
 from wave_agent.models.scripted import ScriptedModel
 from wave_agent.permissions.decision import PermissionMode, Rules
 from wave_agent.rules.rule import parse_rule
+from wave_agent.settings.hook_entries import SettingsSource
 from wave_agent.settings.layers import Settings, merge_settings
 from wave_agent.settings.sources import Overlay, SourceChoice, Trust, gather_settings
 from wave_agent.system.project import Project as Place
@@ -54,7 +54,9 @@ class Project:
         trust: Trust = False,
         project_hooks: bool = True,
     ) -> tuple[list[SettingsSource], list[str]]:
-        choice = SourceChoice(layers=layers, overlays=overlays, hooks=hooks, trust=trust, project_hooks=project_hooks)
+        choice = SourceChoice(
+            setting_sources=layers, overlays=overlays, hooks=hooks, trust=trust, project_hooks=project_hooks
+        )
         gathered = gather_settings(self.home, Place.at(str(self.directory)), choice)
         return [*gathered.sources], [*gathered.notices]
 

@@ -11,9 +11,9 @@ from msgspec.structs import replace
 
 from wave_agent import SettingsError, UntrustedHooksError
 from wave_agent.agent.options import Options, lay_foundation, locate_project
-from wave_agent.hooks.config import parse_settings
 from wave_agent.hooks.definitions import Layer
 from wave_agent.permissions.decision import PermissionMode
+from wave_agent.settings.hook_entries import parse_settings
 from wave_agent.settings.layers import Settings, merge_settings
 from wave_agent.settings.sources import Gathered, SourceChoice, gather_settings, locate, project_settings
 from wave_agent.settings.trust import TrustStore, candidates, file_digest, record_of
@@ -78,7 +78,7 @@ def test_settings_for_other_agents_make_a_project_only_if_they_count(tree: Tree)
     assert tree.locate() == str(tree.root)
     commands = [hook.command for hook in tree.merged(trust=True).hooks.hooks]
     assert commands == ["echo theirs", "echo own"]
-    assert tree.locate(layers=["project"]) == str(tree.start)
+    assert tree.locate(setting_sources=["project"]) == str(tree.start)
 
 
 def test_a_project_can_say_so_itself_once_it_is_trusted(tree: Tree) -> None:

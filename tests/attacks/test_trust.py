@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from tests.cli.project import WAVE, Project, serving
-from wave_agent.hooks.config import load_hooks
+from wave_agent.settings.hook_entries import load_hooks
 from wave_agent.settings.sources import project_settings
 from wave_agent.settings.trust import TrustStore, candidates, file_digest, record_of
 from wave_agent.system.project import Project as Place

@@ -15,10 +15,10 @@ from msgspec.structs import replace
 
 from tests.conformance.wave_adapter import KINDS, load, why_invalid
 from wave_agent.agent.agent import Agent
-from wave_agent.agent.briefing import Briefing
 from wave_agent.agent.hook_runners import hook_runner_for
-from wave_agent.agent.options import Foundation
+from wave_agent.agent.options import Foundation, Options
 from wave_agent.agent.result import Callbacks, Result
+from wave_agent.agent.wiring import lay_ground, make_parts
 from wave_agent.errors import ModelError, SettingsError
 from wave_agent.events import Event, Notice
 from wave_agent.hooks.events import EVENTS, ContextPlace, Decision, Flow, HookEvent
@@ -29,6 +29,7 @@ from wave_agent.permissions.decision import Allow, Deny, PermissionMode, Permiss
 from wave_agent.rules.rule import parse_rule
 from wave_agent.settings.layers import Settings
 from wave_agent.settings.snapshot import Snapshot
+from wave_agent.settings.sources import Gathered
 from wave_agent.system.project import Project
 from wave_agent.tools.base import Tool, ToolContext, ToolInputError, ToolResult
 
@@ -158,28 +159,26 @@ def _agent(
     home = Path(request["project_dir"]) / "home"
     project, mode = request["project_dir"], PermissionMode(rules.get("mode", "default"))
     foundation = Foundation(
+        options=Options(
+            model="scripted",
+            model_client=model,
+            tools=[tool],
+            system_prompt="",
+            can_use_tool=approver,
+            callbacks=Callbacks(on_event=hear),
+            hook_runner=hook_runner_for(settings, os.environ),
+        ),
         place=Project.at(project),
         directories=(os.path.realpath(project),),
         home=home,
         environment=dict(os.environ),
-        settings=replace(settings, rules=Rules(**parsed)),
+        gathered=Gathered(settings=replace(settings, rules=Rules(**parsed))),
         mode=mode,
         max_turns=12,
         snapshot=Snapshot([changing(request)], {str(changing(request)): request["payload"].get("source", "")}),
     )
-    return Agent(
-        foundation=foundation,
-        model=model,
-        model_name="scripted",
-        tools=[tool],
-        briefing=Briefing(lambda _mode, _around: "", str),
-        can_use_tool=approver,
-        callbacks=Callbacks(on_event=hear),
-        session_id="conformance",
-        resumed=None,
-        notices=[],
-        hook_runner=hook_runner_for(settings, os.environ),
-    )
+    ground = lay_ground(foundation)
+    return Agent(ground, make_parts(ground))
 
 
 def changing(request: dict[str, Any]) -> Path:

@@ -13,7 +13,6 @@ from msgspec.structs import replace
 from wave_agent.agent.hook_runners import hook_runner_for
 from wave_agent.errors import SettingsError
 from wave_agent.events import Event, Notice
-from wave_agent.hooks.config import parse_settings
 from wave_agent.hooks.definitions import Layer
 from wave_agent.hooks.dialects import Dialect, has_failed, heard_by
 from wave_agent.hooks.event_run import ToolFacts
@@ -22,6 +21,7 @@ from wave_agent.hooks.manager import HookManager, SessionFacts
 from wave_agent.hooks.verdicts import Blocks, Outcome
 from wave_agent.permissions.decision import JudgedCall, PermissionMode, Rules, ToolKind, decide
 from wave_agent.rules.rule import Places, parse_rule
+from wave_agent.settings.hook_entries import parse_settings
 from wave_agent.settings.layers import Settings, merge_settings
 
 KINDS = {"Read": ToolKind.READS, "Glob": ToolKind.READS, "Grep": ToolKind.READS, "TodoWrite": ToolKind.READS}

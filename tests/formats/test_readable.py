@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from tests.rows import rows
 from wave_agent.formats.readable import encode_readable, readable, readable_text, why_unreadable
 from wave_agent.formats.strict_json import MAX_DEPTH
-from wave_agent.hooks.config import load_hooks, parse_settings
 from wave_agent.hooks.definitions import Layer
 from wave_agent.hooks.events import HookEvent
 from wave_agent.hooks.manager import HookManager, SessionFacts
+from wave_agent.settings.hook_entries import load_hooks, parse_settings
 from wave_agent.testing import FakeHookRunner
 
 CHARACTERS = st.one_of(st.characters(exclude_categories=()), st.sampled_from("\0\ud800\udbff\udc00\udfff\udcff\\\"'u0"))

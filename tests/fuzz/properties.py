@@ -22,7 +22,6 @@ from wave_agent.agent.tool_calls import seen_by, subject_of
 from wave_agent.errors import SessionError, SettingsError
 from wave_agent.events import HookRun
 from wave_agent.formats.strict_json import StrictJSONError, parse_document, parse_object
-from wave_agent.hooks.config import parse_settings
 from wave_agent.hooks.definitions import Layer
 from wave_agent.hooks.events import Decision, HookEvent, OnFailure
 from wave_agent.hooks.execution import HookExecutionResult
@@ -38,6 +37,7 @@ from wave_agent.permissions.protected_paths import protected_paths
 from wave_agent.rules.rule import PATH_FIELDS, Places, Purpose, RuleError, parse_rule
 from wave_agent.sessions.masking import masked, patterns
 from wave_agent.sessions.recorder import FileSessionStore, Recorder, load_session
+from wave_agent.settings.hook_entries import parse_settings
 from wave_agent.settings.layers import merge_settings
 from wave_agent.tools.base import ToolContext, ToolInputError
 from wave_agent.tools.files import FileRefusedError

@@ -9,7 +9,6 @@ from msgspec.structs import replace
 
 from tests.conformance import check
 from wave_agent.hooks.compatibility import COLUMNS, COMPARISONS, Kinship, differences
-from wave_agent.hooks.config import HookConfig, hooks_in_code, load_hooks, parse_settings
 from wave_agent.hooks.definitions import Layer
 from wave_agent.hooks.dialects import ALL, DIALECTS, Aside, Dialect, DialectRow, has_failed, heard_by, patch_of, told
 from wave_agent.hooks.events import EVENTS, HookEvent
@@ -18,6 +17,7 @@ from wave_agent.hooks.manager import HookManager, SessionFacts
 from wave_agent.hooks.runners.command import ProcessRunner
 from wave_agent.hooks.semantics import read, replaced
 from wave_agent.hooks.verdicts import Block, TellUser
+from wave_agent.settings.hook_entries import HookConfig, hooks_in_code, load_hooks, parse_settings
 
 POST, FAILURE = HookEvent.POST_TOOL_USE, HookEvent.POST_TOOL_USE_FAILURE
 

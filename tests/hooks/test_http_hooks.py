@@ -20,12 +20,12 @@ from tests.rows import rows
 from tests.waiting import until
 from wave_agent import UntrustedHooksError
 from wave_agent.formats.strict_json import Document
-from wave_agent.hooks.config import SettingsSource
 from wave_agent.hooks.definitions import Layer
 from wave_agent.hooks.dialects import Dialect
 from wave_agent.hooks.execution import BodyFormat, HookExecutionResult, HookJob, HookKind
 from wave_agent.hooks.kinds import is_listed
 from wave_agent.hooks.runners.http import HttpRunner
+from wave_agent.settings.hook_entries import SettingsSource
 from wave_agent.settings.layers import merge_settings
 
 HERE = Path(__file__).parent

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wave_agent.hooks.config import hooks_in_code, load_hooks
 from wave_agent.hooks.named_files import named_files, runs_alike
+from wave_agent.settings.hook_entries import hooks_in_code, load_hooks
 
 
 @pytest.fixture

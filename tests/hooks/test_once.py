@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from wave_agent import Agent
-from wave_agent.hooks.config import load_hooks, parse_settings
 from wave_agent.hooks.definitions import Layer
+from wave_agent.settings.hook_entries import load_hooks, parse_settings
 from wave_agent.testing import Reply, ScriptedModel, call
 
 

@@ -2,13 +2,13 @@
 
 from typing import Any
 
-from wave_agent.hooks.config import hooks_in_code, load_hooks
 from wave_agent.hooks.definitions import HookDefinition
 from wave_agent.hooks.events import HookEvent
 from wave_agent.hooks.execution import HookExecutionResult
 from wave_agent.hooks.manager import HookManager, SessionFacts
 from wave_agent.hooks.plan import in_order, plan
 from wave_agent.rules.rule import Places
+from wave_agent.settings.hook_entries import hooks_in_code, load_hooks
 from wave_agent.testing import FakeHookRunner
 
 PLACES = Places("/srv/project", "/home/ada")

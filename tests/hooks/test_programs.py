@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from wave_agent.hooks.config import SettingsSource, parse_settings
 from wave_agent.hooks.definitions import Layer
 from wave_agent.hooks.pinned import is_pinned, search_path
+from wave_agent.settings.hook_entries import SettingsSource, parse_settings
 from wave_agent.settings.trust import (
     ProjectTrust,
     Record,

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from tests.rows import rows
-from wave_agent.hooks.config import load_hooks, parse_settings
 from wave_agent.hooks.definitions import HookDefinition, Layer
 from wave_agent.hooks.python_guard import PythonGuard
 from wave_agent.hooks.python_modules import PythonStart, imported, python_of, python_runs, shadows
 from wave_agent.permissions.protected_paths import protected_paths
+from wave_agent.settings.hook_entries import load_hooks, parse_settings
 
 INLINE = "python3 -c 'import json, sys; json.load(sys.stdin)'"
 

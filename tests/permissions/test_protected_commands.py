@@ -10,9 +10,9 @@ import pytest
 from tests.attacks.attack_classes import load_classes
 from tests.rows import rows
 from wave_agent import Agent, Allow, Deny, PermissionRequest
-from wave_agent.hooks.config import load_hooks, parse_settings
 from wave_agent.hooks.definitions import Layer
 from wave_agent.permissions.protected_paths import ProtectedPaths, protected_paths
+from wave_agent.settings.hook_entries import load_hooks, parse_settings
 from wave_agent.shell.reader import read_writes
 from wave_agent.shell.values import Reach, WriteTarget
 from wave_agent.shell.writes import targets

@@ -11,10 +11,10 @@ import pytest
 import wave_agent
 from wave_agent import Agent, Allow, Deny, PermissionRequest
 from wave_agent.hooks import allow
-from wave_agent.hooks.config import load_hooks, parse_settings
 from wave_agent.hooks.definitions import Layer
 from wave_agent.permissions.decision import PermissionMode
 from wave_agent.permissions.protected_paths import ProtectedPaths, protected_paths
+from wave_agent.settings.hook_entries import load_hooks, parse_settings
 from wave_agent.testing import Reply, ScriptedModel, call
 
 COMMANDS = [

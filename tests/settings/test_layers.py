@@ -10,11 +10,11 @@ import pytest
 
 from tests.rows import rows
 from wave_agent.errors import SettingsError
-from wave_agent.hooks.config import SettingsSource, parse_settings
-from wave_agent.hooks.definitions import Issue, Layer
+from wave_agent.hooks.definitions import Layer
 from wave_agent.hooks.events import OnFailure
 from wave_agent.permissions.decision import PermissionMode, Rules
 from wave_agent.rules.rule import Places, parse_rule
+from wave_agent.settings.hook_entries import Issue, SettingsSource, parse_settings
 from wave_agent.settings.layers import (
     DEFAULT_SOURCES,
     KEYS,

@@ -45,7 +45,7 @@ def gather(tmp_path: Path, managed: Path, added: Path | None = None, **choice: A
 @pytest.mark.parametrize("layers", [None, [], ["user"]])
 def test_it_is_read_whatever_layers_are_named(tmp_path: Path, managed: Path, layers: list[str] | None) -> None:
     write(managed, {"permissions": {"deny": ["Bash(rm:*)"]}})
-    assert [rule.text for rule in gather(tmp_path, managed, layers=layers).rules.deny] == ["Bash(rm:*)"]
+    assert [rule.text for rule in gather(tmp_path, managed, setting_sources=layers).rules.deny] == ["Bash(rm:*)"]
 
 
 def test_a_variable_adds_a_file_and_never_replaces_the_systems(tmp_path: Path, managed: Path) -> None:

@@ -11,8 +11,8 @@ import pytest
 
 from wave_agent import Agent, NoticeBlock, SettingsError, UntrustedHooksError
 from wave_agent.agent.options import Options, lay_foundation
-from wave_agent.hooks.config import parse_settings
 from wave_agent.hooks.definitions import Layer
+from wave_agent.settings.hook_entries import parse_settings
 from wave_agent.settings.layers import Settings, merge_settings
 from wave_agent.settings.other_agents import as_foreign
 from wave_agent.settings.sources import Gathered, SourceChoice, gather_settings, project_settings
@@ -75,7 +75,7 @@ def test_every_file_counts_in_the_order_of_the_layers(checkout: Checkout) -> Non
     checkout.write("../claude/settings.json", hooks("user"))
     checkout.write(".wave/settings.json", hooks("own"))
     assert checkout.commands(overlays=[ON], trust=True) == ["user", "own", "project", "codex", "local"]
-    assert checkout.commands(overlays=[ON], trust=True, layers=["user"]) == ["user"]
+    assert checkout.commands(overlays=[ON], trust=True, setting_sources=["user"]) == ["user"]
     assert checkout.commands(overlays=[ON], project_hooks=False) == ["user"]
 
 
@@ -282,11 +282,12 @@ def test_hooks_that_nobody_has_decided_about_are_named(checkout: Checkout) -> No
 
 def test_it_is_remembered_and_outlives_trust(checkout: Checkout) -> None:
     store, project = TrustStore(checkout.home), str(checkout.project)
-    assert [store.remember_told(project), store.remember_told(project)] == [True, False]
+    assert [store.remember_notice(project), store.remember_notice(project)] == [True, False]
+    assert json.loads(store.file.read_text())["projects"][project] == {"told": True}
     checkout.trust()
-    assert not store.remember_told(project)
+    assert not store.remember_notice(project)
     store.revoke(project)
-    assert store.remember_told(project)
+    assert store.remember_notice(project)
 
 
 # ------------------------------------------------------------------------------------------------------------- plugins

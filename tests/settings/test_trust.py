@@ -165,7 +165,7 @@ def test_a_trusted_hook_that_is_gone_stops_the_start_until_somebody_agrees(check
     (checkout.project / ".wave" / "settings.json").unlink()
     assert checkout.alarms() == (GONE,)
     assert checkout.gather(project_hooks=False).notices == ()
-    assert checkout.gather(layers=[]).notices == ()
+    assert checkout.gather(setting_sources=[]).notices == ()
     agreed = checkout.gather(trust=True).notices
     assert agreed == (f"Trusted for this run only, though not as you left it: {GONE}",)
     assert checkout.alarms() == (GONE,)

@@ -8,11 +8,11 @@ from time import monotonic
 
 import pytest
 
-from wave_agent.hooks.config import load_hooks, parse_settings
 from wave_agent.hooks.definitions import Layer
 from wave_agent.hooks.events import Decision, HookEvent
 from wave_agent.hooks.manager import HookManager, SessionFacts
 from wave_agent.hooks.runners.command import ProcessRunner
+from wave_agent.settings.hook_entries import load_hooks, parse_settings
 
 SETTINGS = """{"hooks": {"PreToolUse": [
   {"hooks": [{"command": "true", "name": "calm"}, {"command": "cat >/dev/null; echo noise", "name": "noisy"},

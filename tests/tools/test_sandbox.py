@@ -15,9 +15,9 @@ import pytest
 from tests.sandboxes import ESCAPEE, is_held, open_sandbox
 from tests.waiting import until
 from wave_agent.formats.strict_json import Document
-from wave_agent.hooks.config import SettingsSource, load_hooks
 from wave_agent.hooks.definitions import Layer
 from wave_agent.permissions.sandbox import Sandbox
+from wave_agent.settings.hook_entries import SettingsSource, load_hooks
 from wave_agent.tools.base import ToolContext, ToolResult
 from wave_agent.tools.registry import builtin_tools, find_tool
 

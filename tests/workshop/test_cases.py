@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from wave_agent.formats.yaml_json import YAMLProblemError, parse_yaml
-from wave_agent.hooks.config import hooks_in_code, load_hooks
 from wave_agent.hooks.execution import HookExecutionResult
 from wave_agent.rules.rule import Places
+from wave_agent.settings.hook_entries import hooks_in_code, load_hooks
 from wave_agent.testing import FakeHookRunner
 from wave_agent.tools.registry import builtin_tools
 from wave_agent.workshop.cases import CHECKS, Case, CaseFileError, differences, read_cases, run_case

@@ -11,10 +11,10 @@ import pytest
 
 from tests.cases import check, play
 from tests.rows import rows
-from wave_agent.hooks.config import hooks_in_code, load_hooks
 from wave_agent.hooks.events import EVENTS, HookEvent, OnFailure
 from wave_agent.hooks.verdicts import Outcome
 from wave_agent.recipes import LANGUAGES, Recipe, load_recipe, recipe_names, settings_group
+from wave_agent.settings.hook_entries import hooks_in_code, load_hooks
 
 RECIPES = [load_recipe(name) for name in recipe_names()]
 SCRIPTS = [(recipe, language) for recipe in RECIPES for language in recipe.scripts]

@@ -7,9 +7,9 @@ import jsonschema
 import pytest
 
 from tests.rows import rows
-from wave_agent.hooks.config import hooks_in_code, load_hooks
 from wave_agent.hooks.events import COMMON_STDIN, EVENTS, HookEvent
 from wave_agent.permissions.decision import PermissionMode
+from wave_agent.settings.hook_entries import hooks_in_code, load_hooks
 from wave_agent.workshop.sample_events import SubjectError, check_tool, event_for, event_named, hooks_named, subject
 from wave_agent.workshop.schemas import input_schema
 

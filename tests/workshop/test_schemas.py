@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from tests.rows import rows
 from tests.test_docs import DOCUMENTS, blocks
-from wave_agent.hooks.config import GROUP_KEYS, HOOK_KEYS, parse_settings
 from wave_agent.hooks.definitions import Layer
 from wave_agent.hooks.events import EVENTS, HookEvent
 from wave_agent.hooks.reader import FIELDS, read_output
+from wave_agent.settings.hook_entries import GROUP_KEYS, HOOK_KEYS, parse_settings
 from wave_agent.settings.layers import KEYS, SCHEMAS, VALUES, merge_settings
 from wave_agent.workshop.schemas import all_schemas, input_schema, output_schema, settings_schema
 

@@ -2,161 +2,77 @@
 
 import asyncio
 import os
-import uuid
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 from time import monotonic
 from types import TracebackType
 from typing import Any, Self
 
-from msgspec import to_builtins
 from msgspec.structs import replace
 
-from wave_agent.agent.briefing import Briefing
 from wave_agent.agent.consequences import consequences, perform
-from wave_agent.agent.hook_runners import hook_runner_for
 from wave_agent.agent.options import (
     Foundation,
     Options,
-    Trust,
-    WindowFinder,
     lay_foundation,
     mode_for,
-    model_for,
     model_name_for,
-    sandbox_for,
 )
 from wave_agent.agent.outgoing import tokens_of
 from wave_agent.agent.result import Callbacks, Context, Result
-from wave_agent.agent.turn import Turn, TurnStatus
-from wave_agent.agent.wiring import (
-    Ground,
-    make_briefing,
-    make_calls,
-    make_hooks,
-    make_parts,
-    make_variables,
-    with_model,
-)
-from wave_agent.errors import AgentClosedError, SandboxError, SessionError, SettingsError
+from wave_agent.agent.turn import Parts, Turn, TurnStatus
+from wave_agent.agent.wiring import Ground, lay_ground, make_parts, with_model
+from wave_agent.errors import AgentClosedError, SessionError, SettingsError
 from wave_agent.events import (
     Error,
     Event,
-    HookFinished,
     HookRun,
     Notice,
     SessionStarted,
-    ToolFinished,
     TurnEnded,
     TurnStarted,
 )
 from wave_agent.formats.readable import readable_text
 from wave_agent.hooks.events import HookEvent, HookEventName
 from wave_agent.hooks.execution import HookRunner
-from wave_agent.messages import NO_RESULT, BlockAdded, Change, Message, MessageManager, NoticeBlock, ToolUpdated
+from wave_agent.messages import NO_RESULT, Message
 from wave_agent.models.base import Model, Usage
 from wave_agent.permissions.decision import Approver, ModeName, PermissionMode, Rules
-from wave_agent.permissions.sandbox import Sandbox
 from wave_agent.rules.rule import RuleError, parse_rule
-from wave_agent.sessions.log import SessionLog
 from wave_agent.sessions.store import FileSessionStore
-from wave_agent.sessions.transcript import Resumed, transcript_file
 from wave_agent.settings.layers import Settings, SourceName
+from wave_agent.settings.sources import Trust
 from wave_agent.settings.trust import ProjectTrust, Vigil
 from wave_agent.settings.user_guards import UserVigil
-from wave_agent.system.orphans import Leftovers, holder_of
 from wave_agent.system.private_files import keep_private
-from wave_agent.system.reentrancy import Inside
 from wave_agent.system.threads import is_running_here
 from wave_agent.tools.base import Tool
-from wave_agent.tools.changes import FileChanges, TakenBack
+from wave_agent.tools.changes import TakenBack
 from wave_agent.tools.files import uninterrupted
-from wave_agent.tools.registry import builtin_tools
-from wave_agent.tools.shells import directory_left, earlier_shells
 
 
 class Agent:
     """A guarded agent in a project. Make one with `await Agent.create(…)`; close it, or use `async with`."""
 
-    def __init__(
-        self,
-        *,
-        foundation: Foundation,
-        model: Model,
-        model_name: str,
-        tools: Sequence[Tool],
-        briefing: Briefing,
-        can_use_tool: Approver | None,
-        callbacks: Callbacks,
-        session_id: str,
-        resumed: Resumed | None,
-        notices: Sequence[str],
-        hook_runner: HookRunner,
-        store: FileSessionStore | None = None,
-        leftovers: Leftovers | None = None,
-        sandbox: Sandbox | None = None,
-        changes: FileChanges | None = None,
-        source: str = "startup",
-        interactive: bool = False,
-    ) -> None:
+    def __init__(self, ground: Ground, parts: Parts) -> None:
         """For `create`; nothing here touches the network or the disk."""
-        path = transcript_file(foundation.home, foundation.project, session_id)
-        self.session_id = session_id
-        self._foundation = foundation
-        self.transcript_path = str(path)
-        self._callbacks = callbacks
-        self._listener: asyncio.Queue[Event | None] | None = None
+        self._ground = ground
+        self._parts = parts
+        self._hooks = parts.hooks
+        self._messages = ground.messages
+        self._log = ground.log
+        self._emit = ground.listeners.emit
+        self.session_id = ground.session_id
+        self.transcript_path = str(ground.transcript)
         self.last_result: Result | None = None
         """The result of the last prompt."""
-        self._leftovers = leftovers or Leftovers(self.home, path)
-        self._vigil, self._user_vigil = _vigils(foundation, unattended=not interactive)
-        before = resumed or Resumed()
-        self._log = SessionLog(store or FileSessionStore(path), session_id, foundation.place, before)
-        self._messages = MessageManager(before.messages, self._changed, before.compacted)
-        self._tools = {tool.name: tool for tool in tools}
-        self._model = model
-        self._sandbox = sandbox
-        self._inside = Inside()
-        self._ground = Ground(
-            foundation=foundation,
-            session_id=session_id,
-            transcript=path,
-            messages=self._messages,
-            model=model,
-            emit=self._emit,
-            door=self._inside.entered,
-        )
-        self._variables = make_variables(self._ground)
-        self._hooks = make_hooks(
-            self._ground, hook_runner, self._variables, before, tools=tools, attended=can_use_tool is not None
-        )
-        self._replaced: list[WindowFinder] = []
-        self._window = WindowFinder(model, model_name, foundation.settings, self._messages.add_notice_block)
-        self._changes = changes or FileChanges()
-        calls = make_calls(
-            self._ground,
-            self._hooks,
-            self._variables,
-            tools=self._tools,
-            approver=can_use_tool,
-            leftovers=self._leftovers,
-            sandbox=sandbox,
-            sync=self._log.require_on_disk,
-            window=lambda: self._window,
-            changes=self._changes,
-        )
-        self._parts = make_parts(
-            self._ground, self._hooks, calls, self._window, model_name=model_name, tools=tools, briefing=briefing
-        )
-        self._left_open = frozenset(block.id for block in self._messages.open_calls())
+        self._vigil, self._user_vigil = _vigils(ground.foundation)
+        self._left_open = frozenset(block.id for block in ground.messages.open_calls())
         """Calls left without a result by an agent that was killed."""
-        self._blank = before.blank
-        self._source: str | None = "resume" if resumed else source
+        self._source: str | None = "resume" if ground.resumed else ground.foundation.options.source
         """How the session started, until its hooks have been notified."""
         self._begun = False
-        self._notices = list(notices)
         self._turn_lock = asyncio.Lock()
         self._running: asyncio.Task[Any] | None = None
         self._turn: Turn | None = None
@@ -224,46 +140,9 @@ class Agent:
     @classmethod
     def from_options(cls, options: Options, *, store: Callable[..., FileSessionStore] = FileSessionStore) -> Self:
         """Like `create`, with options that `create` does not take."""
-        foundation = lay_foundation(options, dict(os.environ))
-        settings, environment, notices = foundation.settings, foundation.environment, [*foundation.notices]
-        project, home = foundation.project, foundation.home
-        changes = FileChanges()
-        session_id = str(uuid.uuid4()) if options.resume is None else options.resume
-        path = transcript_file(home, project, session_id)
-        guards = to_builtins(foundation.user_guards) if foundation.above is None else None
-        leftovers = Leftovers(home, path, project=project, unattended=not options.interactive, guards=guards)
-        kept = store(path, holder=partial(holder_of, home))
-        model = options.model_client or model_for(options.base_url, options.api_key, settings, environment)
-        resumed = None if options.resume is None else kept.resume()
-        before = () if resumed is None else resumed.messages
-        tools = [*builtin_tools(changes, earlier_shells(before), directory_left(before)), *options.tools]
-        try:  # last: nothing else would release the session, or remove the files a sandbox has written
-            sandbox = sandbox_for(foundation, session_id) if foundation.sandbox else None
-        except SandboxError:
-            kept.close()
-            raise
-        if resumed is not None and resumed.skipped:
-            notices.insert(0, f"{resumed.skipped} lines of the transcript could not be read and were skipped.")
-        agent = cls(
-            foundation=foundation,
-            model=model,
-            model_name=model_name_for(options.model, settings, environment),
-            tools=list({tool.name: tool for tool in tools}.values()),
-            briefing=make_briefing(foundation, options, sandbox, notices.append),
-            can_use_tool=options.can_use_tool,
-            callbacks=options.callbacks,
-            session_id=session_id,
-            hook_runner=options.hook_runner or hook_runner_for(settings, foundation.hook_environment, leftovers.entry),
-            store=kept,
-            resumed=resumed,
-            notices=notices,
-            leftovers=leftovers,
-            sandbox=sandbox,
-            changes=changes,
-            source=options.source,
-            interactive=bool(options.interactive),
-        )
-        if resumed is not None:
+        ground = lay_ground(lay_foundation(options, dict(os.environ)), store)
+        agent = cls(ground, make_parts(ground))
+        if ground.resumed is not None:
             agent._end_leftovers()
         return agent
 
@@ -272,22 +151,22 @@ class Agent:
     @property
     def settings(self) -> Settings:
         """All settings layers merged, as of the session's start."""
-        return self._foundation.settings
+        return self._ground.foundation.settings
 
     @property
     def home(self) -> Path:
         """The directory for the agent's own state."""
-        return self._foundation.home
+        return self._ground.foundation.home
 
     @property
     def project(self) -> str:
         """The project's directory, as a real path."""
-        return self._foundation.project
+        return self._ground.foundation.project
 
     @property
     def cwd(self) -> str:
         """The directory it was started in, the project directory or below: commands and relative paths start there."""
-        return self._foundation.place.start
+        return self._ground.foundation.place.start
 
     @property
     def messages(self) -> list[Message]:
@@ -297,27 +176,27 @@ class Agent:
     @property
     def project_trust(self) -> ProjectTrust:
         """The files that the project's hooks depend on in this session, and how they have changed."""
-        return self._foundation.trust
+        return self._ground.foundation.gathered.trust
 
     @property
     def unused_hooks(self) -> tuple[str, ...]:
         """The project's hooks for other agents, if it is not yet decided whether they run."""
-        return self._foundation.unused_hooks
+        return self._ground.foundation.gathered.unused
 
     @property
     def no_hooks(self) -> bool:
         """The user has disabled all hooks except managed ones for this run: `--no-hooks`."""
-        return self._foundation.no_hooks
+        return self._ground.foundation.options.no_hooks
 
     @property
     def hooks_left_out(self) -> int:
         """How many of the project's hooks do not run because it was opened without them."""
-        return self._foundation.hooks_left_out
+        return self._ground.foundation.gathered.left_out
 
     @property
     def why_not_ready(self) -> str:
         """Why no prompt can be answered yet, if that is known without asking the server; otherwise empty."""
-        ask: Callable[[str], str] | None = getattr(self._model, "why_not_ready", None)
+        ask: Callable[[str], str] | None = getattr(self._ground.model, "why_not_ready", None)
         return "" if ask is None else ask(self.model_name)
 
     @property
@@ -337,11 +216,12 @@ class Agent:
 
     @permission_mode.setter
     def permission_mode(self, mode: ModeName | PermissionMode) -> None:
-        found, told = mode_for(mode, self.settings, self._foundation.above)
+        foundation = self._ground.foundation
+        found, notices = mode_for(mode, self.settings, foundation.above)
         self._parts.calls.mode = found
-        if self._foundation.handed_down is not None:
-            self._variables.fix(replace(self._foundation.handed_down, mode=found).variable())
-        for notice in told:
+        if foundation.handed_down is not None:
+            self._ground.variables.fix(replace(foundation.handed_down, mode=found).variable())
+        for notice in notices:
             self._messages.add_notice_block(notice)
 
     @property
@@ -351,13 +231,11 @@ class Agent:
 
     @model_name.setter
     def model_name(self, name: str) -> None:
-        counted = model_name_for(name, self.settings, {})
-        if counted != name:
-            self._messages.add_notice_block(f"The model stays {counted}, not {name}: set by managed settings.")
+        used = model_name_for(name, self.settings, {})
+        if used != name:
+            self._messages.add_notice_block(f"The model stays {used}, not {name}: set by managed settings.")
             return
-        self._replaced.append(self._window)
-        self._window = WindowFinder(self._model, name, self.settings, self._messages.add_notice_block)
-        self._parts = with_model(self._ground, self._parts, self._window, name)
+        self._parts = with_model(self._ground, self._parts, name)
 
     @property
     def rules(self) -> Rules:
@@ -380,7 +258,7 @@ class Agent:
     def context(self) -> Context:
         """How full the model's window is."""
         used = self._used if self._turn is None else self._turn.used or self._used
-        return Context(used=used or None, window=self._window.known)
+        return Context(used=used or None, window=self._ground.windows.current.known)
 
     def compact(self, instructions: str = "") -> Coroutine[Any, Any, bool]:
         """Summarises the older part of the conversation now; `instructions` say what matters in it.
@@ -388,7 +266,7 @@ class Agent:
         False if there is nothing to summarise, a hook vetoed it, or it was interrupted. Raises `ModelError`, and
         `InsideTurnError` from the agent's own tools and hooks.
         """
-        self._inside.require_outside("compact")
+        self._ground.inside.require_outside("compact")
         return self._compact(instructions)
 
     async def _compact(self, instructions: str) -> bool:
@@ -396,8 +274,8 @@ class Agent:
             self._require_open()
             await self._parts.briefing.settle(self._parts.calls.mode)
             size = tokens_of(self._messages.for_model)
-            compactor = self._parts.compactor
-            work = asyncio.create_task(compactor.compact(min(self._window.known or size, size), "manual", instructions))
+            window = min(self._ground.windows.current.known or size, size)
+            work = asyncio.create_task(self._parts.compactor.compact(window, "manual", instructions))
             await self._attend(work)
             shorter = not work.cancelled() and work.result().done
             self._used = 0 if shorter else self._used
@@ -408,12 +286,12 @@ class Agent:
 
         Raises `InsideTurnError` from the agent's own tools and hooks.
         """
-        self._inside.require_outside("undo")
+        self._ground.inside.require_outside("undo")
         return self._undo()
 
     async def _undo(self) -> TakenBack:
         async with self._turn_lock:
-            return await uninterrupted(self._changes.take_back)
+            return await uninterrupted(self._ground.changes.take_back)
 
     def send_message(self, text: str) -> Coroutine[Any, Any, Result]:
         """Runs one prompt to its end. If another one is running, waits for it to finish.
@@ -427,18 +305,18 @@ class Agent:
     async def _send(self, text: str, listener: asyncio.Queue[Event | None] | None) -> Result:
         async with self._turn_lock:
             self._require_open()
-            self._listener = listener
+            self._ground.listeners.stream = listener
             started, hooks_before = monotonic(), len(self._hooks.journal)
             turn = self._turn = Turn(self._parts)
-            self._changes.begin_turn()
-            self._loading(True)
+            self._ground.changes.begin_turn()
+            self._ground.listeners.loading(True)
             try:
                 status = await self._run(turn, text)
             finally:
-                self._loading(False)
+                self._ground.listeners.loading(False)
                 self._turn, self._spent, self._used = None, self._spent + turn.usage, turn.used or self._used
             self._emit(TurnEnded(status=status.value))
-            self._listener = None
+            self._ground.listeners.stream = None
             self.last_result = Result(
                 status=status.value,
                 text=turn.text,
@@ -499,33 +377,32 @@ class Agent:
         `reason` is for the hooks of SessionEnd: `clear`, `resume`, `logout`, `prompt_input_exit` or `other`. Raises
         `InsideTurnError` from the agent's own tools and hooks.
         """
-        self._inside.require_outside("close")
+        self._ground.inside.require_outside("close")
         if self._closed:
             return
         self._closed = True
         self.interrupt()
         async with self._turn_lock:
-            for window in (*self._replaced, self._window):
-                await window.close()
+            await self._ground.windows.close()
             await self._end_session(reason)
             await self._hooks.close()
-            for tool in self._tools.values():
-                if told := await tool.close():
+            for tool in self._ground.tools.values():
+                if notice := await tool.close():
                     with suppress(SessionError):  # an unwritable transcript must not keep anything open
-                        self._messages.add_notice_block(told, "info")
-            if self._sandbox is not None:
-                self._sandbox.close()
-            await self._model.close()
+                        self._messages.add_notice_block(notice, "info")
+            if self._ground.sandbox is not None:
+                self._ground.sandbox.close()
+            await self._ground.model.close()
             try:
                 self._log.close()
             except SessionError as error:
-                if str(error) != self._log.told:
+                if str(error) != self._log.reported:
                     self._emit(Error(content=str(error)))
             if found := self._vigil.end():
                 self._emit(Notice(content=f"The next start asks you to confirm your trust in this project: {found}."))
             if found := self._user_vigil.end():
                 self._emit(Notice(content=f"The next start asks you to confirm it: {found}."))
-            self._leftovers.close()
+            self._ground.leftovers.close()
 
     async def __aenter__(self) -> Self:
         return self
@@ -552,7 +429,7 @@ class Agent:
             raise
         if self._log.failure is None:
             return status
-        turn.error = self._log.told = str(self._log.failure)
+        turn.error = self._log.reported = str(self._log.failure)
         self._messages.add_error_block(turn.error)
         return TurnStatus.ERROR
 
@@ -561,12 +438,12 @@ class Agent:
         if not self._begun:
             self._begun = True
             self._begin_session(resumed=source == "resume")
-        await self._tell_changed_settings()
+        await self._report_changed_settings()
         self._log.require_written()
         self._emit(TurnStarted(prompt=text))
         self._parts.briefing.begin()
         work = asyncio.create_task(turn.run(text, session_source=source))
-        prepare: Callable[[], Coroutine[Any, Any, None]] | None = getattr(self._model, "prepare", None)
+        prepare: Callable[[], Coroutine[Any, Any, None]] | None = getattr(self._ground.model, "prepare", None)
         # After the turn has started: connecting continues while its first hooks run.
         beside = None if prepare is None else asyncio.create_task(prepare())
         try:
@@ -576,22 +453,22 @@ class Agent:
                 beside.cancel()
             self._source = None if turn.session_begun else source
             self._close_open_calls()
-            await self._tell_changed_settings()
+            await self._report_changed_settings()
         if work.cancelled():
             self._messages.add_notice_block("Interrupted.", "info")
             return TurnStatus.INTERRUPTED
         return work.result()
 
     def _end_leftovers(self) -> None:
-        if ended := self._leftovers.open():
+        if ended := self._ground.leftovers.open():
             what = "1 process" if ended == 1 else f"{ended} processes"
-            self._notices.append(f"Ended {what} left behind by a killed agent.")
+            self._ground.notices.append(f"Ended {what} left behind by a killed agent.")
 
     async def _attend(self, work: asyncio.Task[Any]) -> None:
         """Waits for the work to end; an interrupt can end it."""
         self._running = work
         try:
-            with self._inside.entered(work):
+            with self._ground.inside.entered(work):
                 await _end_of(work)
         finally:
             self._running = None
@@ -603,17 +480,17 @@ class Agent:
         if not resumed:
             self._end_leftovers()
         self._vigil.begin()
-        if self._blank:
+        if self._ground.before.blank:
             with suppress(SessionError):  # noted: see `SessionLog.failure`
                 self._log.start()
         self._emit(SessionStarted(session_id=self.session_id, transcript_path=self.transcript_path, resumed=resumed))
-        for notice in self._notices:
+        for notice in self._ground.notices:
             self._messages.add_notice_block(notice)
 
-    async def _tell_changed_settings(self) -> None:
-        for change in self._foundation.snapshot.changes():
+    async def _report_changed_settings(self) -> None:
+        for change in self._ground.foundation.snapshot.changes():
             with suppress(SessionError):  # noted: see `SessionLog.failure`
-                self._messages.add_notice_block(change.told)
+                self._messages.add_notice_block(change.message)
                 facts = {"source": change.source, "file_path": change.file}
                 await self._hooks.run(HookEvent.CONFIG_CHANGE, facts, permission_mode=self.permission_mode)
 
@@ -636,7 +513,7 @@ class Agent:
                 self._messages.update_tool_block(block.id, result=why, success=False, error=why)
 
     def _require_prompt(self, text: object, what: str) -> None:
-        self._inside.require_outside(what)
+        self._ground.inside.require_outside(what)
         if not isinstance(text, str):
             raise TypeError(f"a prompt is a string, not {type(text).__name__}")
 
@@ -644,53 +521,18 @@ class Agent:
         if self._closed:
             raise AgentClosedError("This agent is closed.")
 
-    def _loading(self, loading: bool) -> None:
-        self._call_back("on_loading_change", loading)
-
-    def _emit(self, event: Event) -> None:
-        if isinstance(event, HookFinished):
-            self._log.hook_run(event.run)
-        if self._listener is not None:
-            self._listener.put_nowait(event)
-        self._call_back("on_event", event)
-
-    def _changed(self, change: Change) -> None:
-        """Transcript first: everything that is shown is already on disk."""
-        self._log.change(change)
-        if isinstance(change, ToolUpdated):
-            block = change.block
-            self._emit(ToolFinished(id=block.id, success=bool(block.success), result=block.result or ""))
-        elif isinstance(change, BlockAdded):
-            shown = change.block
-            is_notice = isinstance(shown, NoticeBlock)
-            self._emit(Notice(content=shown.content, level=shown.level) if is_notice else Error(content=shown.content))
-        if self._callbacks.on_messages_change:
-            self._call_back("on_messages_change", self.messages)
-
-    def _call_back(self, name: str, what: object) -> None:
-        callback: Callable[[Any], object] | None = getattr(self._callbacks, name)
-        if callback is None:
-            return
-        with self._inside.left():
-            returned = callback(what)
-        if asyncio.iscoroutine(returned):
-            from wave_agent.agent.arguments import returned_coroutine  # lazy: a rare mistake
-
-            returned.close()
-            raise returned_coroutine(name)
-
 
 def _nothing() -> None:
     pass
 
 
-def _vigils(foundation: Foundation, *, unattended: bool) -> tuple[Vigil, UserVigil]:
-    """An agent below another one does not watch: the one above does."""
-    is_needed = unattended and foundation.above is None
+def _vigils(foundation: Foundation) -> tuple[Vigil, UserVigil]:
+    """An attended session needs none, and an agent below another one does not watch: the one above does."""
+    is_needed = not foundation.options.interactive and foundation.above is None
     home, project = foundation.home, foundation.project
     return (
         Vigil(home, project, is_needed=is_needed),
-        UserVigil(home, project, foundation.user_guards if is_needed else {}),
+        UserVigil(home, project, foundation.gathered.user_guards if is_needed else {}),
     )
 
 

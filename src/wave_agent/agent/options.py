@@ -1,4 +1,4 @@
-"""The parts an agent is built from: the effective settings, a mode, a model."""
+"""What was asked of an agent (`Options`), and what applies (`Foundation`): settings, mode, limits, model."""
 
 import asyncio
 import os
@@ -13,7 +13,6 @@ from wave_agent.agent.result import Callbacks
 from wave_agent.errors import MissingPathError, ModelError, SettingsError
 from wave_agent.formats.readable import readable_text
 from wave_agent.hooks.definitions import HookDefinition, Layer
-from wave_agent.hooks.events import HookEventName
 from wave_agent.hooks.execution import HookRunner
 from wave_agent.hooks.pinned import search_path
 from wave_agent.models.base import Model, ModelRequest
@@ -28,51 +27,34 @@ from wave_agent.settings.other_agents import claude_home
 from wave_agent.settings.snapshot import Snapshot
 from wave_agent.settings.sources import (
     Gathered,
-    Overlay,
     SourceChoice,
-    Trust,
     gather_settings,
     locate,
-    merge_gathered,
     read_overlay,
 )
-from wave_agent.settings.trust import ProjectTrust, Record, SourceGuards, TrustStore, file_digest, rest_digest
+from wave_agent.settings.trust import Record, TrustStore, file_digest, rest_digest
 from wave_agent.system.project import Project
 from wave_agent.system.real_files import is_below, resolve_or_keep
 from wave_agent.tools.base import Tool
 
 
-class Options(Struct, frozen=True, kw_only=True):
+class Options(SourceChoice, frozen=True, kw_only=True):
     """All options for creating an agent."""
 
     workdir: str | os.PathLike[str] | None = None
     model: str | None = None
     base_url: str | None = None
     api_key: str | None = None
-    hooks: Mapping[str, Any] | Mapping[HookEventName, Any] | None = None
     tools: Sequence[Tool] = ()
     system_prompt: str | None = None
     append_system_prompt: str = ""
     permission_mode: str | None = None
     can_use_tool: Approver | None = None
     callbacks: Callbacks = Callbacks()
-    overlays: Sequence[Overlay] = ()
-    """Settings files and objects that the user named."""
-    setting_sources: Sequence[str] | None = None
-    trust: Trust = False
-    trust_ref: str | None = None
-    """Trust exactly what is in this git ref."""
-    project_hooks: bool = True
-    """False: the project's own hooks do not run, even if trusted."""
-    no_hooks: bool = False
-    """Disables all hooks except managed ones: `--no-hooks`, for a person at a terminal. Refused to anyone else."""
-    plugins: Sequence[str | os.PathLike[str]] = ()
-    """Plugin directories whose hooks also run."""
-    managed_file: Path = MANAGED_FILE
     sandbox: bool = False
     """Run commands in a sandbox. Raises `SandboxError` if none is available."""
     interactive: bool | None = None
-    """Whether a user follows the session and can answer. None: unknown; the model is told nothing about it."""
+    """Whether a user follows the session and can answer. None: unknown, and the model learns nothing about it."""
     max_turns: int | None = None
     resume: str | None = None
     source: str = "startup"
@@ -97,7 +79,7 @@ def locate_project(
 
 def locate_for(options: Options, environment: Mapping[str, str]) -> tuple[Project, Path]:
     """The project that an agent with these options would work in, and the directory for its state."""
-    return locate_project(options.workdir, environment, _chosen(options, environment))
+    return locate_project(options.workdir, environment, options.in_environment(environment))
 
 
 def _start_of(workdir: str | os.PathLike[str] | None) -> str:
@@ -123,10 +105,12 @@ def _home_of(environment: Mapping[str, str]) -> Path:
 class Foundation(Struct, frozen=True, kw_only=True):
     """The basis of an agent: where it works, its effective settings, what it may do."""
 
+    options: Options
+    """As given; below another agent, only what that one permits. Where a field below has the same name, it applies."""
     place: Project
     home: Path
     environment: Mapping[str, str]
-    settings: Settings
+    gathered: Gathered
     mode: PermissionMode
     max_turns: int | None
     directories: tuple[str, ...]
@@ -136,26 +120,22 @@ class Foundation(Struct, frozen=True, kw_only=True):
     above: Inheritance | None = None
     """Limits for this agent, if another agent's tool started it."""
     sandbox: bool = False
-    trust: ProjectTrust = ProjectTrust()
     snapshot: Snapshot = Snapshot()
     notices: tuple[str, ...] = ()
-    claude_home: Path | None = None
-    """Where the user stores settings and instructions for other agents, if those are used."""
-    unused_hooks: tuple[str, ...] = ()
-    """The project's hooks for other agents, if it is not yet decided whether they run."""
-    no_hooks: bool = False
-    """The user has disabled all hooks except managed ones for this run."""
-    silenced: tuple[HookDefinition, ...] = ()
-    """The hooks that do not run because of `no_hooks`."""
-    hooks_left_out: int = 0
-    """How many of the project's hooks do not run because the user disabled them."""
-    user_guards: Mapping[str, SourceGuards] = {}
-    """The contents of the user's own settings, by file."""
+
+    @property
+    def settings(self) -> Settings:
+        return self.gathered.settings
+
+    @property
+    def claude_home(self) -> Path | None:
+        """Where the user stores settings and instructions for other agents, if those are used."""
+        return self.options.claude if self.gathered.foreign else None
 
     @property
     def guards(self) -> tuple[HookDefinition, ...]:
         """Hooks whose files are protected. Includes hooks disabled for this run: the next run needs them."""
-        return (*self.settings.hooks.hooks, *self.silenced)
+        return (*self.settings.hooks.hooks, *self.gathered.silenced)
 
     @property
     def hook_environment(self) -> Mapping[str, str]:
@@ -182,8 +162,8 @@ def lay_foundation(options: Options, environment: Mapping[str, str]) -> Foundati
         above.require_same_guards(os.path.realpath(Path.home()), file_digest)
         environment = {**environment, "WAVE_HOME": above.home}
     start, home = _start_of(options.workdir), _home_of(environment)
-    choice, notices = _choice(options, environment, above, start)
-    project = locate(start, home, choice)
+    options, notices = _permitted(options.in_environment(environment), above, start)
+    project = locate(start, home, options)
     if options.no_hooks:
         from wave_agent.settings.no_hooks import (  # lazy: only for users who are locked out
             require_own_terminal,
@@ -195,35 +175,29 @@ def lay_foundation(options: Options, environment: Mapping[str, str]) -> Foundati
     if above is not None:
         project = above.project_for(project)
         path = search_path(above.hook_environment(environment))
-        choice = replace(choice, record=_inherited_record(above, project, home), search_path=path)
-    gathered = gather_settings(home, project, choice)
-    settings = merge_gathered(gathered, project)
+        options = replace(options, record=_inherited_record(above, project, home), search_path=path)
+    gathered = gather_settings(home, project, options)
+    settings = gathered.settings
     settings.require_usable()
-    mode, told = mode_for(options.permission_mode, settings, above)
+    mode, limited = mode_for(options.permission_mode, settings, above)
     limit = limit_for(options.max_turns)
     directories = real_directories(project.directory, (project.directory, *settings.additional_directories))
     base = Foundation(
+        options=options,
         place=project,
         home=home,
         environment=environment,
-        settings=settings,
+        gathered=gathered,
         mode=mode,
         max_turns=limit if above is None else above.restricted_turns(limit),
         directories=directories if above is None else above.restricted_directories(directories),
         # Inside a sandbox everything already runs in it, and cannot create another one.
         sandbox=options.sandbox and not (above and above.sandbox),
         above=above,
-        trust=gathered.trust,
         snapshot=Snapshot(gathered.files, _known_as(home, project)),
-        notices=(*notices, *gathered.notices, *told, *map(str, settings.issues)),
-        claude_home=choice.claude if gathered.foreign else None,
-        unused_hooks=gathered.unused,
-        no_hooks=options.no_hooks,
-        silenced=gathered.silenced,
-        hooks_left_out=gathered.left_out,
-        user_guards=gathered.user_guards,
+        notices=(*notices, *gathered.notices, *limited, *map(str, settings.issues)),
     )
-    return replace(base, handed_down=_handed_down(base, choice, gathered, sandbox=bool(above and above.sandbox)))
+    return replace(base, handed_down=_handed_down(base))
 
 
 _SOURCES: Mapping[str, str] = {
@@ -249,54 +223,34 @@ def _inherited_record(above: Inheritance, project: Project, home: Path) -> Recor
     return above.record.laid_over(stored.only(stored.directories - set(above.inner)))
 
 
-def _chosen(options: Options, environment: Mapping[str, str]) -> SourceChoice:
-    """The caller's choice of settings."""
-    return SourceChoice(
-        layers=options.setting_sources,
-        overlays=[os.path.abspath(one) if not isinstance(one, Mapping) else one for one in options.overlays],
-        hooks=options.hooks,
-        trust=options.trust,
-        trust_ref=options.trust_ref,
-        project_hooks=options.project_hooks,
-        no_hooks=options.no_hooks,
-        managed_file=options.managed_file,
-        added_managed=environment.get("WAVE_MANAGED_SETTINGS") or None,
-        plugins=[os.path.abspath(directory) for directory in options.plugins],
-        claude_home=claude_home(environment),
-    )
-
-
-def _choice(
-    options: Options, environment: Mapping[str, str], above: Inheritance | None, start: str
-) -> tuple[SourceChoice, list[str]]:
-    """Which settings to use. Below another agent, the caller can only tighten them."""
-    choice = _chosen(options, environment)
+def _permitted(options: Options, above: Inheritance | None, start: str) -> tuple[Options, list[str]]:
+    """Which settings to use, and notices about what is ignored. Below another agent, the caller can only tighten."""
     if above is None:
-        return choice, []
+        return options, []
     above.require_inside(start)
-    kept, dropped = restricted([read_overlay(one) for one in choice.overlays])
+    kept, dropped = restricted([read_overlay(one) for one in options.overlays])
     refused = [*dict.fromkeys(dropped)]
-    refused += ["trust"] if choice.trust or choice.trust_ref else []
-    refused += ["plugins"] if choice.plugins else []
-    refused += ["managed settings"] if choice.added_managed not in (None, above.added_managed) else []
-    refused += ["no project hooks"] if above.project_hooks and not choice.project_hooks else []
+    refused += ["trust"] if options.trust or options.trust_ref else []
+    refused += ["plugins"] if options.plugins else []
+    refused += ["managed settings"] if options.added_managed not in (None, above.added_managed) else []
+    refused += ["no project hooks"] if above.project_hooks and not options.project_hooks else []
     inherited_rules = {"permissions": {"deny": [*above.deny], "ask": [*above.ask]}, "strictHooks": above.strict}
-    told = f"This agent was started by another agent, whose limits apply. Ignored: {', '.join(refused)}."
+    notice = f"This agent was started by another agent, whose limits apply. Ignored: {', '.join(refused)}."
     return replace(
-        choice,
-        layers=None,
+        options,
+        setting_sources=None,
         overlays=[*above.overlays, inherited_rules, *kept],
         trust=False,
         trust_ref=None,
         project_hooks=above.project_hooks,
         added_managed=above.added_managed,
         plugins=above.plugins,
-        claude_home=Path(above.claude_home) if above.claude_home else choice.claude_home,
-    ), [told] if refused else []
+        claude_home=Path(above.claude_home) if above.claude_home else options.claude_home,
+    ), [notice] if refused else []
 
 
-def _handed_down(base: Foundation, choice: SourceChoice, gathered: Gathered, *, sandbox: bool) -> Inheritance:
-    """`sandbox`: this agent itself runs in one."""
+def _handed_down(base: Foundation) -> Inheritance:
+    options, gathered, above = base.options, base.gathered, base.above
     settings, project = base.settings, base.project
     innermost = os.path.normpath(
         os.path.join(project, max((one.inner for one in gathered.sources), key=len, default=""))
@@ -304,7 +258,6 @@ def _handed_down(base: Foundation, choice: SourceChoice, gathered: Gathered, *, 
     theirs = [source for source in gathered.sources if source.layer in OF_THE_PROJECT]
     own = {str(place.file) for place in project_places(base.home, base.place)}
     elsewhere = {name: digest for name, digest in base.snapshot.digests.items() if name not in own}
-    above = base.above
     in_code = any(hook.layer is Layer.CODE for hook in settings.hooks.hooks)
     return Inheritance(
         mode=base.mode,
@@ -316,21 +269,21 @@ def _handed_down(base: Foundation, choice: SourceChoice, gathered: Gathered, *, 
             innermost if is_below(one, project) and is_below(innermost, one) else one for one in base.directories
         ),
         max_turns=base.max_turns,
-        overlays=tuple(choice.overlays),
+        overlays=tuple(options.overlays),
         deny=tuple(text for rule in settings.rules.deny for text in rule.spelt),
         ask=tuple(text for rule in settings.rules.ask for text in rule.spelt),
         strict=settings.strict_hooks,
-        project_hooks=choice.project_hooks,
-        sandbox=base.sandbox or sandbox,
+        project_hooks=options.project_hooks,
+        sandbox=base.sandbox or bool(above and above.sandbox),
         record=Record(
             hooks=gathered.trust.record,
             shown=gathered.trust.shown,
             programs=gathered.trust.programs,
             settings={os.path.relpath(source.name, project): rest_digest(source) for source in theirs},
         ),
-        added_managed=choice.added_managed,
-        plugins=tuple(choice.plugins),
-        claude_home=str(choice.claude_home or ""),
+        added_managed=options.added_managed,
+        plugins=tuple(os.fspath(directory) for directory in options.plugins),
+        claude_home=str(options.claude_home or ""),
         user_home=os.path.realpath(Path.home()) if above is None else above.user_home,
         files=elsewhere if above is None else above.files,
         environment=steering(base.environment) if above is None else above.environment,
@@ -432,7 +385,7 @@ class WindowFinder:
         self._known: int | None = facts.get("contextWindow")
         self._images: bool | None = facts.get("images")
         self._ask: Callable[[str], Awaitable[Window | None]] | None = getattr(model, "context_window", None)
-        self._name = name
+        self.name = name
         self._tell = tell
         self._asking: asyncio.Task[None] | None = None
 
@@ -468,7 +421,7 @@ class WindowFinder:
             await asyncio.wait({self._asking})
 
     async def _find(self, ask: Callable[[str], Awaitable[Window | None]]) -> None:
-        found = await ask(self._name)
+        found = await ask(self.name)
         if found is None:
             return
         if self._images is None:
@@ -477,6 +430,31 @@ class WindowFinder:
             self._known = found.tokens
             if found.warning:
                 self._tell(found.warning)
+
+
+class Windows:
+    """The windows of the models that a session uses, one after another."""
+
+    def __init__(self, model: Model, name: str, settings: Settings, tell: Callable[[str], None]) -> None:
+        self._find: Callable[[str], WindowFinder] = lambda name: WindowFinder(model, name, settings, tell)
+        self._found = [self._find(name)]
+
+    @property
+    def current(self) -> WindowFinder:
+        return self._found[-1]
+
+    def change(self, name: str) -> WindowFinder:
+        """The window of another model. A turn that already runs keeps the one it started with."""
+        self._found.append(self._find(name))
+        return self.current
+
+    async def takes_images(self) -> bool:
+        """Whether the current model does; False if unknown."""
+        return await self.current.takes_images()
+
+    async def close(self) -> None:
+        for window in self._found:
+            await window.close()
 
 
 class _NoModel:

@@ -1,56 +1,79 @@
-"""Connects the parts of an agent: each is created here from what it depends on, and none of them knows the agent."""
+"""The parts of an agent, each created from what it depends on; none of them knows the agent.
+
+`Foundation` → `lay_ground` → `Ground` → `make_parts` → `Parts`.
+"""
 
 import os
+import uuid
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
-from msgspec import Struct
+from msgspec import Struct, to_builtins
 from msgspec.structs import replace
 
 from wave_agent.agent.briefing import Briefing
 from wave_agent.agent.compaction import Compactor
+from wave_agent.agent.hook_runners import hook_runner_for
 from wave_agent.agent.instructions import instructions
-from wave_agent.agent.options import Foundation, Options, WindowFinder
+from wave_agent.agent.listeners import Listeners
+from wave_agent.agent.options import Foundation, WindowFinder, Windows, model_for, model_name_for, sandbox_for
 from wave_agent.agent.outgoing import Draft, Images, RequestForm
 from wave_agent.agent.surroundings import Surroundings, look_around
 from wave_agent.agent.system_prompt import PromptFacts, mode_words, system_prompt
 from wave_agent.agent.tool_calls import CallRunner
 from wave_agent.agent.turn import Parts
-from wave_agent.errors import ModelError
-from wave_agent.events import Event
+from wave_agent.errors import ModelError, SandboxError
 from wave_agent.hooks.definitions import HookDefinition
-from wave_agent.hooks.execution import HookRunner
 from wave_agent.hooks.manager import Deferred, HookManager, SessionFacts
 from wave_agent.hooks.variables import SessionVariables
 from wave_agent.hooks.verdicts import Said
 from wave_agent.messages import MessageManager
 from wave_agent.models.base import Model, ToolSpec
 from wave_agent.models.limits import limits_in
-from wave_agent.permissions.decision import Approver, PermissionMode, ToolKind
+from wave_agent.permissions.decision import PermissionMode, ToolKind
 from wave_agent.permissions.hard_links import why_unread
 from wave_agent.permissions.sandbox import Sandbox
 from wave_agent.rules.rule import Places
-from wave_agent.sessions.transcript import Resumed
+from wave_agent.sessions.log import SessionLog
+from wave_agent.sessions.store import FileSessionStore
+from wave_agent.sessions.transcript import Resumed, transcript_file
 from wave_agent.system.credentials import without_credentials
-from wave_agent.system.orphans import Leftovers
-from wave_agent.system.reentrancy import Door, no_door
+from wave_agent.system.orphans import Leftovers, holder_of
+from wave_agent.system.reentrancy import Inside
 from wave_agent.tools.base import Tool, ToolContext
 from wave_agent.tools.bash import default_shell
 from wave_agent.tools.changes import FileChanges
+from wave_agent.tools.registry import builtin_tools
+from wave_agent.tools.shells import directory_left, earlier_shells
 
 
 class Ground(Struct, frozen=True, kw_only=True):
-    """What the parts of one agent share."""
+    """What a session is built on: created once, and released when the agent closes."""
 
     foundation: Foundation
     session_id: str
     transcript: Path
+    resumed: Resumed | None
+    """The session so far, if it is continued."""
+    leftovers: Leftovers
+    log: SessionLog
+    inside: Inside
+    listeners: Listeners
     messages: MessageManager
     model: Model
-    emit: Callable[[Event], None]
-    door: Door = no_door
-    """Entered around code of the embedding program."""
+    windows: Windows
+    tools: Mapping[str, Tool]
+    changes: FileChanges
+    sandbox: Sandbox | None
+    variables: SessionVariables
+    notices: list[str]
+    """To show when the session starts."""
+
+    @property
+    def before(self) -> Resumed:
+        """The session so far; empty for a new one."""
+        return self.resumed or Resumed()
 
     @property
     def outputs(self) -> Path:
@@ -58,162 +81,84 @@ class Ground(Struct, frozen=True, kw_only=True):
         return self.transcript.with_suffix("")
 
 
-def make_variables(ground: Ground) -> SessionVariables:
-    foundation = ground.foundation
+def lay_ground(foundation: Foundation, store: Callable[..., FileSessionStore] = FileSessionStore) -> Ground:
+    """Opens the session. Raises `SessionError` if it cannot be continued, and `SandboxError`."""
+    options, settings, environment = foundation.options, foundation.settings, foundation.environment
+    session_id = str(uuid.uuid4()) if options.resume is None else options.resume
+    transcript = transcript_file(foundation.home, foundation.project, session_id)
+    kept = store(transcript, holder=partial(holder_of, foundation.home))
+    model = options.model_client or model_for(options.base_url, options.api_key, settings, environment)
+    resumed = None if options.resume is None else kept.resume()
+    before = resumed or Resumed()
+    changes = FileChanges()
+    builtin = builtin_tools(changes, earlier_shells(before.messages), directory_left(before.messages))
+    try:  # last: nothing else would release the session, or remove the files a sandbox has written
+        sandbox = sandbox_for(foundation, session_id) if foundation.sandbox else None
+    except SandboxError:
+        kept.close()
+        raise
+    skipped = f"{before.skipped} lines of the transcript could not be read and were skipped."
+    inside = Inside()
+    log = SessionLog(kept, session_id, foundation.place, before)
+    listeners = Listeners(log, options.callbacks, inside)
+    messages: MessageManager = MessageManager(
+        before.messages, lambda change: listeners.changed(change, messages), before.compacted
+    )
+    model_name = model_name_for(options.model, settings, environment)
+    return Ground(
+        foundation=foundation,
+        session_id=session_id,
+        transcript=transcript,
+        resumed=resumed,
+        leftovers=_leftovers(foundation, transcript),
+        log=log,
+        inside=inside,
+        listeners=listeners,
+        messages=messages,
+        model=model,
+        windows=Windows(model, model_name, settings, messages.add_notice_block),
+        tools={tool.name: tool for tool in (*builtin, *options.tools)},
+        changes=changes,
+        sandbox=sandbox,
+        variables=_variables(foundation, session_id),
+        notices=[*([skipped] if before.skipped else []), *foundation.notices],
+    )
+
+
+def _leftovers(foundation: Foundation, transcript: Path) -> Leftovers:
+    guards = to_builtins(foundation.gathered.user_guards) if foundation.above is None else None
+    unattended = not foundation.options.interactive
+    return Leftovers(foundation.home, transcript, project=foundation.project, unattended=unattended, guards=guards)
+
+
+def _variables(foundation: Foundation, session_id: str) -> SessionVariables:
     handed_down = foundation.handed_down
     # By the session id, the next agent recognises what this one left running if it is killed.
-    fixed = {**(handed_down.variable() if handed_down else {}), "WAVE_SESSION_ID": ground.session_id}
+    fixed = {**(handed_down.variable() if handed_down else {}), "WAVE_SESSION_ID": session_id}
     return SessionVariables({**without_credentials(foundation.environment), **foundation.settings.env}, fixed=fixed)
 
 
-def make_hooks(
-    ground: Ground,
-    runner: HookRunner,
-    variables: SessionVariables,
-    before: Resumed,
-    *,
-    tools: Sequence[Tool] = (),
-    attended: bool = True,
-) -> HookManager:
-    """`tools` are the session's; one of them may change its directory. `attended`: a user can be asked."""
-    foundation, settings = ground.foundation, ground.foundation.settings
-    refused, given = foundation.trust.problem, _nothing_more
-    if settings.hooks.hooks:
-        from wave_agent.hooks.python_guard import PythonGuard  # lazy: most projects have no hooks
-
-        python = PythonGuard(foundation.project, foundation.home, foundation.hook_environment)
-        refused, given = python.after(refused), python.environment
-    return HookManager(
-        settings.hooks.hooks,
-        runner=runner,
-        session=SessionFacts(
-            session_id=ground.session_id,
-            transcript_path=str(ground.transcript),
-            project_dir=foundation.project,
-            home=os.path.expanduser("~"),
-            start=foundation.place.start,
-        ),
-        environment=foundation.hook_environment,
-        settings_env=settings.env,
-        max_stop_blocks=settings.max_stop_blocks,
-        on_event=ground.emit,
-        outputs=ground.outputs,
-        why_refused=refused,
-        own_environment=given,
-        variables=variables,
-        journal=before.hooks,
-        deferred=[Deferred(event, Said(hook, text)) for event, hook, text in before.deferred],
-        door=ground.door,
-        where=lambda: next(filter(None, (tool.directory() for tool in tools)), ""),
-        attended=attended,
-    )
-
-
-def _nothing_more(_: HookDefinition) -> Mapping[str, str]:
-    return {}
-
-
-def make_briefing(
-    foundation: Foundation, options: Options, sandbox: Sandbox | None, tell: Callable[[str], None] = lambda _: None
-) -> Briefing:
-    """A caller's own system prompt replaces ours. Plan mode and the sandbox are always mentioned. `tell` is called with
-    instructions that are omitted."""
-    start = foundation.place.start
-    session = PromptFacts(
-        project_dir=foundation.project,
-        working_dir="" if start == foundation.project else f"{start} (commands and relative paths start here)",
-        shell=default_shell(),
-        interactive=options.interactive,
-        asks=options.can_use_tool is not None,
-        allowed=tuple(dict.fromkeys(rule.text for rule in foundation.settings.rules.allow)),
-    )
-    own = options.system_prompt
-    place, home = foundation.place, foundation.home
-    denied = partial(why_unread, foundation.settings.rules, Places(foundation.project, os.path.expanduser("~")))
-    ours = [] if own is not None else instructions(place, home, foundation.claude_home, denied=denied, tell=tell)
-
-    def compose(mode: PermissionMode, around: Surroundings) -> str:
-        first = system_prompt(session, mode, around) if own is None else own
-        plan = mode_words(session, mode) if own is not None and mode is PermissionMode.PLAN else ""
-        parts = (first, *ours, options.append_system_prompt, plan, sandbox.description if sandbox else "")
-        return "\n\n".join(filter(None, parts))
-
-    return Briefing(
-        compose,
-        news=partial(mode_words, session, changed=True),
-        look=partial(look_around, foundation.project, foundation.environment) if own is None else None,
-    )
-
-
-def make_calls(
-    ground: Ground,
-    hooks: HookManager,
-    variables: SessionVariables,
-    *,
-    tools: Mapping[str, Tool],
-    approver: Approver | None,
-    leftovers: Leftovers,
-    sandbox: Sandbox | None,
-    sync: Callable[[], None],
-    window: Callable[[], WindowFinder],
-    changes: FileChanges,
-) -> CallRunner:
-    """`sync` writes the call to disk before a tool that changes something runs. `window` is a function, since each
-    model has its own."""
-    foundation, settings = ground.foundation, ground.foundation.settings
-    # The model is shown where the full text of a long output is, so it may read there.
-    return CallRunner(
-        messages=ground.messages,
-        hooks=hooks,
-        tools=tools,
-        context=ToolContext(
-            project_dir=Path(foundation.project),
-            start=Path(foundation.place.start),
-            environment=variables,
-            outputs=ground.outputs,
-            ledger=leftovers.entry,
-            sandbox=sandbox,
-            door=ground.door,
-            window=lambda: window().known,
-            takes_images=lambda: window().takes_images(),
-        ),
-        rules=settings.rules,
-        mode=foundation.mode,
-        directories=(*foundation.directories, os.path.realpath(ground.outputs)),
-        protected=foundation.protected,
-        approver=approver,
-        emit=ground.emit,
-        sync=sync,
-        border=sandbox.refusal if sandbox else lambda _: None,
-        changes=changes,
-    )
-
-
-def make_parts(
-    ground: Ground,
-    hooks: HookManager,
-    calls: CallRunner,
-    window: WindowFinder,
-    *,
-    model_name: str,
-    tools: Sequence[Tool],
-    briefing: Briefing,
-) -> Parts:
+def make_parts(ground: Ground) -> Parts:
+    """Connects what a turn works with."""
+    foundation, window, tools = ground.foundation, ground.windows.current, ground.tools.values()
+    hooks = _hooks(ground)
+    calls = _calls(ground, hooks)
+    briefing = _briefing(ground)
     specs = [ToolSpec(tool.name, tool.description, tool.schema()) for tool in tools]
-    draft = _draft(ground, model_name, lambda: briefing.text, specs, window)
+    draft = _draft(ground, lambda: briefing.text, specs, window)
     return Parts(
         messages=ground.messages,
         hooks=hooks,
         calls=calls,
         model=ground.model,
-        model_name=model_name,
+        model_name=window.name,
         tools=specs,
         briefing=briefing,
-        max_turns=ground.foundation.max_turns,
-        emit=ground.emit,
+        max_turns=foundation.max_turns,
+        emit=ground.listeners.emit,
         reports=lambda: [report for tool in tools for report in tool.reports()],
         draft=draft,
-        limits=limits_in(ground.foundation.settings.models.get(model_name, {})),
+        limits=limits_in(foundation.settings.models.get(window.name, {})),
         compactor=Compactor(
             messages=ground.messages,
             hooks=hooks,
@@ -228,10 +173,10 @@ def make_parts(
     )
 
 
-def with_model(ground: Ground, parts: Parts, window: WindowFinder, model_name: str) -> Parts:
+def with_model(ground: Ground, parts: Parts, model_name: str) -> Parts:
     """The same parts, for another model."""
-    form = parts.draft.form
-    draft = _draft(ground, model_name, form.system, form.tools, window)
+    window, form = ground.windows.change(model_name), parts.draft.form
+    draft = _draft(ground, form.system, form.tools, window)
     return replace(
         parts,
         model_name=model_name,
@@ -242,19 +187,122 @@ def with_model(ground: Ground, parts: Parts, window: WindowFinder, model_name: s
     )
 
 
-def _draft(
-    ground: Ground, model: str, system: Callable[[], str], tools: Sequence[ToolSpec], window: WindowFinder
-) -> Draft:
+def _hooks(ground: Ground) -> HookManager:
+    foundation, settings = ground.foundation, ground.foundation.settings
+    options, environment = foundation.options, foundation.hook_environment
+    refused, given = foundation.gathered.trust.problem, _nothing_more
+    if settings.hooks.hooks:
+        from wave_agent.hooks.python_guard import PythonGuard  # lazy: most projects have no hooks
+
+        python = PythonGuard(foundation.project, foundation.home, environment)
+        refused, given = python.after(refused), python.environment
+    return HookManager(
+        settings.hooks.hooks,
+        runner=options.hook_runner or hook_runner_for(settings, environment, ground.leftovers.entry),
+        session=SessionFacts(
+            session_id=ground.session_id,
+            transcript_path=str(ground.transcript),
+            project_dir=foundation.project,
+            home=os.path.expanduser("~"),
+            start=foundation.place.start,
+        ),
+        environment=environment,
+        settings_env=settings.env,
+        max_stop_blocks=settings.max_stop_blocks,
+        on_event=ground.listeners.emit,
+        outputs=ground.outputs,
+        why_refused=refused,
+        own_environment=given,
+        variables=ground.variables,
+        journal=ground.before.hooks,
+        deferred=[Deferred(event, Said(hook, text)) for event, hook, text in ground.before.deferred],
+        door=ground.inside.entered,
+        # One of the tools may change its directory.
+        where=lambda: next(filter(None, (tool.directory() for tool in ground.tools.values())), ""),
+        attended=options.can_use_tool is not None,
+    )
+
+
+def _nothing_more(_: HookDefinition) -> Mapping[str, str]:
+    return {}
+
+
+def _briefing(ground: Ground) -> Briefing:
+    """A caller's own system prompt replaces ours. Plan mode and the sandbox are always mentioned. Instructions that are
+    omitted are noted."""
+    foundation, options, sandbox = ground.foundation, ground.foundation.options, ground.sandbox
+    start = foundation.place.start
+    session = PromptFacts(
+        project_dir=foundation.project,
+        working_dir="" if start == foundation.project else f"{start} (commands and relative paths start here)",
+        shell=default_shell(),
+        interactive=options.interactive,
+        asks=options.can_use_tool is not None,
+        allowed=tuple(dict.fromkeys(rule.text for rule in foundation.settings.rules.allow)),
+    )
+    own = options.system_prompt
+    place, home = foundation.place, foundation.home
+    denied = partial(why_unread, foundation.settings.rules, Places(foundation.project, os.path.expanduser("~")))
+    ours = (
+        []
+        if own is not None
+        else instructions(place, home, foundation.claude_home, denied=denied, tell=ground.notices.append)
+    )
+
+    def compose(mode: PermissionMode, around: Surroundings) -> str:
+        first = system_prompt(session, mode, around) if own is None else own
+        plan = mode_words(session, mode) if own is not None and mode is PermissionMode.PLAN else ""
+        parts = (first, *ours, options.append_system_prompt, plan, sandbox.description if sandbox else "")
+        return "\n\n".join(filter(None, parts))
+
+    return Briefing(
+        compose,
+        news=partial(mode_words, session, changed=True),
+        look=partial(look_around, foundation.project, foundation.environment) if own is None else None,
+    )
+
+
+def _calls(ground: Ground, hooks: HookManager) -> CallRunner:
+    foundation, windows, sandbox = ground.foundation, ground.windows, ground.sandbox
+    return CallRunner(
+        messages=ground.messages,
+        hooks=hooks,
+        tools=ground.tools,
+        context=ToolContext(
+            project_dir=Path(foundation.project),
+            start=Path(foundation.place.start),
+            environment=ground.variables,
+            outputs=ground.outputs,
+            ledger=ground.leftovers.entry,
+            sandbox=sandbox,
+            door=ground.inside.entered,
+            window=lambda: windows.current.known,
+            takes_images=windows.takes_images,
+        ),
+        rules=foundation.settings.rules,
+        mode=foundation.mode,
+        # The model is shown where the full text of a long output is, so it may read there.
+        directories=(*foundation.directories, os.path.realpath(ground.outputs)),
+        protected=foundation.protected,
+        approver=foundation.options.can_use_tool,
+        emit=ground.listeners.emit,
+        sync=ground.log.require_on_disk,  # before a tool that changes something runs
+        border=sandbox.refusal if sandbox else lambda _: None,
+        changes=ground.changes,
+    )
+
+
+def _draft(ground: Ground, system: Callable[[], str], tools: Sequence[ToolSpec], window: WindowFinder) -> Draft:
     def refuse_images(error: ModelError) -> None:
         window.refuse_images()
-        told = f"The server refused a request with images; no more images will be sent. {error}"
-        ground.messages.add_notice_block(told)
+        notice = f"The server refused a request with images; no more images will be sent. {error}"
+        ground.messages.add_notice_block(notice)
 
     form = RequestForm(
-        model=model,
+        model=window.name,
         system=system,
         tools=tools,
-        fold=bool(ground.foundation.settings.models.get(model, {}).get("foldUserMessages")),
+        fold=bool(ground.foundation.settings.models.get(window.name, {}).get("foldUserMessages")),
         images=Images(window.takes_images, refuse_images),
     )
     return Draft(form, lambda: ground.messages.for_model)

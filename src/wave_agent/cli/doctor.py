@@ -20,7 +20,7 @@ from wave_agent.lint.check import check
 from wave_agent.models.base import Model, ModelRequest, Text, ToolCall, ToolSpec
 from wave_agent.models.probe import Probe, advice
 from wave_agent.settings.layers import Settings
-from wave_agent.settings.sources import SourceChoice, gather_settings, merge_gathered
+from wave_agent.settings.sources import SourceChoice, gather_settings
 from wave_agent.system.credentials import without_userinfo
 from wave_agent.system.private_files import make_private
 from wave_agent.system.project import Project
@@ -84,10 +84,10 @@ async def _examine(
 
 async def _findings(cwd: str | None, model: str | None, base_url: str | None) -> AsyncIterator[CheckResult]:
     try:
-        choice = SourceChoice(trust=True, added_managed=os.environ.get("WAVE_MANAGED_SETTINGS") or None)
+        choice = SourceChoice(trust=True).in_environment(os.environ)
         place, home = locate_project(cwd, os.environ, choice)
         gathered = gather_settings(home, place, choice)
-        settings = merge_gathered(gathered, place)
+        settings = gathered.settings
     except SettingsError as error:
         yield CheckResult("settings", "failed", str(error))
         settings, home, place = Settings(), None, None

@@ -32,7 +32,6 @@ from wave_agent.events import (
     event_to_dict,
 )
 from wave_agent.sessions.index import forget_old_sessions
-from wave_agent.settings.unused_hooks import unused_hooks_notice
 from wave_agent.system.processes import kill_children
 from wave_agent.text import strip_controls
 
@@ -81,8 +80,11 @@ def run_prompt(given: str, options: Callable[[], Options], output_format: str, *
 async def _run(options: Callable[[], Options], prompt: str, screen: "Screen") -> int:
     callbacks = Callbacks(on_event=screen.show)
     agent = Agent.from_options(replace(options(), callbacks=callbacks, interactive=False))
-    if notice := unused_hooks_notice(agent.home, agent.project, agent.unused_hooks):
-        screen.tell(notice)
+    if agent.unused_hooks:
+        from wave_agent.settings.unused_hooks import unused_hooks_notice  # lazy: few projects have any
+
+        if notice := unused_hooks_notice(agent.home, agent.project, agent.unused_hooks):
+            screen.tell(notice)
     interruption = Interruption(agent)
     screen.on_closed = agent.interrupt
     async with agent:

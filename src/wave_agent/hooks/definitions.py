@@ -7,13 +7,12 @@ from typing import Any
 
 from msgspec import Struct
 
-from wave_agent.formats.strict_json import Path, show_path
+from wave_agent.formats.strict_json import Path
 from wave_agent.hooks.dialects import DIALECTS, Dialect, DialectRow
 from wave_agent.hooks.events import EVENTS, HookEvent, OnFailure
 from wave_agent.hooks.execution import BodyFormat, HookKind
 from wave_agent.hooks.matcher import Matcher
 from wave_agent.rules.rule import Places, Rule
-from wave_agent.text import strip_controls
 
 # Excludes characters that are special in a shell, and `=`, which would turn a bare word into an assignment.
 _BARE_PATH = re.compile(r"[^\s\"'`$\\;|&<>()\[\]{}*?!#=^]*/[^\s\"'`$\\;|&<>()\[\]{}*?!#=^]*")
@@ -33,7 +32,8 @@ def with_project(text: str, project: str) -> str:
 
 
 class Layer(StrEnum):
-    """Where a setting comes from, in configuration order."""
+    """Where a setting comes from, in configuration order. Here and not in `settings`, since hooks of a project are
+    treated differently from the user's."""
 
     MANAGED = "managed"
     CODE = "code"
@@ -53,23 +53,6 @@ class Mode(StrEnum):
 
 class Phase(StrEnum):
     REWRITE = "rewrite"
-
-
-class Issue(Struct, frozen=True, kw_only=True):
-    """One problem in the settings."""
-
-    source: str
-    path: Path
-    message: str
-    line: int | None = None
-    broken: bool = True
-    """False for a warning: the entry still works."""
-    fatal: bool = False
-    """Starting would lose a guard that must not be lost."""
-
-    def __str__(self) -> str:
-        place = self.source if self.line is None else f"{self.source}:{self.line}"
-        return strip_controls(f"{place}: {show_path(self.path)}: {self.message}")
 
 
 class HookDefinition(Struct, frozen=True, kw_only=True):

@@ -9,10 +9,10 @@ from msgspec import Struct
 
 from wave_agent.errors import SettingsError
 from wave_agent.formats.strict_json import Document
-from wave_agent.hooks.config import SettingsSource
 from wave_agent.hooks.definitions import Layer
 from wave_agent.hooks.dialects import Dialect
 from wave_agent.hooks.events import EVENTS
+from wave_agent.settings.hook_entries import SettingsSource
 from wave_agent.settings.layers import LARGEST_FILE, parse_settings
 from wave_agent.system.project_files import NotReadError, read_project_file
 

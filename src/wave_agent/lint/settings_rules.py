@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from wave_agent.formats.strict_json import Path, show_path
-from wave_agent.hooks.config import MILLISECONDS_FROM
-from wave_agent.hooks.definitions import HookDefinition, Issue
+from wave_agent.hooks.definitions import HookDefinition
 from wave_agent.hooks.events import EVENTS, OnFailure
 from wave_agent.lint.findings import Finding, RunBit, TextEdit, finding
 from wave_agent.lint.invocations import invocation, relative_script, resolve, unquoted
 from wave_agent.lint.places import FileOwner, SettingsFile
 from wave_agent.lint.scripts import Script, can_block_at, decides_before
+from wave_agent.settings.hook_entries import MILLISECONDS_FROM, Issue
 
 _HOME_PATH = re.compile(r"(?:/home/|/Users/(?!Shared/))[\w.-]+/|[A-Za-z]:[\\/]+Users[\\/]+[\w.-]+")
 

@@ -20,7 +20,6 @@ from msgspec.structs import replace
 
 from wave_agent.agent.hook_runners import hook_runner_for
 from wave_agent.formats.strict_json import Document
-from wave_agent.hooks.config import SettingsSource
 from wave_agent.hooks.definitions import HookDefinition, Layer, Mode
 from wave_agent.hooks.dialects import Dialect, has_failed, heard_by
 from wave_agent.hooks.execution import close_runner
@@ -30,6 +29,7 @@ from wave_agent.replay.comparison import UNCHANGED, ChangedVerdict, Judgement, k
 from wave_agent.replay.lines import lines_of
 from wave_agent.replay.recorded_events import Happening, Recording, recording, tool_facts
 from wave_agent.sessions.masking import masked
+from wave_agent.settings.hook_entries import SettingsSource
 from wave_agent.settings.layers import Settings, merge_settings
 from wave_agent.text import clip
 

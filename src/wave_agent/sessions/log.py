@@ -24,7 +24,7 @@ class SessionLog:
             last_uuid=before.last_uuid,
             link=before.link,
         )
-        self.told = ""
+        self.reported = ""
         """The failure that was already reported to the user."""
         self.failure: SessionError | None = None
         """Why something in this turn could not be written; the first caller to fail got this error."""

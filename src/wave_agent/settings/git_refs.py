@@ -10,7 +10,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from wave_agent.errors import SettingsError
-from wave_agent.hooks.config import SettingsSource, parse_settings
+from wave_agent.settings.hook_entries import SettingsSource, parse_settings
 from wave_agent.settings.layers import LayerFile, project_places, wants_foreign
 from wave_agent.settings.other_agents import PROJECT_FILES, as_foreign
 from wave_agent.settings.trust import Record, candidates, digest_of, file_digest, record_of
@@ -56,7 +56,7 @@ class _CommitTree:
             raise SettingsError(f"--trust-ref {ref}: git is not installed.")
         asked = self._git("rev-parse", "--verify", "--end-of-options", f"{ref}^{{commit}}")
         if asked.returncode != 0:
-            raise SettingsError(f"--trust-ref {ref}: {_told(asked, ref)}")
+            raise SettingsError(f"--trust-ref {ref}: {_reason(asked, ref)}")
         if b"ambiguous" in asked.stderr:
             raise SettingsError(f"--trust-ref {ref}: the name is ambiguous; use the full ref (refs/…).")
         self._commit = asked.stdout.decode().strip()
@@ -111,7 +111,7 @@ class _CommitTree:
             raise SettingsError(f"--trust-ref {self._ref}: git did not respond: {error}") from None
 
 
-def _told(answer: subprocess.CompletedProcess[bytes], ref: str) -> str:
+def _reason(answer: subprocess.CompletedProcess[bytes], ref: str) -> str:
     text = answer.stderr.decode(errors="replace").strip()
     if "not a git repository" in text:
         return "this is not a git repository."

@@ -11,10 +11,10 @@ from msgspec.structs import replace
 from wave_agent.errors import SettingsError
 from wave_agent.formats.json_edits import append
 from wave_agent.formats.strict_json import show_path, type_name
-from wave_agent.hooks.config import SettingsSource, load_hooks, parse_settings
 from wave_agent.hooks.definitions import HookDefinition, Layer
 from wave_agent.hooks.events import NEVER_HERE
 from wave_agent.hooks.execution import HookKind
+from wave_agent.settings.hook_entries import SettingsSource, load_hooks, parse_settings
 from wave_agent.settings.layers import RESTRICTIONS, read_source
 from wave_agent.settings.other_agents import PLUGIN_FILE, PROJECT_FILES, as_foreign
 from wave_agent.settings.trust import entry_digest, fingerprint

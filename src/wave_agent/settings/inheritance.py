@@ -15,9 +15,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from wave_agent.errors import SettingsError
-from wave_agent.hooks.config import SettingsSource
 from wave_agent.hooks.pinned import is_pinned
 from wave_agent.permissions.decision import NOT_LOOSER, PermissionMode
+from wave_agent.settings.hook_entries import SettingsSource
 from wave_agent.settings.layers import only_restrictions
 from wave_agent.settings.trust import Record
 from wave_agent.system.ancestry import VARIABLE, handed_down

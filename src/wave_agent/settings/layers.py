@@ -16,16 +16,23 @@ from msgspec.structs import fields, replace
 
 from wave_agent.errors import SettingsError
 from wave_agent.formats.readable import why_unreadable
-from wave_agent.formats.strict_json import Document, type_name
 from wave_agent.formats.strict_json import Path as Where
-from wave_agent.hooks.config import HookConfig, SettingsSource, in_configuration_order, load_hooks, parse_settings
-from wave_agent.hooks.definitions import Issue, Layer
+from wave_agent.formats.strict_json import type_name
+from wave_agent.hooks.definitions import Layer
 from wave_agent.hooks.execution import HookKind
 from wave_agent.hooks.kinds import header_variables, is_listed
 from wave_agent.hooks.matcher import KNOWN_TOOLS
 from wave_agent.models.limits import LIMIT_KEYS
 from wave_agent.permissions.decision import NOT_LOOSER, PermissionMode, Rules
 from wave_agent.rules.rule import Rule, RuleError, below, parse_rule
+from wave_agent.settings.hook_entries import (
+    HookConfig,
+    Issue,
+    SettingsSource,
+    in_configuration_order,
+    load_hooks,
+    parse_settings,
+)
 from wave_agent.system.credentials import AGENT_KEYS
 from wave_agent.system.project import Project
 from wave_agent.system.project_files import NotReadError, read_project_file
@@ -71,10 +78,10 @@ def merge_settings(sources: Iterable[SettingsSource], *, strict: bool = False) -
     ordered = in_configuration_order(sources)
     layered = _layered(ordered)
     strict = strict or layered.values.get("strict_hooks", False)
-    counted = ordered
+    with_hooks = ordered
     if layered.values.get("managed_hooks_only"):
-        counted = [source for source in ordered if source.layer is Layer.MANAGED]
-    hooks = load_hooks(counted, strict=strict)
+        with_hooks = [source for source in ordered if source.layer is Layer.MANAGED]
+    hooks = load_hooks(with_hooks, strict=strict)
     rules = Rules(deny=tuple(layered.deny), ask=tuple(layered.ask), allow=tuple(layered.allow))
     values: dict[str, Any] = {**layered.values, "strict_hooks": strict}
     return Settings(
@@ -90,6 +97,10 @@ def merge_settings(sources: Iterable[SettingsSource], *, strict: bool = False) -
             *layered.issues,
         ),
     )
+
+
+def wants_managed_hooks_only(sources: Iterable[SettingsSource]) -> bool:
+    return bool(_layered(in_configuration_order(sources)).values.get("managed_hooks_only"))
 
 
 def wants_foreign(sources: Iterable[SettingsSource]) -> bool | None:
@@ -122,8 +133,8 @@ def _unlisted(
             if unknown:
                 why = "is not listed in httpHooks.env, or is one of the agent's own keys"
                 found.append((("headers", header), f"{unknown[0]} {why}"))
-        for inside, told in found:
-            message = f"{told}, so the hook cannot run"
+        for inside, reason in found:
+            message = f"{reason}, so the hook cannot run"
             yield Issue(source=hook.source, path=(*hook.path, *inside), line=hook.line, message=message, broken=False)
 
 
@@ -263,8 +274,7 @@ def _require_sound(name: str, facts: os.stat_result) -> None:
 
 
 def without_hooks(source: SettingsSource) -> SettingsSource:
-    settings = {key: value for key, value in source.document.value.items() if key != "hooks"}
-    return replace(source, document=Document(settings, source.document.lines))
+    return source.with_settings({key: value for key, value in source.document.value.items() if key != "hooks"})
 
 
 RESTRICTIONS = ("deny", "ask")
@@ -289,7 +299,7 @@ def only_restrictions(source: SettingsSource, *, keep_hooks: bool = False) -> tu
         kept["hooks"] = settings["hooks"]
     dropped = [key for key in settings if key not in (*kept, "$schema") and not key.startswith("//")]
     dropped += [f"permissions.{key}" for key in rules if key not in restrictions]
-    return replace(source, document=Document(kept, source.document.lines)), tuple(dropped)
+    return source.with_settings(kept), tuple(dropped)
 
 
 class _WrongError(Exception):
@@ -515,13 +525,13 @@ class _Merge:
 
     def add(self, source: SettingsSource) -> None:
         settings = cast(Mapping[str, Any], source.document.value)
-        self.tell_unknown(source, (), settings, KEYS)
+        self.report_unknown(source, (), settings, KEYS)
         sections: dict[str, Mapping[str, Any]] = {"": settings}
         for name in _SECTIONS:
             # Unreadable permissions may have contained denials.
             fatal = name == "permissions"
             sections[name] = self.read(source, (name,), settings.get(name), _object, fatal=fatal) or {}
-            self.tell_unknown(source, (name,), sections[name], _SECTION_KEYS[name])
+            self.report_unknown(source, (name,), sections[name], _SECTION_KEYS[name])
         for value in VALUES:
             path = (value.section, value.key) if value.section else (value.key,)
             found = self.read(source, path, sections[value.section].get(value.key), value.reader)
@@ -556,7 +566,7 @@ class _Merge:
         self.values[value.name] = found
         self.managed |= {value.name} if source.layer is Layer.MANAGED else set()
 
-    def tell_unknown(
+    def report_unknown(
         self, source: SettingsSource, path: Where, found: Mapping[str, Any], known: tuple[str, ...] | None
     ) -> None:
         """`known` None: any key is accepted."""
@@ -589,8 +599,8 @@ class _Merge:
         self.count += len(rules)
         if rules and (len(rules) > MOST_RULES or self.count > MOST_RULES_IN_ALL):
             most = f"{MOST_RULES:,} per list" if len(rules) > MOST_RULES else f"{MOST_RULES_IN_ALL:,} in all settings"
-            told = f"has {len(rules):,} rules; the limit is {most}: use patterns that cover more"
-            self.report(source, path, told, broken=True, fatal=restricts)
+            message = f"has {len(rules):,} rules; the limit is {most}: use patterns that cover more"
+            self.report(source, path, message, broken=True, fatal=restricts)
             return
         for index, text in enumerate(rules):
             try:
@@ -598,8 +608,8 @@ class _Merge:
                 getattr(self, kind).append(rule)
                 known = index >= _MOST_HINTS or rule.tool in _TOOL_NAMES
                 if not known and (hint := did_you_mean(rule.tool, KNOWN_TOOLS)):
-                    told = f'there is no built-in tool "{rule.text.partition("(")[0].strip()}"{hint}'
-                    self.report(source, (*path, index), told, broken=False)
+                    message = f'there is no built-in tool "{rule.text.partition("(")[0].strip()}"{hint}'
+                    self.report(source, (*path, index), message, broken=False)
             except (RuleError, _WrongError) as error:
                 self.report(source, (*path, index), str(error), broken=True, fatal=restricts)
 

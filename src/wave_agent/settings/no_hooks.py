@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from wave_agent.errors import SettingsError
-from wave_agent.hooks.config import SettingsSource, load_hooks
 from wave_agent.hooks.definitions import HookDefinition, Layer
+from wave_agent.settings.hook_entries import SettingsSource, load_hooks
 from wave_agent.settings.layers import without_hooks
 from wave_agent.system.ancestry import agent_above
 from wave_agent.system.presence import at_terminal, began_in_session

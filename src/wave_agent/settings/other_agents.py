@@ -15,11 +15,11 @@ from msgspec.structs import replace
 from wave_agent.errors import MissingPathError, SettingsError
 from wave_agent.formats.strict_json import Document
 from wave_agent.formats.strict_json import Path as Where
-from wave_agent.hooks.config import SettingsSource
 from wave_agent.hooks.definitions import Layer
 from wave_agent.hooks.dialects import Dialect
 from wave_agent.hooks.events import EVENTS, NEVER_HERE
 from wave_agent.rules.rule import RuleError, parse_rule
+from wave_agent.settings.hook_entries import SettingsSource
 from wave_agent.settings.layers import RESTRICTIONS, LayerFile, project_places, read_place, read_source
 from wave_agent.system.project import Project
 from wave_agent.system.real_files import resolve_or_keep

@@ -12,7 +12,7 @@ class SettingsChange(Struct, frozen=True):
     file: str
     source: str
     """How hooks refer to this file: `user_settings`, `project_settings` …"""
-    told: str
+    message: str
     """The message for the user."""
 
 
@@ -40,6 +40,6 @@ class Snapshot:
             if now != before:
                 self._seen[file] = now
                 what = "was removed" if now is None else "was created" if before is None else "has changed"
-                told = f"{file} {what}. This session keeps the settings it started with."
-                found.append(SettingsChange(file, self._sources.get(file, "other_settings"), told))
+                message = f"{file} {what}. This session keeps the settings it started with."
+                found.append(SettingsChange(file, self._sources.get(file, "other_settings"), message))
         return found

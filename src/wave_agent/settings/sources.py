@@ -6,18 +6,18 @@ import os
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Self, cast
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from wave_agent.errors import MissingPathError, SettingsError, UntrustedHooksError
 from wave_agent.formats.strict_json import Document
-from wave_agent.hooks.config import SettingsSource, hooks_in_code, load_hooks
-from wave_agent.hooks.definitions import HookDefinition, Issue, Layer
+from wave_agent.hooks.definitions import HookDefinition, Layer
 from wave_agent.hooks.events import HookEventName
 from wave_agent.hooks.named_files import misplaced_file
 from wave_agent.permissions.decision import PermissionMode
+from wave_agent.settings.hook_entries import Issue, SettingsSource, hooks_in_code, load_hooks
 from wave_agent.settings.layers import (
     DEFAULT_SOURCES,
     MANAGED_FILE,
@@ -33,6 +33,7 @@ from wave_agent.settings.layers import (
     read_place,
     read_source,
     wants_foreign,
+    wants_managed_hooks_only,
     without_hooks,
 )
 from wave_agent.settings.other_agents import (
@@ -64,12 +65,65 @@ _GONE = "removed or disabled: "
 Overlay = str | os.PathLike[str] | Mapping[str, Any]
 
 
-class Gathered(Struct, frozen=True):
-    """The settings of all layers, notices about skipped ones, and the trust in the project's hooks."""
+class SourceChoice(Struct, frozen=True, kw_only=True):
+    """What the caller asks for in matters of settings: the part of an agent's options that decides which are read."""
 
-    sources: tuple[SettingsSource, ...]
-    notices: tuple[str, ...]
-    trust: ProjectTrust
+    setting_sources: Sequence[str] | None = None
+    """Which layers to read; managed ones are always read."""
+    overlays: Sequence[Overlay] = ()
+    """Settings files and objects that the user named."""
+    hooks: Mapping[str, Any] | Mapping[HookEventName, Any] | None = None
+    trust: Trust = False
+    trust_ref: str | None = None
+    """Trust exactly what is in this git ref."""
+    project_hooks: bool = True
+    """False: the project's own hooks do not run, even if trusted."""
+    no_hooks: bool = False
+    """Disables all hooks except managed ones: `--no-hooks`, for a person at a terminal. Refused to anyone else."""
+    plugins: Sequence[str | os.PathLike[str]] = ()
+    """Plugin directories whose hooks also run."""
+    managed_file: Path = MANAGED_FILE
+
+    # Callers leave the rest alone: it comes from the environment, or from an agent above.
+
+    added_managed: str | None = None
+    """One more managed file."""
+    claude_home: Path | None = None
+    """The user's directory of settings for other agents; None: the default."""
+    record: Record | None = None
+    """Trust exactly this, regardless of the store."""
+    search_path: str | None = None
+    """PATH of the hooks; None: that of this process."""
+
+    def in_environment(self, environment: Mapping[str, str]) -> Self:
+        """The same choice with what the environment adds to it, and with absolute paths."""
+        return replace(
+            self,
+            overlays=[one if isinstance(one, Mapping) else os.path.abspath(one) for one in self.overlays],
+            plugins=[os.path.abspath(directory) for directory in self.plugins],
+            added_managed=environment.get("WAVE_MANAGED_SETTINGS") or None,
+            claude_home=claude_home(environment),
+        )
+
+    @property
+    def wanted(self) -> tuple[Layer, ...]:
+        return DEFAULT_SOURCES if self.setting_sources is None else tuple(map(_layer, self.setting_sources))
+
+    @property
+    def claude(self) -> Path:
+        return self.claude_home or claude_home(os.environ)
+
+
+class Gathered(Struct, frozen=True, kw_only=True):
+    """The settings that apply, and what a session has to know about their sources."""
+
+    settings: Settings = Settings()
+    """All of them merged."""
+    sources: tuple[SettingsSource, ...] = ()
+    notices: tuple[str, ...] = ()
+    """About sources that are ignored."""
+    trust: ProjectTrust = ProjectTrust()
+    """The trust in the project's hooks."""
     files: tuple[Path, ...] = ()
     """Places where settings that apply may be."""
     unused: tuple[str, ...] = ()
@@ -82,42 +136,6 @@ class Gathered(Struct, frozen=True):
     """Number of project hooks that do not run because the user disabled them all."""
     user_guards: Mapping[str, SourceGuards] = {}
     """The guards in the user's own settings, by file."""
-
-
-class SourceChoice(Struct, frozen=True, kw_only=True):
-    """The caller's choice of settings."""
-
-    layers: Sequence[str] | None = None
-    """Which to read; managed ones are always read."""
-    overlays: Sequence[Overlay] = ()
-    """Files and objects named by the user."""
-    hooks: Mapping[str, Any] | Mapping[HookEventName, Any] | None = None
-    trust: Trust = False
-    trust_ref: str | None = None
-    """Trust exactly what this git ref contains."""
-    record: Record | None = None
-    """Trust exactly this, regardless of the store."""
-    project_hooks: bool = True
-    """False: the project's own hooks are skipped, trusted or not."""
-    no_hooks: bool = False
-    """Skip all hooks but managed ones."""
-    managed_file: Path = MANAGED_FILE
-    added_managed: str | None = None
-    """One more managed file."""
-    plugins: Sequence[str] = ()
-    """Plugin directories named by the user."""
-    claude_home: Path | None = None
-    """The user's directory of settings for other agents; None: the default."""
-    search_path: str | None = None
-    """PATH of the hooks; None: that of this process."""
-
-    @property
-    def wanted(self) -> tuple[Layer, ...]:
-        return DEFAULT_SOURCES if self.layers is None else tuple(map(_layer, self.layers))
-
-    @property
-    def claude(self) -> Path:
-        return self.claude_home or claude_home(os.environ)
 
 
 def locate(start: str, home: Path, choice: SourceChoice | None = None) -> Project:
@@ -182,21 +200,22 @@ def gather_settings(home: Path, project: Project, choice: SourceChoice | None = 
         everything, silenced = silence([*sources, *plugins])
         sources, plugins = everything[: len(sources)], everything[len(sources) :]
         notices = [notice_of(silenced), *notices]
-    with_hooks = choice.project_hooks and not choice.no_hooks and not merge_settings(managed).managed_hooks_only
-    left_out = 0 if choice.project_hooks else len(merge_settings(theirs).hooks.hooks)
+    with_hooks = choice.project_hooks and not choice.no_hooks and not wants_managed_hooks_only(managed)
+    left_out = 0 if choice.project_hooks else len(load_hooks(theirs).hooks)
     theirs = theirs if with_hooks else [without_hooks(source) for source in theirs]
     all_read = with_hooks and set(OF_THE_PROJECT) <= set(wanted)
     watched = bool(user_guards) and choice.record is None and not choice.no_hooks
-    users = user_alarms(home, project.directory) if watched else []
-    judged = _judge(theirs, project, store, choice, users, with_hooks=all_read, foreign=bool(foreign))
+    users = user_alarms(home, project.directory, own_settings) if watched else []
+    judged, ignored, trust = _judge(theirs, project, store, choice, users, with_hooks=all_read, foreign=bool(foreign))
     sources = [source for source in sources if source.layer not in OF_THE_PROJECT]
-    sources += [*judged.sources, *plugins, *([] if choice.hooks is None else [hooks_in_code(choice.hooks)])]
+    sources += [*judged, *plugins, *([] if choice.hooks is None else [hooks_in_code(choice.hooks)])]
     named = [Path(one) for one in (*choice.overlays, choice.added_managed) if one and not isinstance(one, Mapping)]
     more = [*named, *(place.file for place in elsewhere if foreign), *(Path(source.name) for source in plugins)]
     return Gathered(
-        tuple(sources),
-        (*judged.notices, *notices),
-        judged.trust,
+        settings=_merged(sources, project),
+        sources=tuple(sources),
+        notices=(*ignored, *notices),
+        trust=trust,
         files=(*files, *more),
         unused=_unused(elsewhere, files) if with_hooks and foreign is None else (),
         foreign=bool(foreign),
@@ -206,9 +225,9 @@ def gather_settings(home: Path, project: Project, choice: SourceChoice | None = 
     )
 
 
-def merge_gathered(gathered: Gathered, project: Project) -> Settings:
+def _merged(sources: Iterable[SettingsSource], project: Project) -> Settings:
     """These settings combined, with the problems that can be found on disk."""
-    settings = merge_settings(gathered.sources)
+    settings = merge_settings(sources)
     return replace(settings, issues=(*settings.issues, *_misplaced(settings.hooks.hooks, project.directory)))
 
 
@@ -230,9 +249,9 @@ def _wants_foreign(
     return wants_foreign(source for source in sources if _may_say(source, project, store, choice))
 
 
-def _plugins(directories: Iterable[str], home: Path) -> tuple[list[SettingsSource], list[str]]:
+def _plugins(directories: Iterable[str | os.PathLike[str]], home: Path) -> tuple[list[SettingsSource], list[str]]:
     """Their hooks, and notices about plugins without any."""
-    found = [(directory, read_plugin(directory, home)) for directory in directories]
+    found = [(directory, read_plugin(os.fspath(directory), home)) for directory in directories]
     empty = [f"{directory} has no {PLUGIN_FILE}; it is ignored." for directory, source in found if not source]
     return [source for _, source in found if source is not None], empty
 
@@ -269,8 +288,10 @@ def _judge(
     *,
     with_hooks: bool,
     foreign: bool,
-) -> Gathered:
-    """The project's settings without the untrusted parts. `users` are problems with the user's own settings.
+) -> tuple[list[SettingsSource], list[str], ProjectTrust]:
+    """The project's settings without the untrusted parts, notices about these, and the trust in its hooks.
+
+    `users` are problems with the user's own settings.
 
     `with_hooks` False: its hooks are always skipped.
     `foreign`: settings for other agents are used."""
@@ -289,16 +310,14 @@ def _judge(
         record = everything if agreed else record
         doubts, alarms = ([], []) if agreed else (doubts, alarms)
     if choice.trust is not True and (doubts or alarms):
-        told = [reveal(f"{describe(hook)}: {_compared(why, choice.trust_ref)}") for hook, why in doubts]
-        raise _refusal(told, alarms, choice, users)
+        untrusted = [reveal(f"{describe(hook)}: {_compared(why, choice.trust_ref)}") for hook, why in doubts]
+        raise _refusal(untrusted, alarms, choice, users)
     kept: list[SettingsSource] = []
     for source in theirs:
-        counted, told = _counted(source, record, project.directory)
-        kept.append(counted)
-        notices += told
-    return Gathered(
-        tuple(kept), tuple(notices), ProjectTrust(found, project=project.directory, path=choice.search_path)
-    )
+        used, ignored = _used(source, record, project.directory)
+        kept.append(used)
+        notices += ignored
+    return kept, notices, ProjectTrust(found, project=project.directory, path=choice.search_path)
 
 
 def _compared(why: str, ref: str | None) -> str:
@@ -311,8 +330,8 @@ def _refusal(
 ) -> SettingsError | UntrustedHooksError:
     if hooks or users or choice.trust_ref is None:
         return UntrustedHooksError(hooks, alarms)
-    told = f"--trust-ref {choice.trust_ref}: guards at this ref were removed or disabled here:"
-    return SettingsError(told, [alarm.removeprefix(_GONE) for alarm in alarms])
+    message = f"--trust-ref {choice.trust_ref}: guards at this ref were removed or disabled here:"
+    return SettingsError(message, [alarm.removeprefix(_GONE) for alarm in alarms])
 
 
 def _alarms(record: Record, now: Record, project: Project, store: TrustStore, choice: SourceChoice) -> list[str]:
@@ -336,14 +355,14 @@ def _gone(record: Record, now: Record, project: Project) -> list[str]:
     return [_GONE + reveal(one) for one in record.only(project.inner).gone(now)]
 
 
-def _counted(source: SettingsSource, record: Record, project: str) -> tuple[SettingsSource, list[str]]:
+def _used(source: SettingsSource, record: Record, project: str) -> tuple[SettingsSource, list[str]]:
     """The settings used from one project file, and notices about the rest."""
     if record.covers(source, project):
-        counted, dropped = _without_bypass(source)
-        return counted, [f"{source.name}: ignored: {name}: a project cannot set this" for name in dropped]
-    counted, dropped = only_restrictions(source, keep_hooks=True)
-    told = f"{source.name}: not trusted, so ignored: {', '.join(dropped)} (wave hooks trust)"
-    return counted, [told] if dropped else []
+        used, dropped = _without_bypass(source)
+        return used, [f"{source.name}: ignored: {name}: a project cannot set this" for name in dropped]
+    used, dropped = only_restrictions(source, keep_hooks=True)
+    notice = f"{source.name}: not trusted, so ignored: {', '.join(dropped)} (wave hooks trust)"
+    return used, [notice] if dropped else []
 
 
 def _record(project: Project, store: TrustStore, choice: SourceChoice, *, foreign: bool) -> Record:
@@ -394,8 +413,7 @@ def _without_bypass(source: SettingsSource) -> tuple[SettingsSource, tuple[str, 
     if rules["defaultMode"] != PermissionMode.BYPASS:
         return source, ()
     kept = {**settings, "permissions": {key: value for key, value in rules.items() if key != "defaultMode"}}
-    document = Document(kept, source.document.lines)
-    return replace(source, document=document), (f"permissions.defaultMode {PermissionMode.BYPASS}",)
+    return source.with_settings(kept), (f"permissions.defaultMode {PermissionMode.BYPASS}",)
 
 
 def describe(hook: HookDefinition) -> str:

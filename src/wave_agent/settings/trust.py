@@ -18,11 +18,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from wave_agent.errors import SettingsError
-from wave_agent.hooks.config import SettingsSource, load_hooks
 from wave_agent.hooks.definitions import HookDefinition
 from wave_agent.hooks.named_files import hook_files
 from wave_agent.hooks.pinned import search_path
 from wave_agent.hooks.programs import Programs, describe_move, programs_of
+from wave_agent.settings.hook_entries import SettingsSource, load_hooks
 from wave_agent.settings.layers import RESTRICTIONS, require_sound_owner
 from wave_agent.system.ancestry import handed_down
 from wave_agent.system.project import branch_of
@@ -103,7 +103,7 @@ class Record(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Why a person has to confirm all this again."""
     allow: tuple[str, ...] = ()
     """Rules the user always allows."""
-    told: bool = False
+    notice_shown: bool = msgspec.field(default=False, name="told")
     """The user has seen the notice about hooks for other agents."""
 
     def only(self, directories: Collection[str]) -> "Record":
@@ -133,7 +133,7 @@ class Record(Struct, frozen=True, kw_only=True, omit_defaults=True):
         own = self.branches.get(branch)
         if own is None:
             return self
-        return replace(own, allow=self.allow, told=self.told, doubt=self.doubt, branches=self.branches)
+        return replace(own, allow=self.allow, notice_shown=self.notice_shown, doubt=self.doubt, branches=self.branches)
 
     def moved_to(self, directory: str) -> "Record":
         """The guards of a project that is now a directory of another one."""
@@ -146,7 +146,7 @@ class Record(Struct, frozen=True, kw_only=True, omit_defaults=True):
     @property
     def alone(self) -> "Record":
         """The part confirmed on one branch, without the project-wide fields."""
-        return replace(self, allow=(), told=False, doubt="", branches={})
+        return replace(self, allow=(), notice_shown=False, doubt="", branches={})
 
     @property
     def guards(self) -> frozenset[str]:
@@ -174,8 +174,8 @@ class Record(Struct, frozen=True, kw_only=True, omit_defaults=True):
             return "trusted by an older version, which did not record where its programs are" if now.names else None
         places = {name: self.programs.get(name, ("",)) for name in {*now.found, *(now.names & self.programs.keys())}}
         moved = [name for name, known in sorted(places.items()) if now.found.get(name, "") not in known]
-        told = [describe_move(name, now.found.get(name, ""), places[name]) for name in moved]
-        return f"it would run something other than what was trusted: {', '.join(told)}" if told else None
+        moves = [describe_move(name, now.found.get(name, ""), places[name]) for name in moved]
+        return f"it would run something other than what was trusted: {', '.join(moves)}" if moves else None
 
     def gone(self, now: "Record") -> tuple[str, ...]:
         """The guards that were confirmed and are now removed or disabled."""
@@ -401,10 +401,10 @@ class ProjectTrust:
         changed = self._changed_files(pinned)
         moved = {} if changed else self._moved(pinned)  # a different script may well name different programs
         if moved:
-            told = [
+            moves = [
                 describe_move(name, now or "", [pinned.programs.found.get(name, "")]) for name, now in moved.items()
             ]
-            return f"{', '.join(told)}. {_CONFIRM}"
+            return f"{', '.join(moves)}. {_CONFIRM}"
         if not changed:
             return None
         for name, digest in changed.items():
@@ -485,10 +485,12 @@ class TrustStore:
             confirmed = record.laid_over(here.only(here.directories - set(directories))).alone
             others = {name: one for name, one in before.branches.items() if name != branch}
             kept = dict([*others.items(), *([(branch, confirmed)] if branch else [])][-_BRANCHES:])
-            projects[project] = replace(confirmed, branches=kept, doubt=doubt, allow=before.allow, told=before.told)
+            projects[project] = replace(
+                confirmed, branches=kept, doubt=doubt, allow=before.allow, notice_shown=before.notice_shown
+            )
             for inner in filter(None, directories):  # once separate projects: their records are now checked here
                 if (path := os.path.join(project, inner)) in projects:
-                    projects[path] = Record(allow=projects[path].allow, told=projects[path].told)
+                    projects[path] = Record(allow=projects[path].allow, notice_shown=projects[path].notice_shown)
 
     def use(self, project: str) -> Record:
         """A session starts: from now on, a branch without confirmations is compared with this branch's guards.
@@ -531,13 +533,13 @@ class TrustStore:
             before = projects.get(project, Record())
             projects[project] = replace(before, allow=tuple(dict.fromkeys((*before.allow, rule))))
 
-    def remember_told(self, project: str) -> bool:
+    def remember_notice(self, project: str) -> bool:
         """Records that the user knows of the project's hooks for other agents. False if that was already recorded."""
         before = self.read(project)
-        if before.told:
+        if before.notice_shown:
             return False
         with self._changing() as projects:
-            projects[project] = replace(projects.get(project, Record()), told=True)
+            projects[project] = replace(projects.get(project, Record()), notice_shown=True)
         return True
 
     @property

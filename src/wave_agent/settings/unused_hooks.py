@@ -17,7 +17,7 @@ def unused_hooks_notice(home: Path, project: str, hooks: Sequence[str]) -> str:
     if not hooks:
         return ""
     try:
-        is_news = TrustStore(home).remember_told(project)
+        is_news = TrustStore(home).remember_notice(project)
     except SettingsError:  # it cannot be recorded, so the notice will be shown again
         is_news = True
     return _NOTICE.format(hooks="\n".join(f"  {hook}" for hook in hooks)) if is_news else ""

@@ -14,10 +14,10 @@ import msgspec
 from msgspec.structs import replace
 
 from wave_agent.errors import SettingsError
-from wave_agent.hooks.config import SettingsSource, load_hooks
 from wave_agent.hooks.definitions import HookDefinition, Layer
 from wave_agent.hooks.dialects import Dialect
 from wave_agent.hooks.named_files import hook_files
+from wave_agent.settings.hook_entries import SettingsSource, load_hooks
 from wave_agent.settings.layers import read_source
 from wave_agent.settings.other_agents import as_foreign
 from wave_agent.settings.trust import (
@@ -45,20 +45,26 @@ def guards_in(sources: Iterable[SettingsSource], own: Path, project: str) -> dic
     return found | {source.name: _guards_of(source, project) for source in sources if source.layer is Layer.USER}
 
 
-def guards_now(before: Mapping[str, SourceGuards], own: Path, project: str) -> dict[str, SourceGuards]:
-    """The same files as they are now."""
-    return {file: _look(file, one, str(own), project) for file, one in before.items()}
+def guards_now(
+    before: Mapping[str, SourceGuards], own: Path, project: str, sources: Iterable[SettingsSource] = ()
+) -> dict[str, SourceGuards]:
+    """The same files as they are now. `sources` have just been read, so they are not read again."""
+    known = {source.name: source for source in sources if source.layer is Layer.USER}
+    return {file: _look(file, one, str(own), project, known.get(file)) for file, one in before.items()}
 
 
-def _look(file: str, before: SourceGuards, own: str, project: str) -> SourceGuards:
+def _look(file: str, before: SourceGuards, own: str, project: str, source: SettingsSource | None) -> SourceGuards:
     try:
-        source = read_source(Layer.USER, Path(file))
+        found = source or _read(file, own)
     except SettingsError:
         return _UNREADABLE
-    if source is None:
-        return SourceGuards(files={path: file_digest(path) for path in before.files})
-    found = _guards_of(source if file == own else as_foreign(source), project)
-    return replace(found, files={path: file_digest(path) for path in before.files})
+    guards = SourceGuards() if found is None else _guards_of(found, project)
+    return replace(guards, files={path: file_digest(path) for path in before.files})
+
+
+def _read(file: str, own: str) -> SettingsSource | None:
+    found = read_source(Layer.USER, Path(file))
+    return found if found is None or file == own else as_foreign(found)
 
 
 def _guards_of(source: SettingsSource, project: str) -> SourceGuards:
@@ -135,8 +141,9 @@ def own_file(home: Path) -> Path:
     return home / "settings.json"
 
 
-def user_alarms(home: Path, project: str) -> list[str]:
-    """Changes to the user's own settings by unattended sessions that no person has confirmed yet.
+def user_alarms(home: Path, project: str, sources: Iterable[SettingsSource] = ()) -> list[str]:
+    """Changes to the user's own settings by unattended sessions that no person has confirmed yet. `sources` are the
+    settings that have just been read.
 
     The guards from the start of a killed session are stored, since its own note is deleted at the next start. Raises
     `SettingsError`.
@@ -145,12 +152,13 @@ def user_alarms(home: Path, project: str) -> list[str]:
     known = store.user
     begun = [known.before, *noted(guards_noted(home))]
     own = own_file(home)
-    changed = [one for one in begun if changes(one, guards_now(one, own, project), known.confirmed)]
+    read = [*sources]
+    changed = [one for one in begun if changes(one, guards_now(one, own, project, read), known.confirmed)]
     kept = {file: guards for one in reversed(changed) for file, guards in one.items()}
     with suppress(SettingsError):  # below an agent nothing is stored
         store.remember_user(replace(known, before=kept))
-    told = changes(kept, guards_now(kept, own, project), known.confirmed)
-    return [reveal(f"your own settings, while a session ran unattended: {one}") for one in told]
+    found = changes(kept, guards_now(kept, own, project, read), known.confirmed)
+    return [reveal(f"your own settings, while a session ran unattended: {one}") for one in found]
 
 
 def confirm_user(home: Path, project: str) -> None:

@@ -17,11 +17,11 @@ from typing import Any
 from msgspec import Struct
 
 from wave_agent.hooks.authoring import HookCall
-from wave_agent.hooks.config import hooks_in_code, load_hooks
 from wave_agent.hooks.events import Decision, HookEvent, HookEventName
 from wave_agent.hooks.execution import HookExecutionResult, HookJob
 from wave_agent.models.scripted import Reply, ScriptedModel, call
 from wave_agent.rules.rule import Places
+from wave_agent.settings.hook_entries import hooks_in_code, load_hooks
 from wave_agent.testing.model_server import RecordingModelServer
 from wave_agent.tools.registry import builtin_tools
 from wave_agent.workshop.sample_events import Subject, event_for, event_named, subject

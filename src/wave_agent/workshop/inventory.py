@@ -10,10 +10,11 @@ from msgspec.structs import replace
 
 from wave_agent.errors import SettingsError, UntrustedHooksError
 from wave_agent.formats.strict_json import show_path
-from wave_agent.hooks.definitions import HookDefinition, Issue
+from wave_agent.hooks.definitions import HookDefinition
 from wave_agent.hooks.plan import in_order
-from wave_agent.settings.layers import OF_THE_PROJECT, Settings, merge_settings
-from wave_agent.settings.sources import Gathered, SourceChoice, gather_settings, merge_gathered
+from wave_agent.settings.hook_entries import Issue
+from wave_agent.settings.layers import OF_THE_PROJECT, Settings
+from wave_agent.settings.sources import Gathered, SourceChoice, gather_settings
 from wave_agent.settings.trust import TrustStore, candidates, file_digest
 from wave_agent.system.project import Project
 
@@ -51,7 +52,7 @@ def survey(home: Path, project: Project, choice: SourceChoice | None = None) -> 
     """Read every layer. Raises `SettingsError` for a file that cannot be read."""
     choice = choice or SourceChoice()
     everything = gather_settings(home, project, replace(choice, trust=True))
-    settings = merge_gathered(everything, project)
+    settings = everything.settings
     counted = _counted(home, project, choice)
     return Inventory(
         project=project.directory,
@@ -59,7 +60,7 @@ def survey(home: Path, project: Project, choice: SourceChoice | None = None) -> 
         hooks=tuple(in_order(settings.hooks.hooks)),
         distrust=_distrust(home, project, everything, settings.hooks.hooks),
         issues=settings.issues,
-        counted=merge_settings(counted.sources),
+        counted=counted.settings,
         notices=counted.notices,
     )
 

@@ -117,10 +117,7 @@ def _replayed(
     environment = dict(os.environ)
     if trust and inherited(environment) is not None:
         raise click.UsageError("--trust cannot be used inside an agent's process: the agent's limits apply here too.")
-    overlays = [os.path.abspath(file) for file in settings]
-    choice = SourceChoice(
-        overlays=overlays, trust=trust, added_managed=environment.get("WAVE_MANAGED_SETTINGS") or None
-    )
+    choice = SourceChoice(overlays=settings, trust=trust).in_environment(environment)
     place, home = locate_project(cwd, environment, choice)
     project = place.directory
     paths = _transcripts(home, project, session, since, folder, latest=not everything)

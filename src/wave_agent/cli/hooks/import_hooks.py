@@ -75,7 +75,7 @@ def _decide(plan: ImportPlan, target: Path, home: Path, project: str, *, yes: bo
         replace(str(target), plan.text.encode())
     except FileRefusedError as refusal:
         raise SettingsError(str(refusal)) from None
-    TrustStore(home).remember_told(project)
+    TrustStore(home).remember_notice(project)
     click.echo(f"Wrote {target}. The hooks run once you trust them: wave hooks trust")
     click.echo('With {"compat": {"claude": true}} they run twice, once from each file.')
     return 0

@@ -34,10 +34,7 @@ in_dialect = click.option(
 
 def choice_of(settings: Sequence[str]) -> SourceChoice:
     """Which settings to read."""
-    return SourceChoice(
-        overlays=[os.path.abspath(file) for file in settings],
-        added_managed=os.environ.get("WAVE_MANAGED_SETTINGS") or None,
-    )
+    return SourceChoice(overlays=settings).in_environment(os.environ)
 
 
 def read_as(hooks: Iterable[HookDefinition], dialect: str | None) -> tuple[HookDefinition, ...]:

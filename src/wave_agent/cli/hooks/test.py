@@ -135,10 +135,10 @@ def bench_of(foundation: Foundation) -> Bench:
         environment=foundation.environment,
         settings_env=settings.env,
         max_stop_blocks=settings.max_stop_blocks,
-        why_refused=python.after(foundation.trust.problem),
+        why_refused=python.after(foundation.gathered.trust.problem),
         own_environment=python.environment,
         runner=hook_runner_for(settings, foundation.hook_environment),
-        left_out=foundation.hooks_left_out,
+        left_out=foundation.gathered.left_out,
         tools={tool.name: tool for tool in builtin_tools()},
         judge=ProjectJudge(
             places=Places(foundation.project, os.path.expanduser("~"), foundation.place.start),

@@ -13,8 +13,8 @@ from msgspec import Struct
 from wave_agent.agent.options import locate_project
 from wave_agent.cli.options import cwd_option
 from wave_agent.errors import SettingsError
-from wave_agent.hooks.config import SettingsSource
 from wave_agent.permissions.decision import PermissionMode
+from wave_agent.settings.hook_entries import SettingsSource
 from wave_agent.settings.layers import merge_settings, only_restrictions
 from wave_agent.settings.sources import alarms_of, describe, project_settings
 from wave_agent.settings.trust import (

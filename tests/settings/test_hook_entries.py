@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from typing import Any
 
 import pytest
@@ -12,19 +13,20 @@ from msgspec.structs import replace
 from tests.rows import rows
 from wave_agent.errors import SettingsError
 from wave_agent.formats.strict_json import Document
-from wave_agent.hooks.config import (
+from wave_agent.hooks.definitions import HookDefinition, Layer, Mode, Phase, with_project
+from wave_agent.hooks.dialects import Dialect
+from wave_agent.hooks.events import NEVER_HERE, HookEvent, OnFailure
+from wave_agent.rules.rule import Places
+from wave_agent.settings.hook_entries import (
     MAX_HOOKS,
     HookConfig,
+    Issue,
     SettingsSource,
     hooks_in_code,
     load_hooks,
     parse_settings,
     short_name,
 )
-from wave_agent.hooks.definitions import HookDefinition, Issue, Layer, Mode, Phase, with_project
-from wave_agent.hooks.dialects import Dialect
-from wave_agent.hooks.events import NEVER_HERE, HookEvent, OnFailure
-from wave_agent.rules.rule import Places
 
 PLACES = Places("/srv/project", "/home/me")
 
@@ -1246,3 +1248,35 @@ def test_an_expression_that_can_take_for_ever_is_a_broken_entry_with_the_reason(
     (issue,) = load_hooks([parse_settings(json.dumps({"hooks": {"PreToolUse": [group]}}), Layer.PROJECT, "s")]).issues
     assert issue.fatal
     assert "nested repeats" in issue.message
+
+
+def test_hooks_that_stay_are_not_loaded_again_when_other_settings_of_the_file_are_dropped() -> None:
+    source = parse_settings('{"hooks": {"Stop": ["./x"]}, "env": {"A": "b"}}', Layer.PROJECT, "s")
+    loaded = source.hooks
+    kept = source.with_settings({"hooks": source.document.value["hooks"]})
+    assert kept.hooks is loaded
+    assert kept.document.value == {"hooks": {"Stop": ["./x"]}}
+    assert load_hooks([source.with_settings({"env": {}})]) == HookConfig()
+    (other,) = load_hooks([source.with_settings({"hooks": {"Stop": ["./y"]}})]).hooks
+    assert other.command == "./y"
+
+
+def test_the_hooks_of_one_file_get_their_groups_and_strictness_from_the_settings_they_are_merged_with() -> None:
+    first = parse_settings('{"hooks": {"Stop": ["./x", "./y"]}}', Layer.USER, "a")
+    second = parse_settings('{"hooks": {"Stop": ["./z", {"command": "./z", "onFailure": "block"}]}}', Layer.USER, "b")
+    loose, strict = load_hooks([first, second]), load_hooks([first, second], strict=True)
+    assert [hook.group for hook in loose.hooks] == [1, 2, 3, 4]
+    assert [hook.on_failure for hook in loose.hooks] == ["continue", "continue", "continue", "block"]
+    assert [(hook.command, hook.on_failure) for hook in strict.hooks] == [
+        (name, "block") for name in ("./x", "./y", "./z")
+    ]
+    assert [issue.message for issue in strict.issues] == ["the same as an earlier entry (z); it runs once"]
+    assert load_hooks([second]).hooks[0].group == 1
+
+
+@pytest.mark.parametrize(
+    "name", ["HookConfig", "SettingsSource", "hooks_in_code", "in_configuration_order", "load_hooks", "parse_settings"]
+)
+def test_the_module_can_be_imported_under_the_name_it_was_published_with(name: str) -> None:
+    published, own = import_module("wave_agent.hooks.config"), import_module("wave_agent.settings.hook_entries")
+    assert getattr(published, name) is getattr(own, name)
