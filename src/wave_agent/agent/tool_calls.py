@@ -19,9 +19,9 @@ from wave_agent.errors import SessionError
 from wave_agent.events import Event, PermissionRequested, ToolOutput, ToolStarted
 from wave_agent.formats.readable import readable, readable_text, why_unreadable
 from wave_agent.hooks.dialects import Aside, Dialect, has_failed, heard_by
-from wave_agent.hooks.event_run import ToolFacts
 from wave_agent.hooks.events import EVENTS, Decision, Flow, HookEvent
 from wave_agent.hooks.manager import HookManager
+from wave_agent.hooks.stage import ToolFacts
 from wave_agent.hooks.verdicts import Outcome
 from wave_agent.messages import DENIED, NOT_RUN, STOPPED, MessageManager, Origin, Ran, TextBlock
 from wave_agent.permissions.decision import (

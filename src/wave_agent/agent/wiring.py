@@ -21,7 +21,7 @@ from wave_agent.errors import ModelError
 from wave_agent.events import Event
 from wave_agent.hooks.definitions import HookDefinition
 from wave_agent.hooks.execution import HookRunner
-from wave_agent.hooks.manager import Deferred, HookManager, SessionFacts
+from wave_agent.hooks.manager import Deferred, HookManager, LiveSession, SessionFacts
 from wave_agent.hooks.variables import SessionVariables
 from wave_agent.hooks.verdicts import Said
 from wave_agent.messages import MessageManager
@@ -100,12 +100,14 @@ def make_hooks(
         outputs=ground.outputs,
         why_refused=refused,
         own_environment=given,
-        variables=variables,
-        journal=before.hooks,
-        deferred=[Deferred(event, Said(hook, text)) for event, hook, text in before.deferred],
-        door=ground.door,
-        where=lambda: next(filter(None, (tool.directory() for tool in tools)), ""),
-        attended=attended,
+        live=LiveSession(
+            variables=variables,
+            directory=lambda: next(filter(None, (tool.directory() for tool in tools)), ""),
+            door=ground.door,
+            attended=attended,
+            journal=before.hooks,
+            deferred=[Deferred(event, Said(hook, text)) for event, hook, text in before.deferred],
+        ),
     )
 
 
