@@ -8,6 +8,7 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
+from wave_agent.agent.authority import Authority
 from wave_agent.agent.briefing import Briefing
 from wave_agent.agent.compaction import Compactor
 from wave_agent.agent.instructions import instructions
@@ -179,14 +180,17 @@ def make_calls(
             window=lambda: window().known,
             takes_images=lambda: window().takes_images(),
         ),
-        rules=settings.rules,
-        mode=foundation.mode,
-        directories=(*foundation.directories, os.path.realpath(ground.outputs)),
-        protected=foundation.protected,
+        authority=Authority(
+            mode=foundation.mode,
+            rules=settings.rules,
+            places=Places(foundation.project, hooks.session.home, hooks.session.start),
+            directories=(*foundation.directories, os.path.realpath(ground.outputs)),
+            protected=foundation.protected,
+            border=sandbox.refusal if sandbox else lambda _: None,
+        ),
         approver=approver,
         emit=ground.emit,
         sync=sync,
-        border=sandbox.refusal if sandbox else lambda _: None,
         changes=changes,
     )
 

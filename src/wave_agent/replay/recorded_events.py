@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from wave_agent.agent.tool_calls import tool_facts as facts_of
+from wave_agent.agent.call_facts import tool_facts as facts_of
 from wave_agent.events import HookRun
 from wave_agent.hooks.events import Decision, HookEvent
 from wave_agent.hooks.stage import ToolFacts
