@@ -17,10 +17,14 @@ class BackgroundHooks:
     """Runs hooks in the background: their context comes later, their messages become notices, and their decisions are
     ignored."""
 
-    def __init__(self, deferred: DeferredContext, texts: LongTexts, emit: Callable[[Event], None]) -> None:
+    def __init__(
+        self, deferred: DeferredContext, texts: LongTexts, emit: Callable[[Event], None], grace: float
+    ) -> None:
+        """`grace`: the seconds that running hooks get to finish when this is closed."""
         self._deferred = deferred
         self._texts = texts
         self._emit = emit
+        self._grace = grace
         self._tasks: set[asyncio.Task[None]] = set()
 
     def start(self, work: Coroutine[Any, Any, Outcome], occasion: int) -> None:
@@ -29,9 +33,9 @@ class BackgroundHooks:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def close(self, grace: float) -> None:
-        """Give the running hooks this many seconds to finish, then end them."""
-        ends = monotonic() + grace
+    async def close(self) -> None:
+        """Give the running hooks a moment to finish, then end them."""
+        ends = monotonic() + self._grace
         while self._tasks and (left := ends - monotonic()) > 0:  # a task may start another as it ends
             await asyncio.wait(self._tasks, timeout=left)
         late = tuple(self._tasks)

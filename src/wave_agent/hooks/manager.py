@@ -91,17 +91,17 @@ class HookManager:
     ) -> None:
         self.hooks = tuple(hooks)
         self.session = session
-        self._runner, self._live = runner, live
-        self._max_stop_blocks, self._async_grace = max_stop_blocks, async_grace
+        self._runner = runner
+        self._live = live
+        self._max_stop_blocks = max_stop_blocks
         self._prompt_id = ""
         self._texts = LongTexts(outputs)
         self._journal = HookJournal(live.journal)
         self._deferred = DeferredContext(live.deferred)
-        self._background = BackgroundHooks(self._deferred, self._texts, on_event)
+        self._background = BackgroundHooks(self._deferred, self._texts, on_event, async_grace)
         self._environment = HookEnvironment(session, environment, settings_env or {}, own_environment)
-        self._exports = VariableExports(
-            live.variables, outputs, runner=runner, environment=self._environment.shared, cwd=session.project_dir
-        )
+        shared, project = self._environment.shared, session.project_dir
+        self._exports = VariableExports(live.variables, outputs, runner, shared, project)
         self._executor = HookExecutor(
             runner=runner,
             environment=self._environment,
@@ -225,5 +225,5 @@ class HookManager:
 
     async def close(self) -> None:
         """Give async hooks a moment to finish, then end them and close the runner."""
-        await self._background.close(self._async_grace)
+        await self._background.close()
         await close_runner(self._runner)

@@ -83,7 +83,6 @@ class VariableExports:
         self,
         variables: SessionVariables | None,
         directory: Path | None,
-        *,
         runner: HookRunner,
         environment: Mapping[str, str],
         cwd: str,
