@@ -17,12 +17,16 @@ PURE := \
 	src/wave_agent/hooks/accidental_exit.py \
 	src/wave_agent/hooks/compatibility.py \
 	src/wave_agent/settings/hook_entries.py \
+	src/wave_agent/hooks/deferred.py \
 	src/wave_agent/hooks/definitions.py \
 	src/wave_agent/hooks/dialects.py \
+	src/wave_agent/hooks/jobs.py \
+	src/wave_agent/hooks/journal.py \
 	src/wave_agent/hooks/kinds.py \
 	src/wave_agent/hooks/matcher.py \
 	src/wave_agent/hooks/reader.py \
 	src/wave_agent/hooks/semantics.py \
+	src/wave_agent/hooks/stage.py \
 	src/wave_agent/hooks/verdicts.py \
 	src/wave_agent/formats/json_edits.py \
 	src/wave_agent/messages.py \

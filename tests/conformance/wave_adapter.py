@@ -15,9 +15,9 @@ from wave_agent.errors import SettingsError
 from wave_agent.events import Event, Notice
 from wave_agent.hooks.definitions import Layer
 from wave_agent.hooks.dialects import Dialect, has_failed, heard_by
-from wave_agent.hooks.event_run import ToolFacts
 from wave_agent.hooks.events import Decision, Flow, HookEvent
 from wave_agent.hooks.manager import HookManager, SessionFacts
+from wave_agent.hooks.stage import ToolFacts
 from wave_agent.hooks.verdicts import Blocks, Outcome
 from wave_agent.permissions.decision import JudgedCall, PermissionMode, Rules, ToolKind, decide
 from wave_agent.rules.rule import Places, parse_rule

@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from tests.fuzz import strategies as make
-from wave_agent.agent.tool_calls import seen_by, subject_of
+from wave_agent.agent.call_facts import seen_by, subject_of
 from wave_agent.errors import SessionError, SettingsError
 from wave_agent.events import HookRun
 from wave_agent.formats.strict_json import StrictJSONError, parse_document, parse_object

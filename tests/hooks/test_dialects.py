@@ -10,7 +10,17 @@ from msgspec.structs import replace
 from tests.conformance import check
 from wave_agent.hooks.compatibility import COLUMNS, COMPARISONS, Kinship, differences
 from wave_agent.hooks.definitions import Layer
-from wave_agent.hooks.dialects import ALL, DIALECTS, Aside, Dialect, DialectRow, has_failed, heard_by, patch_of, told
+from wave_agent.hooks.dialects import (
+    ALL,
+    DIALECTS,
+    Aside,
+    Dialect,
+    DialectRow,
+    has_failed,
+    heard_by,
+    patch_of,
+    stdin_fields,
+)
 from wave_agent.hooks.events import EVENTS, HookEvent
 from wave_agent.hooks.execution import HookExecutionResult, HookKind
 from wave_agent.hooks.manager import HookManager, SessionFacts
@@ -25,7 +35,7 @@ POST, FAILURE = HookEvent.POST_TOOL_USE, HookEvent.POST_TOOL_USE_FAILURE
 def given(tool: str, response: dict[str, Any], aside: Aside | None = None, **tool_input: Any) -> Any:
     """`tool_response` as a hook for Claude Code gets it."""
     payload = {"tool_name": tool, "tool_input": tool_input, "tool_response": response}
-    found = told(Dialect.CLAUDE, EVENTS[POST], payload, aside or Aside())
+    found = stdin_fields(Dialect.CLAUDE, EVENTS[POST], payload, aside or Aside())
     assert found["tool_result"] == found["tool_output"] == found["tool_response"]
     return found["tool_response"]
 
@@ -89,7 +99,7 @@ def test_a_response_says_whether_the_tool_has_failed() -> None:
 def test_our_own_hooks_are_given_what_they_always_were() -> None:
     payload = {"cwd": "/srv", "tool_name": "Bash", "tool_input": {}, "tool_response": {"success": True, "content": "x"}}
     aside = Aside(directory="/srv/sub", prompt_id="p", duration_ms=3)
-    found = told(Dialect.WAVE, EVENTS[POST], payload, aside)
+    found = stdin_fields(Dialect.WAVE, EVENTS[POST], payload, aside)
     assert {key: found[key] for key in payload} == payload
     assert set(found) - set(payload) == {"tool_result", "tool_output"}
 
@@ -97,14 +107,14 @@ def test_our_own_hooks_are_given_what_they_always_were() -> None:
 def test_more_is_on_stdin_of_hooks_for_another_agent() -> None:
     aside = Aside(directory="/srv/sub", prompt_id="p", duration_ms=3)
     payload = {"cwd": "/srv", "tool_name": "Grep", "tool_input": {}, "tool_response": {"success": True}}
-    found = told(Dialect.CLAUDE, EVENTS[POST], payload, aside)
+    found = stdin_fields(Dialect.CLAUDE, EVENTS[POST], payload, aside)
     assert found["tool_response"] == {"success": True}  # a tool whose shape is ours
     assert (found["cwd"], found["prompt_id"], found["duration_ms"], found["effort"]) == (
         *("/srv/sub", "p", 3, {"level": "medium"}),
     )
-    stop = told(Dialect.CLAUDE, EVENTS[HookEvent.STOP], {"cwd": "/srv"}, Aside())
+    stop = stdin_fields(Dialect.CLAUDE, EVENTS[HookEvent.STOP], {"cwd": "/srv"}, Aside())
     assert stop == {"cwd": "/srv", "effort": {"level": "medium"}, "background_tasks": [], "session_crons": []}
-    assert told(Dialect.CLAUDE, EVENTS[HookEvent.SESSION_START], {"source": "startup"}, Aside()) == {
+    assert stdin_fields(Dialect.CLAUDE, EVENTS[HookEvent.SESSION_START], {"source": "startup"}, Aside()) == {
         "source": "startup"
     }
 
@@ -162,7 +172,7 @@ def test_what_was_read_and_what_a_server_answered() -> None:
 
 def test_an_input_that_is_no_object_has_no_shape() -> None:
     payload = {"tool_name": "Write", "tool_input": None, "tool_response": {"filePath": "/a"}}
-    assert told(Dialect.CLAUDE, EVENTS[POST], payload, Aside())["tool_response"]["content"] == ""
+    assert stdin_fields(Dialect.CLAUDE, EVENTS[POST], payload, Aside())["tool_response"]["content"] == ""
 
 
 def test_the_environment_says_in_what_kind_of_session_it_is() -> None:

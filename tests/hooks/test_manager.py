@@ -18,11 +18,11 @@ from wave_agent.events import Event, HookFinished, HookRun, HookStarted, Notice
 from wave_agent.hooks import context, deny, rewrite, tell
 from wave_agent.hooks.authoring import HookCall
 from wave_agent.hooks.definitions import Layer
-from wave_agent.hooks.event_run import ToolFacts
 from wave_agent.hooks.events import EVENTS, Decision, Flow, HookEvent
 from wave_agent.hooks.execution import HookExecutionResult, HookJob
 from wave_agent.hooks.manager import ASYNC_GRACE, HookManager, SessionFacts
 from wave_agent.hooks.runners.command import ProcessRunner
+from wave_agent.hooks.stage import ToolFacts
 from wave_agent.settings.hook_entries import hooks_in_code, load_hooks, parse_settings
 from wave_agent.testing import FakeHookRunner
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tests.hostile_lines import hostile_line
 from tests.rows import rows
-from wave_agent.agent.tool_calls import subject_of
+from wave_agent.agent.call_facts import subject_of
 from wave_agent.hooks.events import HookEvent
 from wave_agent.hooks.verdicts import Outcome
 from wave_agent.permissions.decision import Permission, PermissionMode, Rules, Ruling, decide

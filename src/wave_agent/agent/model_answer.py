@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from wave_agent.agent.tool_calls import RequestedCall
+from wave_agent.agent.call_results import RequestedCall
 from wave_agent.formats.readable import readable_text, why_unreadable
 from wave_agent.messages import Block, MessageManager, ReasoningBlock, TextBlock, ToolBlock
 from wave_agent.models.base import CutShort, Reasoning, Text, ToolCall, ToolSpec

@@ -9,12 +9,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from wave_agent.agent.briefing import Briefing
+from wave_agent.agent.call_results import CallEnd, RequestedCall
 from wave_agent.agent.compaction import FULL, Compaction, Compactor
 from wave_agent.agent.consequences import Operation, TellModel, consequences, context_blocks, perform
 from wave_agent.agent.model_answer import EMPTY, GO_ON, ModelAnswer, joined
 from wave_agent.agent.outgoing import Draft
 from wave_agent.agent.repeated_calls import GIVEN_UP, HINTED, NOT_RUN, Repeats, hint, refusal
-from wave_agent.agent.tool_calls import CallEnd, CallRunner, RequestedCall
+from wave_agent.agent.tool_calls import CallRunner
 from wave_agent.errors import ModelError
 from wave_agent.events import Event, Notice, ReasoningDelta, TextDelta
 from wave_agent.hooks.events import Flow, HookEvent

@@ -12,6 +12,7 @@ from pathlib import Path
 from msgspec import Struct, to_builtins
 from msgspec.structs import replace
 
+from wave_agent.agent.authority import Authority
 from wave_agent.agent.briefing import Briefing
 from wave_agent.agent.compaction import Compactor
 from wave_agent.agent.hook_runners import hook_runner_for
@@ -25,7 +26,7 @@ from wave_agent.agent.tool_calls import CallRunner
 from wave_agent.agent.turn import Parts
 from wave_agent.errors import ModelError, SandboxError
 from wave_agent.hooks.definitions import HookDefinition
-from wave_agent.hooks.manager import Deferred, HookManager, SessionFacts
+from wave_agent.hooks.manager import Deferred, HookManager, LiveSession, SessionFacts
 from wave_agent.hooks.variables import SessionVariables
 from wave_agent.hooks.verdicts import Said
 from wave_agent.messages import MessageManager
@@ -213,13 +214,15 @@ def _hooks(ground: Ground) -> HookManager:
         outputs=ground.outputs,
         why_refused=refused,
         own_environment=given,
-        variables=ground.variables,
-        journal=ground.before.hooks,
-        deferred=[Deferred(event, Said(hook, text)) for event, hook, text in ground.before.deferred],
-        door=ground.inside.entered,
-        # One of the tools may change its directory.
-        where=lambda: next(filter(None, (tool.directory() for tool in ground.tools.values())), ""),
-        attended=options.can_use_tool is not None,
+        live=LiveSession(
+            variables=ground.variables,
+            # One of the tools may change its directory.
+            directory=lambda: next(filter(None, (tool.directory() for tool in ground.tools.values())), ""),
+            door=ground.inside.entered,
+            attended=options.can_use_tool is not None,
+            journal=ground.before.hooks,
+            deferred=[Deferred(event, Said(hook, text)) for event, hook, text in ground.before.deferred],
+        ),
     )
 
 
@@ -279,15 +282,18 @@ def _calls(ground: Ground, hooks: HookManager) -> CallRunner:
             window=lambda: windows.current.known,
             takes_images=windows.takes_images,
         ),
-        rules=foundation.settings.rules,
-        mode=foundation.mode,
-        # The model is shown where the full text of a long output is, so it may read there.
-        directories=(*foundation.directories, os.path.realpath(ground.outputs)),
-        protected=foundation.protected,
+        authority=Authority(
+            mode=foundation.mode,
+            rules=foundation.settings.rules,
+            places=Places(foundation.project, hooks.session.home, hooks.session.start),
+            # The model is shown where the full text of a long output is, so it may read there.
+            directories=(*foundation.directories, os.path.realpath(ground.outputs)),
+            protected=foundation.protected,
+            border=sandbox.refusal if sandbox else lambda _: None,
+        ),
         approver=foundation.options.can_use_tool,
         emit=ground.listeners.emit,
         sync=ground.log.require_on_disk,  # before a tool that changes something runs
-        border=sandbox.refusal if sandbox else lambda _: None,
         changes=ground.changes,
     )
 

@@ -12,6 +12,7 @@ from wave_agent.hooks.dialects import DIALECTS, Dialect, DialectRow
 from wave_agent.hooks.events import EVENTS, HookEvent, OnFailure
 from wave_agent.hooks.execution import BodyFormat, HookKind
 from wave_agent.hooks.matcher import Matcher
+from wave_agent.hooks.verdicts import Role
 from wave_agent.rules.rule import Places, Rule
 
 # Excludes characters that are special in a shell, and `=`, which would turn a bare word into an assignment.
@@ -108,6 +109,11 @@ class HookDefinition(Struct, frozen=True, kw_only=True):
     def columns(self) -> DialectRow:
         """The properties of its dialect."""
         return DIALECTS[self.dialect]
+
+    @property
+    def role(self) -> Role:
+        """How much of its verdict applies."""
+        return Role.SHADOW if self.mode is Mode.SHADOW else Role.ASYNC if self.is_async else Role.ENFORCE
 
     def why_not(self, payload: Mapping[str, Any], places: Places) -> str | None:
         """Why this hook does not apply to an event with this payload; None if it does."""

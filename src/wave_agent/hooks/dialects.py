@@ -105,7 +105,7 @@ def has_failed(payload: Mapping[str, Any]) -> bool:
     return isinstance(response, Mapping) and cast(Mapping[str, Any], response).get("success") is False
 
 
-def told(dialect: Dialect, event: EventRow, payload: Mapping[str, Any], aside: Aside) -> dict[str, Any]:
+def stdin_fields(dialect: Dialect, event: EventRow, payload: Mapping[str, Any], aside: Aside) -> dict[str, Any]:
     """The stdin fields of an event in this dialect. Pure."""
     row, changed = DIALECTS[dialect], dict(payload)
     if row.follows_session and aside.directory:

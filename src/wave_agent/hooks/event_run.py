@@ -8,120 +8,22 @@ So every guard sees the input that is actually used, in at most two rounds. Shad
 see, and async hooks are started without being awaited.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import groupby
-from time import monotonic
-from typing import Any, Protocol
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from wave_agent.formats.readable import encode_readable
-from wave_agent.hooks.definitions import HookDefinition, Mode, Phase
-from wave_agent.hooks.dialects import Aside, Dialect, told
-from wave_agent.hooks.events import Decision, EventRow
-from wave_agent.hooks.semantics import (
-    NOT_CONVERGING,
-    Check,
-    changed,
-    changes,
-    failure_blocks,
-    merge,
-    replaced,
-    rewrite,
-)
+from wave_agent.hooks.background import BackgroundHooks
+from wave_agent.hooks.definitions import HookDefinition, Phase
+from wave_agent.hooks.events import Decision
+from wave_agent.hooks.executor import HookExecutor
+from wave_agent.hooks.semantics import NOT_CONVERGING, changed, changes, failure_blocks, merge
 from wave_agent.hooks.semantics import same_json as _same
+from wave_agent.hooks.stage import Occurrence, Stage, ToolInput
 from wave_agent.hooks.verdicts import Block, Outcome, RankedVerdict, Role, Verdict
 from wave_agent.system.waiting import together_or_none
-
-ToolInput = dict[str, Any]
-
-
-class ToolFacts(Struct, frozen=True, kw_only=True):
-    """What we need to know about a tool whose input hooks can rewrite."""
-
-    nullable: frozenset[str] = frozenset()
-    """Input fields whose schema allows null."""
-    normalise: Callable[[ToolInput], ToolInput] = lambda tool_input: tool_input
-    """Makes file paths absolute. Applied again after each rewrite."""
-    why_invalid: Check = lambda _: ""
-    """Returns what is wrong with an input, or an empty string."""
-
-
-class Stage:
-    """The payload a hook sees, encoded once for all hooks that see the same one."""
-
-    __slots__ = ("_stdin", "aside", "ends", "occasion", "payload", "row", "tool")
-
-    def __init__(
-        self,
-        row: EventRow,
-        payload: Mapping[str, Any],
-        tool: ToolFacts,
-        occasion: int,
-        *,
-        ends: float | None = None,
-        aside: Aside | None = None,
-    ) -> None:
-        """`ends` is the deadline for all hooks together, in `monotonic` time. Alias fields are updated along with the
-        fields they repeat."""
-        repeated = {alias: payload[field] for alias, field in row.aliases.items() if field in payload}
-        self.row = row
-        self.payload = {**payload, **repeated}
-        self.tool = tool
-        self.occasion = occasion
-        self.ends = ends
-        self.aside = aside or Aside()
-        self._stdin: dict[Dialect, bytes] = {}
-
-    def stdin(self, dialect: Dialect) -> bytes:
-        """The payload as JSON, in the form this dialect expects."""
-        if dialect not in self._stdin:
-            self._stdin[dialect] = encode_readable(told(dialect, self.row, self.payload, self.aside))
-        return self._stdin[dialect]
-
-    @property
-    def tool_input(self) -> ToolInput:
-        return self.payload.get("tool_input") or {}
-
-    def showing(self, **fields: Any) -> "Stage":
-        payload = {**self.payload, **fields}
-        return Stage(self.row, payload, self.tool, self.occasion, ends=self.ends, aside=self.aside)
-
-    def seconds(self, wanted: float) -> float:
-        """The time a hook gets: its own timeout, or less if the event's deadline comes first."""
-        return wanted if self.ends is None else max(0.0, min(wanted, self.ends - monotonic()))
-
-    def rewritten(self, hook: HookDefinition, fields: Mapping[str, Any]) -> tuple[ToolInput, str]:
-        """The input as this hook rewrites it, and a problem to report to the user, if any."""
-        if not hook.columns.whole_input:
-            return self.tool.normalise(rewrite(self.tool_input, fields, self.tool.nullable)), ""
-        found, problem = replaced(self.tool_input, fields, self.tool.nullable, self.tool.why_invalid)
-        return self.tool.normalise(found), problem
-
-    def after(self, hook: HookDefinition, verdict: Verdict) -> "Stage":
-        """What the next hook of the strand sees."""
-        stage = self
-        if verdict.rewrite is not None:
-            stage = stage.showing(tool_input=self.rewritten(hook, verdict.rewrite)[0])
-        if verdict.replacement is not None and "tool_response" not in self.payload:
-            stage = stage.showing(error=verdict.replacement)
-        elif verdict.replacement is not None:
-            # Drop the tool's other fields too: they may contain what the replacement removes.
-            response: Mapping[str, Any] = self.payload.get("tool_response") or {}
-            success = response.get("success", True)
-            stage = stage.showing(tool_response={"success": success, "content": verdict.replacement})
-        return stage
-
-
-class Executor(Protocol):
-    """Runs single hooks. `HookManager` is the real one."""
-
-    def applies(self, hook: HookDefinition, stage: Stage) -> bool: ...
-
-    def start(self, hook: HookDefinition, stage: Stage, look: int) -> None: ...
-
-    async def execute(self, hook: HookDefinition, stage: Stage, look: int) -> Verdict: ...
 
 
 class Done(Struct, frozen=True):
@@ -139,18 +41,13 @@ class Done(Struct, frozen=True):
         return changes(self.judged, self.left)
 
 
-def role_of(hook: HookDefinition) -> Role:
-    """How much of this hook's verdict applies."""
-    return Role.SHADOW if hook.mode is Mode.SHADOW else Role.ASYNC if hook.is_async else Role.ENFORCE
-
-
 def reading_of(hook: HookDefinition, verdict: Verdict, look: int, *, allow_counts: bool = True) -> RankedVerdict:
     return RankedVerdict(
         position=hook.position,
         name=hook.name,
         verdict=verdict,
         look=look,
-        role=role_of(hook),
+        role=hook.role,
         strand=hook.group if hook.sequential else None,
         allow_counts=allow_counts,
     )
@@ -161,20 +58,17 @@ class EventRun:
 
     def __init__(
         self,
-        executor: Executor,
-        row: EventRow,
-        tool: ToolFacts,
+        occurrence: Occurrence,
+        executor: HookExecutor,
+        background: BackgroundHooks,
         *,
-        number: int,
         spent: Collection[int] = (),
-        aside: Aside | None = None,
     ) -> None:
-        """`spent`: positions of broken hooks that can no longer block. `aside`: extra facts that some dialects send."""
-        self.aside = aside
+        """`spent`: positions of broken hooks that can no longer block."""
+        self.occurrence = occurrence
+        self.row = occurrence.row
         self.executor = executor
-        self.row = row
-        self.tool = tool
-        self.number = number
+        self.background = background
         self.spent = spent
         self.done: list[Done] = []
         self.started: set[int] = set()
@@ -184,8 +78,7 @@ class EventRun:
     async def run(self, hooks: Sequence[HookDefinition], payload: Mapping[str, Any]) -> Outcome:
         first = [hook for hook in hooks if hook.phase is Phase.REWRITE]
         rest = [hook for hook in hooks if hook.phase is not Phase.REWRITE]
-        ends = None if self.row.deadline is None else monotonic() + self.row.deadline
-        stage = Stage(self.row, payload, self.tool, self.number, ends=ends, aside=self.aside)
+        stage = Stage(self.occurrence, payload)
         self.original = stage.tool_input
         if first:
             stage = await self.strand(first, stage, look=1)
@@ -220,7 +113,7 @@ class EventRun:
     def looks_again(self, hook: HookDefinition, seen: Done | None, final: ToolInput) -> bool:
         if seen is None:  # its matcher or condition excluded it from the first round
             return hook.position not in self.started
-        return role_of(hook) is Role.ENFORCE and not _same(seen.judged, final) and not _same(seen.left, final)
+        return hook.role is Role.ENFORCE and not _same(seen.judged, final) and not _same(seen.left, final)
 
     async def round(self, hooks: Iterable[HookDefinition], stage: Stage, *, look: int) -> None:
         strands = [list(strand) for _, strand in groupby(hooks, key=strand_key)]
@@ -230,11 +123,11 @@ class EventRun:
     async def strand(self, hooks: Sequence[HookDefinition], stage: Stage, *, look: int) -> Stage:
         """Run hooks one after another, each seeing what the previous ones changed, until one denies."""
         for hook in hooks:
-            if not self.executor.applies(hook, stage):
+            if not self.executor.claims(hook, stage):
                 continue
             if hook.is_async:
                 self.started.add(hook.position)
-                self.executor.start(hook, stage, look)
+                self.background.start(self.late(hook, stage, look), self.occurrence.number)
                 continue
             verdict = await self.executor.execute(hook, stage, look)
             left = stage.after(hook, verdict)
@@ -242,9 +135,13 @@ class EventRun:
             self.done.append(done)
             if self.ends(done):
                 break
-            if role_of(hook) is Role.ENFORCE:
+            if hook.role is Role.ENFORCE:
                 stage = left
         return stage
+
+    async def late(self, hook: HookDefinition, stage: Stage, look: int) -> Outcome:
+        """The outcome of an async hook alone."""
+        return merge(hook.event, [reading_of(hook, await self.executor.execute(hook, stage, look), look)])
 
     # --------------------------------------------------------------------------------------------------------- results
 
@@ -257,16 +154,16 @@ class EventRun:
         failure = done.verdict.failure
         spent = done.hook.position in self.spent
         denies = failure is not None and failure_blocks(self.row, failure, spent=spent)
-        return role_of(done.hook) is Role.ENFORCE and (denies or done.verdict.decision >= Decision.BLOCK)
+        return done.hook.role is Role.ENFORCE and (denies or done.verdict.decision >= Decision.BLOCK)
 
     def changes(self, done: Done) -> bool:
-        return self.row.has_rewrites and role_of(done.hook) is Role.ENFORCE and bool(done.changed)
+        return self.row.has_rewrites and done.hook.role is Role.ENFORCE and bool(done.changed)
 
     def compose(self, tool_input: ToolInput, done: Iterable[Done]) -> ToolInput:
         """The input with the changes of these runs applied in configuration order."""
         for one in _in_order(done):
             if self.changes(one):
-                tool_input = self.tool.normalise(changed(tool_input, one.changed))
+                tool_input = self.occurrence.tool.normalise(changed(tool_input, one.changed))
         return tool_input
 
     def outcome(self, final: ToolInput) -> Outcome:

@@ -7,10 +7,13 @@ the lines mean, and if the file were read before every command, a command could 
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from pathlib import Path
 
-from wave_agent.hooks.execution import HookExecutionResult, HookJob
+from msgspec.structs import replace
+
+from wave_agent.hooks.execution import HookExecutionResult, HookJob, HookRunner
+from wave_agent.hooks.verdicts import Outcome, ToUser
 
 FILE_VARIABLE = "CLAUDE_ENV_FILE"
 PATIENCE = 10.0
@@ -51,6 +54,7 @@ class ExportFile:
         """Raises `OSError`."""
         directory.mkdir(parents=True, exist_ok=True, mode=0o700)
         descriptor, self.path = tempfile.mkstemp(prefix="exports-", dir=directory)
+        """Empty once the file has been removed."""
         os.close(descriptor)
 
     @property
@@ -68,7 +72,53 @@ class ExportFile:
         return HookJob(command=command, env={**environment, FILE_VARIABLE: self.path}, cwd=cwd, timeout=PATIENCE)
 
     def remove(self) -> None:
-        Path(self.path).unlink(missing_ok=True)
+        path, self.path = self.path, ""
+        Path(path).unlink(missing_ok=True)
+
+
+class VariableExports:
+    """Gives hooks a file to write exports to, and adds what they exported to the session's variables."""
+
+    def __init__(
+        self,
+        variables: SessionVariables | None,
+        directory: Path | None,
+        runner: HookRunner,
+        environment: Mapping[str, str],
+        cwd: str,
+    ) -> None:
+        """`directory` is where the files go; without it or without `variables`, hooks cannot export any. The shell that
+        evaluates a file runs in `cwd`."""
+        self._variables = variables
+        self._directory = directory
+        self._runner = runner
+        self._environment = environment
+        self._cwd = cwd
+
+    async def around(self, hooks: Callable[[Callable[[], str]], Awaitable[Outcome]]) -> Outcome:
+        """Run these hooks. They receive a function that returns the file, or an empty string if there is none."""
+        if self._variables is None or self._directory is None:
+            return await hooks(str)
+        try:
+            file = ExportFile(self._directory)
+        except OSError as error:
+            return _with_problem(await hooks(str), f"hooks cannot set variables: {error}")
+        try:
+            outcome = await hooks(lambda: file.path)
+            return outcome if file.is_empty else _with_problem(outcome, await self._take(file, self._variables))
+        finally:
+            file.remove()
+
+    async def _take(self, file: ExportFile, variables: SessionVariables) -> str:
+        """Add the exported variables to the session. Returns a problem, if any."""
+        result = await self._runner.run(file.job(self._environment, self._cwd))
+        found, problem = exported(result, self._environment)
+        variables.add(found)
+        return problem
+
+
+def _with_problem(outcome: Outcome, problem: str) -> Outcome:
+    return replace(outcome, to_user=(*outcome.to_user, ToUser("", problem))) if problem else outcome
 
 
 def exported(result: HookExecutionResult, before: Mapping[str, str]) -> tuple[dict[str, str], str]:

@@ -15,10 +15,10 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from wave_agent.agent.tool_calls import tool_facts as facts_of
+from wave_agent.agent.call_facts import tool_facts as facts_of
 from wave_agent.events import HookRun
-from wave_agent.hooks.event_run import ToolFacts
 from wave_agent.hooks.events import Decision, HookEvent
+from wave_agent.hooks.stage import ToolFacts
 from wave_agent.replay.comparison import Judgement, recorded
 from wave_agent.replay.lines import TranscriptLine, TranscriptLines, result_text
 from wave_agent.replay.timeline import main_value

@@ -9,7 +9,8 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from wave_agent.agent.tool_calls import subject_of, tool_facts, unjudged
+from wave_agent.agent.call_facts import subject_of, tool_facts
+from wave_agent.agent.call_judge import unjudged
 from wave_agent.events import HookRun
 from wave_agent.hooks.definitions import HookDefinition
 from wave_agent.hooks.dialects import has_failed, heard_by

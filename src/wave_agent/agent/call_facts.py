@@ -1,0 +1,152 @@
+"""What hooks and permissions need to know about a call: its paths, other names of its files, what git would change."""
+
+import asyncio
+import os
+import stat
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from msgspec.structs import replace
+
+from wave_agent.agent.authority import Authority
+from wave_agent.hooks.stage import ToolFacts
+from wave_agent.permissions.decision import JudgedCall
+from wave_agent.permissions.protected_paths import ProtectedPaths
+from wave_agent.system.real_files import Seen, is_below, look
+from wave_agent.tools.base import Tool, ToolContext, ToolInputError
+
+
+class CallExaminer:
+    """Finds out what a call would touch."""
+
+    def __init__(self, authority: Authority, context: ToolContext, search_path: str) -> None:
+        """`search_path` is where git is looked up."""
+        self._authority = authority
+        self._context = context
+        self._search_path = search_path
+
+    async def examine(self, tool: Tool, tool_input: Mapping[str, Any], seen: Mapping[str, Seen]) -> JudgedCall:
+        """What permission is decided on. `seen`: what the paths of the call point to."""
+        authority = self._authority
+        subject = subject_of(tool, tool_input, self._context, authority.directories, authority.protected, seen=seen)
+        subject = await self._with_other_names(tool, subject, seen)
+        if subject.protected is None:
+            subject = replace(subject, protected=await self._changed_by_git(tool, tool_input), by_git=True)
+        return subject
+
+    async def _with_other_names(self, tool: Tool, subject: JudgedCall, seen: Mapping[str, Seen]) -> JudgedCall:
+        """The call with other names of its file (hard links), if the patterns of rules could match them."""
+        name, rules = tool.name.casefold(), self._authority.rules
+        matching = [rule for rule in (*rules.deny, *rules.ask) if rule.pattern is not None and rule.tool == name]
+        if not matching:
+            return subject
+        linked = [(path, facts) for path, one in seen.items() if (facts := _linked(one)) is not None]
+        if not linked:
+            return subject
+        from wave_agent.permissions.hard_links import other_names, places_of  # lazy: few files have two names
+
+        where = places_of(matching, self._authority.places)
+        for path, facts in linked:
+            found = await asyncio.to_thread(other_names, facts, where)
+            fields = [field for field in tool.path_fields if subject.tool_input.get(field) == path]
+            others = tuple({**subject.tool_input, **dict.fromkeys(fields, other)} for other in found.names)
+            subject = replace(
+                subject,
+                other_inputs=(*subject.other_inputs, *others),
+                unsure=subject.unsure if found.complete else path,
+            )
+        return subject
+
+    async def _changed_by_git(self, tool: Tool, tool_input: Mapping[str, Any]) -> str | None:
+        """A git command names no files: asks git what it would change, in a thread."""
+        runs, assigned = tool.git_runs(tool_input, self._context)
+        if not runs:
+            return None
+        from wave_agent.permissions.git.effects import (  # lazy: a session may never use git
+            GitLine,
+            changed_by_git,
+            find_git,
+            meddles,
+        )
+
+        protected = self._authority.protected
+        return await asyncio.to_thread(
+            changed_by_git,
+            GitLine(
+                runs=runs,
+                assigned=tuple(assigned),
+                meddles=meddles(tool.written_paths(tool_input, self._context)),
+            ),
+            protected.files,
+            protected.directories,
+            beside=protected.beside,
+            program=find_git(self._search_path, self._authority.places.project),
+            environment=dict(self._context.environment),
+        )
+
+
+def tool_facts(tool: Tool, start: str) -> ToolFacts:
+    """What rewriting hooks need to know about a tool. `start` is where relative paths start."""
+    return ToolFacts(
+        nullable=tool.nullable(),
+        normalise=lambda tool_input: tool.normalise(tool_input, start),
+        why_invalid=lambda tool_input: _why_invalid(tool, tool.normalise(tool_input, start)),
+    )
+
+
+def _why_invalid(tool: Tool, tool_input: Mapping[str, Any]) -> str:
+    try:
+        tool.parse(tool_input)
+    except ToolInputError as error:
+        return str(error)
+    return ""
+
+
+def seen_by(tool: Tool, tool_input: Mapping[str, Any]) -> dict[str, Seen]:
+    """What the paths of a call point to. Text that cannot be a path points nowhere: the tool refuses it. Raises
+    `OSError` if the system cannot say."""
+    return {path: look(path) for path in tool.paths(tool_input) if "\0" not in path}
+
+
+def first_look(tool: Tool, tool_input: Mapping[str, Any]) -> dict[str, Seen]:
+    """The same, before hooks run. Hooks see every call; paths that cannot be examined are refused after them."""
+    try:
+        return seen_by(tool, tool_input)
+    except OSError:
+        return {}
+
+
+def subject_of(
+    tool: Tool,
+    tool_input: Mapping[str, Any],
+    context: ToolContext,
+    directories: Sequence[str],
+    protected: ProtectedPaths,
+    *,
+    seen: Mapping[str, Seen] | None = None,
+) -> JudgedCall:
+    """What permission is decided on. `directories` are those considered inside the project, as real paths. `seen` is
+    what the paths point to, if that is already known."""
+    seen = seen_by(tool, tool_input) if seen is None else seen
+    outside = [one.real for one in seen.values() if not any(is_below(one.real, base) for base in directories)]
+    guards = map(protected.touched, tool.written_paths(tool_input, context))
+    resolved = {field: seen[path].real for field in tool.path_fields if (path := str(tool_input.get(field))) in seen}
+    return JudgedCall(
+        tool=tool.name,
+        tool_input=tool_input,
+        kind=tool.kind,
+        inside=not outside,
+        outside=next(iter(outside), None),
+        protected=next((path for path in guards if path is not None), None),
+        real_input={**tool_input, **resolved},
+        own=tool.own,
+    )
+
+
+def _linked(seen: Seen) -> os.stat_result | None:
+    """The stat of a file that has other names."""
+    try:
+        facts = os.lstat(seen.real)
+    except OSError:
+        return None
+    return facts if facts.st_nlink > 1 and stat.S_ISREG(facts.st_mode) else None

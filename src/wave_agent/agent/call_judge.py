@@ -1,0 +1,222 @@
+"""Judging one call: PreToolUse hooks, validation, permission, and whoever has to be asked."""
+
+from collections.abc import Callable, Mapping
+from enum import IntEnum
+from typing import Any, TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from wave_agent.agent.asking import PermissionAsker
+from wave_agent.agent.authority import Authority
+from wave_agent.agent.call_facts import CallExaminer, first_look, seen_by, tool_facts
+from wave_agent.agent.call_results import CallEnd, CallResults, RequestedCall, hook_note
+from wave_agent.agent.consequences import Operation
+from wave_agent.formats.readable import why_unreadable
+from wave_agent.hooks.events import Decision, Flow, HookEvent
+from wave_agent.hooks.manager import HookManager
+from wave_agent.hooks.verdicts import Outcome
+from wave_agent.messages import TextBlock
+from wave_agent.permissions.decision import INSTEAD, Deny, JudgedCall, Permission, Ruling, ToolKind, decide
+from wave_agent.system.real_files import Seen
+from wave_agent.text import strip_controls
+from wave_agent.tools.base import Tool, ToolInputError
+
+
+class PermittedCall(Struct, frozen=True):
+    """A call that may run."""
+
+    tool_input: Mapping[str, Any]
+    arguments: Any
+    seen: Mapping[str, Seen] = {}
+    """What its paths pointed to when the call was judged."""
+    notes: tuple[TextBlock, ...] = ()
+    """Notes for the model, added to the result."""
+
+
+class DeniedCall(Struct, frozen=True):
+    """A call that must not run."""
+
+    why: str
+    notes: tuple[TextBlock, ...] = ()
+
+
+class InvalidCall(Struct, frozen=True):
+    """A call whose input does not fit the tool."""
+
+    tool_input: Mapping[str, Any]
+    problem: str
+    for_model: str
+
+
+class Answered(IntEnum):
+    """Who has already answered whether a call may run."""
+
+    NOT_YET = 0
+    HOOK = 1
+    PERSON = 2
+
+
+class _Changed(Struct, frozen=True):
+    """A hook or a person asked for permission wants a different input."""
+
+    tool_input: Mapping[str, Any]
+    answered: Answered
+    rewritten_by: Mapping[str, str] = {}
+    """Which hook set each field."""
+
+
+CallVerdict: TypeAlias = PermittedCall | DeniedCall | InvalidCall | CallEnd
+"""`CallEnd`: hooks refused the call, and it has its result."""
+
+
+class CallJudge:
+    """Decides whether a call may run, and with which input."""
+
+    def __init__(
+        self,
+        *,
+        hooks: HookManager,
+        authority: Authority,
+        examiner: CallExaminer,
+        asker: PermissionAsker,
+        results: CallResults,
+        start: str,
+        notify: Callable[[str], None],
+    ) -> None:
+        """`start` is where relative paths start. `notify` shows the user why a call was denied."""
+        self._hooks = hooks
+        self._authority = authority
+        self._examiner = examiner
+        self._asker = asker
+        self._results = results
+        self._start = start
+        self._notify = notify
+
+    async def judge(
+        self, call: RequestedCall, tool: Tool, parameters: Mapping[str, Any]
+    ) -> tuple[CallVerdict, tuple[Operation, ...]]:
+        """The verdict, and the operations that wait for the end of the batch."""
+        changed, later = _Changed(parameters, Answered.NOT_YET), ()
+        while True:
+            tool_input = tool.normalise(changed.tool_input, self._start)
+            before = first_look(tool, tool_input)
+            judged = await self._before(call, tool, tool_input)
+            later = (*later, *self._results.apply(judged, call))
+            if judged.flow in (Flow.SKIP_TOOL, Flow.END_TURN):
+                return CallEnd(ends_turn=judged.flow is Flow.END_TURN), later
+            judged = replace(judged, rewritten_by={**changed.rewritten_by, **judged.rewritten_by})
+            verdict = await self._permit(call, tool, judged, changed.answered, before)
+            if not isinstance(verdict, _Changed):
+                return verdict, later
+            # No input runs unseen: guards and rules also judge a replacement from whoever was asked.
+            changed = verdict
+
+    async def _before(self, call: RequestedCall, tool: Tool, tool_input: Mapping[str, Any]) -> Outcome:
+        return await self._hooks.run(
+            HookEvent.PRE_TOOL_USE,
+            call.facts(tool_input),
+            permission_mode=self._authority.mode.value,
+            tool=tool_facts(tool, self._start),
+        )
+
+    async def _permit(
+        self, call: RequestedCall, tool: Tool, judged: Outcome, answered: Answered, before: Mapping[str, Seen]
+    ) -> CallVerdict | _Changed:
+        """Validates, judges and asks.
+
+        `answered`: who has already answered the question, with this input as the answer. `before`: what the paths
+        pointed to when hooks started to judge.
+        """
+        tool_input: Mapping[str, Any] = judged.tool_input or {}
+        try:
+            arguments = _parsed(tool, tool_input)
+        except ToolInputError as error:
+            return InvalidCall(tool_input, str(error), _blame(str(error), judged))
+        notes = _rewrite_notes(call, tool, judged, self._authority.places.project)
+        if beyond := self._beyond_border(tool, tool_input):
+            return DeniedCall(beyond, notes)
+        seen = seen_by(tool, tool_input)
+        if swapped := next((path for path, one in seen.items() if before.get(path, one).real != one.real), None):
+            return DeniedCall(f"{swapped} was replaced while hooks judged this call. {INSTEAD}", notes)
+        subject = await self._examiner.examine(tool, tool_input, seen)
+        if notes:
+            subject = replace(subject, outside=None)  # a hook may have inserted it; its values are not for the model
+        permission = decide(subject, self._authority.mode, self._authority.rules, judged, self._authority.places)
+        if permission.answer is Ruling.DENY:
+            if permission.for_user:
+                self._notify(f"{tool.name} was not run: {permission.for_user}")
+            return DeniedCall(permission.for_model, notes)
+        permitted = PermittedCall(tool_input, arguments, seen, notes)
+        needed = Answered.PERSON if permission.needs_person else Answered.HOOK
+        if permission.answer is Ruling.ALLOW or answered >= needed:
+            return permitted
+        if answered is Answered.NOT_YET:
+            return await self._ask(call, tool, subject, permission, permitted)
+        return await self._ask_user(call, subject, permission, permitted)
+
+    def _beyond_border(self, tool: Tool, tool_input: Mapping[str, Any]) -> str | None:
+        """Why a path of this call must not be written, whatever has been permitted."""
+        written = tool.paths(tool_input) if tool.kind is ToolKind.EDITS else ()
+        return next((why for path in written if (why := self._authority.border(path)) is not None), None)
+
+    async def _ask(
+        self, call: RequestedCall, tool: Tool, subject: JudgedCall, question: Permission, permitted: PermittedCall
+    ) -> CallVerdict | _Changed:
+        """Asks hooks and, unless they answer the question, the user."""
+        hooks = await self._asker.ask_hooks(call, tool, subject)
+        later = self._results.apply(hooks, call)
+        if hooks.flow in (Flow.REFUSE_CALL, Flow.END_TURN):
+            return CallEnd(later, ends_turn=hooks.flow is Flow.END_TURN)
+        if hooks.flow is Flow.JUDGE and (hooks.rewritten_by or not question.needs_person):
+            changed = _Changed(hooks.tool_input or {}, Answered.HOOK, hooks.rewritten_by)
+            return changed if hooks.rewritten_by else permitted
+        reasons = [question.for_user, *(said.text for said in hooks.reasons.get(Decision.ASK, ()))]
+        return await self._ask_user(call, subject, replace(question, for_user="\n".join(reasons)), permitted)
+
+    async def _ask_user(
+        self, call: RequestedCall, subject: JudgedCall, question: Permission, permitted: PermittedCall
+    ) -> PermittedCall | DeniedCall | _Changed:
+        answer = await self._asker.ask_user(call, subject, question)
+        if isinstance(answer, Deny):
+            return DeniedCall(answer.message or f"permission was denied. {INSTEAD}", permitted.notes)
+        return permitted if answer.updated_input is None else _Changed(answer.updated_input, Answered.PERSON)
+
+
+def unjudged(error: Exception) -> str:
+    """Why a call could not be judged."""
+    where = error.filename if isinstance(error, OSError) else None
+    what = error.strerror if isinstance(error, OSError) else None
+    reason = f"{type(error).__name__}: {error}" if what is None else f"{where}: {what}" if where else what
+    return strip_controls(f"it could not be judged ({reason})")
+
+
+def _parsed(tool: Tool, tool_input: Mapping[str, Any]) -> Any:
+    """Raises `ToolInputError`."""
+    if unreadable := why_unreadable(tool_input):  # a hook, or whoever was asked, has inserted it
+        raise ToolInputError(f"{tool.name}: invalid input: {unreadable}")
+    return tool.parse(tool_input)
+
+
+def _blame(problem: str, judged: Outcome) -> str:
+    """An invalid input that a hook rewrote is the hook's fault, not the model's."""
+    if not judged.rewritten_by:
+        return problem
+    fields = ", ".join(f"{field} by hook {hook}" for field, hook in judged.rewritten_by.items())
+    return f"{problem}\nThe input was rewritten by hooks ({fields})."
+
+
+def _rewrite_notes(call: RequestedCall, tool: Tool, judged: Outcome, project: str) -> tuple[TextBlock, ...]:
+    """Which hook changed which fields of the input, never the values: they may be secret."""
+    before = tool.normalise(call.parameters or {}, project)
+    after = judged.tool_input or {}
+    fields: dict[str, list[str]] = {}
+    for field, hook in judged.rewritten_by.items():
+        if (field in before, before.get(field)) != (field in after, after.get(field)):
+            fields.setdefault(hook, []).append(field)
+    return tuple(
+        hook_note(
+            judged.event, hook, strip_controls(f"Hook {hook} changed the input of this call: {', '.join(names)}.")
+        )
+        for hook, names in fields.items()
+    )

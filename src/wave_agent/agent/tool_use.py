@@ -1,0 +1,116 @@
+"""Running the tool of a call that is permitted."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from time import monotonic
+from typing import Any
+
+from msgspec.structs import replace
+
+from wave_agent.agent.authority import Authority
+from wave_agent.agent.call_judge import PermittedCall
+from wave_agent.agent.call_results import CallResults, RequestedCall
+from wave_agent.errors import SessionError
+from wave_agent.events import Event, ToolOutput
+from wave_agent.formats.readable import readable, readable_text
+from wave_agent.hooks.events import HookEvent
+from wave_agent.hooks.manager import HookManager
+from wave_agent.messages import Ran
+from wave_agent.permissions.decision import ToolKind
+from wave_agent.rules.rule import path_expression
+from wave_agent.system.timestamps import stamp, utc_now
+from wave_agent.text import strip_controls
+from wave_agent.tools.base import Tool, ToolContext, ToolInputError, ToolInterrupted, ToolResult
+
+INTERRUPTED = "Interrupted by the user before it was done."
+_SEARCHES = ("grep",)
+"""Tools that open files their input does not name."""
+
+
+class ToolUse:
+    """Runs tools. Knows which calls have begun."""
+
+    def __init__(
+        self,
+        *,
+        hooks: HookManager,
+        authority: Authority,
+        context: ToolContext,
+        results: CallResults,
+        emit: Callable[[Event], None],
+        sync: Callable[[], None],
+    ) -> None:
+        """`sync` is called before a tool that changes something: the record of the call is on disk before its
+        effect."""
+        self._hooks = hooks
+        self._authority = authority
+        self._context = context
+        self._results = results
+        self._emit = emit
+        self._sync = sync
+        self._begun: set[str] = set()
+
+    def has_begun(self, call_id: str) -> bool:
+        """Whether the tool of this call was started."""
+        return call_id in self._begun
+
+    async def run(self, call: RequestedCall, tool: Tool, permitted: PermittedCall) -> tuple[ToolResult, Ran]:
+        """The result, even if the tool could not do its work, and how long it took."""
+        started, clock = stamp(utc_now()), monotonic()
+        result = await self._run(call, tool, permitted)
+        # Hooks, the model and the transcript get the same text of a result, readable for all of them.
+        result = replace(result, content=readable_text(result.content), response=readable(result.response))
+        return result, Ran(started, round((monotonic() - clock) * 1000, 3))
+
+    async def _run(self, call: RequestedCall, tool: Tool, permitted: PermittedCall) -> ToolResult:
+        # While a hook may still redact the result, none of it is shown.
+        after = (HookEvent.POST_TOOL_USE, HookEvent.POST_TOOL_USE_FAILURE)
+        hidden = any(self._hooks.watches(event, tool.name) for event in after)
+        context = self._context_for(call, tool, permitted, hidden=hidden)
+        if tool.kind is not ToolKind.READS:
+            self._sync()
+        try:
+            await asyncio.sleep(0)  # lets an interrupt requested by a callback take effect before anything is done
+            self._begun.add(call.id)
+            with context.door():
+                return await tool.run(permitted.arguments, context)
+        except ToolInputError as error:
+            return ToolResult(content=str(error), success=False, ran=False)
+        except (Exception, SystemExit) as error:  # a bug in a tool is the call's result, not the end of the agent
+            what = strip_controls(f"{tool.name} failed: {type(error).__name__}: {error}")
+            return ToolResult(content=what, success=False, ran=False)
+        except asyncio.CancelledError as error:
+            if isinstance(error, ToolInterrupted) and not hidden:  # output a hook might have redacted is not stored
+                with suppress(SessionError):  # noted: see `SessionLog.failure`
+                    self._results.finish(call, error.result, error=INTERRUPTED)
+            await self._notify_hooks(call, permitted)
+            raise asyncio.CancelledError from None  # the plain class: a task group knows no other
+
+    async def _notify_hooks(self, call: RequestedCall, permitted: PermittedCall) -> None:
+        """Notifies hooks of an interrupt. The turn is over, so they are not waited for."""
+        await self._hooks.run(
+            HookEvent.POST_TOOL_USE_FAILURE,
+            {**call.facts(permitted.tool_input), "error": INTERRUPTED, "is_interrupt": True},
+            permission_mode=self._authority.mode.value,
+            waited=False,
+        )
+
+    def _context_for(self, call: RequestedCall, tool: Tool, permitted: PermittedCall, *, hidden: bool) -> ToolContext:
+        def stream(text: str) -> None:
+            self._emit(ToolOutput(id=call.id, text=text))
+
+        unread = self._unread(tool, permitted.tool_input)
+        context = replace(self._context, judged=permitted.seen, unread=unread)
+        return replace(context, hold=True) if hidden else replace(context, emit=stream)
+
+    def _unread(self, tool: Tool, tool_input: Mapping[str, Any]) -> tuple[str, ...]:
+        """What a search must skip: rules apply to the files it would open, not only to where it starts. An ask rule
+        that matched this call has been answered."""
+        if tool.name.casefold() not in _SEARCHES:
+            return ()
+        given, places = self._authority.rules, self._authority.places
+        asked = (rule for rule in given.ask if not rule.matches(tool.name, tool_input, places))
+        rules = (rule for rule in (*given.deny, *asked) if rule.tool in ("read", tool.name.casefold()))
+        patterns = (pattern for rule in rules for pattern in (rule.pattern, rule.also) if pattern is not None)
+        return tuple(dict.fromkeys(path_expression(pattern, places) for pattern in patterns))

@@ -1,0 +1,123 @@
+"""Runs one hook at a time: whether it runs, its job, the meaning of its output, its journal entry."""
+
+import asyncio
+from collections.abc import Callable
+from functools import partial
+
+from msgspec.structs import replace
+
+from wave_agent.events import Event, HookFinished, HookRun, HookStarted
+from wave_agent.hooks.definitions import HookDefinition
+from wave_agent.hooks.environment import HookEnvironment
+from wave_agent.hooks.execution import HookExecutionResult, HookKind, HookRunner
+from wave_agent.hooks.jobs import has_cut_arguments, job_for
+from wave_agent.hooks.journal import HookJournal, journal_entry
+from wave_agent.hooks.kinds import why_absent
+from wave_agent.hooks.runners.function import call_function
+from wave_agent.hooks.semantics import read
+from wave_agent.hooks.stage import Stage
+from wave_agent.hooks.verdicts import Failure, FailureKind, TellUser, Verdict
+from wave_agent.rules.rule import Places
+from wave_agent.system.reentrancy import Door, no_door
+from wave_agent.system.timestamps import stamp, utc_now
+
+_CANCELLED = Verdict((Failure(FailureKind.SIGNAL, "cancelled", blocks=True),))
+RunListener = Callable[[HookRun, HookExecutionResult, Verdict], None]
+
+
+class HookExecutor:
+    """Executes the hooks of a session and journals each run."""
+
+    def __init__(
+        self,
+        *,
+        runner: HookRunner,
+        environment: HookEnvironment,
+        journal: HookJournal,
+        places: Places,
+        why_refused: Callable[[HookDefinition], str | None],
+        door: Door,
+        emit: Callable[[Event], None],
+        on_run: RunListener | None,
+    ) -> None:
+        self._runner = runner
+        self._environment = environment
+        self._journal = journal
+        self._places = places
+        self._why_refused = why_refused
+        self._door = door
+        self._emit = emit
+        self._on_run = on_run
+
+    def claims(self, hook: HookDefinition, stage: Stage) -> bool:
+        """Whether this hook runs now. If it does, a `once` hook is used up."""
+        if hook.why_not(stage.payload, self._places) is not None:
+            return False
+        return self._journal.claim(hook, stage.occurrence.number)
+
+    async def execute(self, hook: HookDefinition, stage: Stage, look: int) -> Verdict:
+        """Run one hook and journal it. A cancelled run is journaled too."""
+        self._emit(
+            HookStarted(
+                event=hook.event.value,
+                name=hook.name,
+                tool_use_id=stage.payload.get("tool_use_id"),
+                status_message=hook.status_message,
+            )
+        )
+        refused = self._why_refused(hook)
+        record = partial(self._record, hook, stage, look, started=stamp(utc_now()))
+        try:
+            result = await self._run(hook, stage, refused)
+        except asyncio.CancelledError:
+            record(HookExecutionResult(cancelled=True), _CANCELLED, is_cancelled=True)
+            raise
+        if has_cut_arguments(hook, stage):
+            result = replace(result, has_cut_arguments=True)
+        verdict = read(hook.event, result, name=hook.name, on_failure=hook.on_failure, dialect=hook.dialect)
+        if verdict.rewrite is not None and (problem := stage.rewritten(hook, verdict.rewrite)[1]):
+            verdict = replace(verdict, effects=(*verdict.effects, TellUser(f"hook {hook.name}: {problem}")))
+        record(result, verdict)
+        return verdict
+
+    async def _run(self, hook: HookDefinition, stage: Stage, refused: str | None) -> HookExecutionResult:
+        """The result of the hook, or why it did not run."""
+        here = stage.occurrence
+        if refused is not None:
+            return HookExecutionResult(error=refused, is_refused=True)
+        if here.seconds(hook.timeout) == 0:  # earlier hooks used up the event's deadline
+            return HookExecutionResult(timed_out=True)
+        if hook.kind is HookKind.ABSENT:  # must not reach a runner, which might treat it as a command
+            return HookExecutionResult(error=why_absent(hook.command))
+        if hook.function is not None:
+            door = self._door if here.waits_for(hook) else no_door
+            return await call_function(hook.function, stage.stdin(hook.dialect), here.seconds(hook.timeout), door)
+        return await self._runner.run(
+            job_for(
+                hook,
+                stage,
+                variables=self._environment.variables(hook, stage),
+                directory=self._environment.directory(hook, here.aside),
+                project=self._environment.project,
+                look_again=partial(self._why_refused, hook),
+            )
+        )
+
+    def _record(
+        self,
+        hook: HookDefinition,
+        stage: Stage,
+        look: int,
+        result: HookExecutionResult,
+        verdict: Verdict,
+        *,
+        started: str,
+        is_cancelled: bool = False,
+    ) -> None:
+        run = journal_entry(
+            hook, stage, look, result=result, verdict=verdict, started=started, is_cancelled=is_cancelled
+        )
+        self._journal.add(run)
+        if self._on_run is not None:
+            self._on_run(run, result, verdict)
+        self._emit(HookFinished(run=run))

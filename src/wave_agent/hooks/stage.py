@@ -1,0 +1,99 @@
+"""What a hook sees of an event: the payload, and how it changes from one hook to the next."""
+
+from collections.abc import Callable, Mapping
+from time import monotonic
+from typing import Any
+
+from msgspec import Struct
+
+from wave_agent.formats.readable import encode_readable
+from wave_agent.hooks.definitions import HookDefinition
+from wave_agent.hooks.dialects import Aside, Dialect, stdin_fields
+from wave_agent.hooks.events import EventRow
+from wave_agent.hooks.semantics import Check, replaced, rewrite
+from wave_agent.hooks.verdicts import Verdict
+
+ToolInput = dict[str, Any]
+
+
+class ToolFacts(Struct, frozen=True, kw_only=True):
+    """What we need to know about a tool whose input hooks can rewrite."""
+
+    nullable: frozenset[str] = frozenset()
+    """Input fields whose schema allows null."""
+    normalise: Callable[[ToolInput], ToolInput] = lambda tool_input: tool_input
+    """Makes file paths absolute. Applied again after each rewrite."""
+    why_invalid: Check = lambda _: ""
+    """Returns what is wrong with an input, or an empty string."""
+
+
+class Occurrence(Struct, frozen=True, kw_only=True):
+    """One occurrence of an event: what is the same for all its hooks."""
+
+    row: EventRow
+    number: int
+    """Links journal entries and deferred context to this occurrence."""
+    tool: ToolFacts = ToolFacts()
+    aside: Aside = Aside()
+    is_waited_for: bool = True
+    """False: the hooks run in the background, like async hooks."""
+    ends: float | None = None
+    """The deadline for all hooks together, in `monotonic` time."""
+    export_file: Callable[[], str] = str
+    """Returns the file to which hooks can write variables now, or an empty string."""
+
+    def waits_for(self, hook: HookDefinition) -> bool:
+        return self.is_waited_for and not hook.is_async
+
+    def seconds(self, wanted: float) -> float:
+        """The time a hook gets: its own timeout, or less if the event's deadline comes first."""
+        return wanted if self.ends is None else max(0.0, min(wanted, self.ends - monotonic()))
+
+
+class Stage:
+    """The payload a hook sees, encoded once for all hooks that see the same one."""
+
+    __slots__ = ("_stdin", "occurrence", "payload")
+
+    def __init__(self, occurrence: Occurrence, payload: Mapping[str, Any]) -> None:
+        """Alias fields are updated along with the fields they repeat."""
+        aliases = occurrence.row.aliases
+        self.occurrence = occurrence
+        self.payload = {**payload, **{alias: payload[field] for alias, field in aliases.items() if field in payload}}
+        self._stdin: dict[Dialect, bytes] = {}
+
+    def stdin(self, dialect: Dialect) -> bytes:
+        """The payload as JSON, in the form this dialect expects."""
+        if dialect not in self._stdin:
+            here = self.occurrence
+            self._stdin[dialect] = encode_readable(stdin_fields(dialect, here.row, self.payload, here.aside))
+        return self._stdin[dialect]
+
+    @property
+    def tool_input(self) -> ToolInput:
+        return self.payload.get("tool_input") or {}
+
+    def showing(self, **fields: Any) -> "Stage":
+        return Stage(self.occurrence, {**self.payload, **fields})
+
+    def rewritten(self, hook: HookDefinition, fields: Mapping[str, Any]) -> tuple[ToolInput, str]:
+        """The input as this hook rewrites it, and a problem to report to the user, if any."""
+        tool = self.occurrence.tool
+        if not hook.columns.whole_input:
+            return tool.normalise(rewrite(self.tool_input, fields, tool.nullable)), ""
+        found, problem = replaced(self.tool_input, fields, tool.nullable, tool.why_invalid)
+        return tool.normalise(found), problem
+
+    def after(self, hook: HookDefinition, verdict: Verdict) -> "Stage":
+        """What the next hook of the strand sees."""
+        stage = self
+        if verdict.rewrite is not None:
+            stage = stage.showing(tool_input=self.rewritten(hook, verdict.rewrite)[0])
+        if verdict.replacement is not None and "tool_response" not in self.payload:
+            stage = stage.showing(error=verdict.replacement)
+        elif verdict.replacement is not None:
+            # Drop the tool's other fields too: they may contain what the replacement removes.
+            response: Mapping[str, Any] = self.payload.get("tool_response") or {}
+            success = response.get("success", True)
+            stage = stage.showing(tool_response={"success": success, "content": verdict.replacement})
+        return stage
