@@ -3,7 +3,6 @@
 import asyncio
 import os
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from time import monotonic
 from types import TracebackType
@@ -11,9 +10,9 @@ from typing import Any, Self
 
 from msgspec.structs import replace
 
-from wave_agent.agent.consequences import consequences, perform
+from wave_agent.agent.current_work import CurrentWork
+from wave_agent.agent.life_cycle import LifeCycle
 from wave_agent.agent.options import (
-    Foundation,
     Options,
     lay_foundation,
     mode_for,
@@ -23,30 +22,24 @@ from wave_agent.agent.outgoing import tokens_of
 from wave_agent.agent.result import Callbacks, Context, Result
 from wave_agent.agent.turn import Parts, Turn, TurnStatus
 from wave_agent.agent.wiring import Ground, lay_ground, make_parts, with_model
-from wave_agent.errors import AgentClosedError, SessionError, SettingsError
+from wave_agent.errors import AgentClosedError, SettingsError
 from wave_agent.events import (
-    Error,
     Event,
     HookRun,
-    Notice,
-    SessionStarted,
     TurnEnded,
     TurnStarted,
 )
 from wave_agent.formats.readable import readable_text
 from wave_agent.hooks.events import HookEvent, HookEventName
 from wave_agent.hooks.execution import HookRunner
-from wave_agent.messages import NO_RESULT, Message
+from wave_agent.messages import Message
 from wave_agent.models.base import Model, Usage
 from wave_agent.permissions.decision import Approver, ModeName, PermissionMode, Rules
 from wave_agent.rules.rule import RuleError, parse_rule
 from wave_agent.sessions.store import FileSessionStore
 from wave_agent.settings.layers import Settings, SourceName
 from wave_agent.settings.sources import Trust
-from wave_agent.settings.trust import ProjectTrust, Vigil
-from wave_agent.settings.user_guards import UserVigil
-from wave_agent.system.private_files import keep_private
-from wave_agent.system.threads import is_running_here
+from wave_agent.settings.trust import ProjectTrust
 from wave_agent.tools.base import Tool
 from wave_agent.tools.changes import TakenBack
 from wave_agent.tools.files import uninterrupted
@@ -67,14 +60,9 @@ class Agent:
         self.transcript_path = str(ground.transcript)
         self.last_result: Result | None = None
         """The result of the last prompt."""
-        self._vigil, self._user_vigil = _vigils(ground.foundation)
-        self._left_open = frozenset(block.id for block in ground.messages.open_calls())
-        """Calls left without a result by an agent that was killed."""
-        self._source: str | None = "resume" if ground.resumed else ground.foundation.options.source
-        """How the session started, until its hooks have been notified."""
-        self._begun = False
+        self._life = LifeCycle(ground, parts.hooks, parts.calls)
+        self._work = CurrentWork(ground.inside)
         self._turn_lock = asyncio.Lock()
-        self._running: asyncio.Task[Any] | None = None
         self._turn: Turn | None = None
         self._used = 0
         self._spent = Usage()
@@ -143,7 +131,7 @@ class Agent:
         ground = lay_ground(lay_foundation(options, dict(os.environ)), store)
         agent = cls(ground, make_parts(ground))
         if ground.resumed is not None:
-            agent._end_leftovers()
+            agent._life.end_leftovers()
         return agent
 
     # ------------------------------------------------------------------------------------------------------------- use
@@ -207,7 +195,7 @@ class Agent:
     @property
     def busy(self) -> bool:
         """Something is running that `interrupt` would end."""
-        return self._running is not None
+        return self._work.is_running
 
     @property
     def permission_mode(self) -> ModeName:
@@ -276,7 +264,7 @@ class Agent:
             size = tokens_of(self._messages.for_model)
             window = min(self._ground.windows.current.known or size, size)
             work = asyncio.create_task(self._parts.compactor.compact(window, "manual", instructions))
-            await self._attend(work)
+            await self._work.attend(work)
             shorter = not work.cancelled() and work.result().done
             self._used = 0 if shorter else self._used
             return shorter
@@ -354,20 +342,11 @@ class Agent:
 
         May be called from anywhere: a task, the agent's own tools and callbacks, another thread, a signal handler.
         """
-        running = self._running
-        if running is None:
-            return
-        loop = running.get_loop()
-        here = is_running_here(loop)
-        if here:
-            running.cancel()
-        with suppress(RuntimeError):  # the loop is closed, so nothing is running any more
-            # Wakes a waiting loop, even if a signal handler cancelled the task in the loop's own thread.
-            loop.call_soon_threadsafe(_nothing if here else running.cancel)
+        self._work.interrupt()
 
     async def notify(self, notification_type: str, message: str, title: str = "") -> None:
         """Runs the Notification hooks because the user is needed, e.g. for `idle_prompt`. Does not wait for them."""
-        if self._begun and not self._closed:
+        if self._life.has_begun and not self._closed:
             facts = {"message": message, "title": title, "notification_type": notification_type}
             await self._hooks.run(HookEvent.NOTIFICATION, facts, permission_mode=self.permission_mode)
 
@@ -383,26 +362,7 @@ class Agent:
         self._closed = True
         self.interrupt()
         async with self._turn_lock:
-            await self._ground.windows.close()
-            await self._end_session(reason)
-            await self._hooks.close()
-            for tool in self._ground.tools.values():
-                if notice := await tool.close():
-                    with suppress(SessionError):  # an unwritable transcript must not keep anything open
-                        self._messages.add_notice_block(notice, "info")
-            if self._ground.sandbox is not None:
-                self._ground.sandbox.close()
-            await self._ground.model.close()
-            try:
-                self._log.close()
-            except SessionError as error:
-                if str(error) != self._log.reported:
-                    self._emit(Error(content=str(error)))
-            if found := self._vigil.end():
-                self._emit(Notice(content=f"The next start asks you to confirm your trust in this project: {found}."))
-            if found := self._user_vigil.end():
-                self._emit(Notice(content=f"The next start asks you to confirm it: {found}."))
-            self._ground.leftovers.close()
+            await self._life.close(reason)
 
     async def __aenter__(self) -> Self:
         return self
@@ -415,102 +375,24 @@ class Agent:
     # ---------------------------------------------------------------------------------------------------------- inside
 
     async def _run(self, turn: Turn, text: str) -> TurnStatus:
-        """Runs the turn and syncs its records to disk; if that fails, the result is an error that says why."""
+        """Runs the turn within the session. If its records cannot be written, the result is an error that says why."""
         status = TurnStatus.ERROR
-        self._log.begin_turn()
-        try:
-            status = await self._work(turn, text)
-            self._log.sync()
-        except SessionError as error:
-            self._log.failure = error
-        except asyncio.CancelledError:
-            with suppress(SessionError):  # no one is left to report it to
-                self._log.save_what_can_be()
-            raise
+        with self._log.turn():
+            async with self._life.turn(turn):
+                self._emit(TurnStarted(prompt=text))
+                self._parts.briefing.begin()
+                work = asyncio.create_task(turn.run(text, session_source=self._life.source))
+                prepare: Callable[[], Coroutine[Any, Any, None]] | None = getattr(self._ground.model, "prepare", None)
+                # After the turn has started: connecting continues while its first hooks run.
+                await self._work.attend(work, beside=None if prepare is None else prepare())
+            status = TurnStatus.INTERRUPTED if work.cancelled() else work.result()
+            if work.cancelled():
+                self._messages.add_notice_block("Interrupted.", "info")
         if self._log.failure is None:
             return status
         turn.error = self._log.reported = str(self._log.failure)
         self._messages.add_error_block(turn.error)
         return TurnStatus.ERROR
-
-    async def _work(self, turn: Turn, text: str) -> TurnStatus:
-        source = self._source
-        if not self._begun:
-            self._begun = True
-            self._begin_session(resumed=source == "resume")
-        await self._report_changed_settings()
-        self._log.require_written()
-        self._emit(TurnStarted(prompt=text))
-        self._parts.briefing.begin()
-        work = asyncio.create_task(turn.run(text, session_source=source))
-        prepare: Callable[[], Coroutine[Any, Any, None]] | None = getattr(self._ground.model, "prepare", None)
-        # After the turn has started: connecting continues while its first hooks run.
-        beside = None if prepare is None else asyncio.create_task(prepare())
-        try:
-            await self._attend(work)
-        finally:
-            if beside is not None:
-                beside.cancel()
-            self._source = None if turn.session_begun else source
-            self._close_open_calls()
-            await self._report_changed_settings()
-        if work.cancelled():
-            self._messages.add_notice_block("Interrupted.", "info")
-            return TurnStatus.INTERRUPTED
-        return work.result()
-
-    def _end_leftovers(self) -> None:
-        if ended := self._ground.leftovers.open():
-            what = "1 process" if ended == 1 else f"{ended} processes"
-            self._ground.notices.append(f"Ended {what} left behind by a killed agent.")
-
-    async def _attend(self, work: asyncio.Task[Any]) -> None:
-        """Waits for the work to end; an interrupt can end it."""
-        self._running = work
-        try:
-            with self._ground.inside.entered(work):
-                await _end_of(work)
-        finally:
-            self._running = None
-
-    def _begin_session(self, *, resumed: bool) -> None:
-        with suppress(OSError):  # the store reports it, with the file it could not create
-            keep_private(self.home / "projects")
-            keep_private(self._ground.outputs.parent)
-        if not resumed:
-            self._end_leftovers()
-        self._vigil.begin()
-        if self._ground.before.blank:
-            with suppress(SessionError):  # noted: see `SessionLog.failure`
-                self._log.start()
-        self._emit(SessionStarted(session_id=self.session_id, transcript_path=self.transcript_path, resumed=resumed))
-        for notice in self._ground.notices:
-            self._messages.add_notice_block(notice)
-
-    async def _report_changed_settings(self) -> None:
-        for change in self._ground.foundation.snapshot.changes():
-            with suppress(SessionError):  # noted: see `SessionLog.failure`
-                self._messages.add_notice_block(change.message)
-                facts = {"source": change.source, "file_path": change.file}
-                await self._hooks.run(HookEvent.CONFIG_CHANGE, facts, permission_mode=self.permission_mode)
-
-    async def _end_session(self, reason: str) -> None:
-        if not self._begun:
-            return
-        with suppress(SessionError):  # an unwritable transcript must not keep anything open
-            ended = await self._hooks.run(
-                HookEvent.SESSION_END, {"reason": reason}, permission_mode=self.permission_mode
-            )
-            perform(consequences(ended), self._messages)
-
-    def _close_open_calls(self) -> None:
-        """Every call gets a result, even if it was interrupted and even if nothing can be written any more."""
-        with suppress(SessionError):  # noted: see `SessionLog.failure`
-            self._messages.drop_unjudged_prompt()
-        for block in self._messages.open_calls():
-            with suppress(SessionError):
-                why = NO_RESULT if block.id in self._left_open else self._parts.calls.interrupted(block.id)
-                self._messages.update_tool_block(block.id, result=why, success=False, error=why)
 
     def _require_prompt(self, text: object, what: str) -> None:
         self._ground.inside.require_outside(what)
@@ -520,29 +402,3 @@ class Agent:
     def _require_open(self) -> None:
         if self._closed:
             raise AgentClosedError("This agent is closed.")
-
-
-def _nothing() -> None:
-    pass
-
-
-def _vigils(foundation: Foundation) -> tuple[Vigil, UserVigil]:
-    """An attended session needs none, and an agent below another one does not watch: the one above does."""
-    is_needed = not foundation.options.interactive and foundation.above is None
-    home, project = foundation.home, foundation.project
-    return (
-        Vigil(home, project, is_needed=is_needed),
-        UserVigil(home, project, foundation.gathered.user_guards if is_needed else {}),
-    )
-
-
-async def _end_of(work: asyncio.Task[Any]) -> None:
-    """If the caller gives up, cancels the work and still waits for it to end."""
-    try:
-        await asyncio.wait({work})
-    except asyncio.CancelledError:
-        work.cancel()
-        while not work.done():
-            with suppress(asyncio.CancelledError):  # may happen again
-                await asyncio.wait({work})
-        raise

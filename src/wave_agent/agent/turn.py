@@ -115,7 +115,7 @@ class Turn:
             return TurnStatus.STOPPED if judged.flow is Flow.END_TURN else TurnStatus.BLOCKED
         self._parts.messages.accept_prompt()
         perform(consequences(judged, waiting=self._waiting_context()), self._parts.messages)
-        return TurnStatus.STOPPED if judged.flow is Flow.END_TURN else await self._work()
+        return TurnStatus.STOPPED if judged.flow is Flow.END_TURN else await self._until_done()
 
     def _waiting_context(self) -> tuple[TextBlock, ...]:
         """Context from async hooks that have finished since."""
@@ -123,7 +123,7 @@ class Turn:
             block for one in self._parts.hooks.take_deferred() for block in context_blocks(one.event, [one.said])
         )
 
-    async def _work(self) -> TurnStatus:
+    async def _until_done(self) -> TurnStatus:
         limit = self._parts.max_turns
         await self._parts.briefing.settle(self._parts.calls.mode)
         while limit is None or self.requests < limit:

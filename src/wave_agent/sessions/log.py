@@ -1,6 +1,8 @@
 """What is on disk of a session, and what happens when something cannot be written."""
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
 
 from wave_agent.errors import SessionError
 from wave_agent.events import HookRun
@@ -29,8 +31,19 @@ class SessionLog:
         self.failure: SessionError | None = None
         """Why something in this turn could not be written; the first caller to fail got this error."""
 
-    def begin_turn(self) -> None:
+    @contextmanager
+    def turn(self) -> Generator[None]:
+        """Around a turn: its records are on disk afterwards, or `failure` says why not."""
         self.failure = None
+        try:
+            yield
+            self.sync()
+        except SessionError as error:
+            self.failure = error
+        except asyncio.CancelledError:
+            with suppress(SessionError):  # no one is left to report it to
+                self._store.sync()
+            raise
 
     # Each of these raises `SessionError` if it is the turn's first failed write.
 
@@ -57,13 +70,9 @@ class SessionLog:
         self._record(self._store.sync)
         self._require_all()
 
-    def save_what_can_be(self) -> None:
-        """For a turn that is no longer awaited. Raises `SessionError`."""
-        self._store.sync()
-
     def close(self) -> None:
         """Raises `SessionError` if the last records cannot be written, but releases the session anyway."""
-        self.begin_turn()
+        self.failure = None
         try:
             self.sync()
         finally:

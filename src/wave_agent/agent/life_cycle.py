@@ -1,0 +1,135 @@
+"""The life of a session: what happens before its first turn, around every turn, and when it ends."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager, suppress
+
+from wave_agent.agent.consequences import consequences, perform
+from wave_agent.agent.options import Foundation
+from wave_agent.agent.tool_calls import CallRunner
+from wave_agent.agent.turn import Turn
+from wave_agent.agent.wiring import Ground
+from wave_agent.errors import SessionError
+from wave_agent.events import Error, Notice, SessionStarted
+from wave_agent.hooks.events import HookEvent
+from wave_agent.hooks.manager import HookManager
+from wave_agent.messages import NO_RESULT
+from wave_agent.settings.trust import Vigil
+from wave_agent.settings.user_guards import UserVigil
+from wave_agent.system.private_files import keep_private
+
+
+class LifeCycle:
+    """Begins with the first prompt, so that an agent that is never used leaves nothing behind."""
+
+    def __init__(self, ground: Ground, hooks: HookManager, calls: CallRunner) -> None:
+        self._ground = ground
+        self._hooks = hooks
+        self._calls = calls
+        self._vigil, self._user_vigil = _vigils(ground.foundation)
+        self._left_open = frozenset(block.id for block in ground.messages.open_calls())
+        """Calls left without a result by an agent that was killed."""
+        self.has_begun = False
+        self.source: str | None = "resume" if ground.resumed else ground.foundation.options.source
+        """How the session started, until its hooks have been notified."""
+
+    @asynccontextmanager
+    async def turn(self, turn: Turn) -> AsyncGenerator[None]:
+        """Around a turn: the session has begun, settings are checked for changes, and every call gets a result."""
+        if not self.has_begun:
+            self.has_begun = True
+            self._begin()
+        await self._report_changed_settings()
+        self._ground.log.require_written()
+        try:
+            yield
+        finally:
+            self.source = None if turn.session_begun else self.source
+            self._close_open_calls()
+            await self._report_changed_settings()
+
+    async def close(self, reason: str) -> None:
+        """Ends the session and releases everything it is built on. Nothing that fails keeps the rest open."""
+        ground = self._ground
+        await ground.windows.close()
+        await self._end(reason)
+        await self._hooks.close()
+        for tool in ground.tools.values():
+            if notice := await tool.close():
+                with suppress(SessionError):  # an unwritable transcript must not keep anything open
+                    ground.messages.add_notice_block(notice, "info")
+        if ground.sandbox is not None:
+            ground.sandbox.close()
+        await ground.model.close()
+        emit = ground.listeners.emit
+        try:
+            ground.log.close()
+        except SessionError as error:
+            if str(error) != ground.log.reported:
+                emit(Error(content=str(error)))
+        if found := self._vigil.end():
+            emit(Notice(content=f"The next start asks you to confirm your trust in this project: {found}."))
+        if found := self._user_vigil.end():
+            emit(Notice(content=f"The next start asks you to confirm it: {found}."))
+        ground.leftovers.close()
+
+    def _begin(self) -> None:
+        ground = self._ground
+        with suppress(OSError):  # the store reports it, with the file it could not create
+            keep_private(ground.foundation.home / "projects")
+            keep_private(ground.outputs.parent)
+        if ground.resumed is None:
+            self.end_leftovers()
+        self._vigil.begin()
+        if ground.before.blank:
+            with suppress(SessionError):  # noted: see `SessionLog.failure`
+                ground.log.start()
+        ground.listeners.emit(
+            SessionStarted(
+                session_id=ground.session_id,
+                transcript_path=str(ground.transcript),
+                resumed=ground.resumed is not None,
+            )
+        )
+        for notice in ground.notices:
+            ground.messages.add_notice_block(notice)
+
+    async def _end(self, reason: str) -> None:
+        if not self.has_begun:
+            return
+        with suppress(SessionError):  # an unwritable transcript must not keep anything open
+            mode = self._calls.mode.value
+            ended = await self._hooks.run(HookEvent.SESSION_END, {"reason": reason}, permission_mode=mode)
+            perform(consequences(ended), self._ground.messages)
+
+    async def _report_changed_settings(self) -> None:
+        for change in self._ground.foundation.snapshot.changes():
+            with suppress(SessionError):  # noted: see `SessionLog.failure`
+                self._ground.messages.add_notice_block(change.message)
+                facts = {"source": change.source, "file_path": change.file}
+                await self._hooks.run(HookEvent.CONFIG_CHANGE, facts, permission_mode=self._calls.mode.value)
+
+    def _close_open_calls(self) -> None:
+        """Every call gets a result, even if it was interrupted and even if nothing can be written any more."""
+        messages = self._ground.messages
+        with suppress(SessionError):  # noted: see `SessionLog.failure`
+            messages.drop_unjudged_prompt()
+        for block in messages.open_calls():
+            with suppress(SessionError):
+                why = NO_RESULT if block.id in self._left_open else self._calls.interrupted(block.id)
+                messages.update_tool_block(block.id, result=why, success=False, error=why)
+
+    def end_leftovers(self) -> None:
+        """Ends what a killed agent left running. For a resumed session this happens before anything else."""
+        if ended := self._ground.leftovers.open():
+            what = "1 process" if ended == 1 else f"{ended} processes"
+            self._ground.notices.append(f"Ended {what} left behind by a killed agent.")
+
+
+def _vigils(foundation: Foundation) -> tuple[Vigil, UserVigil]:
+    """An attended session needs none, and an agent below another one does not watch: the one above does."""
+    is_needed = not foundation.options.interactive and foundation.above is None
+    home, project = foundation.home, foundation.project
+    return (
+        Vigil(home, project, is_needed=is_needed),
+        UserVigil(home, project, foundation.gathered.user_guards if is_needed else {}),
+    )
