@@ -25,19 +25,6 @@ REASON = "Not like this."
 STOP = {"continue": False, "stopReason": "Enough for today."}
 
 
-async def test_a_blocked_prompt_leaves_one_error_block_and_nothing_else(world: World) -> None:
-    world.settings({"UserPromptSubmit": [world.hook("guard", BLOCK)]})
-
-    agent, result = await world.run([DONE], SECRET)
-
-    assert world.requests == 0
-    assert [run["prompt"] for run in world.log("guard")] == [SECRET]
-    assert world.files_with("hunter2") == []
-    assert agent.messages == [Message("assistant", (ErrorBlock(REASON),))]
-    assert [(line["reason"], line["length"]) for line in records(agent, "prompt_blocked")] == [(REASON, len(SECRET))]
-    assert (result.status, result.turns) == ("blocked", 0)
-
-
 async def test_a_blocked_prompt_leaves_the_conversation_before_it_untouched(world: World) -> None:
     world.settings({"UserPromptSubmit": [world.hook("guard", 'case "$1" in *hunter2*) exit 2;; esac')]})
     agent, _ = await world.run([DONE, DONE], "First.")

@@ -41,7 +41,7 @@ UNHEARD = "only for me"
 NOISY_BLOCK = f"echo '{UNHEARD}'; {BLOCK}"
 JSON_BLOCK = printing({"decision": "block", "reason": REASON})
 DENY = specific("PreToolUse", permissionDecision="deny", permissionDecisionReason=REASON)
-BESIDE = "012 edge: valid JSON beside an exit code"
+BESIDE = ("012 edge: valid JSON beside an exit code", "012 SC-004")
 SECRET = "The password is hunter2."
 
 
@@ -62,14 +62,14 @@ def deny_and_exit(code: int) -> str:
         row("exit 2 after text on stdout", NOISY_BLOCK, 2, [], covers=("011 FR-005",)),
         row(
             "JSON deny", printing(DENY), 0, [],
-            covers=("012 FR-005", "012 FR-006", "012 FR-014", "012 US3.2", BESIDE),
+            covers=("012 FR-005", "012 FR-006", "012 FR-014", "012 US3.2", *BESIDE),
         ),
-        row("JSON deny and exit 1", deny_and_exit(1), 1, [], covers=("012 FR-005", BESIDE)),
-        row("JSON deny and exit 2", deny_and_exit(2), 2, [], covers=("012 FR-005", BESIDE)),
-        row("JSON deny and exit 3", deny_and_exit(3), 3, [], covers=("012 FR-005", BESIDE)),
+        row("JSON deny and exit 1", deny_and_exit(1), 1, [], covers=("012 FR-005", *BESIDE)),
+        row("JSON deny and exit 2", deny_and_exit(2), 2, [], covers=("012 FR-005", *BESIDE)),
+        row("JSON deny and exit 3", deny_and_exit(3), 3, [], covers=("012 FR-005", *BESIDE)),
         row(
             "JSON without a decision and exit 2", printing({"systemMessage": "Look here."}, BLOCK), 2, ["Look here."],
-            covers=("012 FR-005", BESIDE),
+            covers=("012 FR-005", *BESIDE),
         ),
         *(
             row(
@@ -280,9 +280,7 @@ async def test_exit_2_blocks_and_the_model_reads_plain_text_whatever_stderr_hold
 
 @covers("011 SC-003")
 @pytest.mark.parametrize("position", range(4))
-async def test_a_block_holds_beside_hooks_that_succeed_fail_and_allow_in_any_order(
-    world: World, position: int
-) -> None:
+async def test_a_block_holds_beside_hooks_that_succeed_fail_and_allow_in_any_order(world: World, position: int) -> None:
     others = [
         world.hook("fine", "exit 0"),
         world.hook("broken", "echo broken >&2; exit 1"),

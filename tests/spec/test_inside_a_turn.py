@@ -86,7 +86,7 @@ async def test_a_tool_that_uses_its_own_agent_is_refused_at_once(world: World, w
     assert [message.text for message in users(agent)] == ["First."]
 
 
-async def test_so_is_one_of_several_that_run_side_by_side(world: World) -> None:
+async def test_a_tool_that_uses_its_own_agent_is_refused_beside_tools_that_run_at_the_same_time(world: World) -> None:
     caller = Caller(USES["send_message"])
     agent = caller.agent = await world.agent(work(call("look"), call("Glob", pattern="*")), tools=[looked_up(caller)])
 
@@ -110,7 +110,7 @@ async def test_what_a_tool_does_not_catch_is_the_result_of_its_call(world: World
     assert "InsideTurnError: send_message was called by code" in str(world.request(1)[-1]["content"])
 
 
-async def test_a_plain_function_in_its_thread_is_refused_too(world: World) -> None:
+async def test_a_tool_that_is_a_plain_function_and_uses_its_own_agent_is_refused(world: World) -> None:
     caller, loop = Caller(USES["send_message"]), asyncio.get_running_loop()
 
     @tool
@@ -127,7 +127,7 @@ async def test_a_plain_function_in_its_thread_is_refused_too(world: World) -> No
 
 
 @pytest.mark.parametrize("kind", ["async", "plain"])
-async def test_so_is_a_hook_that_is_a_function(world: World, kind: str) -> None:
+async def test_a_hook_function_that_uses_its_own_agent_is_refused(world: World, kind: str) -> None:
     caller, loop = Caller(USES["send_message"]), asyncio.get_running_loop()
 
     async def guard(_: HookCall) -> None:
@@ -146,7 +146,7 @@ async def test_so_is_a_hook_that_is_a_function(world: World, kind: str) -> None:
     assert result.status == "completed"
 
 
-async def test_so_is_whoever_is_asked_for_permission(world: World) -> None:
+async def test_an_approver_that_uses_its_own_agent_is_refused(world: World) -> None:
     caller = Caller(USES["send_message"])
 
     async def may_run(_: PermissionRequest) -> Allow:
@@ -161,7 +161,7 @@ async def test_so_is_whoever_is_asked_for_permission(world: World) -> None:
     assert world.exists()
 
 
-async def test_so_is_the_model(world: World) -> None:
+async def test_a_model_that_uses_its_own_agent_is_refused(world: World) -> None:
     caller = Caller(USES["send_message"])
 
     class Recursive:

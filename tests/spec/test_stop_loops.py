@@ -214,19 +214,6 @@ async def test_context_without_end_is_limited_like_blocks(world: World) -> None:
     assert result.status == "stop_limit"
 
 
-async def test_continue_false_ends_the_turn_even_against_a_block(world: World) -> None:
-    stop = world.says("stops", {"continue": False, "stopReason": "Enough."})
-    world.settings({"Stop": [world.hook("blocks", ALWAYS), stop]})
-
-    agent, result = await world.run(ENDLESS)
-
-    assert world.requests == 1
-    assert users(agent)[0].text == PROMPT
-    assert len(users(agent)) == 1
-    assert "Enough." in notices(agent)
-    assert result.status == "stopped"
-
-
 # ---------------------------------------------------------------------------------------------------- the turn's limit
 
 
