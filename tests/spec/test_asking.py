@@ -72,7 +72,7 @@ async def test_a_mode_that_wants_consent_is_a_deny_where_nobody_can_give_it(worl
 # ------------------------------------------------------------------------------------------------------- can_use_tool
 
 
-async def test_whoever_is_asked_can_allow(world: World) -> None:
+async def test_an_approver_can_allow(world: World) -> None:
     asked: list[PermissionRequest] = []
 
     agent, _ = await world.run(work(), permission_mode="default", can_use_tool=answering(Allow(), asked))
@@ -87,7 +87,7 @@ async def test_whoever_is_asked_can_allow(world: World) -> None:
     assert tools(agent)[0].success is True
 
 
-async def test_whoever_is_asked_can_deny_and_the_model_reads_why(world: World) -> None:
+async def test_an_approver_can_deny_and_the_model_reads_why(world: World) -> None:
     agent, _ = await world.run(
         work(), permission_mode="default", can_use_tool=answering(Deny("Ask me again tomorrow."))
     )
@@ -98,7 +98,7 @@ async def test_whoever_is_asked_can_deny_and_the_model_reads_why(world: World) -
     assert results_in(transcript(agent))[0]["is_error"] is True
 
 
-async def test_a_deny_without_a_word_still_is_a_result(world: World) -> None:
+async def test_a_denial_of_the_user_without_a_word_still_gives_the_call_a_result(world: World) -> None:
     agent, _ = await world.run(work(), permission_mode="default", can_use_tool=answering(Deny()))
 
     assert world.request(1)[2]["content"] == "Not run: permission was denied. Do without it, or tell the user."
@@ -106,7 +106,7 @@ async def test_a_deny_without_a_word_still_is_a_result(world: World) -> None:
     assert tools(agent)[0].success is False
 
 
-async def test_whoever_is_asked_can_change_the_input(world: World) -> None:
+async def test_an_approver_can_change_the_input(world: World) -> None:
     world.settings({"PostToolUse": [world.hook("after", "exit 0")]})
     changed = Allow(updated_input={"command": "touch other.txt"})
 
@@ -118,7 +118,9 @@ async def test_whoever_is_asked_can_change_the_input(world: World) -> None:
 
 
 @pytest.mark.parametrize("updated", [{"command": "rm made.txt"}, {"command": 5}, {}])
-async def test_a_changed_input_is_still_under_rules_and_schema(world: World, updated: dict[str, Any]) -> None:
+async def test_an_input_that_an_approver_changed_must_still_pass_rules_and_schema(
+    world: World, updated: dict[str, Any]
+) -> None:
     world.settings({}, permissions={"deny": ["Bash(rm:*)"]})
     (world.project / "made.txt").touch()
 
@@ -131,7 +133,7 @@ async def test_a_changed_input_is_still_under_rules_and_schema(world: World, upd
     assert result.status == "completed"
 
 
-async def test_whoever_is_asked_and_raises_allows_nothing(world: World) -> None:
+async def test_an_approver_that_raises_allows_nothing(world: World) -> None:
     broken = answering(RuntimeError("the window is gone"))
 
     agent, result = await world.run(work(), permission_mode="default", can_use_tool=broken)
@@ -185,7 +187,7 @@ async def test_a_rule_that_denies_judges_the_input_that_hooks_have_made(world: W
     assert not world.exists("other.txt")
 
 
-async def test_a_path_that_a_hook_has_put_in_is_not_told_to_the_model(world: World) -> None:
+async def test_the_model_does_not_read_a_path_that_a_hook_put_into_the_input(world: World) -> None:
     rewrite = {"hookSpecificOutput": {"updatedInput": {"file_path": "/var/vault-7/key"}}}
     world.settings({"PreToolUse": [world.says("guard", rewrite)]})
 
@@ -223,7 +225,7 @@ async def test_plan_mode_only_reads_whatever_a_hook_says(world: World, decision:
     assert tools(agent)[0].success is False
 
 
-async def test_plan_mode_reads(world: World) -> None:
+async def test_plan_mode_runs_tools_that_only_read(world: World) -> None:
     (world.project / "note.txt").write_text("hello")
 
     agent, _ = await world.run(work(call("Read", file_path="note.txt")), permission_mode="plan")
@@ -283,7 +285,7 @@ async def test_nothing_that_is_for_the_user_reaches_the_model(world: World) -> N
     assert len(users(agent)) == 2
 
 
-async def test_guards_judge_what_the_asked_put_in_its_place_and_can_end_the_turn(world: World) -> None:
+async def test_hooks_judge_an_input_that_an_approver_changed_and_can_end_the_turn(world: World) -> None:
     stop = """case "$payload" in *changed*) echo '{"continue": false, "stopReason": "not that"}' ;; esac"""
     world.settings({"PreToolUse": [world.hook("guard", stop)]})
 

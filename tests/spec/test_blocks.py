@@ -105,6 +105,7 @@ async def test_a_blocked_tool_call_does_not_run_and_the_model_reads_why(
     assert results_in(transcript(agent)) == [
         {"type": "tool_result", "tool_use_id": block.id, "content": REASON, "is_error": True}
     ]
+    assert UNHEARD not in str(said_in(transcript(agent), "user"))
     assert [(run["exit_code"], run["outcome"]) for run in records(agent, "hook_run")] == [(code, "deny")]
     assert records(agent, "error") == []
     assert (result.status, result.text, result.hooks_failed_open) == ("completed", DONE, 0)
