@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from tests.spec.covering import covers
 from tests.spec.world import (
     World,
     errors,
@@ -23,6 +24,7 @@ from wave_agent.testing import Reply, call
 
 NOBODY = "nobody can confirm it in this run. Do without it, or tell the user."
 ASKED = f"Not run: this call needs confirmation because of hook guard, and {NOBODY}"
+ASKED_IN_DONT_ASK = ASKED.replace("in this run", "in this run (permission mode dontAsk)")
 
 
 def permission(decision: str, reason: str = "Only in June.") -> dict[str, Any]:
@@ -43,19 +45,26 @@ def answering(answer: Any, asked: list[PermissionRequest] | None = None) -> Any:
 # ------------------------------------------------------------------------------------------------------ nobody to ask
 
 
-@pytest.mark.parametrize("mode", ["default", "acceptEdits", "bypassPermissions"])
-async def test_an_ask_that_nobody_can_answer_is_a_deny(world: World, mode: str) -> None:
+@covers("012 FR-014")
+@pytest.mark.parametrize(
+    ("mode", "told"),
+    [("default", ASKED), ("acceptEdits", ASKED), ("bypassPermissions", ASKED), ("dontAsk", ASKED_IN_DONT_ASK)],
+    ids=["default", "acceptEdits", "bypassPermissions", "dontAsk"],
+)
+async def test_an_ask_that_reaches_nobody_denies_the_call_and_only_the_user_reads_why(
+    world: World, mode: str, told: str
+) -> None:
     world.settings({"PreToolUse": [world.says("guard", permission("ask"))]})
 
     agent, result = await world.run(work(), permission_mode=mode)
 
-    assert world.request(1)[2]["content"] == ASKED
+    assert world.request(1)[2]["content"] == told
     assert not world.model_saw("Only in June.")
     assert len(world.log("guard")) == 1
     assert not world.exists()
-    assert (tools(agent)[0].result, tools(agent)[0].success) == (ASKED, False)
+    assert (tools(agent)[0].result, tools(agent)[0].success) == (told, False)
     assert notices(agent) == ["Bash was not run, as nobody could be asked: Only in June."]
-    assert results_in(transcript(agent))[0]["content"] == ASKED
+    assert results_in(transcript(agent))[0]["content"] == told
     assert [line["content"] for line in records(agent, "notice")] == notices(agent)
     assert result.status == "completed"
 
@@ -144,16 +153,6 @@ async def test_an_approver_that_raises_allows_nothing(world: World) -> None:
     assert "can_use_tool" in errors(agent)[0]
     assert not world.model_saw("the window is gone")
     assert result.status == "completed"
-
-
-async def test_a_hook_that_allows_answers_for_the_user(world: World) -> None:
-    world.settings({"PreToolUse": [world.says("guard", permission("allow"))]})
-    asked: list[PermissionRequest] = []
-
-    await world.run(work(), permission_mode="default", can_use_tool=answering(Deny(), asked))
-
-    assert asked == []
-    assert world.exists()
 
 
 # --------------------------------------------------------------------------------------------- what a hook cannot lift

@@ -101,20 +101,6 @@ async def test_an_ask_leaves_the_call_to_the_user_who_reads_why(world: World, co
     assert results_in(transcript(agent))[0]["is_error"] is not consents
 
 
-@covers("012 FR-014")
-@pytest.mark.parametrize("mode", ["default", "bypassPermissions", "dontAsk"])
-async def test_an_ask_that_reaches_nobody_denies_the_call_and_only_the_user_reads_why(world: World, mode: str) -> None:
-    world.settings({"PreToolUse": [world.says("guard", permission("ask"))]})
-
-    agent, _ = await world.run(work(), permission_mode=mode)
-
-    assert not world.model_saw(JUNE)
-    assert UNCONFIRMED in world.request(1)[2]["content"]
-    assert not world.exists()
-    assert any(JUNE in notice for notice in notices(agent))
-    assert any(JUNE in line["content"] for line in records(agent, "notice"))
-
-
 @covers("012 edge: no output at all")
 async def test_a_silent_hook_does_not_allow_a_call_that_needs_permission(world: World) -> None:
     world.settings({"PreToolUse": [world.hook("quiet", "exit 0")]})
