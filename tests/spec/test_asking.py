@@ -47,12 +47,17 @@ def answering(answer: Any, asked: list[PermissionRequest] | None = None) -> Any:
 
 @covers("012 FR-014")
 @pytest.mark.parametrize(
-    ("mode", "told"),
-    [("default", ASKED), ("acceptEdits", ASKED), ("bypassPermissions", ASKED), ("dontAsk", ASKED_IN_DONT_ASK)],
+    ("mode", "told", "shown"),
+    [
+        ("default", ASKED, "Bash was not run, as nobody could be asked: Only in June."),
+        ("acceptEdits", ASKED, "Bash was not run, as nobody could be asked: Only in June."),
+        ("bypassPermissions", ASKED, "Bash was not run, as nobody could be asked: Only in June."),
+        ("dontAsk", ASKED_IN_DONT_ASK, "Bash was not run: Only in June."),
+    ],
     ids=["default", "acceptEdits", "bypassPermissions", "dontAsk"],
 )
 async def test_an_ask_that_reaches_nobody_denies_the_call_and_only_the_user_reads_why(
-    world: World, mode: str, told: str
+    world: World, mode: str, told: str, shown: str
 ) -> None:
     world.settings({"PreToolUse": [world.says("guard", permission("ask"))]})
 
@@ -63,7 +68,7 @@ async def test_an_ask_that_reaches_nobody_denies_the_call_and_only_the_user_read
     assert len(world.log("guard")) == 1
     assert not world.exists()
     assert (tools(agent)[0].result, tools(agent)[0].success) == (told, False)
-    assert notices(agent) == ["Bash was not run, as nobody could be asked: Only in June."]
+    assert notices(agent) == [shown]
     assert results_in(transcript(agent))[0]["content"] == told
     assert [line["content"] for line in records(agent, "notice")] == notices(agent)
     assert result.status == "completed"
