@@ -16,7 +16,7 @@ NAMES = sorted(set(re.findall(r"`(wave_agent[\w.]*)`", MAP)))
 TEST = re.compile(r"`(?P<name>test_\w+)(?:\[(?P<row>[^`]+)\])?`")
 ROW = re.compile(r"^\| (?P<key>[^|]+) \|.*\|$", re.MULTILINE)
 KINDS = {"Requirements": "", "User stories": "", "Edge cases": "edge: ", "Success criteria": ""}
-"""The tables whose rows have an id, and what stands before the first column in it."""
+"""The tables whose rows have an id, and the part of the id before their first column."""
 MEASURED = {"011 SC-001", "012 SC-003"}
 """Times, which the benchmarks measure."""
 
@@ -78,7 +78,7 @@ def named(line: str, tests: Collection[str]) -> set[str]:
 
 
 def resolve(name: str) -> object:
-    """The module, or whatever stands in one, that a dotted name leads to."""
+    """The module, or the thing in one, that a dotted name leads to."""
     parts = name.split(".")
     found: object = import_module(parts[0])
     for number, part in enumerate(parts[1:], start=2):

@@ -162,7 +162,7 @@ async def test_context_of_a_batch_comes_after_its_results_in_the_order_of_calls_
 
 
 @pytest.mark.parametrize("event", ["UserPromptSubmit", "PreToolUse", "PostToolUse"])
-async def test_context_of_several_hooks_stands_in_the_order_of_the_configuration(world: World, event: str) -> None:
+async def test_context_of_several_hooks_comes_in_the_order_of_the_configuration(world: World, event: str) -> None:
     """The first hook ends last, and yet comes first."""
     slow = 'until [ -e go ]; do sleep 0.01; done; echo \'{"additionalContext": "first"}\''
     quick = 'echo \'{"additionalContext": "second"}\'; touch go'
