@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from tests.spec.covering import covers
 from tests.spec.world import (
     World,
     errors,
@@ -23,6 +24,7 @@ from wave_agent.testing import Reply, call
 
 NOBODY = "nobody can confirm it in this run. Do without it, or tell the user."
 ASKED = f"Not run: this call needs confirmation because of hook guard, and {NOBODY}"
+ASKED_IN_DONT_ASK = ASKED.replace("in this run", "in this run (permission mode dontAsk)")
 
 
 def permission(decision: str, reason: str = "Only in June.") -> dict[str, Any]:
@@ -43,19 +45,31 @@ def answering(answer: Any, asked: list[PermissionRequest] | None = None) -> Any:
 # ------------------------------------------------------------------------------------------------------ nobody to ask
 
 
-@pytest.mark.parametrize("mode", ["default", "acceptEdits", "bypassPermissions"])
-async def test_an_ask_that_nobody_can_answer_is_a_deny(world: World, mode: str) -> None:
+@covers("012 FR-014")
+@pytest.mark.parametrize(
+    ("mode", "told", "shown"),
+    [
+        ("default", ASKED, "Bash was not run, as nobody could be asked: Only in June."),
+        ("acceptEdits", ASKED, "Bash was not run, as nobody could be asked: Only in June."),
+        ("bypassPermissions", ASKED, "Bash was not run, as nobody could be asked: Only in June."),
+        ("dontAsk", ASKED_IN_DONT_ASK, "Bash was not run: Only in June."),
+    ],
+    ids=["default", "acceptEdits", "bypassPermissions", "dontAsk"],
+)
+async def test_an_ask_that_reaches_nobody_denies_the_call_and_only_the_user_reads_why(
+    world: World, mode: str, told: str, shown: str
+) -> None:
     world.settings({"PreToolUse": [world.says("guard", permission("ask"))]})
 
     agent, result = await world.run(work(), permission_mode=mode)
 
-    assert world.request(1)[2]["content"] == ASKED
+    assert world.request(1)[2]["content"] == told
     assert not world.model_saw("Only in June.")
     assert len(world.log("guard")) == 1
     assert not world.exists()
-    assert (tools(agent)[0].result, tools(agent)[0].success) == (ASKED, False)
-    assert notices(agent) == ["Bash was not run, as nobody could be asked: Only in June."]
-    assert results_in(transcript(agent))[0]["content"] == ASKED
+    assert (tools(agent)[0].result, tools(agent)[0].success) == (told, False)
+    assert notices(agent) == [shown]
+    assert results_in(transcript(agent))[0]["content"] == told
     assert [line["content"] for line in records(agent, "notice")] == notices(agent)
     assert result.status == "completed"
 
@@ -72,7 +86,7 @@ async def test_a_mode_that_wants_consent_is_a_deny_where_nobody_can_give_it(worl
 # ------------------------------------------------------------------------------------------------------- can_use_tool
 
 
-async def test_whoever_is_asked_can_allow(world: World) -> None:
+async def test_an_approver_can_allow(world: World) -> None:
     asked: list[PermissionRequest] = []
 
     agent, _ = await world.run(work(), permission_mode="default", can_use_tool=answering(Allow(), asked))
@@ -87,7 +101,7 @@ async def test_whoever_is_asked_can_allow(world: World) -> None:
     assert tools(agent)[0].success is True
 
 
-async def test_whoever_is_asked_can_deny_and_the_model_reads_why(world: World) -> None:
+async def test_an_approver_can_deny_and_the_model_reads_why(world: World) -> None:
     agent, _ = await world.run(
         work(), permission_mode="default", can_use_tool=answering(Deny("Ask me again tomorrow."))
     )
@@ -98,7 +112,7 @@ async def test_whoever_is_asked_can_deny_and_the_model_reads_why(world: World) -
     assert results_in(transcript(agent))[0]["is_error"] is True
 
 
-async def test_a_deny_without_a_word_still_is_a_result(world: World) -> None:
+async def test_a_denial_of_the_user_without_a_word_still_gives_the_call_a_result(world: World) -> None:
     agent, _ = await world.run(work(), permission_mode="default", can_use_tool=answering(Deny()))
 
     assert world.request(1)[2]["content"] == "Not run: permission was denied. Do without it, or tell the user."
@@ -106,7 +120,7 @@ async def test_a_deny_without_a_word_still_is_a_result(world: World) -> None:
     assert tools(agent)[0].success is False
 
 
-async def test_whoever_is_asked_can_change_the_input(world: World) -> None:
+async def test_an_approver_can_change_the_input(world: World) -> None:
     world.settings({"PostToolUse": [world.hook("after", "exit 0")]})
     changed = Allow(updated_input={"command": "touch other.txt"})
 
@@ -118,7 +132,9 @@ async def test_whoever_is_asked_can_change_the_input(world: World) -> None:
 
 
 @pytest.mark.parametrize("updated", [{"command": "rm made.txt"}, {"command": 5}, {}])
-async def test_a_changed_input_is_still_under_rules_and_schema(world: World, updated: dict[str, Any]) -> None:
+async def test_an_input_that_an_approver_changed_must_still_pass_rules_and_schema(
+    world: World, updated: dict[str, Any]
+) -> None:
     world.settings({}, permissions={"deny": ["Bash(rm:*)"]})
     (world.project / "made.txt").touch()
 
@@ -131,7 +147,7 @@ async def test_a_changed_input_is_still_under_rules_and_schema(world: World, upd
     assert result.status == "completed"
 
 
-async def test_whoever_is_asked_and_raises_allows_nothing(world: World) -> None:
+async def test_an_approver_that_raises_allows_nothing(world: World) -> None:
     broken = answering(RuntimeError("the window is gone"))
 
     agent, result = await world.run(work(), permission_mode="default", can_use_tool=broken)
@@ -142,16 +158,6 @@ async def test_whoever_is_asked_and_raises_allows_nothing(world: World) -> None:
     assert "can_use_tool" in errors(agent)[0]
     assert not world.model_saw("the window is gone")
     assert result.status == "completed"
-
-
-async def test_a_hook_that_allows_answers_for_the_user(world: World) -> None:
-    world.settings({"PreToolUse": [world.says("guard", permission("allow"))]})
-    asked: list[PermissionRequest] = []
-
-    await world.run(work(), permission_mode="default", can_use_tool=answering(Deny(), asked))
-
-    assert asked == []
-    assert world.exists()
 
 
 # --------------------------------------------------------------------------------------------- what a hook cannot lift
@@ -185,7 +191,7 @@ async def test_a_rule_that_denies_judges_the_input_that_hooks_have_made(world: W
     assert not world.exists("other.txt")
 
 
-async def test_a_path_that_a_hook_has_put_in_is_not_told_to_the_model(world: World) -> None:
+async def test_the_model_does_not_read_a_path_that_a_hook_put_into_the_input(world: World) -> None:
     rewrite = {"hookSpecificOutput": {"updatedInput": {"file_path": "/var/vault-7/key"}}}
     world.settings({"PreToolUse": [world.says("guard", rewrite)]})
 
@@ -223,7 +229,7 @@ async def test_plan_mode_only_reads_whatever_a_hook_says(world: World, decision:
     assert tools(agent)[0].success is False
 
 
-async def test_plan_mode_reads(world: World) -> None:
+async def test_plan_mode_runs_tools_that_only_read(world: World) -> None:
     (world.project / "note.txt").write_text("hello")
 
     agent, _ = await world.run(work(call("Read", file_path="note.txt")), permission_mode="plan")
@@ -283,7 +289,7 @@ async def test_nothing_that_is_for_the_user_reaches_the_model(world: World) -> N
     assert len(users(agent)) == 2
 
 
-async def test_guards_judge_what_the_asked_put_in_its_place_and_can_end_the_turn(world: World) -> None:
+async def test_hooks_judge_an_input_that_an_approver_changed_and_can_end_the_turn(world: World) -> None:
     stop = """case "$payload" in *changed*) echo '{"continue": false, "stopReason": "not that"}' ;; esac"""
     world.settings({"PreToolUse": [world.hook("guard", stop)]})
 

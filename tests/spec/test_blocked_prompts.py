@@ -25,19 +25,6 @@ REASON = "Not like this."
 STOP = {"continue": False, "stopReason": "Enough for today."}
 
 
-async def test_a_blocked_prompt_leaves_one_error_block_and_nothing_else(world: World) -> None:
-    world.settings({"UserPromptSubmit": [world.hook("guard", BLOCK)]})
-
-    agent, result = await world.run([DONE], SECRET)
-
-    assert world.requests == 0
-    assert [run["prompt"] for run in world.log("guard")] == [SECRET]
-    assert world.files_with("hunter2") == []
-    assert agent.messages == [Message("assistant", (ErrorBlock(REASON),))]
-    assert [(line["reason"], line["length"]) for line in records(agent, "prompt_blocked")] == [(REASON, len(SECRET))]
-    assert (result.status, result.turns) == ("blocked", 0)
-
-
 async def test_a_blocked_prompt_leaves_the_conversation_before_it_untouched(world: World) -> None:
     world.settings({"UserPromptSubmit": [world.hook("guard", 'case "$1" in *hunter2*) exit 2;; esac')]})
     agent, _ = await world.run([DONE, DONE], "First.")
@@ -50,7 +37,7 @@ async def test_a_blocked_prompt_leaves_the_conversation_before_it_untouched(worl
     assert said_in(transcript(agent), "user") == ["First.", "Third."]
 
 
-async def test_all_reasons_stand_in_one_error_block_in_the_order_of_the_configuration(world: World) -> None:
+async def test_all_reasons_for_a_blocked_prompt_are_in_one_error_block_in_configured_order(world: World) -> None:
     """The first hook ends last."""
     slow = world.hook("first", "until [ -e go ]; do sleep 0.01; done; echo one >&2; exit 2")
     quick = world.hook("second", "echo two >&2; touch go; exit 2")
@@ -74,7 +61,7 @@ QUOTING = {
 
 
 @pytest.mark.parametrize("body", QUOTING.values(), ids=QUOTING.keys())
-async def test_a_hook_that_quotes_the_prompt_does_not_bring_it_to_the_disk(world: World, body: str) -> None:
+async def test_a_hook_that_quotes_the_prompt_it_blocks_does_not_bring_it_to_the_disk(world: World, body: str) -> None:
     world.settings({"UserPromptSubmit": [world.hook("guard", body)]})
 
     agent, _ = await world.run([DONE], SECRET)
@@ -95,7 +82,9 @@ OTHERS = {
 
 
 @pytest.mark.parametrize("body", OTHERS.values(), ids=OTHERS.keys())
-async def test_another_hook_that_quotes_the_prompt_does_not_bring_it_to_the_disk(world: World, body: str) -> None:
+async def test_a_hook_that_quotes_a_prompt_blocked_by_another_does_not_bring_it_to_the_disk(
+    world: World, body: str
+) -> None:
     world.settings({"UserPromptSubmit": [world.hook("other", body), world.hook("guard", BLOCK)]})
 
     agent, result = await world.run([DONE], SECRET)
@@ -107,7 +96,7 @@ async def test_another_hook_that_quotes_the_prompt_does_not_bring_it_to_the_disk
     assert result.status == "blocked"
 
 
-async def test_where_a_reason_quotes_the_prompt_the_transcript_says_so(world: World) -> None:
+async def test_where_a_reason_quotes_the_blocked_prompt_the_transcript_says_so(world: World) -> None:
     world.settings({"UserPromptSubmit": [world.hook("guard", 'echo "No: $1" >&2; exit 2')]})
 
     agent, _ = await world.run([DONE], SECRET)
@@ -129,7 +118,9 @@ SHAPES = {
 
 @pytest.mark.parametrize("prompt", SHAPES.values(), ids=SHAPES.keys())
 @pytest.mark.parametrize("quote", ['"$1"', '"$payload"'], ids=["as text", "as JSON"])
-async def test_a_prompt_of_any_shape_that_is_quoted_stays_off_the_disk(world: World, prompt: str, quote: str) -> None:
+async def test_a_blocked_prompt_of_any_shape_that_a_hook_quotes_stays_off_the_disk(
+    world: World, prompt: str, quote: str
+) -> None:
     world.settings({"UserPromptSubmit": [world.hook("guard", f"printf '%s' {quote} >&2; exit 2")]})
 
     agent, result = await world.run([DONE], prompt)
@@ -209,7 +200,7 @@ async def test_a_hook_that_must_not_fail_and_fails_erases_the_prompt(world: Worl
     assert (result.status, result.hooks_failed_open) == ("blocked", 0)
 
 
-async def test_the_error_of_another_hook_is_told_beside_the_block_which_stays_the_one_error(world: World) -> None:
+async def test_the_error_of_another_hook_is_a_notice_beside_a_blocked_prompt(world: World) -> None:
     broken = world.hook("broken", "echo 'Out of order.' >&2; exit 1")
     world.settings({"UserPromptSubmit": [broken, world.hook("guard", BLOCK)]})
 
@@ -220,7 +211,7 @@ async def test_the_error_of_another_hook_is_told_beside_the_block_which_stays_th
     assert (result.status, result.hooks_failed_open) == ("blocked", 1)
 
 
-async def test_a_prompt_that_is_stopped_is_kept(world: World) -> None:
+async def test_a_prompt_whose_turn_a_hook_stops_is_kept(world: World) -> None:
     guard = world.hook("guard", """[ -e asked ] && exit 0; touch asked; echo '{"continue": false}'""")
     world.settings({"UserPromptSubmit": [guard]})
     agent, result = await world.run([DONE], "First.")
@@ -234,7 +225,7 @@ async def test_a_prompt_that_is_stopped_is_kept(world: World) -> None:
     assert result.status == "stopped"
 
 
-async def test_a_prompt_that_is_stopped_with_exit_2_beside_it_is_erased(world: World) -> None:
+async def test_a_prompt_whose_turn_a_hook_stops_is_erased_if_exit_2_blocks_it_too(world: World) -> None:
     world.settings({"UserPromptSubmit": [world.says("guard", STOP, BLOCK)]})
 
     agent, result = await world.run([DONE], SECRET)

@@ -86,7 +86,7 @@ async def test_a_tool_that_uses_its_own_agent_is_refused_at_once(world: World, w
     assert [message.text for message in users(agent)] == ["First."]
 
 
-async def test_so_is_one_of_several_that_run_side_by_side(world: World) -> None:
+async def test_a_tool_that_uses_its_own_agent_is_refused_beside_tools_that_run_at_the_same_time(world: World) -> None:
     caller = Caller(USES["send_message"])
     agent = caller.agent = await world.agent(work(call("look"), call("Glob", pattern="*")), tools=[looked_up(caller)])
 
@@ -95,7 +95,7 @@ async def test_so_is_one_of_several_that_run_side_by_side(world: World) -> None:
     assert refused(caller, "send_message")
 
 
-async def test_what_a_tool_does_not_catch_is_the_result_of_its_call(world: World) -> None:
+async def test_the_refusal_of_a_tool_that_uses_its_own_agent_is_the_result_of_its_call(world: World) -> None:
     agents: list[Agent] = []
 
     @tool
@@ -110,7 +110,7 @@ async def test_what_a_tool_does_not_catch_is_the_result_of_its_call(world: World
     assert "InsideTurnError: send_message was called by code" in str(world.request(1)[-1]["content"])
 
 
-async def test_a_plain_function_in_its_thread_is_refused_too(world: World) -> None:
+async def test_a_tool_that_is_a_plain_function_and_uses_its_own_agent_is_refused(world: World) -> None:
     caller, loop = Caller(USES["send_message"]), asyncio.get_running_loop()
 
     @tool
@@ -127,7 +127,7 @@ async def test_a_plain_function_in_its_thread_is_refused_too(world: World) -> No
 
 
 @pytest.mark.parametrize("kind", ["async", "plain"])
-async def test_so_is_a_hook_that_is_a_function(world: World, kind: str) -> None:
+async def test_a_hook_function_that_uses_its_own_agent_is_refused(world: World, kind: str) -> None:
     caller, loop = Caller(USES["send_message"]), asyncio.get_running_loop()
 
     async def guard(_: HookCall) -> None:
@@ -146,7 +146,7 @@ async def test_so_is_a_hook_that_is_a_function(world: World, kind: str) -> None:
     assert result.status == "completed"
 
 
-async def test_so_is_whoever_is_asked_for_permission(world: World) -> None:
+async def test_an_approver_that_uses_its_own_agent_is_refused(world: World) -> None:
     caller = Caller(USES["send_message"])
 
     async def may_run(_: PermissionRequest) -> Allow:
@@ -161,7 +161,7 @@ async def test_so_is_whoever_is_asked_for_permission(world: World) -> None:
     assert world.exists()
 
 
-async def test_so_is_the_model(world: World) -> None:
+async def test_a_model_that_uses_its_own_agent_is_refused(world: World) -> None:
     caller = Caller(USES["send_message"])
 
     class Recursive:
@@ -179,7 +179,7 @@ async def test_so_is_the_model(world: World) -> None:
     assert refused(caller, "send_message")
 
 
-async def test_a_hook_that_nobody_waits_for_may_wait_its_turn(world: World) -> None:
+async def test_an_async_hook_that_uses_its_own_agent_waits_its_turn(world: World) -> None:
     done = asyncio.Event()
     agents: list[Agent] = []
 
@@ -304,7 +304,7 @@ async def test_a_plain_approver_does_not_hold_the_event_loop(world: World) -> No
     assert world.exists()
 
 
-async def test_an_interrupt_ends_the_wait_for_a_plain_approver(world: World) -> None:
+async def test_an_interrupt_ends_the_wait_for_an_approver_that_is_a_plain_function(world: World) -> None:
     asked, answered = threading.Event(), threading.Event()
 
     def may_run(_: PermissionRequest) -> Allow:
@@ -335,9 +335,7 @@ async def test_an_interrupt_ends_the_wait_for_a_plain_approver(world: World) -> 
     ],
     ids=["True", "None", "Allow"],
 )
-async def test_an_approver_that_returns_something_else_denies_and_is_named(
-    world: World, answer: object, told: str
-) -> None:
+async def test_an_approver_that_returns_no_answer_denies_and_is_named(world: World, answer: object, told: str) -> None:
     agent, _ = await world.run(work(), can_use_tool=lambda _: answer, permission_mode="default")
 
     assert world.request(1)[-1]["content"] == (
@@ -348,7 +346,7 @@ async def test_an_approver_that_returns_something_else_denies_and_is_named(
     assert error.startswith(told)
 
 
-async def test_a_plain_approver_that_exits_is_a_denial_too(world: World) -> None:
+async def test_an_approver_that_exits_denies(world: World) -> None:
     def may_run(_: PermissionRequest) -> Allow:
         raise SystemExit(1)
 

@@ -106,7 +106,7 @@ async def test_a_prompt_that_no_hook_has_judged_never_reaches_the_model_or_the_d
     assert (result.status, after.status) == ("interrupted", "completed")
 
 
-async def test_a_prompt_whose_caller_gives_up_before_it_is_judged_is_gone_too(world: World) -> None:
+async def test_a_prompt_whose_caller_gives_up_before_a_hook_has_judged_it_is_gone(world: World) -> None:
     world.settings({"UserPromptSubmit": [world.hook("guard", f"[ -e hook.pid ] && exit 0; {HANGS}")]})
     agent = await world.agent([DONE])
     turn = asyncio.create_task(agent.send_message("The password is hunter2."))
@@ -170,7 +170,7 @@ async def test_calls_that_were_done_before_the_interrupt_keep_their_results(worl
     assert [block.success for block in tools(agent)] == [True, False]
 
 
-async def test_an_interrupt_ends_the_wait_for_whoever_is_asked(world: World) -> None:
+async def test_an_interrupt_ends_the_wait_for_an_approver(world: World) -> None:
     asked = asyncio.Event()
 
     async def user(request: PermissionRequest) -> Allow:

@@ -51,7 +51,7 @@ async def run(world: World, *calls: Any, person: Person | None = None, **options
 # -------------------------------------------------------------------------------------------------------------- answers
 
 
-async def test_an_allow_answers_the_question_and_nobody_is_asked(world: World) -> None:
+async def test_a_permission_request_hook_that_allows_answers_for_the_user(world: World) -> None:
     person = Person(Deny("no"))
     world.settings({EVENT: [world.says("yes", answer(behavior="allow"))]})
 
@@ -69,7 +69,7 @@ async def test_an_allow_answers_the_question_and_nobody_is_asked(world: World) -
     assert roles(world.request(1)) == ["user", "assistant", "tool"]
 
 
-async def test_an_allow_is_enough_where_there_is_nobody_to_ask(world: World) -> None:
+async def test_a_permission_request_hook_can_allow_where_there_is_nobody_to_ask(world: World) -> None:
     world.settings({EVENT: [world.says("yes", answer(behavior="allow"))]})
 
     await run(world)
@@ -77,7 +77,9 @@ async def test_an_allow_is_enough_where_there_is_nobody_to_ask(world: World) -> 
     assert world.exists()
 
 
-async def test_a_deny_refuses_the_call_and_its_message_goes_to_the_model(world: World) -> None:
+async def test_a_permission_request_hook_that_denies_refuses_the_call_and_the_model_reads_its_message(
+    world: World,
+) -> None:
     person = Person()
     world.settings({EVENT: [world.says("no", answer(behavior="deny", message="Use make."))]})
 
@@ -92,7 +94,9 @@ async def test_a_deny_refuses_the_call_and_its_message_goes_to_the_model(world: 
     assert [run.outcome for run in agent.hook_runs] == ["deny"]
 
 
-async def test_exit_2_refuses_and_its_stderr_is_for_the_user_alone(world: World) -> None:
+async def test_exit_2_of_a_permission_request_hook_refuses_the_call_and_only_the_user_reads_stderr(
+    world: World,
+) -> None:
     world.settings({EVENT: [world.hook("no", "echo 'policy 4' >&2; exit 2")]})
 
     agent = await run(world, person=Person())
@@ -103,7 +107,7 @@ async def test_exit_2_refuses_and_its_stderr_is_for_the_user_alone(world: World)
     assert notices(agent) == ["policy 4"]
 
 
-async def test_interrupt_ends_the_turn(world: World) -> None:
+async def test_a_permission_request_hook_that_denies_with_interrupt_ends_the_turn(world: World) -> None:
     world.settings({EVENT: [world.says("no", answer(behavior="deny", message="Enough.", interrupt=True))]})
 
     agent, result = await world.run(work(), permission_mode="default", can_use_tool=Person())
@@ -113,7 +117,7 @@ async def test_interrupt_ends_the_turn(world: World) -> None:
     assert tools(agent)[0].result == "Enough."
 
 
-async def test_a_deny_beats_an_allow_in_either_order(world: World) -> None:
+async def test_of_two_permission_request_hooks_a_deny_beats_an_allow_in_either_order(world: World) -> None:
     yes, no = world.says("yes", answer(behavior="allow")), world.says("no", answer(behavior="deny"))
     world.settings({EVENT: [yes, no]})
     await run(world)
@@ -130,7 +134,9 @@ async def test_a_deny_beats_an_allow_in_either_order(world: World) -> None:
 @pytest.mark.parametrize(
     "body", ["exit 0", "echo fine", "exit 1", "kill -9 $$", "echo '{'", """echo '{"decision": "allow"}'"""]
 )
-async def test_what_is_no_valid_answer_leaves_the_question_to_the_user(world: World, body: str) -> None:
+async def test_an_invalid_answer_of_a_permission_request_hook_leaves_the_question_to_the_user(
+    world: World, body: str
+) -> None:
     person = Person(Deny("I say no."))
     world.settings({EVENT: [world.hook("odd", body)]})
 
@@ -141,7 +147,7 @@ async def test_what_is_no_valid_answer_leaves_the_question_to_the_user(world: Wo
     assert "I say no." in world.request(1)[2]["content"]
 
 
-async def test_an_answer_that_cannot_be_read_is_shown_with_the_question(world: World) -> None:
+async def test_an_unreadable_answer_of_a_permission_request_hook_is_shown_with_the_question(world: World) -> None:
     person = Person()
     world.settings({EVENT: [world.says("odd", answer(behavior="Allow")), world.says("yes", answer(behavior="allow"))]})
 
@@ -150,7 +156,7 @@ async def test_an_answer_that_cannot_be_read_is_shown_with_the_question(world: W
     assert '"Allow" cannot be read' in person.asked[0].reason
 
 
-async def test_a_failure_under_on_failure_block_refuses(world: World) -> None:
+async def test_a_permission_request_hook_with_on_failure_block_refuses_when_it_fails(world: World) -> None:
     person = Person()
     world.settings({EVENT: [world.hook("broken", "echo no jq >&2; exit 1", onFailure="block")]})
 
@@ -161,7 +167,7 @@ async def test_a_failure_under_on_failure_block_refuses(world: World) -> None:
     assert errors(agent) == ["no jq"]
 
 
-async def test_a_hook_that_hangs_is_ended_and_the_user_is_asked(world: World) -> None:
+async def test_a_permission_request_hook_that_hangs_is_ended_and_the_user_is_asked(world: World) -> None:
     person = Person()
     world.settings({EVENT: [world.hook("slow", "sleep 60", timeout=0.3)]})
 
@@ -172,7 +178,7 @@ async def test_a_hook_that_hangs_is_ended_and_the_user_is_asked(world: World) ->
 
 
 @pytest.mark.parametrize("fields", [{"mode": "shadow"}, {"async": True}])
-async def test_shadow_and_async_hooks_answer_nothing(world: World, fields: dict[str, Any]) -> None:
+async def test_shadow_and_async_hooks_answer_no_permission_request(world: World, fields: dict[str, Any]) -> None:
     person = Person(Deny("no"))
     world.settings({EVENT: [world.says("yes", answer(behavior="allow"), **fields)]})
 
@@ -218,7 +224,7 @@ async def test_a_hook_can_refuse_what_only_a_person_can_allow(world: World) -> N
     assert not world.exists()
 
 
-async def test_an_ask_of_another_hook_can_be_answered(world: World) -> None:
+async def test_a_permission_request_hook_can_answer_the_ask_of_another_hook(world: World) -> None:
     ask = {"hookSpecificOutput": {"permissionDecision": "ask", "permissionDecisionReason": "Sure?"}}
     world.settings({"PreToolUse": [world.says("ask", ask)], EVENT: [world.says("yes", answer(behavior="allow"))]})
 
@@ -232,7 +238,9 @@ async def test_an_ask_of_another_hook_can_be_answered(world: World) -> None:
     [("dontAsk", {}), ("bypassPermissions", {}), ("plan", {}), ("default", {"permissions": {"allow": ["Bash"]}}),
      ("default", {"permissions": {"deny": ["Bash"]}})],
 )  # fmt: skip
-async def test_where_nothing_is_asked_it_does_not_run(world: World, mode: str, settings: dict[str, Any]) -> None:
+async def test_no_permission_request_hook_runs_where_nothing_is_asked(
+    world: World, mode: str, settings: dict[str, Any]
+) -> None:
     world.settings({EVENT: [world.says("yes", answer(behavior="allow"))]}, **settings)
 
     await run(world, permission_mode=mode)
@@ -377,7 +385,7 @@ async def test_a_front_end_can_notify_once_the_session_has_begun(world: World) -
     assert [(one["message"], one["title"]) for one in world.log("bell")] == [("Still there?", "Waiting")]
 
 
-async def test_a_notification_that_fails_is_told_and_costs_nothing(world: World) -> None:
+async def test_a_notification_hook_that_fails_is_reported_and_blocks_nothing(world: World) -> None:
     world.settings({"Notification": [world.hook("bell", "echo no sound >&2; exit 1")]})
 
     agent = await run(world, person=Person())

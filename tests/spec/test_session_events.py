@@ -29,7 +29,7 @@ def when(events: list[str], name: str) -> Any:
 # ---------------------------------------------------------------------------------------------------------------- start
 
 
-async def test_what_hooks_say_at_the_start_stands_before_the_first_prompt(world: World) -> None:
+async def test_context_of_session_start_hooks_comes_before_the_first_prompt(world: World) -> None:
     context = {"hookSpecificOutput": {"hookEventName": "SessionStart", "additionalContext": "branch: main"}}
     world.settings({"SessionStart": [world.hook("text", "echo two open tickets"), world.says("json", context)]})
 
@@ -46,7 +46,7 @@ async def test_what_hooks_say_at_the_start_stands_before_the_first_prompt(world:
     assert [line["event"] for line in records(agent, "hook_run")] == ["SessionStart", "SessionStart"]
 
 
-async def test_a_start_cannot_be_blocked_and_the_user_reads_why_a_hook_wanted_to(world: World) -> None:
+async def test_a_session_start_cannot_be_blocked_and_the_user_reads_why_a_hook_wanted_to(world: World) -> None:
     world.settings({"SessionStart": [world.hook("no", "echo not now >&2; exit 2")]})
 
     agent, result = await world.run(work())
@@ -71,7 +71,7 @@ async def test_hooks_can_tell_a_new_session_from_a_resumed_one(world: World) -> 
     assert [len(world.log(name)) for name in ("startup", "resume", "clear", "compact")] == [1, 1, 0, 0]
 
 
-async def test_after_a_summary_the_session_starts_again_for_hooks(world: World) -> None:
+async def test_session_start_hooks_run_again_after_a_summary(world: World) -> None:
     order: list[str] = []
 
     def start(event: HookCall) -> dict[str, str] | None:
@@ -109,7 +109,7 @@ async def test_a_hook_around_a_summary_can_end_the_turn(world: World, event: str
 # ------------------------------------------------------------------------------------------------------------------ end
 
 
-async def test_the_end_comes_after_the_last_stop_and_once(world: World) -> None:
+async def test_session_end_hooks_run_once_after_the_last_stop(world: World) -> None:
     order: list[str] = []
     hooks = {event: [when(order, event)] for event in ("SessionStart", "UserPromptSubmit", "Stop", "SessionEnd")}
     agent, _ = await world.run(["one"], hooks=hooks)
@@ -122,7 +122,7 @@ async def test_the_end_comes_after_the_last_stop_and_once(world: World) -> None:
     assert records(agent, "hook_run")[-1]["event"] == "SessionEnd"
 
 
-async def test_hooks_are_told_why_it_ends(world: World) -> None:
+async def test_session_end_hooks_get_the_reason(world: World) -> None:
     groups = [
         {"matcher": reason, "hooks": [world.hook(reason, "exit 0")]}
         for reason in ("other", "clear", "prompt_input_exit")
@@ -145,7 +145,7 @@ async def test_a_session_that_never_began_does_not_end(world: World) -> None:
     assert world.log("bye") == []
 
 
-async def test_the_end_cannot_be_blocked_and_a_failure_is_told(world: World) -> None:
+async def test_a_session_end_cannot_be_blocked_and_a_failure_is_reported(world: World) -> None:
     world.settings(
         {"SessionEnd": [world.hook("no", "echo stay >&2; exit 2"), world.hook("broken", "echo oops >&2; exit 1")]}
     )
@@ -157,7 +157,7 @@ async def test_the_end_cannot_be_blocked_and_a_failure_is_told(world: World) -> 
     assert [line["content"] for line in records(agent, "notice")] == ["stay"]
 
 
-async def test_all_hooks_of_the_end_share_a_short_time(world: World) -> None:
+async def test_all_session_end_hooks_share_a_short_deadline(world: World) -> None:
     slow = [world.hook(f"slow{number}", "sleep 60", timeout=60) for number in range(3)]
     groups = [{"sequential": True, "hooks": slow}, {"hooks": [world.hook("quick", "exit 0")]}]
     agent, _ = await world.run(["one"], settings={"hooks": {"SessionEnd": groups}})
@@ -172,7 +172,7 @@ async def test_all_hooks_of_the_end_share_a_short_time(world: World) -> None:
     assert [run.failure for run in agent.hook_runs if run.name.startswith("slow")] == ["timeout"] * 3
 
 
-async def test_the_session_ends_for_hooks_after_an_interrupt_too(world: World) -> None:
+async def test_session_end_hooks_run_after_an_interrupt_too(world: World) -> None:
     world.settings({"SessionEnd": [world.hook("bye", "exit 0")], "Stop": [world.hook("stop", "exit 0")]})
     agent = await world.agent([Reply(tool_calls=[call("Bash", command="touch started; exec sleep 600")])])
     turn = asyncio.create_task(agent.send_message("go"))
@@ -185,7 +185,7 @@ async def test_the_session_ends_for_hooks_after_an_interrupt_too(world: World) -
     assert world.log("stop") == []
 
 
-async def test_shadow_and_async_hooks_of_the_end_run_too(world: World) -> None:
+async def test_shadow_and_async_session_end_hooks_run_too(world: World) -> None:
     fields: list[dict[str, Any]] = [{"mode": "shadow"}, {"async": True}]
     world.settings({"SessionEnd": [world.hook(f"h{at}", "exit 2", **one) for at, one in enumerate(fields)]})
     agent, _ = await world.run(["one"])
@@ -204,9 +204,7 @@ async def test_shadow_and_async_hooks_of_the_end_run_too(world: World) -> None:
     [(401, "authentication_failed"), (402, "billing_error"), (429, "rate_limit"), (400, "invalid_request"),
      (503, "server_error"), (None, "unknown"), (418, "unknown")],
 )  # fmt: skip
-async def test_a_turn_that_the_model_ends_is_told_with_the_kind_of_error(
-    world: World, status: int | None, kind: str
-) -> None:
+async def test_stop_failure_hooks_get_the_kind_of_error(world: World, status: int | None, kind: str) -> None:
     world.settings({"StopFailure": [world.hook("failed", "exit 0")], "Stop": [world.hook("stop", "exit 0")]})
 
     agent, result = await world.run([ModelError("The server said no.", status=status)])
@@ -218,7 +216,7 @@ async def test_a_turn_that_the_model_ends_is_told_with_the_kind_of_error(
     assert [run.event for run in result.hooks] == ["StopFailure"]
 
 
-async def test_nothing_that_its_hooks_say_counts(world: World) -> None:
+async def test_stop_failure_hooks_cannot_decide_anything(world: World) -> None:
     outputs = [{"decision": "block", "reason": "go on"}, {"continue": False, "stopReason": "halt"}]
     said = [world.says(f"h{at}", output) for at, output in enumerate(outputs)]
     world.settings({"StopFailure": [*said, world.hook("two", "echo again >&2; exit 2")]})
@@ -233,7 +231,7 @@ async def test_nothing_that_its_hooks_say_counts(world: World) -> None:
     }
 
 
-async def test_its_matcher_is_compared_with_the_kind_of_error(world: World) -> None:
+async def test_the_matcher_of_a_stop_failure_hook_is_compared_with_the_kind_of_error(world: World) -> None:
     groups = [{"matcher": kind, "hooks": [world.hook(kind, "exit 0")]} for kind in ("rate_limit", "server_error")]
 
     await world.run([ModelError("later", status=429)], settings={"hooks": {"StopFailure": groups}})
@@ -241,7 +239,7 @@ async def test_its_matcher_is_compared_with_the_kind_of_error(world: World) -> N
     assert (len(world.log("rate_limit")), len(world.log("server_error"))) == (1, 0)
 
 
-async def test_an_answer_is_no_failure(world: World) -> None:
+async def test_no_stop_failure_hook_runs_after_an_answer(world: World) -> None:
     world.settings({"StopFailure": [world.hook("failed", "exit 0")]})
 
     await world.run([DONE])
@@ -252,7 +250,7 @@ async def test_an_answer_is_no_failure(world: World) -> None:
 # ------------------------------------------------------------------------------------------------------------- settings
 
 
-async def test_a_settings_file_that_changes_is_told_to_hooks_with_its_source(world: World) -> None:
+async def test_config_change_hooks_get_the_source_of_the_changed_settings_file(world: World) -> None:
     groups = [
         {"matcher": source, "hooks": [world.hook(source, "exit 2")]}
         for source in ("project_settings", "local_settings", "user_settings")
@@ -272,7 +270,7 @@ async def test_a_settings_file_that_changes_is_told_to_hooks_with_its_source(wor
     assert not world.exists("stopped")
 
 
-async def test_events_that_only_other_agents_have_are_told_and_harm_nothing(world: World) -> None:
+async def test_events_that_only_other_agents_have_are_reported_and_harm_nothing(world: World) -> None:
     world.settings({
         "SubagentStop": [world.hook("sub", "exit 2")],
         "WorktreeCreate": [world.hook("tree", "exit 2", onFailure="block")],

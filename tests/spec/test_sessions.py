@@ -65,7 +65,7 @@ async def test_a_stop_hook_finds_what_an_earlier_one_said(world: World) -> None:
     assert said_in(found, "assistant")[-1] == [{"type": "text", "text": DONE}]
 
 
-async def test_every_line_is_compact_json_that_knows_its_session_and_its_parent(world: World) -> None:
+async def test_every_line_of_a_transcript_is_compact_json_that_knows_its_session_and_its_parent(world: World) -> None:
     agent, _ = await world.run(work())
 
     lines = Path(agent.transcript_path).read_text().splitlines()
@@ -227,7 +227,9 @@ STRANGE = {
 
 
 @pytest.mark.parametrize("strange", STRANGE.values(), ids=STRANGE.keys())
-async def test_a_strange_last_line_is_skipped_and_does_not_spoil_the_next_one(world: World, strange: bytes) -> None:
+async def test_a_strange_last_line_of_a_transcript_is_skipped_and_does_not_spoil_the_next_one(
+    world: World, strange: bytes
+) -> None:
     first, _ = await world.run([DONE])
     await first.close()
     file = Path(first.transcript_path)
@@ -243,7 +245,7 @@ async def test_a_strange_last_line_is_skipped_and_does_not_spoil_the_next_one(wo
     assert [message.text for message in users(third)] == [PROMPT, "And now?"]
 
 
-async def test_an_unknown_session_says_so(world: World) -> None:
+async def test_resuming_an_unknown_session_is_an_error_that_says_so(world: World) -> None:
     with pytest.raises(SessionError, match="no session"):
         await world.agent([], resume="00000000-0000-0000-0000-000000000000")
 

@@ -27,7 +27,7 @@ ALWAYS = "echo 'Go on.' >&2; exit 2"
 ENDLESS = itertools.repeat(DONE)
 
 
-async def test_the_ninth_block_for_one_prompt_ends_the_turn(world: World) -> None:
+async def test_the_ninth_stop_block_for_one_prompt_ends_the_turn(world: World) -> None:
     world.settings({"Stop": [world.hook("complete", ALWAYS)]})
 
     agent, result = await world.run(ENDLESS)
@@ -43,7 +43,7 @@ async def test_the_ninth_block_for_one_prompt_ends_the_turn(world: World) -> Non
 
 
 @pytest.mark.parametrize("limit", [1, 3])
-async def test_the_limit_is_a_setting(world: World, limit: int) -> None:
+async def test_the_limit_of_stop_blocks_is_a_setting(world: World, limit: int) -> None:
     world.settings({"Stop": [world.hook("complete", ALWAYS)]}, maxStopBlocks=limit)
 
     _, result = await world.run(ENDLESS)
@@ -53,7 +53,7 @@ async def test_the_limit_is_a_setting(world: World, limit: int) -> None:
     assert result.status == "stop_limit"
 
 
-async def test_a_limit_of_0_is_none(world: World) -> None:
+async def test_a_limit_of_0_stop_blocks_means_no_limit(world: World) -> None:
     until_twelve = f'[ "$(wc -l < complete.log)" -gt 12 ] && exit 0; {ALWAYS}'
     world.settings({"Stop": [world.hook("complete", until_twelve)]}, maxStopBlocks=0)
 
@@ -63,7 +63,7 @@ async def test_a_limit_of_0_is_none(world: World) -> None:
     assert result.status == "completed"
 
 
-async def test_blocks_are_counted_for_each_prompt_anew(world: World) -> None:
+async def test_stop_blocks_are_counted_anew_for_each_prompt(world: World) -> None:
     odd = f"[ $(( $(wc -l < complete.log) % 2 )) -eq 0 ] && exit 0; {ALWAYS}"
     world.settings({"Stop": [world.hook("complete", odd)]}, maxStopBlocks=1)
     agent, first = await world.run(ENDLESS)
@@ -75,7 +75,7 @@ async def test_blocks_are_counted_for_each_prompt_anew(world: World) -> None:
     assert (first.status, second.status) == ("completed", "completed")
 
 
-async def test_a_tool_call_between_two_stops_starts_the_row_anew_but_not_the_count(world: World) -> None:
+async def test_a_tool_call_between_two_stop_blocks_resets_the_row_but_not_the_total(world: World) -> None:
     world.settings({"Stop": [world.hook("complete", ALWAYS)]}, maxStopBlocks=2)
 
     _, result = await world.run(["One.", *work(answer="Two."), "Three.", "Four."])
@@ -85,7 +85,7 @@ async def test_a_tool_call_between_two_stops_starts_the_row_anew_but_not_the_cou
     assert result.status == "stop_limit"
 
 
-async def test_ten_times_the_limit_ends_the_turn_whatever_the_tools_do(world: World) -> None:
+async def test_ten_times_the_limit_of_stop_blocks_ends_the_turn_whatever_the_tools_do(world: World) -> None:
     world.settings({"Stop": [world.hook("complete", ALWAYS)]}, maxStopBlocks=1)
 
     agent, result = await world.run(itertools.chain.from_iterable(work(make(f"{number}.txt")) for number in range(20)))
@@ -95,7 +95,7 @@ async def test_ten_times_the_limit_ends_the_turn_whatever_the_tools_do(world: Wo
     assert result.status == "stop_limit"
 
 
-async def test_a_gate_that_stays_red_is_never_completed(world: World) -> None:
+async def test_a_turn_whose_stop_gate_stays_red_is_never_completed(world: World) -> None:
     tests = world.hook("tests", "echo 'test_sum FAILED'; echo 'make: Error 1' >&2; exit 1", onFailure="block")
     world.settings({"Stop": [tests]}, maxStopBlocks=2)
     agent, first = await world.run(ENDLESS)
@@ -114,7 +114,7 @@ async def test_a_gate_that_stays_red_is_never_completed(world: World) -> None:
     assert errors(agent)[-1] == second.error
 
 
-async def test_a_gate_that_turns_green_completes(world: World) -> None:
+async def test_a_turn_whose_stop_gate_turns_green_completes(world: World) -> None:
     world.settings({"Stop": [world.hook("tests", f"[ -e {MADE} ] || exit 1", onFailure="block")]})
 
     _, result = await world.run([DONE, *work()])
@@ -134,7 +134,9 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("body", BROKEN.values(), ids=BROKEN.keys())
-async def test_a_broken_gate_blocks_once_for_each_prompt_and_is_never_completed(world: World, body: str) -> None:
+async def test_a_broken_stop_gate_blocks_once_for_each_prompt_and_the_turn_is_never_completed(
+    world: World, body: str
+) -> None:
     world.settings({"Stop": [world.hook("tests", body, onFailure="block")]})
     agent, first = await world.run(ENDLESS)
 
@@ -149,7 +151,7 @@ async def test_a_broken_gate_blocks_once_for_each_prompt_and_is_never_completed(
         assert "hook tests" in (result.error or "")
 
 
-async def test_a_gate_that_the_model_puts_in_order_completes(world: World) -> None:
+async def test_a_turn_whose_broken_stop_gate_the_model_repairs_completes(world: World) -> None:
     world.settings({"Stop": [world.hook("gate", f"./{MADE}", onFailure="block")]})
 
     fix = call("Bash", command=f"printf '#!/bin/sh\\n' > {MADE}; chmod +x {MADE}")
@@ -160,7 +162,7 @@ async def test_a_gate_that_the_model_puts_in_order_completes(world: World) -> No
     assert (world.requests, result.status) == (3, "completed")
 
 
-async def test_at_the_limit_of_turns_a_red_gate_does_not_change_the_status(world: World) -> None:
+async def test_at_the_limit_of_turns_a_red_stop_gate_does_not_change_the_status(world: World) -> None:
     world.settings({"Stop": [world.hook("tests", "exit 1", onFailure="block")]})
 
     _, result = await world.run(ENDLESS, max_turns=2)
@@ -168,7 +170,7 @@ async def test_at_the_limit_of_turns_a_red_gate_does_not_change_the_status(world
     assert (result.status, result.turns) == ("max_turns", 2)
 
 
-async def test_each_broken_hook_has_its_own_block(world: World) -> None:
+async def test_each_broken_stop_hook_blocks_once(world: World) -> None:
     first = world.hook("first", "kill -9 $$", onFailure="block")
     late = world.hook("late", '[ "$(wc -l < late.log)" -ne 2 ] && exit 0; kill -9 $$', onFailure="block")
     world.settings({"Stop": [first, late]})
@@ -180,7 +182,7 @@ async def test_each_broken_hook_has_its_own_block(world: World) -> None:
     assert result.error == "The turn has ended, but hook first did not pass."
 
 
-async def test_a_broken_hook_does_not_use_up_the_blocks_of_other_hooks(world: World) -> None:
+async def test_a_broken_stop_hook_does_not_use_up_the_blocks_of_other_hooks(world: World) -> None:
     broken = world.hook("broken", '[ "$(wc -l < broken.log)" -gt 1 ] && exit 0; exit 127', onFailure="block")
     late = world.hook("late", f'[ "$(wc -l < late.log)" -ne 2 ] && exit 0; {ALWAYS}')
     world.settings({"Stop": [broken, late]}, maxStopBlocks=1)
@@ -204,7 +206,7 @@ async def test_context_of_a_stop_hook_keeps_the_agent_working(world: World) -> N
     assert result.status == "completed"
 
 
-async def test_context_without_end_is_limited_like_blocks(world: World) -> None:
+async def test_endless_context_of_a_stop_hook_is_limited_like_blocks(world: World) -> None:
     world.settings({"Stop": [world.says("tests", {"additionalContext": "One more."})]}, maxStopBlocks=2)
 
     agent, result = await world.run(ENDLESS)
@@ -212,19 +214,6 @@ async def test_context_without_end_is_limited_like_blocks(world: World) -> None:
     assert world.requests == 3
     assert [message.text for message in users(agent)] == [PROMPT, "One more.", "One more."]
     assert result.status == "stop_limit"
-
-
-async def test_continue_false_ends_the_turn_even_against_a_block(world: World) -> None:
-    stop = world.says("stops", {"continue": False, "stopReason": "Enough."})
-    world.settings({"Stop": [world.hook("blocks", ALWAYS), stop]})
-
-    agent, result = await world.run(ENDLESS)
-
-    assert world.requests == 1
-    assert users(agent)[0].text == PROMPT
-    assert len(users(agent)) == 1
-    assert "Enough." in notices(agent)
-    assert result.status == "stopped"
 
 
 # ---------------------------------------------------------------------------------------------------- the turn's limit
@@ -244,7 +233,7 @@ async def test_at_the_limit_of_turns_the_tools_have_run_and_no_stop_hook_does(wo
     assert (result.status, result.turns) == ("max_turns", 1)
 
 
-async def test_a_forced_continuation_counts_as_a_turn(world: World) -> None:
+async def test_a_continuation_that_a_stop_hook_forces_is_a_turn(world: World) -> None:
     world.settings({"Stop": [world.hook("complete", ALWAYS)]})
 
     agent, result = await world.run(ENDLESS, max_turns=3)
@@ -254,7 +243,7 @@ async def test_a_forced_continuation_counts_as_a_turn(world: World) -> None:
     assert (result.status, result.turns) == ("max_turns", 3)
 
 
-async def test_an_answer_within_the_limit_completes(world: World) -> None:
+async def test_an_answer_within_the_limit_of_turns_completes(world: World) -> None:
     world.settings({"Stop": [world.hook("complete", "exit 0")]})
 
     _, result = await world.run(work(), max_turns=2)
@@ -262,7 +251,7 @@ async def test_an_answer_within_the_limit_completes(world: World) -> None:
     assert result.status == "completed"
 
 
-async def test_the_limit_is_one_for_each_prompt(world: World) -> None:
+async def test_the_limit_of_turns_is_for_each_prompt(world: World) -> None:
     agent, first = await world.run(ENDLESS, max_turns=1)
 
     second = await agent.send_message("Again.")

@@ -162,7 +162,7 @@ async def test_context_of_a_batch_comes_after_its_results_in_the_order_of_calls_
 
 
 @pytest.mark.parametrize("event", ["UserPromptSubmit", "PreToolUse", "PostToolUse"])
-async def test_context_of_several_hooks_stands_in_the_order_of_the_configuration(world: World, event: str) -> None:
+async def test_context_of_several_hooks_comes_in_the_order_of_the_configuration(world: World, event: str) -> None:
     """The first hook ends last, and yet comes first."""
     slow = 'until [ -e go ]; do sleep 0.01; done; echo \'{"additionalContext": "first"}\''
     quick = 'echo \'{"additionalContext": "second"}\'; touch go'
@@ -187,7 +187,9 @@ async def test_all_reasons_of_a_deny_are_given_in_the_order_of_the_configuration
     assert tools(agent)[0].result == "one\ntwo"
 
 
-async def test_a_command_that_fails_has_run_and_a_tool_that_could_not_work_has_not(world: World) -> None:
+async def test_after_tool_hooks_run_for_a_command_that_fails_and_not_for_a_tool_that_could_not_work(
+    world: World,
+) -> None:
     world.settings({"PostToolUse": [world.hook("after", "exit 0")]})
 
     agent, _ = await world.run(work(call("Bash", command="echo no; exit 3"), call("Read", file_path="missing.txt")))

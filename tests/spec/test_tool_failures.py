@@ -41,7 +41,7 @@ async def explode(text: str) -> str:
     ],
     ids=["missing file", "bad input", "crash"],
 )
-async def test_it_runs_when_a_tool_could_not_do_its_work(world: World, failing: Any, error: str) -> None:
+async def test_failure_hooks_run_when_a_tool_could_not_do_its_work(world: World, failing: Any, error: str) -> None:
     world.settings({EVENT: [world.hook("failed", "exit 0")], "PostToolUse": [world.hook("after", "exit 0")]})
 
     agent, _ = await world.run(work(failing), tools=[explode])
@@ -54,7 +54,7 @@ async def test_it_runs_when_a_tool_could_not_do_its_work(world: World, failing: 
     assert world.log("after") == []
 
 
-async def test_a_command_that_failed_has_run(world: World) -> None:
+async def test_no_failure_hook_runs_for_a_command_that_failed(world: World) -> None:
     world.settings({EVENT: [world.hook("failed", "exit 0")], "PostToolUse": [world.hook("after", "exit 0")]})
 
     await world.run(work(call("Bash", command="exit 3")))
@@ -63,7 +63,7 @@ async def test_a_command_that_failed_has_run(world: World) -> None:
     assert len(world.log("after")) == 1
 
 
-async def test_a_blocked_a_denied_and_an_unknown_call_have_not_failed(world: World) -> None:
+async def test_no_failure_hook_runs_for_a_blocked_a_denied_or_an_unknown_call(world: World) -> None:
     guard = world.hook("guard", 'case "$payload" in *blocked*) exit 2;; esac')
     world.settings({EVENT: [world.hook("failed", "exit 0")], "PreToolUse": [guard]})
     calls = [call("Bash", command="touch blocked"), call("Bash", command="touch denied"), call("Nonsense")]
@@ -75,7 +75,7 @@ async def test_a_blocked_a_denied_and_an_unknown_call_have_not_failed(world: Wor
     assert not world.exists("denied")
 
 
-async def test_exit_2_is_told_to_the_model_after_the_results(world: World) -> None:
+async def test_exit_2_of_a_failure_hook_is_feedback_after_the_results(world: World) -> None:
     world.settings({EVENT: [world.hook("failed", "echo 'List the directory first.' >&2; exit 2")]})
 
     agent, result = await world.run(work(MISSING, call("Glob", pattern="*")))
@@ -87,7 +87,7 @@ async def test_exit_2_is_told_to_the_model_after_the_results(world: World) -> No
     assert notices(agent) == []
 
 
-async def test_context_is_told_to_the_model(world: World) -> None:
+async def test_context_of_a_failure_hook_reaches_the_model(world: World) -> None:
     world.settings({EVENT: [world.says("failed", {"additionalContext": "It was moved."})]})
 
     await world.run(work(MISSING))
@@ -95,7 +95,7 @@ async def test_context_is_told_to_the_model(world: World) -> None:
     assert world.request(1)[3]["content"] == wrapped(EVENT, "failed", "It was moved.")
 
 
-async def test_continue_false_ends_the_turn(world: World) -> None:
+async def test_continue_false_of_a_failure_hook_ends_the_turn(world: World) -> None:
     world.settings({EVENT: [world.says("failed", {"continue": False, "stopReason": "That is enough."})]})
 
     agent, result = await world.run(work(MISSING))
@@ -104,7 +104,7 @@ async def test_continue_false_ends_the_turn(world: World) -> None:
     assert notices(agent) == ["That is enough."]
 
 
-async def test_a_hook_that_fails_is_told_and_counted_and_under_block_is_feedback(world: World) -> None:
+async def test_a_failure_hook_that_fails_is_reported_and_with_on_failure_block_is_feedback(world: World) -> None:
     world.settings({EVENT: [world.hook("failed", "echo no jq >&2; exit 1")]})
     agent, result = await world.run(work(MISSING))
     assert (errors(agent), result.hooks_failed_open) == (["no jq"], 1)
@@ -115,7 +115,7 @@ async def test_a_hook_that_fails_is_told_and_counted_and_under_block_is_feedback
     assert world.request(1)[3]["content"] == wrapped(EVENT, "failed", "no jq")
 
 
-async def test_matcher_shadow_and_timeout(world: World) -> None:
+async def test_failure_hooks_have_matchers_shadows_and_timeouts(world: World) -> None:
     groups = [
         {"matcher": "Write", "hooks": [world.hook("other", "exit 2")]},
         {"matcher": "Read", "hooks": [world.hook("shadow", "echo no >&2; exit 2", mode="shadow")]},
@@ -130,7 +130,7 @@ async def test_matcher_shadow_and_timeout(world: World) -> None:
     assert "timed out" in errors(agent)[0]
 
 
-async def test_the_context_of_an_async_hook_comes_with_the_next_prompt(world: World) -> None:
+async def test_context_of_an_async_failure_hook_comes_with_the_next_prompt(world: World) -> None:
     fields: dict[str, Any] = {"async": True}
     world.settings({EVENT: [world.says("failed", {"additionalContext": "It was moved."}, **fields)]})
     agent = await world.agent([Reply(tool_calls=[MISSING]), "done", "again"])
@@ -142,7 +142,7 @@ async def test_the_context_of_an_async_hook_comes_with_the_next_prompt(world: Wo
     assert world.request(2)[-1]["content"] == wrapped(EVENT, "failed", "It was moved.")
 
 
-async def test_an_interrupted_tool_is_told_without_anybody_waiting(world: World) -> None:
+async def test_a_failure_hook_runs_for_an_interrupted_tool_and_is_not_awaited(world: World) -> None:
     seen: list[HookCall] = []
     started = world.project / "started"
     agent = await world.agent(

@@ -19,6 +19,14 @@ EVENTS = ("UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop")
 PROMPT = "Please make the file."
 DONE = "It is made."
 MADE = "made.txt"
+REASON = "Not like this."
+BLOCK = f"echo '{REASON}' >&2; exit 2"
+ONCE = "[ -e asked ] && exit 0; touch asked; "
+"""Before the rest of a script: it runs the first time only."""
+UNDISTURBED = ["user", "assistant", "tool"]
+"""The roles in the second request of a turn with one call when no hook has anything to say to the model."""
+NO_TRACE = [("user", "text"), ("assistant", "tool"), ("assistant", "text")]
+"""The messages of such a turn when no hook has anything to say to anyone."""
 
 # Every hook keeps a log of its own: the object on its stdin, one line a run.
 _SCRIPT = """#!/bin/bash
@@ -50,8 +58,11 @@ class World:
 
     def says(self, name: str, output: Mapping[str, Any], then: str = "exit 0", **fields: Any) -> dict[str, Any]:
         """A hook that prints this object."""
-        printed = json.dumps(output, ensure_ascii=False)
-        return self.hook(name, f"cat <<'JSON'\n{printed}\nJSON\n{then}", **fields)
+        return self.hook(name, printing(output, then), **fields)
+
+    def at_every_event(self, body: str) -> None:
+        """The settings with this script at each event; the hooks have the names of their events."""
+        self.settings({event: [self.hook(event, body)] for event in EVENTS})
 
     def settings(self, hooks: Mapping[str, Sequence[Mapping[str, Any]]], **others: Any) -> None:
         """The project's settings file. `hooks` has the hooks of each event; those for tools match all tools."""
@@ -112,6 +123,17 @@ class World:
         return [file.name for file in found if any(one in file.read_bytes() for one in wanted)]
 
 
+def printing(output: Mapping[str, Any] | str, then: str = "exit 0") -> str:
+    """A script that prints this object, or this text as it is."""
+    printed = output if isinstance(output, str) else json.dumps(output, ensure_ascii=False)
+    return f"cat <<'END'\n{printed}\nEND\n{then}"
+
+
+def specific(event: str, **fields: object) -> dict[str, object]:
+    """The output of a hook with these fields for this event."""
+    return {"hookSpecificOutput": {"hookEventName": event, **fields}}
+
+
 def everything(request: ModelRequest) -> str:
     """A request as one text, with what JSON escapes written out as well."""
     plain = [json.dumps(message, ensure_ascii=False) for message in request.messages]
@@ -140,6 +162,12 @@ def errors(agent: Agent) -> list[str]:
 
 def notices(agent: Agent) -> list[str]:
     return [block.content for block in blocks(agent, NoticeBlock)]
+
+
+def begin_with(texts: Sequence[str], beginnings: Sequence[str]) -> bool:
+    """Whether there are exactly as many texts as beginnings, and each begins with its own."""
+    pairs = zip(texts, beginnings, strict=False)
+    return len(texts) == len(beginnings) and all(text.startswith(beginning) for text, beginning in pairs)
 
 
 def tools(agent: Agent) -> list[ToolBlock]:
