@@ -20,7 +20,6 @@ PURE := \
 	src/wave_agent/hooks/deferred.py \
 	src/wave_agent/hooks/definitions.py \
 	src/wave_agent/hooks/dialects.py \
-	src/wave_agent/hooks/jobs.py \
 	src/wave_agent/hooks/journal.py \
 	src/wave_agent/hooks/kinds.py \
 	src/wave_agent/hooks/matcher.py \

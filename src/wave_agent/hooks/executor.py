@@ -7,10 +7,9 @@ from functools import partial
 from msgspec.structs import replace
 
 from wave_agent.events import Event, HookFinished, HookRun, HookStarted
-from wave_agent.hooks.definitions import HookDefinition
+from wave_agent.hooks.definitions import HookDefinition, with_project
 from wave_agent.hooks.environment import HookEnvironment
-from wave_agent.hooks.execution import HookExecutionResult, HookKind, HookRunner
-from wave_agent.hooks.jobs import has_cut_arguments, job_for
+from wave_agent.hooks.execution import HookExecutionResult, HookJob, HookKind, HookRunner
 from wave_agent.hooks.journal import HookJournal, journal_entry
 from wave_agent.hooks.kinds import why_absent
 from wave_agent.hooks.runners.function import call_function
@@ -72,7 +71,7 @@ class HookExecutor:
         except asyncio.CancelledError:
             record(HookExecutionResult(cancelled=True), _CANCELLED, is_cancelled=True)
             raise
-        if has_cut_arguments(hook, stage):
+        if hook.gets_arguments and stage.has_cut_arguments:
             result = replace(result, has_cut_arguments=True)
         verdict = read(hook.event, result, name=hook.name, on_failure=hook.on_failure, dialect=hook.dialect)
         if verdict.rewrite is not None and (problem := stage.rewritten(hook, verdict.rewrite)[1]):
@@ -92,15 +91,28 @@ class HookExecutor:
         if hook.function is not None:
             door = self._door if here.waits_for(hook) else no_door
             return await call_function(hook.function, stage.stdin(hook.dialect), here.seconds(hook.timeout), door)
-        return await self._runner.run(
-            job_for(
-                hook,
-                stage,
-                variables=self._environment.variables(hook, stage),
-                directory=self._environment.directory(hook, here.aside),
-                project=self._environment.project,
-                look_again=partial(self._why_refused, hook),
-            )
+        return await self._runner.run(self._job(hook, stage))
+
+    def _job(self, hook: HookDefinition, stage: Stage) -> HookJob:
+        here, project, columns = stage.occurrence, self._environment.project, hook.columns
+        command, args = hook.command, hook.args
+        if args is not None:
+            command, args = with_project(command, project), tuple(with_project(one, project) for one in args)
+        return HookJob(
+            kind=hook.kind,
+            command=command,
+            args=args,
+            arguments=stage.arguments if hook.gets_arguments else (),
+            stdin=stage.stdin(hook.dialect),
+            env=self._environment.variables(hook, stage),
+            cwd=self._environment.directory(hook, here.aside),
+            timeout=here.seconds(hook.timeout),
+            is_waited_for=here.waits_for(hook),
+            look_again=partial(self._why_refused, hook),
+            headers=hook.headers,
+            header_env=hook.header_env if columns.names_its_services else (),
+            names_its_services=columns.names_its_services,
+            body_format=hook.body_format,
         )
 
     def _record(

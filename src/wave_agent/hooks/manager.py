@@ -6,7 +6,7 @@ event.
 """
 
 import uuid
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -160,11 +160,12 @@ class HookManager:
         payload: Mapping[str, Any],
         spent: Collection[int],
     ) -> Outcome:
-        async def run(export_file: Callable[[], str]) -> Outcome:
-            here = replace(occurrence, export_file=export_file)
-            return await EventRun(here, self._executor, self._background, spent=spent).run(hooks, payload)
+        def run(here: Occurrence) -> Coroutine[Any, Any, Outcome]:
+            return EventRun(here, self._executor, self._background, spent=spent).run(hooks, payload)
 
-        return await (self._exports.around(run) if hooks and occurrence.row.has_variables else run(str))
+        if not (hooks and occurrence.row.has_variables):
+            return await run(occurrence)
+        return await self._exports.around(lambda file: run(replace(occurrence, export_file=file)))
 
     def _common(self, row: EventRow, permission_mode: str) -> dict[str, str]:
         """The stdin fields that all events have."""

@@ -1,12 +1,13 @@
 """What a hook sees of an event: the payload, and how it changes from one hook to the next."""
 
+import json
 from collections.abc import Callable, Mapping
 from time import monotonic
-from typing import Any
+from typing import Any, cast
 
 from msgspec import Struct
 
-from wave_agent.formats.readable import encode_readable
+from wave_agent.formats.readable import encode_readable, readable, readable_text
 from wave_agent.hooks.definitions import HookDefinition
 from wave_agent.hooks.dialects import Aside, Dialect, stdin_fields
 from wave_agent.hooks.events import EventRow
@@ -14,6 +15,8 @@ from wave_agent.hooks.semantics import Check, replaced, rewrite
 from wave_agent.hooks.verdicts import Verdict
 
 ToolInput = dict[str, Any]
+ARGUMENT_LIMIT = 100 * 1024
+"""Maximum bytes of one argument; the system allows 128 KiB."""
 
 
 class ToolFacts(Struct, frozen=True, kw_only=True):
@@ -53,7 +56,7 @@ class Occurrence(Struct, frozen=True, kw_only=True):
 class Stage:
     """The payload a hook sees, encoded once for all hooks that see the same one."""
 
-    __slots__ = ("_stdin", "occurrence", "payload")
+    __slots__ = ("_arguments", "_stdin", "occurrence", "payload")
 
     def __init__(self, occurrence: Occurrence, payload: Mapping[str, Any]) -> None:
         """Alias fields are updated along with the fields they repeat."""
@@ -61,6 +64,7 @@ class Stage:
         self.occurrence = occurrence
         self.payload = {**payload, **{alias: payload[field] for alias, field in aliases.items() if field in payload}}
         self._stdin: dict[Dialect, bytes] = {}
+        self._arguments: tuple[str, ...] | None = None
 
     def stdin(self, dialect: Dialect) -> bytes:
         """The payload as JSON, in the form this dialect expects."""
@@ -68,6 +72,18 @@ class Stage:
             here = self.occurrence
             self._stdin[dialect] = encode_readable(stdin_fields(dialect, here.row, self.payload, here.aside))
         return self._stdin[dialect]
+
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        """The event's main values as arguments of a command."""
+        if self._arguments is None:
+            self._arguments = tuple(_argument(self.payload, path) for path in self.occurrence.row.arguments)
+        return self._arguments
+
+    @property
+    def has_cut_arguments(self) -> bool:
+        """Whether an argument is truncated. That may drop a whole character."""
+        return any(len(text.encode()) > ARGUMENT_LIMIT - 4 for text in self.arguments)
 
     @property
     def tool_input(self) -> ToolInput:
@@ -97,3 +113,13 @@ class Stage:
             success = response.get("success", True)
             stage = stage.showing(tool_response={"success": success, "content": verdict.replacement})
         return stage
+
+
+def _argument(payload: Mapping[str, Any], path: tuple[str, ...]) -> str:
+    """One value of the payload as a command-line argument."""
+    value: Any = payload
+    for step in path:
+        value = cast(Mapping[str, Any], value).get(step, "") if isinstance(value, Mapping) else ""
+    value = readable_text(value.replace("\0", "")) if isinstance(value, str) else readable(value)
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return text.encode()[:ARGUMENT_LIMIT].decode(errors="ignore")
