@@ -59,7 +59,7 @@ def test_the_terminal_shows_what_happened_in_its_order_and_who_read_it(project: 
         "hook   prompts on UserPromptSubmit → none",
         "model  calls Bash",
         "tool   Bash sleep 0.1; echo hello",
-        "hook   ∥ guard on PreToolUse → deny [model]: rm -rf is not allowed here",
+        "guard on PreToolUse → deny [model]: rm -rf is not allowed here",
         "tool   Bash rm -rf build → not run",
         "model  All done.",
         "prompt (a prompt of 11 characters, not stored) → blocked",
@@ -67,6 +67,7 @@ def test_the_terminal_shows_what_happened_in_its_order_and_who_read_it(project: 
     ]
     places = [next(at for at, line in enumerate(lines) if text in line) for text in wanted]
     assert places == sorted(places)
+    assert any("hook   ∥ a on PreToolUse" in line for line in lines)  # they waited for each other
 
 
 def test_hooks_that_ran_at_the_same_time_are_side_by_side_and_a_tool_comes_after_them(session: Path) -> None:

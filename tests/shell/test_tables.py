@@ -313,7 +313,7 @@ def can_be_shown(name: str) -> bool:
     return shutil.which(name) is not None and name not in NOT_HERE and not is_shown
 
 
-@pytest.mark.parametrize("name", filter(can_be_shown, sorted(ROWS)))
+@pytest.mark.parametrize("name", [name for name in sorted(ROWS) if can_be_shown(name)])
 def test_where_the_program_is_installed_the_row_is_true(name: str, tmp_path: Path) -> None:
     line = OF_THEIR_OWN.get(name, ROWS[name][0])
     (tmp_path / "bin").mkdir()
