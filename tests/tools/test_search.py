@@ -124,6 +124,31 @@ def test_ignored_is_what_git_ignores(paths: set[str], rules: list[str], nested: 
         assert search(request)["lines"] == files_of_git(directory)
 
 
+@pytest.mark.parametrize(
+    ("wanted", "lines"),
+    [
+        ({"kind": "glob", "pattern": "*.py"}, ["a.py", "sub/b.py"]),
+        ({"kind": "glob", "pattern": "sub/**"}, ["sub/b.py"]),
+        ({"output_mode": "files_with_matches"}, ["a.py", "sub/b.py"]),
+        ({"output_mode": "files_with_matches", "glob": "sub/*"}, ["sub/b.py"]),
+        ({"output_mode": "content", "numbers": True}, ["a.py:2:two", "sub/b.py:1:TWO two"]),
+        ({"output_mode": "content", "after": 1, "before": 1, "glob": "a.py"}, ["a.py-one", "a.py:two", "a.py-three"]),
+        ({"output_mode": "count", "ignore_case": True}, ["a.py:1", "sub/b.py:1"]),
+        ({"output_mode": "content", "multiline": True, "pattern": "one.two"}, ["a.py:one", "a.py:two"]),
+    ],
+)
+def test_what_a_search_finds(tmp_path: Path, wanted: dict[str, object], lines: list[str]) -> None:
+    tree(tmp_path, {"a.py": b"one\ntwo\nthree\n", "sub/b.py": b"TWO two\n", "ignored.log": b"two\n", "bin": b"two\0"})
+    (tmp_path / ".gitignore").write_text("*.log\n")
+    directory = str(tmp_path)
+    request = {
+        "kind": "grep", "path": directory, **seen(directory), "project": directory, "cwd": directory, "rg": None,
+        "pattern": "two", "glob": "", "type": "", "output_mode": "content", "ignore_case": False, "numbers": False,
+        "after": 0, "before": 0, "head_limit": 0, "characters": 30_000, "size": 120_000, "multiline": False,
+    }  # fmt: skip
+    assert search({**request, **wanted})["lines"] == lines
+
+
 def seen(directory: str) -> dict[str, object]:
     """What a call was permitted for."""
     found = look(directory)
