@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from tests.rows import rows
 from wave_agent.rules.rule import Places, Purpose, parse_rule, permitting
+from wave_agent.shell import grammar
 from wave_agent.shell.plain import plain_commands
 from wave_agent.shell.reader import read_line, read_writes
 
@@ -1049,3 +1050,16 @@ print(*found)
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
     assert (done.stdout, done.stderr) == ("True False\n", "")
+
+
+def test_where_the_readers_disagree_a_word_with_blanks_may_be_a_line() -> None:
+    """An open backquote: whichever command the word belongs to may pass it to a shell."""
+    assert "git push" in [one.text for one in read_line("` xyz 'git push'").commands]
+
+
+def test_without_the_grammar_a_line_is_not_understood(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if no file descriptor was left to load it."""
+    monkeypatch.setitem(sys.modules, "tree_sitter_bash", None)
+    grammar.bash_grammar.cache_clear()
+    assert not grammar.can_parse("ls")
+    grammar.bash_grammar.cache_clear()

@@ -45,7 +45,7 @@ _FROM_SIGNS = str.maketrans(_DIGITS, "0123456789abcdef")
 
 
 @cache
-def _language() -> Any:
+def bash_grammar() -> Any:
     # lazy: the grammar takes 36 ms to load, and most processes judge no command
     import tree_sitter_bash
     from tree_sitter import Language
@@ -59,7 +59,7 @@ def can_parse(text: str) -> bool:
     if len(text) > LONGEST or lopsided or "\0" in text:  # a line passed to Bash cannot contain a NUL
         return False
     try:
-        _language()
+        bash_grammar()
     except (ImportError, OSError):  # no descriptor is left to load it: the line is then not understood
         return False
     return True
@@ -94,7 +94,7 @@ def parse_unwatched(text: str) -> "Node":
     """The same for text that is not hostile, such as the user's own script."""
     from tree_sitter import Parser  # lazy: see above
 
-    return Parser(_language()).parse(_prepared(text)).root_node
+    return Parser(bash_grammar()).parse(_prepared(text)).root_node
 
 
 def _prepared(text: str) -> bytes:
@@ -113,7 +113,7 @@ class _WatchedParse:
     def parse(self) -> "Tree":
         from tree_sitter import Parser  # lazy: see above
 
-        return Parser(_language(), logger=self._count).parse(self._read)
+        return Parser(bash_grammar(), logger=self._count).parse(self._read)
 
     def _count(self, _kind: "LogType", _message: str) -> None:
         self.steps += 1
