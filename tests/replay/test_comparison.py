@@ -6,7 +6,8 @@ import pytest
 
 from tests.rows import rows
 from wave_agent.events import HookRun
-from wave_agent.hooks.events import Decision
+from wave_agent.hooks.events import Decision, HookEvent
+from wave_agent.hooks.verdicts import Outcome
 from wave_agent.replay.comparison import (
     ALLOWED,
     BLOCKED,
@@ -19,6 +20,7 @@ from wave_agent.replay.comparison import (
     MergeError,
     kind_of,
     merge_reports,
+    present,
     recorded,
 )
 from wave_agent.replay.lines import parse_lines
@@ -141,3 +143,9 @@ def test_what_a_hook_told_the_model_is_a_note_and_what_only_the_program_says_is_
     assert (note.kind, note.title, note.seen_by) == ("note", "a hook tells the model: mind the gap", ("model",))
     assert ours.title == "Wave tells the model: x"
     assert (thought.kind, thought.title, thought.facts) == ("model", "(thinking)", {"reasoning": "hm"})
+
+
+def test_what_hooks_decide_now() -> None:
+    outcome = Outcome(event=HookEvent.PRE_TOOL_USE, decision=Decision.BLOCK)
+    judged = present(outcome, [RUN, RUN], {"command": "ls"})
+    assert (judged.decision, judged.hooks, judged.failed) == (Decision.BLOCK, ("guard",), ())

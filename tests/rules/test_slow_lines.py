@@ -235,6 +235,7 @@ def test_pieces_in_order_are_found_where_an_expression_would_find_them(pieces: l
 WORDS = st.lists(st.sampled_from(["git", "git ", " push", "\n", ";", " -a", " ", "x", "|", " add "]), max_size=14)
 
 
+@example("git/git; push")
 @given(WORDS.map("".join))
 def test_words_behind_git_are_found_where_an_expression_would_find_them(text: str) -> None:
     assert list(git_words(text)) == re.findall(r"\bgit\b[^;&|\n]*?\s([a-z][a-z-]+)\b", text)
