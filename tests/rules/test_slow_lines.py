@@ -236,6 +236,8 @@ WORDS = st.lists(st.sampled_from(["git", "git ", " push", "\n", ";", " -a", " ",
 
 
 @example("git/git; push")
+@example("git git push")
+@example("git")
 @given(WORDS.map("".join))
 def test_words_behind_git_are_found_where_an_expression_would_find_them(text: str) -> None:
     assert list(git_words(text)) == re.findall(r"\bgit\b[^;&|\n]*?\s([a-z][a-z-]+)\b", text)

@@ -1280,3 +1280,10 @@ def test_the_hooks_of_one_file_get_their_groups_and_strictness_from_the_settings
 def test_the_module_can_be_imported_under_the_name_it_was_published_with(name: str) -> None:
     published, own = import_module("wave_agent.hooks.config"), import_module("wave_agent.settings.hook_entries")
     assert getattr(published, name) is getattr(own, name)
+
+
+def test_a_field_of_hooks_has_no_effect_on_a_group_and_is_reported() -> None:
+    group = {"matcher": "Bash", "timeout": 5, "hooks": [{"command": "true"}]}
+    config = load_hooks([hooks_in_code({"PreToolUse": [group]})])
+    assert [hook.timeout for hook in config.hooks] != [5]
+    assert any('"timeout" has no effect on a group' in str(issue) for issue in config.issues)
