@@ -348,3 +348,15 @@ def test_a_tool_that_no_rule_can_name_is_offered_none() -> None:
     assert suggestions(JudgedCall(tool="Write", tool_input={"file_path": "/x"}), PLACES) == ("Write",)
     assert suggestions(JudgedCall(tool="my tool", tool_input={}), PLACES) == ()
     assert suggested_together(JudgedCall(tool="run", tool_input={"command": "a; b"}), PLACES) == ()
+
+
+@pytest.mark.parametrize(("real", "answer"), [("src/a.py", Ruling.ALLOW), ("other/a.py", Ruling.ASK)])
+def test_a_link_does_not_widen_an_allow_rule(real: str, answer: Ruling) -> None:
+    call = JudgedCall(
+        tool="Edit",
+        kind=ToolKind.EDITS,
+        tool_input={"file_path": "/srv/project/src/a.py"},
+        real_input={"file_path": f"/srv/project/{real}"},
+    )
+    rules = Rules(allow=(parse_rule("Edit(src/**)"),))
+    assert decide(call, PermissionMode.DEFAULT, rules, hooks_that_say(), PLACES).answer is answer
