@@ -79,7 +79,9 @@ help: ## show this list
 demo: $(READY) ## see the agent and its hooks in action; needs no key and no network
 	@$(BIN)/wave demo
 
-test: check tests docs-check ## everything a change must pass: check, tests, coverage, up-to-date docs
+test: $(READY) lint imports ## everything a change must pass: check, tests, coverage, up-to-date docs
+	@$(MAKE) --no-print-directory -j 2 tests types # checking types takes a minute on one core
+	@$(MAKE) --no-print-directory docs-check
 
 test-all: test thorough ## the same, plus every attack and case that `make test` only samples
 

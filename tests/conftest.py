@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 # How long an example takes, or takes to make up, says how busy the machine is and nothing about the code.
-settings.register_profile("few", max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("few", max_examples=10, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("many", settings.get_profile("few"), max_examples=400)
 settings.load_profile("few")
 
