@@ -57,7 +57,7 @@ def server(project: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Recording
         yield serving_model
 
 
-def test_hooks_are_listed_explained_tested_and_checked(command: Command, project: Path) -> None:
+def test_hooks_are_listed_explained_tested_and_checked(command: Command) -> None:
     status, printed = command("hooks", "list")
     assert (status, "guard" in printed, "not trusted" in printed) == (0, True, True)
     status, printed = command("hooks", "list", "--json")
@@ -67,20 +67,19 @@ def test_hooks_are_listed_explained_tested_and_checked(command: Command, project
     status, printed = command("hooks", "explain", "PreToolUse", "Bash", *dangerous)
     assert (status, "guard" in printed) == (0, True)
     status, printed = command("hooks", "explain", "PreToolUse", "Read", "--json")
-    assert status == 0
-    assert json.loads(printed)
+    assert (status, [one["hook"]["name"] for one in json.loads(printed)["not_run"]]) == (0, ["guard"])
 
     status, printed = command("hooks", "test", "PreToolUse", "--tool", "Bash", *dangerous, "--trust")
     assert (status, "rm -rf is not allowed here" in printed) == (0, True)
     status, printed = command(
         "hooks", "test", "PreToolUse", "--tool", "Bash", *dangerous, "--trust", "--expect", "allow", "--json"
     )
-    assert status == 1
-    assert json.loads(printed)
+    (difference,) = json.loads(printed)["differences"]
+    assert (status, difference["expected"], difference["actual"]) == (1, "allow", "block")
     assert command("hooks", "test", "PreToolUze")[0] == 2
 
     status, printed = command("hooks", "lint")
-    assert (status, project.name in printed or "guard" in printed or "No " in printed) == (0, True), printed
+    assert (status, "if guard fails, the action it guards goes ahead" in printed) == (0, True)
 
 
 def test_trust_is_listed_given_and_revoked(command: Command) -> None:
@@ -147,15 +146,15 @@ def test_a_prompt_leaves_a_session_that_is_shown_verified_traced_counted_and_rep
     status, printed = command("hooks", "stats", "--json")
     assert (status, "guard" in printed) == (0, True)
     status, printed = command("hooks", "backtest", "--trust", "--jobs", "1", "--json")
-    assert status == 0
-    assert json.loads(printed)
+    replayed = json.loads(printed)
+    assert (status, replayed["judged"], replayed["findings"]) == (0, 2, [])
     assert command("sessions", "delete", found[:8], "--yes")[0] == 0
 
 
 def test_the_doctor_asks_the_model(command: Command, server: RecordingModelServer) -> None:
     status, printed = command("doctor", "--json")
     assert {check["check"] for check in json.loads(printed)} >= {"home", "settings"}, printed
-    assert status in (0, 1)
+    assert status == 0
 
 
 def test_wrong_usage_is_status_2(command: Command) -> None:
