@@ -1,38 +1,37 @@
 """Runs hooks: finds those that apply to an event, runs them, and returns the merged outcome.
 
-`event_run` decides the order, `executor` runs each hook and journals the run, and `semantics` decides what the output
-means. Each call of `HookManager.run` is one *occasion*; its number links journal entries and deferred context to the
-event.
+`engine` connects what runs them: `event_run` decides the order, `executor` runs each hook and journals the run, and
+`semantics` decides what the output means. Each call of `HookManager.run` is one *occasion*; its number links journal
+entries and deferred context to the event.
 """
 
 import uuid
-from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
-from time import monotonic
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from wave_agent.events import Event, HookRun
-from wave_agent.hooks.background import BackgroundHooks
 from wave_agent.hooks.deferred import Deferred, DeferredContext
 from wave_agent.hooks.definitions import HookDefinition
 from wave_agent.hooks.dialects import ALL, Aside, Dialect
-from wave_agent.hooks.environment import HookEnvironment, SessionFacts
-from wave_agent.hooks.event_run import EventRun
+from wave_agent.hooks.environment import SessionFacts
 from wave_agent.hooks.events import EVENTS, EventRow, HookEvent
 from wave_agent.hooks.execution import HookRunner, close_runner
-from wave_agent.hooks.executor import HookExecutor, RunListener
 from wave_agent.hooks.journal import HookJournal
-from wave_agent.hooks.long_texts import LongTexts
-from wave_agent.hooks.semantics import limited
-from wave_agent.hooks.stage import Occurrence, ToolFacts
-from wave_agent.hooks.variables import SessionVariables, VariableExports
+from wave_agent.hooks.pinned import search_path
+from wave_agent.hooks.semantics import limited, without_hooks
+from wave_agent.hooks.stage import ToolFacts
+from wave_agent.hooks.variables import SessionVariables
 from wave_agent.hooks.verdicts import Blocks, Outcome, Role
-from wave_agent.rules.rule import Places
 from wave_agent.system.real_files import is_below, resolve_or_keep
 from wave_agent.system.reentrancy import Door, no_door
+
+if TYPE_CHECKING:
+    from wave_agent.hooks.engine import HookEngine
+    from wave_agent.hooks.executor import RunListener
 
 __all__ = ["ASYNC_GRACE", "Deferred", "HookManager", "LiveSession", "SessionFacts", "ToolFacts"]
 
@@ -86,31 +85,39 @@ class HookManager:
         why_refused: Callable[[HookDefinition], str | None] = lambda _: None,
         own_environment: Callable[[HookDefinition], Mapping[str, str]] = lambda _: {},
         async_grace: float = ASYNC_GRACE,
-        on_run: RunListener | None = None,
+        on_run: "RunListener | None" = None,
         live: LiveSession = _NO_SESSION,
     ) -> None:
         self.hooks = tuple(hooks)
         self.session = session
+        self.search_path = search_path(environment)
+        """PATH for hooks: the agent's own, whatever settings and hooks set for commands."""
         self._runner = runner
         self._live = live
         self._max_stop_blocks = max_stop_blocks
         self._prompt_id = ""
-        self._texts = LongTexts(outputs)
         self._journal = HookJournal(live.journal)
         self._deferred = DeferredContext(live.deferred)
-        self._background = BackgroundHooks(self._deferred, self._texts, on_event, async_grace)
-        self._environment = HookEnvironment(session, environment, settings_env or {}, own_environment)
-        shared, project = self._environment.shared, session.project_dir
-        self._exports = VariableExports(live.variables, outputs, runner, shared, project)
-        self._executor = HookExecutor(
+        self._engine: HookEngine | None = None
+        if not self.hooks:
+            return
+        from wave_agent.hooks.engine import HookEngine as Engine  # lazy: most projects have no hooks
+
+        self._engine = Engine(
+            session=session,
             runner=runner,
-            environment=self._environment,
+            environment=environment,
+            settings_env=settings_env or {},
+            own_environment=own_environment,
             journal=self._journal,
-            places=Places(session.project_dir, session.home, session.start),
+            deferred=self._deferred,
+            outputs=outputs,
+            variables=live.variables,
             why_refused=why_refused,
             door=live.door,
             emit=on_event,
             on_run=on_run,
+            async_grace=async_grace,
         )
 
     async def run(
@@ -135,37 +142,24 @@ class HookManager:
         row = EVENTS[event]
         counted: int = facts.get(row.block_counter or "", 0)
         before = blocks or Blocks(total=counted, in_a_row=counted)
-        occurrence = Occurrence(
-            row=row,
-            number=self._journal.next_occasion(),
-            tool=tool or ToolFacts(),
-            aside=self._aside(aside or Aside()),
-            is_waited_for=row.waited and waited,
-            ends=None if row.deadline is None else monotonic() + row.deadline,
-        )
+        number, is_waited_for = self._journal.next_occasion(), row.waited and waited
         hooks = [hook for hook in self.hooks if hook.event is event and hook.dialect in dialects]
-        running = self._run_hooks(occurrence, hooks, {**self._common(row, permission_mode), **facts}, before.spent)
-        if not occurrence.is_waited_for:
-            self._background.start(running, occurrence.number)
+        engine = self._engine
+        if engine is None or not hooks:
+            return without_hooks(event, facts.get("tool_input")) if is_waited_for else Outcome(event=event)
+        running = engine.run(
+            engine.occurrence(row, number, tool, self._aside(aside or Aside()), is_waited_for=is_waited_for),
+            hooks,
+            {**self._common(row, permission_mode), **facts},
+            before.spent,
+        )
+        if not is_waited_for:
+            engine.background.start(running, number)
             return Outcome(event=event)
-        outcome = self._texts.shortened(await running)
+        outcome = engine.texts.shortened(await running)
         if outcome.prompt_erased:  # async hooks saw the prompt too: their context must not reach the model either
-            self._deferred.erase(occurrence.number)
+            self._deferred.erase(number)
         return outcome if row.block_counter is None else limited(outcome, before, self._max_stop_blocks)
-
-    async def _run_hooks(
-        self,
-        occurrence: Occurrence,
-        hooks: Sequence[HookDefinition],
-        payload: Mapping[str, Any],
-        spent: Collection[int],
-    ) -> Outcome:
-        def run(here: Occurrence) -> Coroutine[Any, Any, Outcome]:
-            return EventRun(here, self._executor, self._background, spent=spent).run(hooks, payload)
-
-        if not (hooks and occurrence.row.has_variables):
-            return await run(occurrence)
-        return await self._exports.around(lambda file: run(replace(occurrence, export_file=file)))
 
     def _common(self, row: EventRow, permission_mode: str) -> dict[str, str]:
         """The stdin fields that all events have."""
@@ -209,11 +203,6 @@ class HookManager:
         """Remove and return the context that has been waiting."""
         return self._deferred.take()
 
-    @property
-    def search_path(self) -> str:
-        """PATH for hooks: the agent's own, whatever settings and hooks set for commands."""
-        return self._environment.search_path
-
     def watches(self, event: HookEvent, target: str) -> bool:
         """Whether a hook whose verdict is enforced may apply to this event and target."""
         found = (hook for hook in self.hooks if hook.event is event and hook.enabled)
@@ -226,5 +215,6 @@ class HookManager:
 
     async def close(self) -> None:
         """Give async hooks a moment to finish, then end them and close the runner."""
-        await self._background.close()
+        if self._engine is not None:
+            await self._engine.background.close()
         await close_runner(self._runner)

@@ -572,6 +572,12 @@ def merge(event: HookEvent, readings: Iterable[RankedVerdict], *, spent: Collect
     return _ended(outcome) if ends_unmet and not goes_on else outcome
 
 
+def without_hooks(event: HookEvent, tool_input: Mapping[str, Any] | None) -> Outcome:
+    """The outcome of an event that no hook runs on."""
+    outcome = merge(event, [])
+    return replace(outcome, tool_input=tool_input or {}) if outcome.row.has_rewrites else outcome
+
+
 class _Tally:
     """Collects the effects that apply. Dictionaries serve as ordered sets: the same text from one hook is kept once."""
 
