@@ -132,6 +132,7 @@ def _read_within(text: str, variables: Mapping[str, str], directory: str | None)
         placed=tuple(reader.placed),
         redirected_from=tuple(reader.redirected_from),
         redirected_to=tuple(reader.redirected_to),
+        functions=tuple(sorted(reader.known.functions)),
         unresolved=reader.unresolved,
         texts=tuple(dict.fromkeys(reader.texts)),
         handed=tuple(dict.fromkeys(reader.handed)),
@@ -524,7 +525,13 @@ class _TreeReader:
             self._visit(child, printed if child.type in ("process_substitution", "file_redirect") else None)
 
     def _found(
-        self, found: tuple[Word, ...], stdin: Word | None, level: int = 0, *, shortened: bool = False
+        self,
+        found: tuple[Word, ...],
+        stdin: Word | None,
+        level: int = 0,
+        *,
+        shortened: bool = False,
+        guessed: bool = False,
     ) -> None:
         if not found:
             return
@@ -539,7 +546,7 @@ class _TreeReader:
             name = found[0]
         self.commands.append(ShellCommand(found))
         if self._placing:
-            self.placed[Placed(found, self._directories, stdin, shortened, self._guessing)] = None
+            self.placed[Placed(found, self._directories, stdin, shortened, guessed or self._guessing)] = None
         self._add_targets(found)
         if not name.static or name.glob is not None or numbered:
             self.understood = False
@@ -604,7 +611,7 @@ class _TreeReader:
             self.known.set_arguments(found)
             for at in range(1, min(len(found), MOST_VALUES)):  # the function may run its arguments
                 if not re.search(r"\s", found[at].text):
-                    self._found(found[at:], stdin, level + 1)
+                    self._found(found[at:], stdin, level + 1, guessed=True)
 
     def _again(self, function: "Node", stdin: Word) -> None:
         """A function, with the input it is given."""

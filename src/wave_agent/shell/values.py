@@ -116,6 +116,8 @@ class ParsedLine(Struct, frozen=True, kw_only=True):
     """Files that redirections read, as patterns."""
     redirected_to: tuple[str, ...] = ()
     """Files that redirections write, as patterns."""
+    functions: tuple[str, ...] = ()
+    """Names of the functions it defines."""
     unresolved: bool = False
     """A redirection reads or writes a file whose name is unknown."""
     anything: bool = False
