@@ -19,6 +19,8 @@ _NO_FILE = re.compile(
 )
 _SOCKET = re.compile(r"/dev/(?:tcp|udp)/([^/]+)/[^/]+")
 """Bash connects, if a redirection names one of these."""
+_BY_PROCESS = re.compile(r"^/proc/(?:self|thread-self|\$\$|\d+)/(?:cwd|root(?=(/)))")
+"""Another name of the current directory, or of `/`."""
 _SUBSTITUTED = ("<(", ">(")
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://(?:[^/@\s]*@)?(\[[0-9A-Fa-f:.]+\]|[^/:?#\s'\"]+)")
 _DIRECTORIES = ("/", "/.", "/..")
@@ -168,7 +170,7 @@ class Command:
                 self.unknown()
             if not word.static and word.glob is None:
                 continue
-            pattern = self._at_home(word.pattern)
+            pattern = _BY_PROCESS.sub(lambda found: found[1] or ".", self._at_home(word.pattern))
             for directory in self.directories:
                 place = directory if inside is None else below(directory, inside)
                 if place == ANYWHERE and not pattern.startswith("/"):

@@ -38,7 +38,7 @@ class _Git:
         self.below = below
         self.options, self.operands = read(operands, _VALUES, mixed=True)
         texts = [word.text for word in operands]
-        self.paths = operands[texts.index("--") + 1 :] if "--" in texts else []
+        self.paths: Sequence[Word] = operands[texts.index("--") + 1 :] if "--" in texts else ()
         """After `--`: certainly paths."""
 
     def reads(self, words: Sequence[Word], *, tree: bool = False) -> None:

@@ -7,8 +7,9 @@ connects to anything. What cannot be told from the line is asked:
 - `find_program`: a program of the project that hides behind a usual name is not in the class;
 - `git_settings`: git runs what its settings name. `core.fsmonitor` (any command that looks at the work tree),
   `diff.external`, `diff.*.command`, `diff.*.textconv` (diffs, logs with patches, blame, grep), `filter.*.clean` and
-  `filter.*.process` (whatever compares the work tree) exclude the commands that would use them; a partial clone,
-  which fetches missing objects, excludes all. Without an answer no git command is in the class.
+  `filter.*.process` (whatever compares the work tree) and submodules, which have settings of their own, exclude the
+  commands that would use them; a partial clone, which fetches missing objects, and a format that checks signatures
+  (`%G`) exclude all. Without an answer no git command is in the class.
 
 Git also refreshes its index, pages its output, follows `core.fsmonitor` and checks signatures (`log.showSignature`).
 Run a line of this class with the variables of `reading_environment`: they switch all of that off.
@@ -16,84 +17,100 @@ Run a line of this class with the variables of `reading_environment`: they switc
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from posixpath import isabs
+from posixpath import isabs, join, normpath
 
 from msgspec import Struct
 
+from wave_agent.effects.gathering import Command, Gathering
+from wave_agent.effects.programs import note
 from wave_agent.effects.surroundings import Surroundings
 from wave_agent.effects.text_programs import SED, awk_acts, sed_script
 from wave_agent.effects.values import Effects
 from wave_agent.shell.options import Option, OptionTable, read, values_of
-from wave_agent.shell.plain import plain_commands
-from wave_agent.shell.values import ShellCommand, Word
+from wave_agent.shell.reader import read_line
+from wave_agent.shell.values import Placed, ShellCommand, Word
 
 _LONGEST = 4000
 """Characters of a line. Nobody writes a longer one to look something up."""
-_NOT_LOOKED_AT = ("/dev", "/proc", "/sys", "/run")
+_NOT_LOOKED_AT = ("/dev/", "/proc/", "/sys/", "/run/")
 """Reading there can block, consume something, or show what belongs to other processes."""
 
 
 def only_reads(line: str, effects: Effects, surroundings: Surroundings) -> bool:
-    """Whether the line only reads. `effects` are those of the line; whether what it reads may be read is not judged
-    here, except that it must be known where that is: see `places_read`."""
-    if len(line) > _LONGEST or effects.writes or effects.deletes or effects.hosts:
+    """Whether the line only reads. `effects` are those of the line. Whether the files in `effects.reads` may be read is
+    not judged here; nothing else is read, except what git knows about the project."""
+    acts = effects.writes or effects.deletes or effects.hosts
+    if acts or len(line) > _LONGEST or any(map(_CHANGES_BASH.fullmatch, surroundings.variables)):
         return False
-    if any(_has_functions(name) for name in surroundings.variables):
+    if any(path.startswith(_NOT_LOOKED_AT) for path in effects.reads):
         return False
-    if any(path.startswith(tuple(f"{one}/" for one in _NOT_LOOKED_AT)) for path in effects.reads):
+    commands = read_line(line).plain
+    places = _places(commands, surroundings.directory)
+    if places is None or not all(_only_reads(one, places, surroundings) for one in commands):
         return False
-    commands = plain_commands(line)
-    return bool(commands) and all(_only_reads(one, commands, surroundings) for one in commands)
+    return bool(commands) and (effects.complete or all(_is_complete(one, surroundings) for one in commands))
 
 
 def reading_environment(variables: Mapping[str, str]) -> dict[str, str]:
     """The variables to run a line of this class with, besides those that it would have anyway."""
     count = variables.get("GIT_CONFIG_COUNT", "0")
-    start = int(count) if count.isascii() and count.isdigit() else 0
-    found = {
-        "GIT_OPTIONAL_LOCKS": "0",
-        "GIT_PAGER": "cat",
-        "PAGER": "cat",
-        "GIT_NO_LAZY_FETCH": "1",
-        "LC_ALL": "C.UTF-8",
-    }
-    del found["LC_ALL"]
+    start = int(count) if _COUNT.fullmatch(count) else 0
+    found = {"GIT_OPTIONAL_LOCKS": "0", "GIT_PAGER": "cat", "PAGER": "cat", "GIT_NO_LAZY_FETCH": "1"}
     for at, (name, value) in enumerate(_GIT_OFF.items(), start):
         found |= {f"GIT_CONFIG_KEY_{at}": name, f"GIT_CONFIG_VALUE_{at}": value}
     return {**found, "GIT_CONFIG_COUNT": str(start + len(_GIT_OFF))}
 
 
-_GIT_OFF = {
-    "core.fsmonitor": "false",
-    "core.untrackedCache": "keep",
-    "diff.autoRefreshIndex": "false",
-    "log.showSignature": "false",
-}
+_COUNT = re.compile(r"[0-9]{1,4}")
+_GIT_OFF = {"core.fsmonitor": "false", "diff.autoRefreshIndex": "false", "log.showSignature": "false"}
+_CHANGES_BASH = re.compile(r"BASH_FUNC_.*|BASH_ENV|SHELLOPTS|BASHOPTS|LD_PRELOAD|LD_AUDIT|POSIXLY_CORRECT")
+"""Variables with which Bash, or every program, does something else."""
 
 
-def _has_functions(name: str) -> bool:
-    """A variable that makes Bash itself do something else."""
-    return name.startswith("BASH_FUNC_") or name in ("BASH_ENV", "SHELLOPTS", "BASHOPTS", "LD_PRELOAD", "LD_AUDIT")
+def _places(commands: Sequence[ShellCommand], directory: str) -> tuple[str, ...] | None:
+    """The directories that the commands may run in. A `cd` may fail, so none replaces another."""
+    places = (directory,)
+    for one in commands:
+        if one.words[0].text == "cd" and len(commands) > 1:
+            target = one.words[-1]
+            if len(one.words) != 2 or target.glob is not None or target.text.startswith(("-", "~")):
+                return None
+            places = tuple(dict.fromkeys((*places, *(normpath(join(place, target.text)) for place in places))))
+    return places if len(places) <= _MOST_PLACES else None
 
 
-def _only_reads(one: ShellCommand, line: Sequence[ShellCommand], surroundings: Surroundings) -> bool:
+_MOST_PLACES = 8
+
+
+def _only_reads(one: ShellCommand, places: Sequence[str], surroundings: Surroundings) -> bool:
     name = one.words[0].text
+    if name == "git":
+        return _is_of_the_system(name, surroundings) and _git(one, places, surroundings)
     row = HARMLESS.get(name)
-    if row is None or (name == "cd" and len(line) > 1 and not _is_plain_change(one)):
-        return False
-    if name not in BUILTINS and not _is_of_the_system(name, surroundings):
-        return False
-    return row(one, surroundings)
+    return row is not None and (name in BUILTINS or _is_of_the_system(name, surroundings)) and row(one, surroundings)
 
 
-def _is_plain_change(one: ShellCommand) -> bool:
-    """`cd DIRECTORY`: git in another directory has other settings, and those are asked for one directory."""
-    return len(one.words) == 2 and one.words[1].glob is None and not one.words[1].text.startswith("-")
+def _is_complete(one: ShellCommand, surroundings: Surroundings) -> bool:
+    """Git does not say which of its files a command shows; anything else must be known."""
+    if one.words[0].text == "git":
+        return True
+    gathering = Gathering(surroundings)
+    placed = Placed(one.words, (surroundings.directory,), Word(""))
+    note(Command(placed, gathering, _no_script, surroundings.variables.get("HOME")))
+    return gathering.complete
+
+
+def _no_script(_text: str, _source: str, _directory: str) -> None:
+    """No program of this class runs one."""
 
 
 def _is_of_the_system(name: str, surroundings: Surroundings) -> bool:
     path = surroundings.find_program(name)
-    return path is not None and isabs(path) and not f"{path}/".startswith(f"{surroundings.project.rstrip('/')}/")
+    return path is not None and isabs(path) and not _is_below(path, surroundings.project)
+
+
+def _is_below(path: str, directory: str) -> bool:
+    return f"{path}/".startswith(f"{directory.rstrip('/')}/")
 
 
 # ------------------------------------------------------------------------------------------------------ rows of options
@@ -141,7 +158,7 @@ def _row(flags: str = "", values: str = "", longs: str = "", operands: int | Non
 
 _ANY = Row(any_options=True)
 _SAFE = """
-    cat head wc ls nl tac rev cut paste join comm cmp tr od base64 base32 md5sum sha1sum sha224sum sha256sum sha384sum
+    cat head wc ls nl tac rev cut paste join comm cmp tr od md5sum sha1sum sha224sum sha256sum sha384sum
     sha512sum b2sum cksum sum stat basename dirname realpath readlink expand unexpand fold fmt seq numfmt tsort
     grep egrep fgrep df du id whoami groups uname nproc arch tty true false echo pwd type which sleep expr uptime free
 """
@@ -155,7 +172,10 @@ def _condition(one: ShellCommand, _: Surroundings) -> bool:
 
 
 def _printf(one: ShellCommand, _: Surroundings) -> bool:
-    return not any(word.text.startswith("-v") for word in one.words[1:])
+    return not any(word.text.startswith("-v") or _PRINTF_ASSIGNS.search(word.text) for word in one.words[1:])
+
+
+_PRINTF_ASSIGNS = re.compile(r"%[^%A-Za-z]*[hljztL]*n")
 
 
 def _change(one: ShellCommand, _: Surroundings) -> bool:
@@ -175,7 +195,7 @@ _FIND_TESTS = frozenset(
 
 
 def _find(one: ShellCommand, _: Surroundings) -> bool:
-    words = [word for word in one.words[1:]]
+    words = one.words[1:]
     texts = [word.text for word in words]
     return all(
         text in _FIND_TESTS or not text.startswith("-") or _NUMBER.fullmatch(text) for text in texts
@@ -219,8 +239,6 @@ class GitRow(Struct, frozen=True):
 
     options: str
     """An expression for its options."""
-    operands: bool = True
-    """Whether it may have operands."""
     only: re.Pattern[str] | None = None
     """The first operand must be one of these."""
     needs: frozenset[str] = frozenset()
@@ -254,6 +272,11 @@ _LIST = (
 )
 
 
+_TAGS = (
+    r"--list|-l|-n\d*|--sort=[\w:*-]+|--(?:no-)?contains(?:=.+)?|--(?:no-)?merged(?:=.+)?|-i|--ignore-case|--no-column"
+)
+
+
 def _words(text: str) -> re.Pattern[str]:
     return re.compile(text)
 
@@ -284,15 +307,15 @@ GIT_ROWS: Mapping[str, GitRow] = {
     "rev-list": GitRow(f"{_SELECT}|--count|--objects|--parents|--children|--timestamp|--oneline|--abbrev-commit"),
     "ls-files": GitRow(
         r"-[cdosmuktz]+|--(?:cached|deleted|others|stage|modified|unmerged|exclude-standard|full-name|error-unmatch"
-        r"|directory|no-empty-directory|eol|ignored|abbrev(?:=\d+)?)|-i|-[xX].*|--exclude=.*",
+        r"|directory|no-empty-directory|eol|ignored|abbrev(?:=\d+)?)|-i|--exclude=.*",
         work_tree=True,
     ),
     "ls-tree": GitRow(
         r"-[rdtlz]+|--name-only|--name-status|--full-name|--full-tree|--long|--object-only|--abbrev(?:=\d+)?"
     ),
     "cat-file": GitRow(r"-[ptse]|--batch-all-objects|--unordered"),
-    "branch": GitRow(f"{_LIST}|--show-current|--column", needs=frozenset({"", "--list", "-l", "--show-current"})),
-    "tag": GitRow(_LIST, needs=frozenset({"", "--list", "-l"})),
+    "branch": GitRow(f"{_LIST}|--show-current|--column", needs=frozenset({"", "--list", "--show-current"})),
+    "tag": GitRow(_TAGS, needs=frozenset({"", "--list", "-l"})),
     "remote": GitRow(r"-v|--verbose", only=_words(r"get-url")),
     "stash": GitRow(f"{_SELECT}|{_SHAPE}", only=_words("list"), needs=frozenset({"list"})),
     "worktree": GitRow(r"--porcelain|-v|-z", only=_words("list"), needs=frozenset({"list"})),
@@ -315,68 +338,78 @@ GIT_ROWS: Mapping[str, GitRow] = {
         work_tree=True,
     ),
     "check-ignore": GitRow(r"-[vqnz]+|--verbose|--quiet|--non-matching|--no-index"),
-    "count-objects": GitRow(r"-[vH]+|--verbose|--human-readable", operands=False),
-    "version": GitRow(r"--build-options", operands=False),
+    "count-objects": GitRow(r"-[vH]+|--verbose|--human-readable"),
+    "version": GitRow(r"--build-options"),
     "cherry": GitRow(r"-v|--verbose|--abbrev(?:=\d+)?"),
 }
 _DRIVERS = re.compile(r"diff\.external|diff\..+\.(?:command|textconv)")
 _FILTERS = re.compile(r"filter\..+\.(?:clean|process)")
-_PARTIAL = re.compile(r"extensions\.partialclone|remote\..+\.(?:promisor|partialclonefilter)")
+_SUBMODULES = re.compile(r"submodule\..+")
+_ALWAYS = re.compile(r"extensions\.partialclone|remote\..+\.(?:promisor|partialclonefilter)")
 _GIT_VARIABLES = re.compile(
     r"GIT_(?:EXTERNAL_DIFF|DIR|WORK_TREE|INDEX_FILE|TRACE.*|EXEC_PATH|SSH.*|CONFIG.*|REDIRECT.*)"
 )
 
 
-def _git(one: ShellCommand, surroundings: Surroundings) -> bool:
+def _git(one: ShellCommand, places: Sequence[str], surroundings: Surroundings) -> bool:
     texts = [word.text for word in one.words[1:]]
-    while texts[:1] == ["--no-pager"] or texts[:1] == ["--no-optional-locks"]:
+    while texts and texts[0] in ("--no-pager", "--no-optional-locks"):
         texts = texts[1:]
-    if texts == ["--version"]:
-        return True
     row = GIT_ROWS.get(texts[0]) if texts else None
-    if row is None or any(map(_may_be_option, one.words[1:])):
+    if row is None or any(map(_may_be_option, one.words[1:])) or not _words_are_harmless(row, texts[1:]):
         return False
-    return _words_are_harmless(row, texts[1:]) and _runs_nothing(row, texts, surroundings)
+    return all(_runs_nothing(row, texts, place, surroundings) for place in places)
 
 
 def _words_are_harmless(row: GitRow, texts: Sequence[str]) -> bool:
     end = texts.index("--") if "--" in texts else len(texts)
-    options = [text for text in texts[:end] if text.startswith("-") and text != "-"]
-    operands = [text for text in texts[:end] if text not in options] + list(texts[end + 1 :])
+    options = [text for text in texts[:end] if text.startswith("-")]
+    operands = [*(text for text in texts[:end] if not text.startswith("-")), *texts[end + 1 :]]
     if not all(re.fullmatch(row.options, option, re.DOTALL) for option in options):
-        return False
-    if operands and not row.operands:
         return False
     if row.only is not None and operands and row.only.fullmatch(operands[0]) is None:
         return False
-    # Without operands, a command that lists is harmless with any of its options.
-    return not row.needs or not row.needs.isdisjoint(texts) or ("" in row.needs and not operands)
+    if not operands and "" in row.needs:
+        return True  # it lists
+    return not row.needs or not row.needs.isdisjoint((*options, *operands[:1]))
 
 
-def _runs_nothing(row: GitRow, texts: Sequence[str], surroundings: Surroundings) -> bool:
-    settings = surroundings.git_settings(surroundings.directory)
+def _runs_nothing(row: GitRow, texts: Sequence[str], place: str, surroundings: Surroundings) -> bool:
+    settings = surroundings.git_settings(place) if _is_below(place, surroundings.project) else None
     if settings is None or any(map(_GIT_VARIABLES.fullmatch, surroundings.variables)):
         return False
-    excluded = [_PARTIAL]
+    excluded = [_ALWAYS]
     if row.diffs and not {"--no-ext-diff", "--no-textconv"} <= set(texts):
         excluded.append(_DRIVERS)
+    if row.work_tree or row.diffs:
+        excluded.append(_SUBMODULES)
     if row.work_tree:
         excluded.append(_FILTERS)
-    return not any(one.fullmatch(name) and value for one in excluded for name, value in settings.items())
+    return not any(
+        "%G" in value or (value and one.fullmatch(name)) for one in excluded for name, value in settings.items()
+    )
 
 
 # ------------------------------------------------------------------------------------------------------------ the table
 
 _RG = (
-    "after-context before-context context count count-matches files files-with-matches files-without-match fixed-strings"
-    " glob hidden iglob ignore-case invert-match json line-number line-regexp max-count max-depth multiline no-filename"
-    " no-heading no-ignore no-line-number null only-matching pcre2 quiet regexp smart-case sort stats text trim type"
-    " type-not unrestricted vimgrep with-filename word-regexp color heading column no-config"
+    "after-context before-context context count count-matches files files-with-matches files-without-match "
+    "fixed-strings glob hidden iglob ignore-case invert-match json line-number line-regexp max-count max-depth "
+    "multiline no-filename no-heading no-ignore no-line-number null only-matching pcre2 quiet regexp smart-case sort "
+    "stats text trim type type-not unrestricted vimgrep with-filename word-regexp color heading column no-config"
 )
 _DIFF_LONGS = (
     "brief recursive unified context side-by-side ignore-case ignore-all-space ignore-space-change ignore-blank-lines"
     " new-file text color width suppress-common-lines report-identical-files strip-trailing-cr label exclude minimal"
 )
+_RG_ROW = Row("FHILNPSUachilnopqsuvwx0.", "ABCTefgjmt", frozenset(f"--{name}" for name in _RG.split()))
+
+
+def _rg(one: ShellCommand, surroundings: Surroundings) -> bool:
+    """Its options may also be in a file."""
+    return "RIPGREP_CONFIG_PATH" not in surroundings.variables and _RG_ROW(one, surroundings)
+
+
 HARMLESS: Mapping[str, Callable[[ShellCommand, Surroundings], bool]] = {
     **dict.fromkeys(_SAFE.split(), _ANY),
     ":": _ANY,
@@ -389,15 +422,16 @@ HARMLESS: Mapping[str, Callable[[ShellCommand, Surroundings], bool]] = {
     ),
     "uniq": _row("cdDiuz", "fsw", "count repeated unique ignore-case all-repeated skip-fields skip-chars", operands=1),
     "diff": _row("qrubwBiaNsyEtTZcd0123456789", "UCWx", _DIFF_LONGS),
-    "rg": Row("FHILNPSUachilnopqsuvwx0.", "ABCTefgjmt", frozenset(f"--{name}" for name in _RG.split())),
+    "rg": _rg,
     "tree": _row("adflDFshpugJXnCQNirtUvcSA", "LIP", "dirsfirst noreport gitignore du filelimit prune charset"),
-    "file": _row("bhiLNprs0", "", "brief mime mime-type mime-encoding dereference no-dereference", None),
+    "file": _row("bhiLN0", "", "brief mime mime-type mime-encoding dereference no-dereference", None),
     "jq": _row(
         "rcnsSejMCaR",
         "",
         "raw-output compact-output slurp sort-keys exit-status null-input tab arg argjson"
         " raw-input join-output monochrome-output color-output indent",
     ),
+    **dict.fromkeys(("base64", "base32"), _row("d", "w", "decode wrap")),
     "xxd": _row("abeEiups", "cgl", operands=1),
     "strings": _row("afow", "net"),
     "column": _row("txe", "csoN", "table separator output-separator"),
@@ -410,6 +444,5 @@ HARMLESS: Mapping[str, Callable[[ShellCommand, Surroundings], bool]] = {
     "find": _find,
     "sed": _sed,
     **dict.fromkeys(("awk", "mawk", "gawk"), _awk),
-    "git": _git,
 }
 """Programs of the class."""

@@ -49,6 +49,12 @@ def _incomplete(command: Command) -> None:
     command.unknown()
 
 
+def _unknown_program(command: Command) -> None:
+    """It probably reads what looks like a path, and may do anything."""
+    command.reads_like_paths(command.arguments)
+    command.unknown()
+
+
 def _made_somewhere(command: Command) -> None:
     """`mktemp`"""
     _, operands = command.options(OptionTable("p", ("--tmpdir", "--suffix")))
@@ -139,11 +145,15 @@ def matters(name: str) -> bool:
 
 # ------------------------------------------------------------------------------------------------------------ the table
 
-_WRITTEN_ONLY = """
+_WRITTEN = """
     tee mkdir mkfifo rmdir unlink touch truncate shred rm rimraf trash trash-put chmod chown chgrp chattr setfacl cp
     install ln dd sort uniq split csplit gzip gunzip xz unxz bzip2 bunzip2 zstd unzstd lzma uncompress compress unzip
     zip patch curl wget find history scp rsync openssl ed nano emacs ex vi vim nvim tar
 """
+_ALSO_WRITTEN = """
+    script cc gcc g++ c++ clang clang++ ld as rustc pandoc dot ssh-keygen perl ruby scalar
+"""
+"""Programs of which it is known where they write, but not what else they do."""
 _ELSEWHERE = ("chroot", "unshare", "nsenter", "systemd-run", "faketime", "run0", "busybox", "toybox")
 """They run a command, but not where, or not as, it would run here."""
 
@@ -168,8 +178,10 @@ def _table() -> Mapping[str, tuple[Part, ...]]:
     add(("git",), git)
     add(("tar", "bsdtar", "gtar"), _tar)
     add(("mktemp",), _made_somewhere)
-    add(_WRITTEN_ONLY.split(), _written)
+    add(_WRITTEN.split(), _written)
     add(("mv",), _moved)
+    add(_ALSO_WRITTEN.split(), _written)
+    add(_ALSO_WRITTEN.split(), _unknown_program)
     add(_EDITORS, _edited)
     add(tuple(_IN_PLACE), _reformatted)
     add(("make", "gmake"), run_make)
@@ -190,8 +202,7 @@ def note(command: Command) -> None:
         for part in parts:
             part(command)
     elif not _asks_for_version(command):
-        command.reads_like_paths(command.arguments)
-        command.unknown()
+        _unknown_program(command)
 
 
 def _asks_for_version(command: Command) -> bool:

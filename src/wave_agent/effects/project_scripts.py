@@ -175,33 +175,31 @@ def run_package_script(command: Command) -> None:
     """`npm run NAME`, `npm test`, `yarn NAME`: always incomplete, as programs of packages come first on their PATH."""
     options, operands = command.options(_NODE_OPTIONS)
     words = [word.text for word in operands]
-    name = _script_name(command.name, words)
+    names = _script_names(command.name, words)
     below = value_of(options, "--prefix", "--dir", "--cwd", "-C")
     command.unknown()
-    if not name:
-        return
-    for directory in _places(command, below):
+    for directory in _places(command, below) if names else ():
         found = _first_text(command, directory, ("package.json",), upwards=True)
         if found is not None:
             path, text = found
             command.gathering.read(path)
             scripts = _scripts(text)
-            for one in name if len(name) > 1 else (f"pre{name[0]}", name[0], f"post{name[0]}"):
+            for one in names:
                 if one in scripts:
                     command.script(scripts[one], f"{path} {one}", dirname(path))
 
 
-def _script_name(program: str, words: Sequence[str]) -> tuple[str, ...]:
-    """The script that is run, or those that an installation runs."""
+def _script_names(program: str, words: Sequence[str]) -> tuple[str, ...]:
+    """The script that is run, with those before and after it, or those that an installation runs."""
     first = words[0] if words else "install" if program == "yarn" else ""
-    if first in ("run", "run-script", "rum", "urn"):
-        return tuple(words[1:2])
     if first in _INSTALLING:
         return _ON_INSTALL
-    first = _SCRIPT_NAMES.get(first, first)
-    if first in _LIFECYCLE or program in ("yarn", "pnpm", "bun"):
-        return (first,) if first else ()
-    return ()
+    if first in ("run", "run-script", "rum", "urn"):
+        name = words[1] if len(words) > 1 else ""
+    else:
+        name = _SCRIPT_NAMES.get(first, first)
+        name = name if name in _LIFECYCLE or program in ("yarn", "pnpm", "bun") else ""
+    return (f"pre{name}", name, f"post{name}") if name else ()
 
 
 def _scripts(text: str) -> Mapping[str, str]:
