@@ -41,6 +41,7 @@ PURE := \
 	src/wave_agent/rules/rule.py \
 	src/wave_agent/workshop/sample_events.py \
 	src/wave_agent/tools/terminal.py \
+	$(wildcard src/wave_agent/effects/*.py) \
 	$(wildcard src/wave_agent/shell/*.py)
 
 # The stamps are named after the interpreter, the location of the checkout and the installer: with another Python, or
