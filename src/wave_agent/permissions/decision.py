@@ -15,7 +15,7 @@ from msgspec import Struct
 from wave_agent.hooks.events import Decision
 from wave_agent.hooks.verdicts import Outcome
 from wave_agent.messages import NOT_RUN, STOPPED
-from wave_agent.rules.rule import Places, Rule, RuleError, parse_rule, permitting, plain_commands, uncovered
+from wave_agent.rules.rule import Places, Purpose, Rule, RuleError, parse_rule, permitting, plain_commands, uncovered
 
 NOBODY_TO_ASK = "nobody can confirm it in this run"
 INSTEAD = "Do without it, or tell the user."
@@ -180,7 +180,7 @@ def _beginning(command: str) -> str:
 def _would_permit(texts: Sequence[str], call: JudgedCall, places: Places) -> bool:
     """Do not offer a rule that would not answer the question."""
     try:
-        rules = [parse_rule(text) for text in texts]
+        rules = [parse_rule(text, Purpose.PERMIT) for text in texts]
     except RuleError:
         return False
     return bool(permitting(rules, call.tool, call.real, places))

@@ -31,7 +31,7 @@ from wave_agent.hooks.kinds import (
     why_absent,
 )
 from wave_agent.hooks.matcher import EVERYTHING, KNOWN_TOOLS, Matcher, MatcherError, MatcherForm, parse_matcher
-from wave_agent.rules.rule import Rule, RuleError, below, parse_rule
+from wave_agent.rules.rule import NET, Rule, RuleError, below, parse_rule
 from wave_agent.text import did_you_mean, nearest, strip_controls
 
 MAX_HOOKS = 2000
@@ -512,7 +512,7 @@ class _EntryLoader:
         except RuleError as error:
             raise BrokenError(path, str(error)) from None
         named = next((tool for tool in KNOWN_TOOLS if tool.casefold() == rule.tool), None)
-        if named is None and (hint := did_you_mean(rule.tool, KNOWN_TOOLS)):
+        if named is None and rule.tool != NET and (hint := did_you_mean(rule.tool, KNOWN_TOOLS)):
             self.warn(path, f'no built-in tool is called "{rule.tool}"{hint}')
         if named and not group.matcher.matches(named):
             self.warn(path, f'the matcher "{group.matcher.text}" never matches {named}, so this hook never runs')
