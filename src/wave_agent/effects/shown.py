@@ -11,6 +11,17 @@ MOST_ENTRIES = 200
 MOST_CHARACTERS = 64 * 1024
 """Characters of one list in stdin, all its entries together."""
 
+MEANINGS: Mapping[str, str] = {
+    "reads": "files whose content it reads, as absolute paths with wildcards",
+    "writes": "files it creates or changes",
+    "deletes": "files it deletes",
+    "runs": "the words of each command, including those inside other commands and the project's scripts",
+    "hosts": "the hosts it reaches; * is one that the call does not name",
+    "complete": "whether this is all; if false, it may do more",
+    "truncated": "whether a list was cut; complete is then false",
+}
+"""The fields of `to_json`."""
+
 _NAME_LIMIT = 60
 
 

@@ -132,8 +132,8 @@ class HookDefinition(Struct, frozen=True, kw_only=True):
             return f'its matcher ({self.matcher.explain()}) does not match "{target}"'
         if self.names_call(payload, places) or self._is_about(effects, places):
             return None
-        condition = "" if self.condition is None else self.condition.text
-        return f'its condition "{condition}" does not match the input'
+        about = "what the call does" if self.condition and self.condition.is_about_effects else "the input"
+        return f'its condition "{self.condition.text if self.condition else ""}" does not match {about}'
 
     def names_call(self, payload: Mapping[str, Any], places: Places) -> bool:
         """Whether its condition, if it has one, matches the tool and its input."""
@@ -144,8 +144,11 @@ class HookDefinition(Struct, frozen=True, kw_only=True):
         """Whether its condition is about something that the call does, or may do."""
         if self.condition is None or not self.condition.is_about_effects:
             return False
-        found = None if effects is None else effects()
-        return found is None or not found.complete or self.condition.touched(found, places) is not None
+        if effects is None:
+            return True
+        from wave_agent.rules.conditions import may_apply  # lazy: few hooks have such a condition
+
+        return may_apply(self.condition, effects(), places)
 
     @property
     def shown_command(self) -> str:
