@@ -109,7 +109,7 @@ async def test_stdin_holds_the_common_fields_and_the_events_own(world: World):
         "permission_mode": "plan",
         **BASH,
         "effects": {
-            **dict.fromkeys(("reads", "writes", "deletes", "runs", "hosts"), []),
+            **{name: [] for name in ("reads", "writes", "deletes", "runs", "hosts")},
             "complete": False,
             "truncated": False,
         },

@@ -52,7 +52,7 @@ class PermissionAsker:
             HookEvent.PERMISSION_REQUEST,
             {**call.facts(subject.tool_input), "permission_suggestions": suggested},
             permission_mode=self._authority.mode.value,
-            tool=tool_facts(tool, str(self._context.cwd)),
+            tool=tool_facts(tool, str(self._context.cwd), call.effects),
             dialects=heard_by(HookEvent.PERMISSION_REQUEST, attended=self._approver is not None),
         )
 

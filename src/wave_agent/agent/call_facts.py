@@ -9,6 +9,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from wave_agent.agent.authority import Authority
+from wave_agent.agent.hook_effects import EffectsOf
 from wave_agent.hooks.stage import ToolFacts
 from wave_agent.permissions.decision import JudgedCall
 from wave_agent.permissions.protected_paths import ProtectedPaths
@@ -85,9 +86,10 @@ class CallExaminer:
         )
 
 
-def tool_facts(tool: Tool, start: str) -> ToolFacts:
-    """What rewriting hooks need to know about a tool. `start` is where relative paths start."""
+def tool_facts(tool: Tool, start: str, effects: EffectsOf) -> ToolFacts:
+    """What hooks need to know about a tool. `start` is where relative paths start."""
     return ToolFacts(
+        effects=effects,
         nullable=tool.nullable(),
         normalise=lambda tool_input: tool.normalise(tool_input, start),
         why_invalid=lambda tool_input: _why_invalid(tool, tool.normalise(tool_input, start)),

@@ -117,7 +117,7 @@ class CallJudge:
             HookEvent.PRE_TOOL_USE,
             call.facts(tool_input),
             permission_mode=self._authority.mode.value,
-            tool=tool_facts(tool, self._start),
+            tool=tool_facts(tool, self._start, call.effects),
         )
 
     async def _permit(

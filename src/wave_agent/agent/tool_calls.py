@@ -3,8 +3,11 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from msgspec.structs import replace
+
 from wave_agent.agent.asking import PermissionAsker
 from wave_agent.agent.authority import Authority
+from wave_agent.agent.hook_effects import effects_here
 from wave_agent.agent.call_facts import CallExaminer
 from wave_agent.agent.call_judge import CallJudge, DeniedCall, InvalidCall, PermittedCall, unjudged
 from wave_agent.agent.call_results import CallEnd, CallResults, RequestedCall
@@ -43,6 +46,7 @@ class CallRunner:
     ) -> None:
         """`sync` is called before a tool that changes something. `changes` are those of the tools."""
         self._messages, self._tools, self._authority, self._emit = messages, tools, authority, emit
+        self._context = context
         self._results = results = CallResults(messages, context)
         self._judge = CallJudge(
             hooks=hooks,
@@ -104,10 +108,12 @@ class CallRunner:
             tool = find_tool(call.name, self._tools.values())
         except ToolInputError as error:
             return self._results.refuse(call, str(error))
-        if call.parameters is None:
+        parameters = call.parameters
+        if parameters is None:
             return self._results.refuse(call, call.problem)
+        call = replace(call, effects=effects_here(tool, self._context))
         try:
-            permitted, later = await self._permit(call, tool, call.parameters)
+            permitted, later = await self._permit(call, tool, parameters)
         except SessionError:
             raise
         except Exception as error:  # a call that cannot be judged does not run

@@ -15,7 +15,7 @@ from wave_agent.errors import SessionError
 from wave_agent.events import Event, ToolOutput
 from wave_agent.formats.readable import readable, readable_text
 from wave_agent.hooks.events import HookEvent
-from wave_agent.hooks.manager import HookManager
+from wave_agent.hooks.manager import HookManager, ToolFacts
 from wave_agent.messages import Ran
 from wave_agent.permissions.decision import ToolKind
 from wave_agent.rules.rule import path_expression
@@ -93,6 +93,7 @@ class ToolUse:
             HookEvent.POST_TOOL_USE_FAILURE,
             {**call.facts(permitted.tool_input), "error": INTERRUPTED, "is_interrupt": True},
             permission_mode=self._authority.mode.value,
+            tool=ToolFacts(effects=call.effects),
             waited=False,
         )
 

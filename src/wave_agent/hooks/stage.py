@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 ToolInput = dict[str, Any]
 
 
-def unknown_effects(_: ToolInput) -> "Effects":
+def unknown_effects(_: Mapping[str, Any]) -> "Effects":
     """The call may do anything."""
     from wave_agent.effects.values import UNKNOWN_EFFECTS  # lazy: see above
 

@@ -32,6 +32,7 @@ from wave_agent.sessions.masking import masked
 from wave_agent.settings.hook_entries import SettingsSource
 from wave_agent.settings.layers import Settings, merge_settings
 from wave_agent.text import clip
+from wave_agent.tools.base import ToolContext
 
 
 class PlannedSource(Struct, frozen=True):
@@ -181,7 +182,7 @@ class Replay:
         outcome = await manager.run(
             happening.event,
             {**facts, "dry_run": True},
-            tool=tool_facts(happening.tool, manager.session.start),
+            tool=tool_facts(happening.tool, self._context(manager.session.start)),
             dialects=heard_by(happening.event, failed=has_failed(facts)),
         )
         taken = (monotonic() - started) * 1000
@@ -195,6 +196,15 @@ class Replay:
         finding = _finding(kind, self._number, manager.session.session_id, happening, after)
         finding = finding if self._plan.show_secrets else masked(finding)
         return ReplayedEvent(kind, duration, replace(finding, call=clip(finding.call, 1000)))
+
+    def _context(self, start: str) -> ToolContext:
+        project = Path(self._plan.project)
+        return ToolContext(
+            project_dir=project,
+            start=Path(start) if start else None,
+            environment={**os.environ, **self._settings.env},
+            outputs=Path(self._plan.directory),
+        )
 
     def _shown(self, after: Judgement) -> Judgement:
         """Make texts name the project, not its copy."""

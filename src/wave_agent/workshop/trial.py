@@ -9,14 +9,16 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
+from wave_agent.agent.hook_effects import EffectsOf, effects_here
 from wave_agent.agent.call_facts import subject_of, tool_facts
 from wave_agent.agent.call_judge import unjudged
+from wave_agent.effects.values import Effects
 from wave_agent.events import HookRun
 from wave_agent.hooks.definitions import HookDefinition
 from wave_agent.hooks.dialects import has_failed, heard_by
 from wave_agent.hooks.events import EVENTS, Flow
 from wave_agent.hooks.execution import HookExecutionResult, HookRunner
-from wave_agent.hooks.manager import HookManager, SessionFacts
+from wave_agent.hooks.manager import HookManager, SessionFacts, ToolFacts
 from wave_agent.hooks.pinned import search_path
 from wave_agent.hooks.plan import LeftOut
 from wave_agent.hooks.runners.command import ProcessRunner
@@ -47,6 +49,14 @@ class ProjectJudge(Struct, frozen=True, kw_only=True):
     environment: Mapping[str, str] = {}
     """Values for variables in commands."""
 
+    def effects(self, tool: Tool) -> EffectsOf:
+        """What a call of this tool would do with an input."""
+        return effects_here(tool, self._context())
+
+    def _context(self) -> ToolContext:
+        project, start = Path(self.places.project), Path(self.places.start or self.places.project)
+        return ToolContext(project_dir=project, start=start, environment=self.environment, outputs=project)
+
     def judge(
         self, tool: Tool | None, name: str, tool_input: Mapping[str, Any], hooks: Outcome, *, checked: bool = True
     ) -> Permission:
@@ -58,8 +68,7 @@ class ProjectJudge(Struct, frozen=True, kw_only=True):
                 tool.parse(tool_input)
         except ToolInputError as error:
             return Permission(answer=Ruling.DENY, by="the input does not fit the tool", for_model=str(error))
-        project, start = Path(self.places.project), Path(self.places.start or self.places.project)
-        context = ToolContext(project_dir=project, start=start, environment=self.environment, outputs=project)
+        context = self._context()
         try:
             call = subject_of(tool, tool_input, context, self.directories, self.protected)
             runs, assigned = tool.git_runs(tool_input, context)
@@ -142,6 +151,8 @@ class Rehearsal(Struct, frozen=True, kw_only=True):
     outcome: Outcome
     permission: Permission | None
     account: Account
+    effects: Effects | None = None
+    """What the call would do with its final input. None: the event has no call."""
 
 
 async def rehearse(bench: Bench, subject: Subject) -> Rehearsal:
@@ -173,13 +184,14 @@ async def _rehearse(bench: Bench, subject: Subject, scratch: Path) -> Rehearsal:
     tool = bench.tools.get(subject.tool or "")
     start = judge.places.start or judge.places.project
     facts = normalised(subject, tool, start)
+    about = ToolFacts() if tool is None else tool_facts(tool, start, judge.effects(tool))
     dialects = heard_by(subject.event, failed=has_failed(facts))
     try:
         outcome = await manager.run(
             subject.event,
             facts,
             permission_mode=judge.mode.value,
-            tool=None if tool is None else tool_facts(tool, start),
+            tool=about,
             dialects=dialects,
         )
     finally:
@@ -190,10 +202,11 @@ async def _rehearse(bench: Bench, subject: Subject, scratch: Path) -> Rehearsal:
     return Rehearsal(
         subject=replace(subject, facts=facts),
         runs=tuple(sorted(tried, key=lambda one: (one.run.look, one.hook.position))),
-        left_out=_left_out(bench, subject, facts, tried),
+        left_out=_left_out(bench, subject, facts, about, tried),
         outcome=outcome,
         permission=permission,
         account=account_of(outcome, permission),
+        effects=about.effects(outcome.tool_input or facts["tool_input"]) if subject.row.has_tool else None,
     )
 
 
@@ -220,11 +233,18 @@ def _session(places: Places, scratch: Path) -> SessionFacts:
     )
 
 
-def _left_out(bench: Bench, subject: Subject, facts: Mapping[str, Any], tried: Sequence[Tried]) -> tuple[LeftOut, ...]:
+def _left_out(
+    bench: Bench, subject: Subject, facts: Mapping[str, Any], about: ToolFacts, tried: Sequence[Tried]
+) -> tuple[LeftOut, ...]:
+    def effects() -> Effects:
+        return about.effects(facts["tool_input"])
+
     ran = {one.hook.position for one in tried}
     heard = heard_by(subject.event, failed=has_failed(facts))
     return tuple(
-        LeftOut(hook, hook.why_not(facts, bench.judge.places) or (NOT_REACHED if hook.dialect in heard else DEAF))
+        LeftOut(
+            hook, hook.why_not(facts, bench.judge.places, effects) or (NOT_REACHED if hook.dialect in heard else DEAF)
+        )
         for hook in bench.hooks
         if hook.event is subject.event and hook.position not in ran
     )
