@@ -6,8 +6,8 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from wave_agent.agent.hook_effects import EffectsOf
 from wave_agent.agent.consequences import Operation, TellModel, When, consequences, perform
+from wave_agent.agent.hook_effects import EffectsOf
 from wave_agent.hooks.events import HookEvent
 from wave_agent.hooks.stage import unknown_effects
 from wave_agent.hooks.verdicts import Outcome

@@ -1,78 +1,83 @@
-"""What the calls of a session would do: their effects, where the session is now."""
+"""The effects of a session's calls, as hooks see them."""
 
 import os
-import stat
 from collections.abc import Callable, Mapping
+from functools import cached_property
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from wave_agent.tools.base import Tool, ToolContext
 
-if TYPE_CHECKING:
-    from wave_agent.effects.surroundings import Surroundings
+if TYPE_CHECKING:  # a session whose hooks never see a call needs none of it
     from wave_agent.effects.values import Effects
+    from wave_agent.permissions.command_surroundings import CommandSurroundings
 
 EffectsOf = Callable[[Mapping[str, Any]], "Effects"]
 """A tool's input → what a call with it would do."""
 
-_LONGEST = 256 * 1024
-"""Bytes of a script that is looked into."""
-_MOST_LINKS = 200
+_MOST_FILES = 200
+"""Files that the disk adds to one list."""
 
 
-def effects_here(tool: Tool, context: ToolContext) -> EffectsOf:
-    """What a call of this tool would do if it ran where the session is now. The place is remembered: a call that has
-    run may have moved the session."""
-    directory = tool.directory() or str(context.cwd)
+class HookEffects:
+    """Finds out what calls of one session would do, when a hook wants to know."""
 
-    def effects(tool_input: Mapping[str, Any]) -> "Effects":
-        from wave_agent.effects.calls import effects_of  # lazy: most sessions have neither hooks nor rules for it
+    def __init__(self, context: ToolContext, search_path: str) -> None:
+        """`search_path` is where git is looked up."""
+        self._context = context
+        self._search_path = search_path
 
-        return _with_targets(effects_of(tool.name, tool_input, _surroundings(context, directory)))
+    @cached_property
+    def _commands(self) -> "CommandSurroundings":
+        from wave_agent.permissions.command_surroundings import CommandSurroundings  # lazy: see above
+        from wave_agent.permissions.git.effects import find_git
 
-    return effects
+        project = str(self._context.project_dir)
+        return CommandSurroundings(project, find_git(self._search_path, project))
+
+    def here(self, tool: Tool) -> EffectsOf:
+        """What a call of this tool would do if it ran where the session is now. The place is remembered: after the
+        call, the session may be somewhere else."""
+        context = self._context
+        directory = tool.directory() or str(context.cwd)
+
+        def effects(tool_input: Mapping[str, Any]) -> "Effects":
+            from wave_agent.effects.calls import effects_of  # lazy: see above
+
+            variables = {"WAVE_PROJECT_DIR": str(context.project_dir), **context.environment, "PWD": directory}
+            return _as_found(effects_of(tool.name, tool_input, self._commands.at(directory, variables)))
+
+        return effects
 
 
-def _surroundings(context: ToolContext, directory: str) -> "Surroundings":
-    from wave_agent.effects.surroundings import Surroundings  # lazy: see above
+def _as_found(effects: "Effects") -> "Effects":
+    """With what the disk adds: a path that leads through a link also stands for its target, and a pattern for the files
+    that it matches now. The patterns stay, and those that span directories are not searched."""
+    from msgspec.structs import replace  # lazy: see above
 
-    project = str(context.project_dir)
-    return Surroundings(
-        directory=directory,
-        project=project,
-        variables={"WAVE_PROJECT_DIR": project, **context.environment, "PWD": directory},
-        read_text=lambda path: _text(path, project),
+    return replace(
+        effects, reads=_found(effects.reads), writes=_found(effects.writes), deletes=_matching(effects.deletes)
     )
 
 
-def _text(path: str, project: str) -> str | None:
-    """The text of a script of the project; None if it is too long, no file, or somewhere else."""
-    real = os.path.realpath(path)
-    if not real.startswith(f"{os.path.realpath(project)}/"):
-        return None
-    try:
-        descriptor = os.open(real, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)
-        with os.fdopen(descriptor, "rb") as file:
-            facts = os.fstat(descriptor)
-            if not stat.S_ISREG(facts.st_mode) or facts.st_size > _LONGEST:
-                return None
-            return file.read(_LONGEST).decode()
-    except (OSError, ValueError):
-        return None
-
-
-def _with_targets(effects: "Effects") -> "Effects":
-    """A path that leads through a link also stands for its target."""
-    from msgspec.structs import replace
-
-    reads, writes = _targets(effects.reads), _targets(effects.writes)
-    if len(reads) == len(effects.reads) and len(writes) == len(effects.writes):
-        return effects
-    return replace(effects, reads=reads, writes=writes)
-
-
-def _targets(paths: tuple[str, ...]) -> tuple[str, ...]:
+def _found(entries: tuple[str, ...]) -> tuple[str, ...]:
     from wave_agent.rules.touched import literal  # lazy: see above
     from wave_agent.shell.values import escape
 
-    named = [path for path in (literal(entry) for entry in paths[:_MOST_LINKS]) if path is not None]
-    return tuple(dict.fromkeys((*paths, *(escape(os.path.realpath(path)) for path in named))))
+    matching = _matching(entries)
+    named = [path for path in map(literal, matching[: 2 * _MOST_FILES]) if path is not None]
+    return tuple(dict.fromkeys((*matching, *(escape(os.path.realpath(path)) for path in named))))
+
+
+def _matching(entries: tuple[str, ...]) -> tuple[str, ...]:
+    from wave_agent.rules.touched import literal  # lazy: see above
+
+    patterns = [entry for entry in entries if "**" not in entry and literal(entry) is None]
+    if not patterns:
+        return entries
+    from glob import iglob  # lazy: see above
+
+    from wave_agent.shell.values import escape
+
+    files = (escape(path) for pattern in patterns for path in iglob(pattern))
+    return tuple(dict.fromkeys((*entries, *islice(files, _MOST_FILES))))

@@ -18,12 +18,14 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from wave_agent.agent.hook_effects import HookEffects
 from wave_agent.agent.hook_runners import hook_runner_for
 from wave_agent.formats.strict_json import Document
 from wave_agent.hooks.definitions import HookDefinition, Layer, Mode
 from wave_agent.hooks.dialects import Dialect, has_failed, heard_by
 from wave_agent.hooks.execution import close_runner
 from wave_agent.hooks.manager import HookManager, SessionFacts
+from wave_agent.hooks.pinned import search_path
 from wave_agent.hooks.python_guard import PythonGuard
 from wave_agent.replay.comparison import UNCHANGED, ChangedVerdict, Judgement, kind_of, present
 from wave_agent.replay.lines import lines_of
@@ -178,11 +180,18 @@ class Replay:
     async def _event(self, manager: HookManager, happening: Happening, project: str) -> ReplayedEvent:
         facts = relocated(happening.facts, project, self._plan.project)
         journal = len(manager.journal)
+        start = manager.session.start
+        context = ToolContext(
+            project_dir=Path(self._plan.project),
+            start=Path(start) if start else None,
+            environment={**os.environ, **self._settings.env},
+            outputs=Path(self._plan.directory),
+        )
         started = monotonic()
         outcome = await manager.run(
             happening.event,
             {**facts, "dry_run": True},
-            tool=tool_facts(happening.tool, self._context(manager.session.start)),
+            tool=tool_facts(happening.tool, context, HookEffects(context, search_path(os.environ))),
             dialects=heard_by(happening.event, failed=has_failed(facts)),
         )
         taken = (monotonic() - started) * 1000
@@ -196,15 +205,6 @@ class Replay:
         finding = _finding(kind, self._number, manager.session.session_id, happening, after)
         finding = finding if self._plan.show_secrets else masked(finding)
         return ReplayedEvent(kind, duration, replace(finding, call=clip(finding.call, 1000)))
-
-    def _context(self, start: str) -> ToolContext:
-        project = Path(self._plan.project)
-        return ToolContext(
-            project_dir=project,
-            start=Path(start) if start else None,
-            environment={**os.environ, **self._settings.env},
-            outputs=Path(self._plan.directory),
-        )
 
     def _shown(self, after: Judgement) -> Judgement:
         """Make texts name the project, not its copy."""

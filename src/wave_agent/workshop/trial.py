@@ -9,9 +9,9 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from wave_agent.agent.hook_effects import EffectsOf, effects_here
 from wave_agent.agent.call_facts import subject_of, tool_facts
 from wave_agent.agent.call_judge import unjudged
+from wave_agent.agent.hook_effects import EffectsOf, HookEffects
 from wave_agent.effects.values import Effects
 from wave_agent.events import HookRun
 from wave_agent.hooks.definitions import HookDefinition
@@ -51,7 +51,7 @@ class ProjectJudge(Struct, frozen=True, kw_only=True):
 
     def effects(self, tool: Tool) -> EffectsOf:
         """What a call of this tool would do with an input."""
-        return effects_here(tool, self._context())
+        return HookEffects(self._context(), search_path(self.environment)).here(tool)
 
     def _context(self) -> ToolContext:
         project, start = Path(self.places.project), Path(self.places.start or self.places.project)
@@ -206,7 +206,7 @@ async def _rehearse(bench: Bench, subject: Subject, scratch: Path) -> Rehearsal:
         outcome=outcome,
         permission=permission,
         account=account_of(outcome, permission),
-        effects=about.effects(outcome.tool_input or facts["tool_input"]) if subject.row.has_tool else None,
+        effects=about.effects(dict(outcome.tool_input or facts["tool_input"])) if subject.row.has_tool else None,
     )
 
 
@@ -239,12 +239,10 @@ def _left_out(
     def effects() -> Effects:
         return about.effects(facts["tool_input"])
 
-    ran = {one.hook.position for one in tried}
+    ran, places = {one.hook.position for one in tried}, bench.judge.places
     heard = heard_by(subject.event, failed=has_failed(facts))
     return tuple(
-        LeftOut(
-            hook, hook.why_not(facts, bench.judge.places, effects) or (NOT_REACHED if hook.dialect in heard else DEAF)
-        )
+        LeftOut(hook, hook.why_not(facts, places, effects) or (NOT_REACHED if hook.dialect in heard else DEAF))
         for hook in bench.hooks
         if hook.event is subject.event and hook.position not in ran
     )
