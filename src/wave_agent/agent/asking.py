@@ -57,9 +57,18 @@ class PermissionAsker:
         )
 
     async def ask_user(self, call: RequestedCall, subject: JudgedCall, question: Permission) -> Allow | Deny:
+        from wave_agent.effects.shown import summary, to_json  # lazy: only if there is a question
+
+        effects = call.effects(subject.tool_input)
+        does = summary(effects, str(self._context.project_dir))
         self._emit(
             PermissionRequested(
-                id=call.id, tool_name=subject.tool, tool_input=subject.tool_input, reason=question.for_user
+                id=call.id,
+                tool_name=subject.tool,
+                tool_input=subject.tool_input,
+                reason=question.for_user,
+                does=does,
+                effects=to_json(effects),
             )
         )
         if self._approver is None:
@@ -81,6 +90,8 @@ class PermissionAsker:
             together=suggested_together(subject, self._authority.places),
             tool_use_id=call.id,
             by=question.by,
+            does=does,
+            effects=effects,
         )
         from wave_agent.agent.approval import answer_of  # lazy: only if someone can be asked
 

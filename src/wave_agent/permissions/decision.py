@@ -8,7 +8,7 @@ or a protected path.
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from enum import StrEnum
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from msgspec import Struct
 
@@ -16,6 +16,9 @@ from wave_agent.hooks.events import Decision
 from wave_agent.hooks.verdicts import Outcome
 from wave_agent.messages import NOT_RUN, STOPPED
 from wave_agent.rules.rule import Places, Purpose, Rule, RuleError, parse_rule, permitting, plain_commands, uncovered
+
+if TYPE_CHECKING:
+    from wave_agent.effects.values import Effects  # only a question has them
 
 NOBODY_TO_ASK = "nobody can confirm it in this run"
 INSTEAD = "Do without it, or tell the user."
@@ -123,6 +126,10 @@ class PermissionRequest(Struct, frozen=True, kw_only=True):
     tool_use_id: str = ""
     by: str = ""
     """What asks: `rule Bash(git push:*)`, `hook guard`, `mode default` …"""
+    does: str = ""
+    """What the call would do, on one line: `reads .env, writes 2 files, reaches api.example.com`."""
+    effects: "Effects | None" = None
+    """The same, in full. None: not known."""
 
     @property
     def lasting(self) -> bool:
