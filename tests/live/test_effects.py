@@ -10,7 +10,9 @@ from wave_agent.testing import Reply, call
 SECRET = "canary" + "-7f3a"
 GUARD = """\
 #!/bin/bash
-tee -a seen.jsonl | jq -e 'any(.effects.reads[]; endswith("/.env"))' > /dev/null || exit 0
+event=$(cat)
+echo "$event" >> seen.jsonl
+jq -e 'any(.effects.reads[]; endswith("/.env"))' <<< "$event" > /dev/null || exit 0
 echo "Nobody reads .env here." >&2
 exit 2
 """

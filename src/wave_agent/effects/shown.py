@@ -61,21 +61,29 @@ def summary(effects: Effects, directory: str) -> str:
     parts = [f"{verb} {_files(entries, directory)}" for verb, entries in verbs.items() if entries]
     parts += [f"reaches {_hosts(effects.hosts)}"] if effects.hosts else []
     if not effects.complete:
-        parts.append("may do more" if parts else "may do anything")
+        return f"{', '.join(parts)} and may do more" if parts else "may do anything"
     return ", ".join(parts) or "touches no file and reaches no host"
 
 
 def _files(entries: Sequence[str], directory: str) -> str:
-    everything = {entry.removesuffix("/**") for entry in entries if entry.endswith("/**")}
+    whole = {entry.removesuffix("/**") for entry in entries if entry.endswith("/**")}
+    both = whole.intersection(entries)
     # A directory is named once, not for itself and again for what is below it.
-    entries = [entry for entry in entries if entry not in everything]
-    return _name(entries[0], directory) if len(entries) == 1 else f"{len(entries)} files"
+    left = [entry for entry in entries if entry not in both]
+    if len(left) > 1:
+        return f"{len(left)} files"
+    above = left[0].removesuffix("/**")
+    if above in whole:
+        return "everything here" if above == directory else _whole(above, directory, itself=above in both)
+    return _name(left[0], directory)
+
+
+def _whole(above: str, directory: str, *, itself: bool) -> str:
+    name = _name(above, directory)
+    return f"{name}/" if itself else f"everything below {name or '/'}"
 
 
 def _name(entry: str, directory: str) -> str:
-    above = entry.removesuffix("/**")
-    if above != entry:
-        return "everything here" if above == directory else f"everything below {_name(above or '/', directory)}"
     plain = entry.replace("[*]", "*").replace("[?]", "?").replace("[[]", "[")
     return one_line(plain.removeprefix(f"{directory.rstrip('/')}/"), _NAME_LIMIT)
 

@@ -152,7 +152,7 @@ class Rehearsal(Struct, frozen=True, kw_only=True):
     permission: Permission | None
     account: Account
     effects: Effects | None = None
-    """What the call would do with its final input. None: the event has no call."""
+    """What the call would do with its final input. None: hooks on this event do not see it."""
 
 
 async def rehearse(bench: Bench, subject: Subject) -> Rehearsal:
@@ -206,7 +206,7 @@ async def _rehearse(bench: Bench, subject: Subject, scratch: Path) -> Rehearsal:
         outcome=outcome,
         permission=permission,
         account=account_of(outcome, permission),
-        effects=about.effects(dict(outcome.tool_input or facts["tool_input"])) if subject.row.has_tool else None,
+        effects=about.effects(dict(outcome.tool_input or facts["tool_input"])) if subject.row.shows_effects else None,
     )
 
 

@@ -87,7 +87,7 @@ def explain(
         answer = {**_to_dict(asked, planned, permission, found), "effects": shown, "dialects": differs}
         click.echo(json.dumps(answer))
         return 0
-    does = "" if effects is None else f"It {summary(effects, project.directory)}."
+    does = "" if effects is None or not asked.row.shows_effects else f"It {summary(effects, project.directory)}."
     shown = (*_lines(asked, planned, found, does), *_permission_lines(permission), *_dialect_lines(dialects, asked))
     for line in shown:
         click.echo(line)
