@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from wave_agent.agent.hook_effects import HookEffects
+from wave_agent.agent.hook_effects import effects_outside
 from wave_agent.effects.values import Effects
 from wave_agent.tools.base import ToolContext
 from wave_agent.tools.registry import builtin_tools
@@ -23,7 +23,7 @@ def project(tmp_path: Path) -> Path:
 def effects(project: Path, tool: str = "Bash", **tool_input: Any) -> Effects:
     found = next(one for one in builtin_tools() if one.name == tool)
     context = ToolContext(project_dir=project, environment={"HOME": "/home/me"}, outputs=project)
-    return HookEffects(context, os.environ["PATH"]).here(found)(tool_input)
+    return effects_outside(found, context, os.environ["PATH"])(tool_input)
 
 
 def test_a_command_is_read_in_the_directory_of_the_session(project: Path) -> None:

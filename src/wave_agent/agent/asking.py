@@ -19,6 +19,7 @@ from wave_agent.permissions.decision import (
     JudgedCall,
     Permission,
     PermissionRequest,
+    is_lasting,
     suggested_together,
     suggestions,
     unanswered,
@@ -99,7 +100,7 @@ class PermissionAsker:
 
     def _unattended(self, subject: JudgedCall, question: Permission) -> Deny:
         """Denies the call, and says which rule would allow it if only the mode is against it."""
-        by_mode = question.by.startswith("mode ") and not subject.outside
+        by_mode = is_lasting(question.by) and not subject.outside
         rule = next(iter(suggestions(subject, self._authority.places)), "") if by_mode else ""
         allowing = f". To allow it: --allowed-tools {shlex.quote(rule)}" if rule else ""
         self._messages.add_notice_block(

@@ -7,9 +7,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from wave_agent.agent.consequences import Operation, TellModel, When, consequences, perform
-from wave_agent.agent.hook_effects import EffectsOf
 from wave_agent.hooks.events import HookEvent
-from wave_agent.hooks.stage import unknown_effects
+from wave_agent.hooks.stage import EffectsOf, unknown_effects
 from wave_agent.hooks.verdicts import Outcome
 from wave_agent.messages import DENIED, NOT_RUN, MessageManager, Origin, Ran, TextBlock
 from wave_agent.tools.base import ToolContext, ToolResult

@@ -9,10 +9,10 @@ from msgspec import Struct
 
 from wave_agent.agent.authority import Authority
 from wave_agent.agent.call_results import CallEnd, CallResults, RequestedCall, hook_note
-from wave_agent.agent.hook_effects import EffectsOf
 from wave_agent.hooks.dialects import Aside, Dialect, has_failed, heard_by
 from wave_agent.hooks.events import EVENTS, Flow, HookEvent
 from wave_agent.hooks.manager import HookManager, ToolFacts
+from wave_agent.hooks.stage import EffectsOf
 from wave_agent.hooks.verdicts import Outcome
 from wave_agent.messages import Origin, Ran, TextBlock
 from wave_agent.tools.base import ToolResult

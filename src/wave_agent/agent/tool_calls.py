@@ -11,7 +11,6 @@ from wave_agent.agent.call_facts import CallExaminer
 from wave_agent.agent.call_judge import CallJudge, DeniedCall, InvalidCall, PermittedCall, unjudged
 from wave_agent.agent.call_results import CallEnd, CallResults, RequestedCall
 from wave_agent.agent.consequences import Operation
-from wave_agent.agent.hook_effects import HookEffects
 from wave_agent.agent.result_hooks import ResultHooks
 from wave_agent.agent.tool_use import INTERRUPTED, ToolUse
 from wave_agent.errors import SessionError
@@ -46,12 +45,13 @@ class CallRunner:
     ) -> None:
         """`sync` is called before a tool that changes something. `changes` are those of the tools."""
         self._messages, self._tools, self._authority, self._emit = messages, tools, authority, emit
-        self._effects = HookEffects(context, hooks.search_path)
         self._results = results = CallResults(messages, context)
+        examiner = CallExaminer(authority, context, hooks.search_path)
+        self._effects_here = examiner.effects_here
         self._judge = CallJudge(
             hooks=hooks,
             authority=authority,
-            examiner=CallExaminer(authority, context, hooks.search_path),
+            examiner=examiner,
             asker=PermissionAsker(
                 hooks=hooks, authority=authority, messages=messages, context=context, approver=approver, emit=emit
             ),
@@ -111,7 +111,7 @@ class CallRunner:
         parameters = call.parameters
         if parameters is None:
             return self._results.refuse(call, call.problem)
-        call = replace(call, effects=self._effects.here(tool))
+        call = replace(call, effects=self._effects_here(tool))
         try:
             permitted, later = await self._permit(call, tool, parameters)
         except SessionError:

@@ -24,8 +24,8 @@ from wave_agent.text import strip_controls
 from wave_agent.tools.base import Tool, ToolContext, ToolInputError, ToolInterrupted, ToolResult
 
 INTERRUPTED = "Interrupted by the user before it was done."
-_SEARCHES = ("grep",)
-"""Tools that open files their input does not name."""
+_SEARCHES = ("grep", "glob")
+"""Tools that find files their input does not name."""
 
 
 class ToolUse:
@@ -103,15 +103,21 @@ class ToolUse:
 
         unread = self._unread(tool, permitted.tool_input)
         context = replace(self._context, judged=permitted.seen, unread=unread)
+        if permitted.kind is ToolKind.READS and tool.kind is not ToolKind.READS:
+            # lazy: only for commands that only read
+            from wave_agent.effects.only_reading import reading_environment
+
+            context = replace(context, environment={**context.environment, **reading_environment(context.environment)})
         return replace(context, hold=True) if hidden else replace(context, emit=stream)
 
     def _unread(self, tool: Tool, tool_input: Mapping[str, Any]) -> tuple[str, ...]:
-        """What a search must skip: rules apply to the files it would open, not only to where it starts. An ask rule
-        that matched this call has been answered."""
-        if tool.name.casefold() not in _SEARCHES:
+        """What a search must leave out: rules apply to the files it finds, not only to where it starts. An ask rule
+        that matched this call has been answered; others keep files from being opened, but not from being listed."""
+        name = tool.name.casefold()
+        if name not in _SEARCHES:
             return ()
         given, places = self._authority.rules, self._authority.places
-        asked = (rule for rule in given.ask if not rule.matches(tool.name, tool_input, places))
-        rules = (rule for rule in (*given.deny, *asked) if rule.tool in ("read", tool.name.casefold()))
+        asked = (rule for rule in given.ask if name == "grep" and not rule.matches(name, tool_input, places))
+        rules = (rule for rule in (*given.deny, *asked) if rule.tool in ("read", name))
         patterns = (pattern for rule in rules for pattern in (rule.pattern, rule.also) if pattern is not None)
         return tuple(dict.fromkeys(path_expression(pattern, places) for pattern in patterns))

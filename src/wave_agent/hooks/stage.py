@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from wave_agent.effects.values import Effects  # a session whose hooks never see a call does not need it
 
 ToolInput = dict[str, Any]
+EffectsOf = Callable[[Mapping[str, Any]], "Effects"]
+"""A tool's input → what a call with it would do."""
 
 
 def unknown_effects(_: Mapping[str, Any]) -> "Effects":
@@ -35,8 +37,8 @@ class ToolFacts(Struct, frozen=True, kw_only=True):
     """Makes file paths absolute. Applied again after each rewrite."""
     why_invalid: Check = lambda _: ""
     """Returns what is wrong with an input, or an empty string."""
-    effects: Callable[[ToolInput], "Effects"] = unknown_effects
-    """Returns what a call with this input would do. Never fails."""
+    effects: EffectsOf = unknown_effects
+    """Never fails."""
 
 
 class Occurrence(Struct, frozen=True, kw_only=True):

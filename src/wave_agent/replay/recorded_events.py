@@ -16,9 +16,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from wave_agent.agent.call_facts import tool_facts as facts_of
-from wave_agent.agent.hook_effects import HookEffects
+from wave_agent.agent.hook_effects import effects_outside
 from wave_agent.events import HookRun
 from wave_agent.hooks.events import Decision, HookEvent
+from wave_agent.hooks.pinned import search_path
 from wave_agent.hooks.stage import ToolFacts
 from wave_agent.replay.comparison import Judgement, recorded
 from wave_agent.replay.lines import TranscriptLine, TranscriptLines, result_text
@@ -277,9 +278,9 @@ def normalised(name: str, tool_input: dict[str, Any], project: str) -> dict[str,
     return tool_input if tool is None or not project else tool.normalise(tool_input, project)
 
 
-def tool_facts(name: str, context: ToolContext, effects: HookEffects) -> ToolFacts:
+def tool_facts(name: str, context: ToolContext) -> ToolFacts:
     """What hooks need to know about a tool, with effects as they would be now."""
     tool = _tools().get(name)
     if tool is None:
         return ToolFacts()
-    return facts_of(tool, str(context.cwd), effects.here(tool))
+    return facts_of(tool, str(context.cwd), effects_outside(tool, context, search_path(context.environment)))

@@ -18,14 +18,12 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from wave_agent.agent.hook_effects import HookEffects
 from wave_agent.agent.hook_runners import hook_runner_for
 from wave_agent.formats.strict_json import Document
 from wave_agent.hooks.definitions import HookDefinition, Layer, Mode
 from wave_agent.hooks.dialects import Dialect, has_failed, heard_by
 from wave_agent.hooks.execution import close_runner
 from wave_agent.hooks.manager import HookManager, SessionFacts
-from wave_agent.hooks.pinned import search_path
 from wave_agent.hooks.python_guard import PythonGuard
 from wave_agent.replay.comparison import UNCHANGED, ChangedVerdict, Judgement, kind_of, present
 from wave_agent.replay.lines import lines_of
@@ -191,7 +189,7 @@ class Replay:
         outcome = await manager.run(
             happening.event,
             {**facts, "dry_run": True},
-            tool=tool_facts(happening.tool, context, HookEffects(context, search_path(os.environ))),
+            tool=tool_facts(happening.tool, context),
             dialects=heard_by(happening.event, failed=has_failed(facts)),
         )
         taken = (monotonic() - started) * 1000

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from wave_agent.agent.call_facts import subject_of, tool_facts
 from wave_agent.agent.call_judge import unjudged
-from wave_agent.agent.hook_effects import EffectsOf, HookEffects
+from wave_agent.agent.hook_effects import effects_outside
 from wave_agent.effects.values import Effects
 from wave_agent.events import HookRun
 from wave_agent.hooks.definitions import HookDefinition
@@ -23,6 +23,7 @@ from wave_agent.hooks.pinned import search_path
 from wave_agent.hooks.plan import LeftOut
 from wave_agent.hooks.runners.command import ProcessRunner
 from wave_agent.hooks.semantics import kinds_of, rule_of
+from wave_agent.hooks.stage import EffectsOf
 from wave_agent.hooks.verdicts import Ask, Outcome, TellUser, Verdict
 from wave_agent.permissions.decision import JudgedCall, Permission, PermissionMode, Rules, Ruling, decide
 from wave_agent.permissions.git.effects import GitLine, changed_by_git, find_git, meddles
@@ -51,7 +52,7 @@ class ProjectJudge(Struct, frozen=True, kw_only=True):
 
     def effects(self, tool: Tool) -> EffectsOf:
         """What a call of this tool would do with an input."""
-        return HookEffects(self._context(), search_path(self.environment)).here(tool)
+        return effects_outside(tool, self._context(), search_path(self.environment))
 
     def _context(self) -> ToolContext:
         project, start = Path(self.places.project), Path(self.places.start or self.places.project)
