@@ -84,8 +84,17 @@ def read_writes(text: str, variables: Mapping[str, str], directory: str) -> tupl
 
 
 def read_placed(text: str, variables: Mapping[str, str], directory: str) -> ParsedLine:
-    """The line, if it is run with these variables in this directory."""
-    return _read(text, variables, directory)
+    """The line, if it is run with these variables in this directory. Hooks, rules and the tool ask for the same line,
+    one after another: the last ones are kept."""
+    for kept_text, kept_directory, kept_variables, line in tuple(_PLACED):
+        if text == kept_text and directory == kept_directory and variables == kept_variables:
+            return line
+    line = _read(text, variables, directory)
+    _PLACED.append((text, directory, dict(variables), line))
+    return line
+
+
+_PLACED: deque[tuple[str, str, Mapping[str, str], ParsedLine]] = deque(maxlen=4)
 
 
 _GIVEN_UP: deque[str] = deque(maxlen=16)
@@ -106,6 +115,7 @@ def _read(text: str, variables: Mapping[str, str], directory: str | None) -> Par
 def forget() -> None:
     """Clears the cache."""
     read_line.cache_clear()
+    _PLACED.clear()
     _GIVEN_UP.clear()
 
 
