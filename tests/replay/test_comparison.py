@@ -1,5 +1,6 @@
 """What the journal says that hooks decided, and what differs from it."""
 
+import json
 from typing import Any
 
 import pytest
@@ -141,3 +142,16 @@ def test_what_a_hook_told_the_model_is_a_note_and_what_only_the_program_says_is_
     assert (note.kind, note.title, note.seen_by) == ("note", "a hook tells the model: mind the gap", ("model",))
     assert ours.title == "Wave tells the model: x"
     assert (thought.kind, thought.title, thought.facts) == ("model", "(thinking)", {"reasoning": "hm"})
+
+
+def test_a_call_is_shown_with_what_it_would_do() -> None:
+    inputs = {"Bash": {"command": "rm -r a"}, "Odd": "x"}
+    calls = [{"type": "tool_use", "id": name, "name": name, "input": given} for name, given in inputs.items()]
+    results = [{"type": "tool_result", "tool_use_id": name} for name in inputs]
+    lines = [
+        {"type": "assistant", "cwd": "/p", "message": {"content": calls}},
+        {"type": "user", "message": {"content": results}},
+    ]
+    spans = timeline("s", parse_lines([json.dumps(line).encode() for line in lines])).spans
+    tools = [span for span in spans if span.kind == "tool"]
+    assert [span.facts.get("does") for span in tools] == ["deletes a/", None]
