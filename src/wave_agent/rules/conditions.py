@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping
 
 from wave_agent.effects.calls import TOOLS
 from wave_agent.effects.overlap import may_meet
-from wave_agent.effects.values import Effects
+from wave_agent.effects.values import ANY_HOST, Effects
 from wave_agent.rules.rule import NET, Places, Rule, anchored
 from wave_agent.rules.touched import PATHS, literal
 from wave_agent.shell.values import escape
@@ -30,7 +30,7 @@ def may_apply(rule: Rule, effects: Effects, places: Places) -> bool:
     if not effects.complete or rule.touched(effects, places) is not None:
         return True
     if rule.tool == NET:
-        return False
+        return ANY_HOST in effects.hosts
     entries = [entry for _, entry in PATHS[rule.tool](effects) if literal(entry) is None]
     if len(entries) > _MOST_PATTERNS:
         return True
