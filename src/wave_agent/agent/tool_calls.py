@@ -44,10 +44,11 @@ class CallRunner:
         """`sync` is called before a tool that changes something. `changes` are those of the tools."""
         self._messages, self._tools, self._authority, self._emit = messages, tools, authority, emit
         self._results = results = CallResults(messages, context)
+        self._examiner = CallExaminer(authority, context, hooks.search_path)
         self._judge = CallJudge(
             hooks=hooks,
             authority=authority,
-            examiner=CallExaminer(authority, context, hooks.search_path),
+            examiner=self._examiner,
             asker=PermissionAsker(
                 hooks=hooks, authority=authority, messages=messages, context=context, approver=approver, emit=emit
             ),
@@ -78,7 +79,9 @@ class CallRunner:
     def reads_only(self, call: RequestedCall) -> bool:
         """It may run in parallel with other read-only calls."""
         tool = self._tools.get(call.name)
-        return tool is not None and tool.kind is ToolKind.READS and call.parameters is not None
+        if tool is None or call.parameters is None:
+            return False
+        return tool.kind is ToolKind.READS or self._examiner.may_run_beside(tool, call.parameters)
 
     def polls(self, call: RequestedCall) -> bool:
         """It only checks the progress of something else."""

@@ -247,9 +247,9 @@ class _Situation(Struct, frozen=True):
         for rule in rules:
             if any(rule.matches(call.tool, one, self.places) for one in inputs):
                 return _Restriction(rule)
-            if would := rule.touched(call.effects, self.places):
-                return _Restriction(rule, would)
-        return None
+        return next(
+            (_Restriction(rule, would) for rule in rules if (would := rule.touched(call.effects, self.places))), None
+        )
 
     def permitting(self, rules: Sequence[Rule]) -> tuple[Rule, ...]:
         """Those of these allow rules that permit the call. Links must not widen them."""
