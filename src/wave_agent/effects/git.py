@@ -63,13 +63,18 @@ def git(command: Command) -> None:
     if name not in COMMANDS:
         _alias(one, name, operands, options)
         return
-    if name != "config":
-        command.targets(git_targets([word for word in command.words if word.text != "--output-directory"])
-                        if name not in _OWN_TARGETS else ())  # fmt: skip
+    if name in _WRITING:
+        command.targets(git_targets(command.words))
     _SUBCOMMANDS.get(name, _anything)(one)
 
 
-_OWN_TARGETS = frozenset({"clone", "submodule", "remote", "rm", "mv"})
+_WRITING = frozenset(
+    {
+        *("archive", "bundle", "config", "diff", "diff-index", "diff-tree", "format-patch", "init", "log", "maintenance"),
+        *("remote", "show", "worktree"),
+    }
+)
+"""Subcommands that may write to a file which is named, or to settings."""
 
 
 def _alias(one: _Git, name: str, operands: Sequence[Word], options: list[Option]) -> None:
