@@ -70,7 +70,18 @@ def git(command: Command) -> None:
 
 _WRITING = frozenset(
     {
-        *("archive", "bundle", "config", "diff", "diff-index", "diff-tree", "format-patch", "init", "log", "maintenance"),
+        *(
+            "archive",
+            "bundle",
+            "config",
+            "diff",
+            "diff-index",
+            "diff-tree",
+            "format-patch",
+            "init",
+            "log",
+            "maintenance",
+        ),
         *("remote", "show", "worktree"),
     }
 )

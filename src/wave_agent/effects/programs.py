@@ -10,7 +10,7 @@ from wave_agent.effects.network import NETWORK
 from wave_agent.effects.project_scripts import run_just, run_make, run_package_script, run_shell, source_file
 from wave_agent.effects.text_programs import AWKS, awk, sed
 from wave_agent.shell.carriers import EVERYWHERE, language, unbundled
-from wave_agent.shell.options import OptionTable, has, values_of
+from wave_agent.shell.options import OptionTable, has, says, values_of
 from wave_agent.shell.values import Word
 from wave_agent.shell.wrappers import PREFIXES, RUN_OTHERS, SHELLS
 from wave_agent.shell.writes import WRITERS
@@ -45,6 +45,16 @@ def _moved(command: Command) -> None:
     command.targets(WRITERS["cp"]((Word("cp"), Word("-r"), *command.arguments)))
 
 
+_COMPRESSORS = "gzip xz bzip2 zstd lzma compress"
+
+
+def _compressed(command: Command) -> None:
+    """The result gets another ending, and the original goes away."""
+    options, operands = command.options(OptionTable("STb", ("--suffix", "--threads")))
+    if not says(options, "-c", "--stdout", "--to-stdout", "-t", "--test", "-l", "--list"):
+        command.writes(Word(word.text, word.static, f"{word.pattern}?*") for word in operands)
+
+
 def _incomplete(command: Command) -> None:
     command.unknown()
 
@@ -56,12 +66,38 @@ def _unknown_program(command: Command) -> None:
 
 
 def _made_somewhere(command: Command) -> None:
-    """`mktemp`"""
-    _, operands = command.options(OptionTable("p", ("--tmpdir", "--suffix")))
-    command.gathering.write("/tmp/*")
-    command.writes(Word(word.text, word.static, f"{word.pattern.rstrip('X')}*") for word in operands)
-    if command.surroundings.variables.get("TMPDIR"):
-        command.unknown()
+    """`mktemp`, in a directory that is given, or in the usual one."""
+    options, operands = command.options(OptionTable("p", ("--tmpdir", "--suffix")))
+    places = values_of(options, "-p", "--tmpdir")
+    forms = [f"{word.pattern.rstrip('X')}*" for word in operands] or ["tmp.*"]
+    if operands and not has(options, "-t", "-p", "--tmpdir"):
+        command.writes(Word(form, glob=form) for form in forms)
+    else:
+        usual = command.surroundings.variables.get("TMPDIR") or "/tmp"
+        for place in places or [Word(usual)]:
+            command.writes(Word(f"{place.pattern}/{form}", place.static, f"{place.pattern}/{form}") for form in forms)
+
+
+def _parts(command: Command) -> None:
+    """`split` and `csplit` have a usual prefix."""
+    options, operands = command.options(OptionTable("abCflnt", ("--prefix", "--suffix-format")))
+    if not has(options, "-f", "--prefix") and (command.name == "csplit" or len(operands) < 2):
+        form = "xx*" if command.name == "csplit" else "x*"
+        command.writes([Word(form, glob=form)])
+
+
+def _parents(command: Command) -> None:
+    """`mkdir -p a/b/c`"""
+    options, operands = command.options(OptionTable("m", ("--mode",)))
+    for word in operands if has(options, "-p", "--parents") else ():
+        steps = word.pattern.split("/")
+        for end in range(1, len(steps)):
+            command.writes([Word(text, word.static, text) for text in ["/".join(steps[:end])]])
+
+
+def _shuffled(command: Command) -> None:
+    options, _ = command.options(OptionTable("einor", ("--output",)))
+    command.writes(values_of(options, "-o", "--output"))
 
 
 def _tar(command: Command) -> None:
@@ -179,7 +215,11 @@ def _table() -> Mapping[str, tuple[Part, ...]]:
     add(("tar", "bsdtar", "gtar"), _tar)
     add(("mktemp",), _made_somewhere)
     add(_WRITTEN.split(), _written)
+    add(_COMPRESSORS.split(), _compressed)
     add(("mv",), _moved)
+    add(("split", "csplit"), _parts)
+    add(("mkdir",), _parents)
+    add(("shuf",), _shuffled)
     add(_ALSO_WRITTEN.split(), _written)
     add(_ALSO_WRITTEN.split(), _unknown_program)
     add(_EDITORS, _edited)
