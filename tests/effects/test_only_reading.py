@@ -240,7 +240,7 @@ def test_the_environment_adds_to_settings_that_are_there() -> None:
     assert reading_environment({"GIT_CONFIG_COUNT": "x"})["GIT_CONFIG_COUNT"] == "3"
 
 
-# ------------------------------------------------------------------------------------------------------- generated lines
+# ------------------------------------------------------------------------------------------------------ generated lines
 
 DANGEROUS = [
     *(

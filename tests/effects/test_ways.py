@@ -89,8 +89,7 @@ def run(way: dict[str, Any], project: Path) -> str:
         cwd=project,
         env={"PATH": os.environ["PATH"], "HOME": str(home), "PWD": str(project), "TERM": "dumb"},
         stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
+        capture_output=True,
         timeout=60,
         check=False,
     )

@@ -100,24 +100,27 @@ def _search(command: Command) -> None:
 
 _JQ_PAIRS = ("--arg", "--argjson")
 _JQ_FILES = ("--slurpfile", "--rawfile", "--argfile")
-_JQ = OptionTable("fL", ("--from-file", "--indent", "--tab", "--library-path"))
+_JQ = OptionTable("fL", ("--from-file", "--indent", "--library-path"))
 
 
 def _json_query(command: Command) -> None:
     """`jq FILTER FILE…`: some options take a name and a value."""
-    rest, files = list(command.words), list[Word]()
-    for at, word in enumerate(command.words):
+    rest: list[Word] = []
+    words = list(command.words)
+    while words:
+        word = words.pop(0)
         if word.text in _JQ_PAIRS or word.text in _JQ_FILES:
-            files += command.words[at + 2 : at + 3] if word.text in _JQ_FILES else ()
-            rest = [one for one in rest if one not in command.words[at : at + 3]]
+            command.reads(words[1:2] if word.text in _JQ_FILES else ())
+            words = words[2:]
+        else:
+            rest.append(word)
+    command.arguments, command.words = tuple(rest[1:]), tuple(rest)
     options, operands = command.options(_JQ)
     from_file = has(options, "-f", "--from-file")
     code = [] if from_file else operands[:1]
     if from_file or has(options, "-L", "--library-path") or any(_is_module(word.text) for word in code):
         command.unknown()
-    kept = {word.text for word in rest}
-    command.reads((*files, *values_of(options, "-f", "--from-file")))
-    command.reads(word for word in operands if word not in code and word.text in kept)
+    command.reads((*values_of(options, "-f", "--from-file"), *operands[len(code) :]))
 
 
 def _is_module(text: str) -> bool:

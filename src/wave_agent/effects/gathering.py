@@ -79,7 +79,7 @@ class Gathering:
             self.host(socket[1])
         elif _NO_FILE.fullmatch(path):
             return
-        elif len(found) < _MOST and len(path) <= _LONGEST:
+        elif len(found) < _MOST and len(path) <= _LONGEST and "\0" not in path:
             found[path] = None
         else:
             self.complete = False
@@ -151,9 +151,8 @@ class Command:
         """What the table of writing commands says."""
         for target in targets:
             note = self.gathering.delete if target.removes else self.gathering.write
-            if target.reach is Reach.NAMED:
-                continue
-            for pattern in self.paths([target.word], target.below):
+            words = [target.word] if target.reach is not Reach.NAMED else []
+            for pattern in self.paths(words, target.below):
                 inside = [join(pattern, name) for name in target.names]
                 each = inside if inside and is_directory(target.word.text) else [pattern, *inside]
                 for one in each if target.reach is not Reach.INSIDE else ():

@@ -18,15 +18,53 @@ from wave_agent.shell.git_runs import GIT
 from wave_agent.shell.options import Option, OptionTable, has, read, value_of, values_of
 from wave_agent.shell.values import Word
 
-_VALUES = OptionTable(
-    "nCGSLOoFmsXbBujct",
+_HISTORY = OptionTable(
+    "nGSLO",
     (
-        *("--author", "--since", "--until", "--after", "--before", "--grep", "--format", "--max-count", "--skip"),
-        *("--message", "--file", "--branch", "--depth", "--origin", "--reference", "--output", "--source"),
-        *("--pathspec-from-file", "--exclude", "--strategy", "--upload-pack", "--receive-pack", "--exec", "--onto"),
-        *("--glob", "--remotes", "--sort", "--contains", "--points-at", "--jobs", "--server-option", "--template"),
+        *("--author", "--committer", "--since", "--until", "--after", "--before", "--grep", "--format", "--max-count"),
+        *("--skip", "--output", "--glob", "--remotes", "--diff-filter", "--date", "--word-diff-regex", "--remote"),
     ),
 )
+_FETCH = OptionTable(
+    "joXs",
+    (
+        *("--depth", "--deepen", "--shallow-since", "--shallow-exclude", "--jobs", "--upload-pack", "--server-option"),
+        *("--refmap", "--negotiation-tip", "--filter", "--strategy", "--strategy-option", "--sort", "--exec"),
+    ),
+)
+_TABLES: Mapping[str, OptionTable] = {
+    **dict.fromkeys(("add", "stage"), OptionTable("", ("--pathspec-from-file", "--chmod"))),
+    **dict.fromkeys(("rm", "mv"), OptionTable("", ("--pathspec-from-file",))),
+    "clean": OptionTable("e", ("--exclude",)),
+    "hash-object": OptionTable("t", ("--path",)),
+    **dict.fromkeys(
+        ("commit", "merge", "rebase", "cherry-pick", "revert", "am"),
+        OptionTable("mFCctXsx", ("--message", "--file", "--author", "--date", "--strategy", "--onto", "--exec")),
+    ),
+    **dict.fromkeys(("checkout", "switch"), OptionTable("bBcC", ("--orphan", "--conflict", "--create"))),
+    "restore": OptionTable("s", ("--source", "--conflict", "--pathspec-from-file")),
+    **dict.fromkeys(("fetch", "pull", "ls-remote", "fetch-pack", "remote"), _FETCH),
+    "push": OptionTable("o", ("--receive-pack", "--repo", "--exec", "--push-option")),
+    "clone": OptionTable(
+        "objuc",
+        (
+            *(
+                "--depth",
+                "--branch",
+                "--origin",
+                "--reference",
+                "--template",
+                "--separate-git-dir",
+                "--config",
+                "--jobs",
+            ),
+            *("--filter", "--shallow-since", "--server-option", "--bundle-uri", "--upload-pack", "--revision"),
+        ),
+    ),
+    "grep": OptionTable("eABCmf", ("--max-depth", "--max-count", "--threads")),
+    "blame": OptionTable("LS", ("--since", "--date", "--contents", "--ignore-rev", "--ignore-revs-file")),
+}
+"""Options that take the next word; those of log and diff for any other subcommand."""
 _AT_REVISION = re.compile(r"(?!.*://)[^:]*:(?:\./)?(.+)", re.DOTALL)
 
 
@@ -36,7 +74,8 @@ class _Git:
     def __init__(self, command: Command, operands: Sequence[Word], below: Word | None) -> None:
         self.command = command
         self.below = below
-        self.options, self.operands = read(operands, _VALUES, mixed=True)
+        self.name = operands[0].text
+        self.options, self.operands = read(operands, _TABLES.get(self.name, _HISTORY), mixed=True)
         texts = [word.text for word in operands]
         self.paths: Sequence[Word] = operands[texts.index("--") + 1 :] if "--" in texts else ()
         """After `--`: certainly paths."""
@@ -111,16 +150,17 @@ def _anything(one: _Git) -> None:
 
 
 def _shows(one: _Git) -> None:
-    """The content of files, now or in a commit. Without a path it is any file in the repository."""
-    named = list(one.paths)
+    """The content of files, now or in a commit. Without a certain path it may be any file in the repository."""
+    certain = list(one.paths)
+    named: list[Word] = []
     for word in one.operands:
-        at_revision = _AT_REVISION.fullmatch(word.text)
-        if at_revision is not None:
-            named.append(Word(at_revision[1], word.static))
+        if at_revision := _AT_REVISION.fullmatch(word.text):
+            certain.append(Word(at_revision[1], word.static))
         elif looks_like_path(word.text) and ".." not in word.text:
             named.append(word)
-    one.reads(named, tree=True)
-    if not named:
+    one.reads(certain or named, tree=True)
+    one.reads(values_of(one.options, "--contents", "-f", "-O"))
+    if not certain:
         one.command.unknown()
 
 
@@ -169,13 +209,12 @@ def _cleans(one: _Git) -> None:
 
 def _restores(one: _Git) -> None:
     """Files named, or those in which commits differ."""
-    named = one.paths or [
-        word for word in one.operands if looks_like_path(word.text) or one.command.texts[0] == "restore"
-    ]
+    certain = list(one.paths) or (one.operands if one.name == "restore" else [])
+    named = certain or [word for word in one.operands if looks_like_path(word.text)]
     for pattern in one.command.paths(named, one.below):
         one.command.gathering.write(pattern)
         one.command.gathering.write(f"{pattern}/**")
-    if not named:
+    if not certain or has(one.options, "--pathspec-from-file"):
         one.command.unknown()
 
 

@@ -159,10 +159,9 @@ def _reformatted(command: Command) -> None:
 
 
 def _environment(command: Command) -> None:
-    """`env NAME=value COMMAND`: another PATH finds other programs."""
-    if any(matters(text.partition("=")[0]) for text in command.texts if "=" in text):
-        command.unknown()
-    if any(text in ("-S", "--split-string") or text.startswith(("-S", "--split")) for text in command.texts):
+    """`env NAME=value COMMAND`: another PATH finds other programs. `env -S` has a quoting of its own."""
+    split = any(text.startswith(("-S", "--split")) for text in command.texts)
+    if split or any(matters(text.partition("=")[0]) for text in command.texts if "=" in text):
         command.unknown()
 
 

@@ -697,7 +697,9 @@ class _TreeReader:
     def _enter(self, name: str, arguments: Sequence[Word]) -> None:
         self.known.values["OLDPWD"] = self._directories
         spend(sum(8 + (len(directory) >> 4) for directory in self._directories))
-        self._entered = tuple(dict.fromkeys(self._destinations(name, arguments)))[:MOST_VALUES]
+        # One `cd` may be read in several ways: `cd $X` may have an argument, or none.
+        before = self._entered or ()
+        self._entered = tuple(dict.fromkeys((*before, *self._destinations(name, arguments))))[:MOST_VALUES]
         self._visited |= dict.fromkeys((*self._directories, *self._entered))
         after = tuple(dict.fromkeys((*self._directories, *self._entered)))
         # A `cd` that fails changes nothing: with too many places, the actual one may not be stored.

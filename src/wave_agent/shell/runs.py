@@ -16,7 +16,7 @@ class Tail(Struct, frozen=True):
     """The directory, if not that of the command itself."""
     assignments: tuple[Word, ...] = ()
     shortened: bool = False
-    """It is the command itself, without the directory of its program."""
+    """It is the command itself, without the directory of its program or git's first options."""
 
 
 class ShellText(Struct, frozen=True):

@@ -87,7 +87,7 @@ class Placed(Struct, frozen=True):
     stdin: Word | None = None
     """What the line says about its input."""
     shortened: bool = False
-    """It is another one without the directory of its program: `./x` as `x`."""
+    """It is another one in a shorter form: `./x` as `x`, `git -C a push` as `git push`."""
     guessed: bool = False
     """One of several words may start the command, and this is one of them."""
 
