@@ -9,7 +9,7 @@ from wave_agent.effects.values import Effects
 from wave_agent.shell.directories import ANYWHERE, as_pattern, below
 from wave_agent.shell.options import Option, OptionTable, read
 from wave_agent.shell.targets import Target
-from wave_agent.shell.values import Placed, Reach, Word, escape
+from wave_agent.shell.values import Placed, Reach, Word
 
 _MOST = 1000
 """Entries of each kind. A call with more is not complete."""
@@ -88,9 +88,7 @@ class Gathering:
 class Command:
     """One command of a line, and where its effects are collected."""
 
-    def __init__(
-        self, placed: Placed, gathering: Gathering, script: Callable[[str, str, str], None], home: str | None
-    ) -> None:
+    def __init__(self, placed: Placed, gathering: Gathering, script: Callable[[str, str, str], None]) -> None:
         self.words = placed.words
         self.name = placed.words[0].text
         self.arguments = placed.words[1:]
@@ -102,7 +100,6 @@ class Command:
         self.surroundings = gathering.surroundings
         self.script = script
         """Takes in the effects of shell text: the text, where it comes from, and the directory it runs in."""
-        self._home = home
 
     def unknown(self) -> None:
         """It may do more than what is found."""
@@ -169,20 +166,14 @@ class Command:
                 self.unknown()
             if not word.static and word.glob is None:
                 continue
-            pattern = _BY_PROCESS.sub(lambda found: found[1] or ".", self._at_home(word.pattern))
+            if word.text.startswith("~"):
+                self.unknown()  # the reader of the line replaces those that it knows
+            pattern = _BY_PROCESS.sub(lambda found: found[1] or ".", word.pattern)
             for directory in self.directories:
                 place = directory if inside is None else below(directory, inside)
                 if place == ANYWHERE and not pattern.startswith("/"):
                     self.unknown()
                 yield join(as_pattern(place), pattern)
-
-    def _at_home(self, pattern: str) -> str:
-        if not pattern.startswith("~"):
-            return pattern
-        if self._home is None or (pattern != "~" and not pattern.startswith("~/")):
-            self.unknown()
-            return pattern
-        return escape(self._home) + pattern[1:]
 
 
 def is_directory(text: str) -> bool:

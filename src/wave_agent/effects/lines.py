@@ -32,7 +32,6 @@ class _Reading:
     def __init__(self, surroundings: Surroundings) -> None:
         self.gathering = Gathering(surroundings)
         self._variables = surroundings.variables
-        self._home = surroundings.variables.get("HOME")
         self._above: list[str] = []
         """The scripts that this one is run by."""
         self._seen: set[tuple[str, str, str]] = set()
@@ -80,7 +79,7 @@ class _Reading:
         if _SYSTEM.fullmatch(name.text):
             name = Word(name.text.rpartition("/")[2], name.static)
             placed = Placed((name, *placed.words[1:]), placed.directories, placed.stdin)
-        command = Command(placed, self.gathering, self.script, self._home)
+        command = Command(placed, self.gathering, self.script)
         if not name.static or name.glob is not None:
             self.gathering.complete = False
         elif "/" in name.text:

@@ -96,7 +96,7 @@ def _is_complete(one: ShellCommand, surroundings: Surroundings) -> bool:
         return True
     gathering = Gathering(surroundings)
     placed = Placed(one.words, (surroundings.directory,), Word(""))
-    note(Command(placed, gathering, _no_script, surroundings.variables.get("HOME")))
+    note(Command(placed, gathering, _no_script))
     return gathering.complete
 
 
