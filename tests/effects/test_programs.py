@@ -61,6 +61,10 @@ def effects(line: str, around: Surroundings = AROUND) -> Effects:
         ("awk -v x=1 '{print x}' a y=2", "/p/a", "", ""),
         ("du -X list .", "/p/list", "", ""),
         ("uniq", "", "", ""),
+        ("patch --dry-run a", "/p/a", "/p/a", ""),
+        ("touch -m a", "", "/p/a", ""),
+        ("shuf -o b -n 3 a", "/p/a", "/p/b", ""),
+        ("iconv -f x -t y -o b a", "/p/a /p/b", "/p/b", ""),
     ],
 )
 def test_complete_effects(line: str, reads: str, writes: str, deletes: str) -> None:
@@ -75,6 +79,7 @@ def test_complete_effects(line: str, reads: str, writes: str, deletes: str) -> N
     "line",
     [
         "unheard-of",
+        "unheard-of $X",
         "cat $X",
         "cat src/$X",
         "cat -- $X",
@@ -103,6 +108,12 @@ def test_complete_effects(line: str, reads: str, writes: str, deletes: str) -> N
         "jq -f script a",
         "jq 'include \"x\"; .' a",
         "patch -p1 < x",
+        "patch a.txt x.patch",
+        "less a",
+        "cp -b a b",
+        "install -D a b/c",
+        "grep -C x a",
+        "sed -l p a",
         "curl -L https://x.example",
         "curl -K x",
         "curl",
@@ -142,8 +153,9 @@ def test_incomplete_effects(line: str) -> None:
 @pytest.mark.parametrize(
     ("line", "hosts"),
     [
-        ("nc -l 80", ["80"]),
-        ("nc -l", []),
+        ("nc -l 80", []),
+        ("nc -c a.example 80", ["a.example"]),
+        ("sftp -p a.example", ["a.example"]),
         ("telnet", ["*"]),
         ("git fetch --all", ["*", "evil.example"]),
         ("git push -u origin main", ["evil.example"]),

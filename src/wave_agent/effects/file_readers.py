@@ -9,6 +9,7 @@ from wave_agent.shell.options import OptionTable, has, value_of, values_of
 from wave_agent.shell.values import Word
 
 HERE = Word(".")
+_NUMBERS = ("-A", "-B", "-C", "-m")
 
 
 class FileReader(Struct, frozen=True):
@@ -30,6 +31,10 @@ class FileReader(Struct, frozen=True):
         options, operands = command.options(self.options)
         if has(options, *self.lists):
             command.unknown()
+        if self.skip and any(
+            one.name in _NUMBERS and one.value is not None and not one.value.text.isdigit() for one in options
+        ):
+            command.unknown()  # elsewhere, the number is optional
         files = operands if has(options, *self.instead) else operands[self.skip :]
         deep = has(options, *self.deep)
         command.reads(files or ([HERE] if deep else []), tree=deep)
@@ -73,7 +78,7 @@ _DIFF = _reader(
     files=("-X", "--exclude-from", "--from-file", "--to-file"),
     deep=("-r", "--recursive"),
 )
-_COMPRESSED = _reader("STb", "--suffix", "--threads", deep=("-r", "--recursive"))
+_COMPRESSED = _reader("S", "--suffix", "--threads", deep=("-r", "--recursive"))
 _RG_SEARCH = OptionTable(
     "ABCEMTefgjmrtd",
     (
@@ -145,10 +150,10 @@ def _unarchive(command: Command) -> None:
 
 
 def _patch(command: Command) -> None:
-    """The names of the files are in the patch."""
+    """Names of files are in the patch, and originals and rejected parts are kept."""
     options, operands = command.options(OptionTable("BdDFgioprVYz", ("--directory", "--input", "--output", "--strip")))
     command.reads((*values_of(options, "-i", "--input"), *operands))
-    if not operands and not has(options, "--dry-run"):
+    if not has(options, "--dry-run"):
         command.unknown()
 
 
@@ -159,7 +164,7 @@ def _uniq(command: Command) -> None:
 
 def _first(command: Command) -> None:
     """The next operand, if there is one, is written."""
-    _, operands = command.options(OptionTable("cglosRabClntfrHWxyeopq"))
+    _, operands = command.options(OptionTable("abClnt" if command.name == "split" else "cglosnR"))
     command.reads(operands[:1])
     command.writes(operands[1:2] if command.name != "split" else ())
 
@@ -176,6 +181,8 @@ def _copied(command: Command) -> None:
     sources = operands if apart else operands[:-1]
     deep = command.name in ("mv", "ln") or has(options, "-r", "-R", "-a", "--recursive", "--archive")
     command.reads(sources, tree=deep)
+    if has(options, "-b", "--backup", "-S", "--suffix") or (command.name == "install" and has(options, "-D")):
+        command.unknown()  # it makes up names, or makes directories
     if command.name == "mv":
         command.deletes(sources)
 
@@ -205,36 +212,33 @@ def _in_own_language(command: Command) -> None:
             command.reads([word])
         if before in ("-connect", "-host"):
             command.host(word.text.rpartition(":")[0] or word.text)
-    if command.texts[:1] and command.texts[0] in ("dgst", "enc", "base64", "md5", "sha1", "sha256", "sha512"):
-        command.reads(command.arguments[-1:])
-    else:
-        command.unknown()
+    command.reads(command.arguments[-1:] if command.texts[:1] != ["s_client"] else ())
+    command.unknown()
 
 
 _PLAIN = """
     cat tac rev expand unexpand fmt tsort bzcat xzcat zcat zstdcat lz4cat gzcat zless zmore bzless xzless
-    sum cmp more hexyl pr ptx nl wdiff colordiff readelf nm objdump size ldd shellcheck md5 crc32 asciidoctor
+    sum hexyl pr ptx nl wdiff colordiff diff3 zdiff readelf nm objdump size ldd shellcheck md5 crc32 asciidoctor
 """
 FILE_READERS: Mapping[str, FileReader] = {
-    **dict.fromkeys(_PLAIN.split(), _reader("bdfhilnsvwtp")),
+    # Where it is not certain which options take a value, none does: the value is then listed as well.
+    **dict.fromkeys(_PLAIN.split(), _reader()),
     **dict.fromkeys(("grep", "egrep", "fgrep", "zgrep", "zegrep", "zfgrep", "bzgrep", "xzgrep"), _GREP),
     **dict.fromkeys(
         ("md5sum", "sha1sum", "sha224sum", "sha256sum", "sha384sum", "sha512sum", "b2sum", "shasum", "cksum"), _SUM
     ),
-    **dict.fromkeys(("diff", "sdiff", "diff3", "zdiff"), _DIFF),
+    "diff": _DIFF,
     **dict.fromkeys(
         ("gzip", "gunzip", "xz", "unxz", "bzip2", "bunzip2", "zstd", "unzstd", "lzma", "uncompress", "compress"),
         _COMPRESSED,
     ),
-    "cat": _reader(),
     "tac": _reader("s", "--separator"),
     "head": _reader("cn", "--bytes", "--lines"),
     "tail": _reader("cns", "--bytes", "--lines", "--pid", "--sleep-interval", "--max-unchanged-stats"),
-    "less": _reader("bhjkoOpPtTxyz"),
     "wc": _reader("", lists=("--files0-from",)),
     "cut": _reader("bcdf", "--delimiter", "--fields", "--characters", "--bytes", "--output-delimiter"),
     "paste": _reader("d", "--delimiters"),
-    "join": _reader("aeijotv12", "--header", "--check-order"),
+    "join": _reader("aejotv12", "--header", "--check-order"),
     "comm": _reader("", "--output-delimiter"),
     "cmp": _reader("in", "--ignore-initial", "--bytes"),
     "sort": _reader(
@@ -247,17 +251,17 @@ FILE_READERS: Mapping[str, FileReader] = {
     "base64": _reader("w", "--wrap"),
     "base32": _reader("w", "--wrap"),
     "basenc": _reader("w", "--wrap"),
-    "od": _reader("AjNStw", "--address-radix", "--skip-bytes", "--read-bytes", "--format", "--strings", "--width"),
+    "od": _reader("AjNSt", "--address-radix", "--skip-bytes", "--read-bytes", "--format", "--strings"),
     "hexdump": _reader("ens", files=("-f",)),
     "hd": _reader("ens", files=("-f",)),
     "strings": _reader("entTs", "--bytes", "--encoding", "--radix"),
     "file": _reader("eFPm", "--exclude", "--separator", files=("-m", "--magic-file"), lists=("-f", "--files-from")),
-    "iconv": _reader("fto", "--from-code", "--to-code", "--output"),
+    "iconv": _reader("ft", "--from-code", "--to-code"),
     "fold": _reader("w", "--width"),
-    "column": _reader("tsNlcoEHRWTd", "--table-columns", "--separator", "--output-separator"),
-    "shuf": _reader("einor", files=("--random-source",)),
-    "bat": _reader("lmHrn", "--language", "--line-range", "--style", "--theme", "--paging"),
-    "batcat": _reader("lmHrn", "--language", "--line-range", "--style", "--theme", "--paging"),
+    "column": _reader("sNlcoEHRWT", "--table-columns", "--separator", "--output-separator"),
+    "shuf": _reader("ino", files=("--random-source",)),
+    "bat": _reader("lmHr", "--language", "--line-range", "--style", "--theme", "--paging"),
+    "batcat": _reader("lmHr", "--language", "--line-range", "--style", "--theme", "--paging"),
     "csplit": _reader("bfn"),
     "du": FileReader(OptionTable("dtBX"), files=("-X", "--exclude-from"), lists=("--files0-from",), skip=100_000),
     "yq": FileReader(OptionTable("oIp"), skip=1, instead=("--from-file",), files=("--from-file",)),
@@ -269,7 +273,7 @@ FILE_READERS: Mapping[str, FileReader] = {
 OTHER_READERS = {
     **dict.fromkeys(("rg", "ag", "ack"), _search),
     **dict.fromkeys(("cp", "mv", "ln", "install"), _copied),
-    **dict.fromkeys(("xxd", "pdftotext", "ps2pdf", "split"), _first),
+    **dict.fromkeys(("xxd", "split"), _first),
     "jq": _json_query,
     "dd": _disk_dump,
     "zip": _archive,

@@ -104,11 +104,13 @@ def _wget(command: Command) -> None:
     command.unknown()  # it follows redirections to other hosts
 
 
-_SSH = OptionTable("BbcDEeFIiJLlmOoPpQRSWwX")
+_SSH = OptionTable("BbcDEeFIiJLlmOoPpQRSWw")
+_SCP = OptionTable("cDFiJloPSX")
+_SFTP = OptionTable("BbcDFiJloPRSsX")
 
 
 def _ssh(command: Command) -> None:
-    options, operands = command.options(_SSH, mixed=False)
+    options, operands = command.options(_SFTP if command.name == "sftp" else _SSH, mixed=False)
     _log_in(command, operands[:1], options)
 
 
@@ -122,7 +124,7 @@ def _log_in(command: Command, names: Iterable[Word], options: list[Option]) -> N
 
 def _copy_between(command: Command) -> None:
     """`scp` and `rsync`: `host:path`, or a path here."""
-    table = _SSH if command.name == "scp" else _RSYNC
+    table = _SCP if command.name == "scp" else _RSYNC
     options, operands = command.options(table)
     far = [found for word in operands if (found := _far(word.text))]
     for name in far:
@@ -166,19 +168,13 @@ def address_host(text: str) -> str | None:
     return None if text.startswith("file://") else _far(text)
 
 
-class _Operands(Struct, frozen=True):
-    """Operands that name hosts."""
-
-    options: OptionTable = OptionTable()
-    most: int = 1
-
-    def __call__(self, command: Command) -> None:
-        options, operands = command.options(self.options)
-        named = [Word(word.text.removeprefix("@"), word.static) for word in operands]
-        for word in named[: self.most]:
-            reach(command, word)
-        if not named and not has(options, "-l", "--listen", "-h", "--help"):
-            command.host(ANY_HOST)
+def _named(command: Command) -> None:
+    """Any word may be the host, as the same option takes a value in one version and none in another."""
+    words = [word for word in command.arguments if not word.text.startswith("-") and not word.text.isdigit()]
+    for word in words:
+        reach(command, word)
+    if not words and not {"-l", "--listen", "-h", "--help"} & set(command.texts):
+        command.host(ANY_HOST)
 
 
 def _dig(command: Command) -> None:
@@ -298,12 +294,13 @@ NETWORK: Mapping[str, Callable[[Command], None]] = {
     **dict.fromkeys(("docker", "podman", "nerdctl", "skopeo", "crane"), _containers),
     **dict.fromkeys(("scp", "rsync"), _copy_between),
     **dict.fromkeys(("ssh", "sftp", "autossh", "mosh", "ssh-copy-id"), _ssh),
-    **dict.fromkeys(("nc", "ncat", "netcat"), _Operands(OptionTable("cegGiIMmopPqsTVwWxXO"))),
     **dict.fromkeys(
-        ("telnet", "ping", "ping6", "traceroute", "tracepath", "mtr", "ftp", "tftp", "whois", "ssh-keyscan", "fping"),
-        _Operands(OptionTable("cWiwstIlpmQSTfgqFh"), most=50),
+        (
+            *("nc", "ncat", "netcat", "telnet", "ping", "ping6", "traceroute", "tracepath", "mtr", "ftp", "tftp"),
+            *("whois", "ssh-keyscan", "fping", "nmap", "http", "https", "xh", "w3m", "lynx", "links", "elinks"),
+        ),
+        _named,
     ),
-    **dict.fromkeys(("nmap", "http", "https", "xh", "w3m", "lynx", "links", "elinks"), _Operands(most=50)),
     **dict.fromkeys(("dig", "host", "nslookup", "drill", "getent"), _dig),
     "curl": _curl,
     "wget": _wget,

@@ -95,8 +95,8 @@ def _parents(command: Command) -> None:
             command.writes([Word(text, word.static, text) for text in ["/".join(steps[:end])]])
 
 
-def _shuffled(command: Command) -> None:
-    options, _ = command.options(OptionTable("einor", ("--output",)))
+def _output(command: Command) -> None:
+    options, _ = command.options(OptionTable("inoft", ("--output",)))
     command.writes(values_of(options, "-o", "--output"))
 
 
@@ -119,18 +119,18 @@ def _tar(command: Command) -> None:
             for pattern in list(command.paths(operands, inside)):
                 command.gathering.read(pattern)
                 command.gathering.read(f"{pattern}/**")
-    command.reads(values_of(options, "-X", "--exclude-from", "-T", "--files-from"))
+    # Some of these are flags in other versions of tar, and what follows is then a file.
+    command.reads(values_of(options, "-X", "--exclude-from", "-T", "--files-from", "-H", "-L", "-N", "-V", "-K", "-b"))
     if has(options, "-T", "--files-from", "-P", "--absolute-names", "--transform"):
         command.unknown()
 
 
-_EDITORS = ("ex", "vi", "vim", "nvim", "nano", "emacs", "ed")
+_EDITORS = ("ex", "vi", "vim", "nvim", "nano", "emacs", "ed", "less", "more", "sdiff", "view", "most")
 
 
 def _edited(command: Command) -> None:
     command.reads_like_paths(command.arguments)
-    _, operands = command.options(OptionTable("cSuUiTtwW", ("--cmd",)))
-    command.reads(operands)
+    command.reads(word for word in command.arguments if not word.text.startswith(("-", "+")))
     command.unknown()
 
 
@@ -218,7 +218,7 @@ def _table() -> Mapping[str, tuple[Part, ...]]:
     add(("mv",), _moved)
     add(("split", "csplit"), _parts)
     add(("mkdir",), _parents)
-    add(("shuf",), _shuffled)
+    add(("shuf", "iconv"), _output)
     add(_ALSO_WRITTEN.split(), _written)
     add(_ALSO_WRITTEN.split(), _unknown_program)
     add(_EDITORS, _edited)

@@ -9,7 +9,7 @@ from wave_agent.shell.values import Word
 
 SED = OptionTable("efl", ("--expression", "--file", "--line-length"), attached="i")
 AWK = OptionTable(
-    "FfveiIlE", ("--field-separator", "--file", "--assign", "--source", "--include", "--load", "--exec", "--profile")
+    "FfveilE", ("--field-separator", "--file", "--assign", "--source", "--include", "--load", "--exec", "--profile")
 )
 _AWK_ACTS = re.compile(r"[>|@]|\bsystem\b|\bgetline\b|ARG[VC]|\bFILENAME\s*=")
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=.*", re.DOTALL)
@@ -29,7 +29,8 @@ def sed(command: Command) -> None:
     files = values_of(options, "-f", "--file")
     rest = operands if code or files else operands[1:]
     found = sed_script(code if code or files else operands[:1])
-    if files or not found.understood:
+    lengths = values_of(options, "-l", "--line-length")
+    if files or not found.understood or not all(value.text.isdigit() for value in lengths):
         command.unknown()
     command.reads((*rest, *files, *map(Word, found.reads)))
     command.writes(map(Word, found.writes))
