@@ -175,7 +175,7 @@ def test_incomplete_effects(line: str) -> None:
         ("docker images", []),
         ("docker push a.example:5000/x", ["a.example"]),
         ("npm run x", []),
-        ("pip install --index-url", ["pypi.org", "files.pythonhosted.org", "*"]),
+        ("pip install --index-url", ["*"]),
         ("cat a > /dev/udp/a.example/1", ["a.example"]),
         ("git remote show origin", ["evil.example"]),
         ("ssh -J jump.example me@a.example", ["a.example", "jump.example"]),

@@ -36,9 +36,23 @@ _Step = tuple[_Set, bool]
 
 def may_meet(entry: str, pattern: str) -> bool:
     """Whether some path matches both. Errs on the side of yes."""
+    one, other = _literal(entry), _literal(pattern)
+    common = min(len(one), len(other))
+    if one[:common] != other[:common]:
+        return False
+    entry, pattern = entry[common:], pattern[common:]
     if len(entry) * len(pattern) > _MOST_STEPS:
         return True
     return any(_meet(one, other) for one in _forms(entry) for other in _forms(pattern))
+
+
+def _literal(pattern: str) -> str:
+    """What it starts with, before anything that has a meaning."""
+    plain = _SIGN.split(pattern, maxsplit=1)[0]
+    return plain if plain == pattern else plain.removesuffix("/")
+
+
+_SIGN = re.compile(r"[*?\[]")
 
 
 def _meet(one: Sequence[_Step], other: Sequence[_Step]) -> bool:
