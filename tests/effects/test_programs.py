@@ -66,6 +66,7 @@ def effects(line: str, around: Surroundings = AROUND) -> Effects:
         ("uniq", "", "", ""),
         ("patch --dry-run a", "/p/a", "/p/a", ""),
         ("touch -m a", "", "/p/a", ""),
+        ("xxd a -i", "/p/a", "/p/-i", ""),
         ("shuf -o b -n 3 a", "/p/a", "/p/b", ""),
         ("iconv -f x -t y -o b a", "/p/a /p/b", "/p/b", ""),
     ],
