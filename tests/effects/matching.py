@@ -26,7 +26,7 @@ def _expression(entry: str) -> str:
         elif entry[at] == "[" and (end := entry.find("]", at + 2)) > 0:
             inside = entry[at + 1 : end]
             sign = "^" if inside[0] in "!^" else ""
-            out, at = f"{out}[{sign}{re.escape(inside[len(sign) :])}]", end + 1
+            out, at = f"{out}[{sign}{'/' if sign else ''}{re.escape(inside[len(sign) :])}]", end + 1
         else:
             out, at = out + re.escape(entry[at]), at + 1
     return out

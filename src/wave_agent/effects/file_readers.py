@@ -164,9 +164,11 @@ def _uniq(command: Command) -> None:
 
 def _first(command: Command) -> None:
     """The next operand, if there is one, is written."""
-    _, operands = command.options(OptionTable("abClnt" if command.name == "split" else "cglosnR"))
+    splits = command.name == "split"
+    # To xxd, everything after the first operand is one.
+    _, operands = command.options(OptionTable("abClnt" if splits else "cglosnR"), mixed=splits)
     command.reads(operands[:1])
-    command.writes(operands[1:2] if command.name != "split" else ())
+    command.writes(() if splits else operands[1:2])
 
 
 _COPY = OptionTable("tSmog", ("--target-directory", "--suffix", "--mode", "--owner", "--group"))

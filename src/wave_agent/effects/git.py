@@ -36,6 +36,10 @@ _TABLES: Mapping[str, OptionTable] = {
     **dict.fromkeys(("add", "stage"), OptionTable("", ("--pathspec-from-file", "--chmod"))),
     **dict.fromkeys(("rm", "mv"), OptionTable("", ("--pathspec-from-file",))),
     "clean": OptionTable("e", ("--exclude",)),
+    **dict.fromkeys(
+        ("init", "init-db"),
+        OptionTable("b", ("--initial-branch", "--template", "--separate-git-dir", "--object-format")),
+    ),
     "hash-object": OptionTable("t", ("--path",)),
     **dict.fromkeys(
         ("commit", "merge", "rebase", "cherry-pick", "revert", "am"),
@@ -185,6 +189,8 @@ def _commits(one: _Git) -> None:
 
 
 def _removes(one: _Git) -> None:
+    """What is not the same as in the index is not removed, so it is compared."""
+    one.reads(one.operands, tree=True)
     if has(one.options, "--cached", "-n", "--dry-run"):
         return
     for pattern in one.command.paths(one.operands, one.below):
@@ -195,7 +201,6 @@ def _removes(one: _Git) -> None:
 def _moves(one: _Git) -> None:
     one.operands, target = one.operands[:-1], one.operands[-1:]
     _removes(one)
-    one.reads(one.operands, tree=True)
     for pattern in one.command.paths(target, one.below):
         one.command.gathering.write(pattern)
         one.command.gathering.write(f"{pattern}/**")
@@ -203,8 +208,9 @@ def _moves(one: _Git) -> None:
 
 def _cleans(one: _Git) -> None:
     if not has(one.options, "-n", "--dry-run"):
-        one.operands = one.operands or [Word(".")]
-        _removes(one)
+        for pattern in one.command.paths(one.operands or [Word(".")], one.below):
+            one.command.gathering.delete(pattern)
+            one.command.gathering.delete(f"{pattern}/**")
 
 
 def _restores(one: _Git) -> None:
@@ -215,6 +221,15 @@ def _restores(one: _Git) -> None:
         one.command.gathering.write(pattern)
         one.command.gathering.write(f"{pattern}/**")
     if not certain or has(one.options, "--pathspec-from-file"):
+        one.command.unknown()
+
+
+def _begins(one: _Git) -> None:
+    """`git init DIRECTORY`. A template may bring hooks."""
+    for pattern in one.command.paths(one.operands, one.below):
+        one.command.gathering.write(pattern)
+        one.command.gathering.write(f"{pattern}/**")
+    if has(one.options, "--template", "--separate-git-dir"):
         one.command.unknown()
 
 
@@ -282,7 +297,7 @@ def _is_address(text: str) -> bool:
 
 _TELLING = """
     branch bugreport check-attr check-ignore check-mailmap check-ref-format cherry column commit-graph
-    count-objects describe for-each-ref fsck gc help init init-db ls-files ls-tree maintenance
+    count-objects describe for-each-ref fsck gc help ls-files ls-tree maintenance
     merge-base mktree multi-pack-index name-rev notes pack-refs prune reflog repack rerere rev-list rev-parse shortlog
     show-branch show-index show-ref status symbolic-ref tag update-index update-ref var verify-pack version config
     write-tree fsck-objects diagnose replace
@@ -304,6 +319,7 @@ _SUBCOMMANDS: Mapping[str, Callable[[_Git], None]] = {
     "mv": _moves,
     "clean": _cleans,
     **dict.fromkeys(("checkout", "restore", "switch", "reset", "checkout-index", "read-tree"), _restores),
+    **dict.fromkeys(("init", "init-db"), _begins),
     "apply": _applies,
     "remote": _remotes,
     **dict.fromkeys(("fetch", "ls-remote", "fetch-pack"), _fetches),

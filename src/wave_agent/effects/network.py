@@ -196,7 +196,8 @@ def _socat(command: Command) -> None:
 
 
 class _Registry(Struct, frozen=True):
-    """A package manager: where it gets packages, and which subcommands do so."""
+    """A package manager: where it gets packages, and which subcommands do not. Where that is usually set by the user or
+    the company, it is any host."""
 
     hosts: tuple[str, ...]
     offline: frozenset[str] = frozenset()
@@ -224,18 +225,16 @@ class _Registry(Struct, frozen=True):
 
 
 _PIP = _Registry(
-    ("pypi.org", "files.pythonhosted.org"),
+    (ANY_HOST,),
     frozenset({"list", "freeze", "show", "check", "config", "cache", "help", "debug", "uninstall"}),
     ("-i", "--index-url", "--extra-index-url", "--index", "--default-index", "-f", "--find-links"),
     ("PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "UV_INDEX_URL", "UV_DEFAULT_INDEX"),
 )
 _LOCAL_SCRIPTS = frozenset({"run", "run-script", "test", "t", "start", "stop", "ls", "list", "root", "bin", "help"})
-_NPM = _Registry(("registry.npmjs.org",), _LOCAL_SCRIPTS, ("--registry",), ("npm_config_registry",))
-_YARN = _Registry(
-    ("registry.yarnpkg.com", "registry.npmjs.org"), _LOCAL_SCRIPTS, ("--registry",), ("npm_config_registry",)
-)
+_NPM = _Registry((ANY_HOST,), _LOCAL_SCRIPTS, ("--registry",), ("npm_config_registry",))
+_YARN = _Registry((ANY_HOST,), _LOCAL_SCRIPTS, ("--registry",), ("npm_config_registry",))
 _CARGO = _Registry(
-    ("index.crates.io", "static.crates.io", "crates.io"),
+    (ANY_HOST,),
     frozenset({"fmt", "clean", "tree", "version", "help", "metadata", "locate-project"}),
     ("--index", "--registry"),
 )
@@ -251,7 +250,7 @@ REGISTRIES: Mapping[str, _Registry] = {
     "cargo": _CARGO,
     "go": _GO,
     "rustup": _Registry(("static.rust-lang.org",), frozenset({"show", "which", "help", "default"})),
-    **dict.fromkeys(("gem", "bundle", "bundler"), _Registry(("rubygems.org",), frozenset({"list", "env", "help"}))),
+    **dict.fromkeys(("gem", "bundle", "bundler"), _Registry((ANY_HOST,), frozenset({"list", "env", "help"}))),
     **dict.fromkeys(("composer",), _Registry(("repo.packagist.org",), frozenset({"show", "validate", "help"}))),
     **dict.fromkeys(("gh", "hub"), _Registry(("api.github.com", "github.com"), frozenset({"help", "version"}))),
     "glab": _Registry(("gitlab.com",)),

@@ -129,13 +129,15 @@ class Row(Struct, frozen=True):
     """How many operands it may have."""
     numbers: bool = False
     """`-5` is an option."""
+    mixed: bool = True
+    """Options may come after operands. Otherwise such a word is another operand."""
     any_options: bool = False
     """None of its options writes or runs anything."""
 
     def __call__(self, one: ShellCommand, _: Surroundings) -> bool:
         if self.any_options:
             return True
-        options, operands = read(one.words, OptionTable(self.values), mixed=True)
+        options, operands = read(one.words, OptionTable(self.values), mixed=self.mixed)
         if not all(map(self._allows, options)) or any(map(_may_be_option, one.words[1:])):
             return False
         return self.operands is None or len(operands) <= self.operands
@@ -153,7 +155,9 @@ def _may_be_option(word: Word) -> bool:
 
 
 def _row(flags: str = "", values: str = "", longs: str = "", operands: int | None = None) -> Row:
-    return Row(flags, values, frozenset(f"--{name}" for name in longs.split()), operands, "0" in flags)
+    """With a limit on operands, none of them may look like an option: some programs would write to it."""
+    names = frozenset(f"--{name}" for name in longs.split())
+    return Row(flags, values, names, operands, "0" in flags, mixed=operands is None)
 
 
 _ANY = Row(any_options=True)
@@ -415,7 +419,7 @@ HARMLESS: Mapping[str, Callable[[ShellCommand, Surroundings], bool]] = {
     ":": _ANY,
     "tail": _row("qvz0123456789", "cn", "bytes lines quiet verbose zero-terminated"),
     "sort": _row(
-        "bdfghiMnRrVcCmsuz",
+        "bdfghiMnRrVcCsuz",
         "kt",
         "numeric-sort reverse unique key field-separator human-numeric-sort"
         " version-sort ignore-case general-numeric-sort stable zero-terminated check ignore-leading-blanks",
@@ -435,7 +439,7 @@ HARMLESS: Mapping[str, Callable[[ShellCommand, Surroundings], bool]] = {
     "xxd": _row("abeEiups", "cgl", operands=1),
     "strings": _row("afow", "net"),
     "column": _row("txe", "csoN", "table separator output-separator"),
-    "hostname": _row("sfdiI", operands=0),
+    "hostname": _row("s", operands=0),
     "date": _date,
     "cd": _change,
     "printf": _printf,

@@ -87,9 +87,10 @@ def _parts(command: Command) -> None:
 
 
 def _parents(command: Command) -> None:
-    """`mkdir -p a/b/c`"""
-    options, operands = command.options(OptionTable("m", ("--mode",)))
-    for word in operands if has(options, "-p", "--parents") else ():
+    """`mkdir -p a/b/c`, `install -d a/b/c`"""
+    options, operands = command.options(OptionTable("mog", ("--mode", "--owner", "--group")))
+    makes = ("-p", "--parents") if command.name == "mkdir" else ("-d", "--directory")
+    for word in operands if has(options, *makes) else ():
         steps = word.pattern.split("/")
         for end in range(1, len(steps)):
             command.writes([Word(text, word.static, text) for text in ["/".join(steps[:end])]])
@@ -217,7 +218,7 @@ def _table() -> Mapping[str, tuple[Part, ...]]:
     add(_COMPRESSORS.split(), _compressed)
     add(("mv",), _moved)
     add(("split", "csplit"), _parts)
-    add(("mkdir",), _parents)
+    add(("mkdir", "install"), _parents)
     add(("shuf", "iconv"), _output)
     add(_ALSO_WRITTEN.split(), _written)
     add(_ALSO_WRITTEN.split(), _unknown_program)
