@@ -142,6 +142,7 @@ def test_lines_in_the_class(line: str) -> None:
         "sort -m a.txt b.txt",
         "file -C",
         "hostname other",
+        "hostname -f",
         "date -s tomorrow",
         "date 01010101",
         "md5sum -c list",

@@ -73,10 +73,11 @@ class CallEffects:
         """The call, with what rules and modes need to know of its effects."""
         effects = self.of(tool, subject.tool_input)
         if _needs_time(tool, subject.tool_input, effects):
-            return await asyncio.to_thread(self._examined, tool, subject, effects, authority)
-        return self._examined(tool, subject, effects, authority)
+            return await asyncio.to_thread(self.examined_now, tool, subject, effects, authority)
+        return self.examined_now(tool, subject, effects, authority)
 
-    def _examined(self, tool: Tool, subject: JudgedCall, effects: Effects, authority: Authority) -> JudgedCall:
+    def examined_now(self, tool: Tool, subject: JudgedCall, effects: Effects, authority: Authority) -> JudgedCall:
+        """The same, given the effects. Blocks while files are looked for, or git is asked."""
         rules = [rule for rule in (*authority.rules.deny, *authority.rules.ask) if rule.is_about_effects]
         if tool.name in _SEARCHES:
             effects = replace(effects, reads=tuple(path for path in effects.reads if literal(path) is not None))

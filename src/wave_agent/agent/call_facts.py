@@ -49,6 +49,13 @@ class CallExaminer:
 
         return effects
 
+    def may_run_beside(self, tool: Tool, tool_input: Mapping[str, Any]) -> bool:
+        """Whether it is a command that only reads, and leaves the directory as it is for those after it."""
+        try:
+            return tool.name == "Bash" and self.effects.may_run_beside(tool, tool_input)
+        except Exception:  # it is judged, and denied, alone
+            return False
+
     async def examine(self, tool: Tool, tool_input: Mapping[str, Any], seen: Mapping[str, Seen]) -> JudgedCall:
         """What permission is decided on. `seen`: what the paths of the call point to."""
         authority = self._authority

@@ -20,6 +20,7 @@ from wave_agent.messages import Ran
 from wave_agent.permissions.decision import ToolKind
 from wave_agent.rules.rule import path_expression
 from wave_agent.system.timestamps import stamp, utc_now
+from wave_agent.system.waiting import SideBySide
 from wave_agent.text import strip_controls
 from wave_agent.tools.base import Tool, ToolContext, ToolInputError, ToolInterrupted, ToolResult
 
@@ -50,6 +51,8 @@ class ToolUse:
         self._emit = emit
         self._sync = sync
         self._begun: set[str] = set()
+        # A batch is arranged before its calls are judged, and a hook can turn a command that only reads into another.
+        self._side_by_side = SideBySide()
 
     def has_begun(self, call_id: str) -> bool:
         """Whether the tool of this call was started."""
@@ -72,9 +75,10 @@ class ToolUse:
             self._sync()
         try:
             await asyncio.sleep(0)  # lets an interrupt requested by a callback take effect before anything is done
-            self._begun.add(call.id)
-            with context.door():
-                return await tool.run(permitted.arguments, context)
+            async with self._side_by_side.running(reads=permitted.kind is ToolKind.READS):
+                self._begun.add(call.id)
+                with context.door():
+                    return await tool.run(permitted.arguments, context)
         except ToolInputError as error:
             return ToolResult(content=str(error), success=False, ran=False)
         except (Exception, SystemExit) as error:  # a bug in a tool is the call's result, not the end of the agent

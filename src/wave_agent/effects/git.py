@@ -215,6 +215,8 @@ def _cleans(one: _Git) -> None:
 
 def _restores(one: _Git) -> None:
     """Files named, or those in which commits differ."""
+    if one.name == "restore" and has(one.options, "-S", "--staged") and not has(one.options, "-W", "--worktree"):
+        return  # only the index
     certain = list(one.paths) or (one.operands if one.name == "restore" else [])
     named = certain or [word for word in one.operands if looks_like_path(word.text)]
     for pattern in one.command.paths(named, one.below):

@@ -439,7 +439,7 @@ HARMLESS: Mapping[str, Callable[[ShellCommand, Surroundings], bool]] = {
     "xxd": _row("abeEiups", "cgl", operands=1),
     "strings": _row("afow", "net"),
     "column": _row("txe", "csoN", "table separator output-separator"),
-    "hostname": _row("sfdiI", operands=0),
+    "hostname": _row("s", operands=0),
     "date": _date,
     "cd": _change,
     "printf": _printf,

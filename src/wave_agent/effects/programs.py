@@ -153,9 +153,12 @@ def _reformatted(command: Command) -> None:
     """Tools that change the files they are given, perhaps only with an option."""
     named = [word for word in command.arguments if not word.text.startswith("-")]
     marks = _IN_PLACE[command.name]
-    command.reads(named, tree=True)
-    if not marks or any(text in marks for text in command.texts):
-        command.writes(named, tree=True)
+    changes = not marks or any(text in marks for text in command.texts)
+    for pattern in list(command.paths(named)):
+        for one in (pattern, f"{pattern}/**/[!.]*"):  # in a directory, they look for sources: none is hidden
+            command.gathering.read(one)
+            if changes:
+                command.gathering.write(one)
     command.unknown()
 
 

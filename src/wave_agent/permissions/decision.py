@@ -9,6 +9,7 @@ or a protected path.
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from enum import StrEnum
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from msgspec import Struct
@@ -254,9 +255,9 @@ class _Situation(Struct, frozen=True):
         for rule in rules:
             if any(rule.matches(call.tool, one, self.places) for one in inputs):
                 return _Restriction(rule)
-            if would := rule.touched(call.effects, self.places):
-                return _Restriction(rule, would)
-        return None
+        return next(
+            (_Restriction(rule, would) for rule in rules if (would := rule.touched(call.effects, self.places))), None
+        )
 
     def permitting(self, rules: Sequence[Rule]) -> tuple[Rule, ...]:
         """Those of these allow rules that permit the call. Links must not widen them."""
@@ -372,14 +373,16 @@ def _names_something(rule: Rule) -> bool:
 def _unknown_effects(case: _Situation) -> Permission | None:
     """A command that may do what a rule denies. Those who use `bypassPermissions` want to be asked nothing."""
     effects = case.call.effects
-    if effects is None or effects.complete or case.call.tool != "Bash" or case.mode is PermissionMode.BYPASS:
+    if effects is None or case.call.tool != "Bash" or case.mode is PermissionMode.BYPASS:
         return None
-    rule = next((rule for rule in case.rules.deny if rule.is_about_effects), None)
+    unknown = (rule for rule in (*case.rules.deny, *case.rules.ask) if rule.may_mean(effects.hosts))
+    denied = (rule for rule in case.rules.deny if rule.is_about_effects and not effects.complete)
+    rule = next(chain(unknown, denied), None)
     if rule is None:
         return None
-    may = (
-        f"this command may {_forbidden(rule)}, which the rule {rule.text} denies: its effects are not known completely"
-    )
+    verb = "denies" if rule in case.rules.deny else "asks about"
+    what = f"this command may {_forbidden(rule)}, which the rule {rule.text} {verb}"
+    may = f"{what}: its effects are not known completely"
     return Permission(answer=Ruling.ASK, by=f"{_UNKNOWN}, rule {rule.text}", for_user=may, why=may)
 
 

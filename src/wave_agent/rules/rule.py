@@ -90,10 +90,12 @@ class Rule(Struct, frozen=True):
         """Whether a deny or ask rule applies to this call: by its tool and input, or by what it would do.
 
         `Read(path)` is about whatever reads the path, `Edit(path)` and `Write(path)` about whatever writes or deletes
-        it, `Net(host)` about whatever reaches the host. `effects` are those of the call; None: they are not known, and
-        only the tool and its input decide.
+        it, `Net(host)` about whatever reaches the host, or one that is not known. `effects` are those of the call;
+        None: they are not known, and only the tool and its input decide.
         """
-        return self.matches(tool, tool_input, places) or self.touched(effects, places) is not None
+        if self.matches(tool, tool_input, places) or self.touched(effects, places) is not None:
+            return True
+        return effects is not None and self.may_mean(effects.hosts)
 
     def touched(self, effects: "Effects | None", places: Places) -> str | None:
         """What a call with these effects would do that the rule is about, such as `read .env`. None: nothing known."""
@@ -104,6 +106,10 @@ class Rule(Struct, frozen=True):
         if self.tool == NET:
             return touched_host(self.pattern, effects.hosts)
         return touched_path(self.tool, lambda path: self.covers(path, places), effects, places.project)
+
+    def may_mean(self, hosts: Sequence[str]) -> bool:
+        """Whether one of these hosts is not known, and may be one that the rule is about."""
+        return self.tool == NET and "*" in hosts
 
     @property
     def is_about_effects(self) -> bool:

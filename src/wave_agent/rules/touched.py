@@ -41,12 +41,10 @@ def touched_path(tool: str, matches: Callable[[str], object], effects: Effects, 
 
 
 def touched_host(pattern: str | None, hosts: Iterable[str]) -> str | None:
-    """The first of these hosts that a `Net` rule is about. One that is not known may be any."""
+    """The first of these hosts that a `Net` rule is certainly about."""
     for host in hosts:
-        if host == ANY_HOST:
-            return "reach a host that is not known"
         if pattern is None or host_matches(pattern, host):
-            return f"reach {host}"
+            return "reach a host that is not known" if host == ANY_HOST else f"reach {host}"
     return None
 
 

@@ -9,9 +9,13 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from wave_agent.agent.call_facts import subject_of, tool_facts
+from wave_agent.agent.authority import Authority
+from wave_agent.agent.call_effects import CallEffects
+from wave_agent.agent.call_facts import needs_effects, subject_of, tool_facts
 from wave_agent.agent.call_judge import unjudged
 from wave_agent.agent.hook_effects import effects_outside
+from wave_agent.effects.calls import effects_of
+from wave_agent.effects.surroundings import Surroundings
 from wave_agent.effects.values import Effects
 from wave_agent.events import HookRun
 from wave_agent.hooks.definitions import HookDefinition
@@ -63,7 +67,9 @@ class ProjectJudge(Struct, frozen=True, kw_only=True):
     ) -> Permission:
         """`tool` None: a tool this agent does not have, treated as one that acts. `checked`: validate types."""
         if tool is None:
-            return decide(JudgedCall(tool=name, tool_input=tool_input), self.mode, self.rules, hooks, self.places)
+            where = Surroundings(directory=self.places.start or self.places.project, project=self.places.project)
+            call = JudgedCall(tool=name, tool_input=tool_input, effects=effects_of(name, tool_input, where))
+            return decide(call, self.mode, self.rules, hooks, self.places)
         try:
             if checked:
                 tool.parse(tool_input)
@@ -72,6 +78,9 @@ class ProjectJudge(Struct, frozen=True, kw_only=True):
         context = self._context()
         try:
             call = subject_of(tool, tool_input, context, self.directories, self.protected)
+            if needs_effects(tool, self.rules):
+                finder = CallEffects(context, search_path(self.environment))
+                call = finder.examined_now(tool, call, finder.of(tool, tool_input), self._authority)
             runs, assigned = tool.git_runs(tool_input, context)
             if runs and call.protected is None:
                 meddling = meddles(tool.written_paths(tool_input, context))
@@ -80,6 +89,16 @@ class ProjectJudge(Struct, frozen=True, kw_only=True):
             return decide(call, self.mode, self.rules, hooks, self.places)
         except Exception as error:  # as in a session: a call that cannot be judged does not run
             return Permission(answer=Ruling.DENY, by="an error", for_model=unjudged(error))
+
+    @property
+    def _authority(self) -> Authority:
+        return Authority(
+            mode=self.mode,
+            rules=self.rules,
+            places=self.places,
+            directories=tuple(self.directories),
+            protected=self.protected,
+        )
 
     def _changed_by_git(self, question: GitLine) -> str | None:
         return changed_by_git(
