@@ -14,6 +14,7 @@ PURE := \
 	src/wave_agent/agent/consequences.py \
 	src/wave_agent/formats/user_regex.py \
 	src/wave_agent/rules/path_patterns.py \
+	src/wave_agent/rules/conditions.py \
 	src/wave_agent/rules/touched.py \
 	src/wave_agent/hooks/accidental_exit.py \
 	src/wave_agent/hooks/compatibility.py \

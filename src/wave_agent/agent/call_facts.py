@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from wave_agent.agent.authority import Authority
-from wave_agent.hooks.stage import EffectsOf, ToolFacts
+from wave_agent.hooks.stage import EffectsOf, ToolFacts, unknown_effects
 from wave_agent.permissions.decision import JudgedCall, Rules
 from wave_agent.permissions.protected_paths import ProtectedPaths
 from wave_agent.system.real_files import Seen, is_below, look
@@ -45,7 +45,10 @@ class CallExaminer:
         def effects(tool_input: Mapping[str, Any]) -> "Effects":
             from wave_agent.agent.hook_effects import hook_effects  # lazy: only if a hook wants to know
 
-            return hook_effects(tool.name, tool_input, self.effects.at(*place))
+            try:
+                return hook_effects(tool.name, tool_input, self.effects.at(*place))
+            except Exception:  # no hook may be left out for it: then the call may do anything
+                return unknown_effects(tool_input)
 
         return effects
 
