@@ -11,7 +11,6 @@ from wave_agent.hooks import allow, context, deny, rewrite
 from wave_agent.hooks.authoring import CallEffects, HookCall
 from wave_agent.hooks.events import EVENTS, Decision, HookEvent
 from wave_agent.hooks.manager import HookManager, SessionFacts, ToolFacts
-from wave_agent.hooks.stage import ToolInput
 from wave_agent.rules.rule import Places
 from wave_agent.settings.hook_entries import hooks_in_code, load_hooks
 from wave_agent.testing import FakeHookRunner
@@ -24,9 +23,9 @@ class Effectful:
     """A tool whose `command` says what it reads; "?" is a command that nobody understands."""
 
     def __init__(self) -> None:
-        self.asked: list[ToolInput] = []
+        self.asked: list[Mapping[str, Any]] = []
 
-    def effects(self, tool_input: ToolInput) -> Effects:
+    def effects(self, tool_input: Mapping[str, Any]) -> Effects:
         self.asked.append(tool_input)
         said = tool_input["command"]
         return UNKNOWN_EFFECTS if said == "?" else Effects(reads=(f"/p/{said}",), runs=(("cat", said),))
