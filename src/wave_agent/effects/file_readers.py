@@ -1,6 +1,6 @@
 """Programs that read files: which of their words are the files."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
@@ -183,10 +183,21 @@ def _copied(command: Command) -> None:
     sources = operands if apart else operands[:-1]
     deep = command.name in ("mv", "ln") or has(options, "-r", "-R", "-a", "--recursive", "--archive")
     command.reads(sources, tree=deep)
+    if command.name == "ln" and has(options, "-s", "--symbolic"):
+        _linked(command, sources, value_of(options, "-t", "--target-directory") or (operands or [Word(".")])[-1])
     if has(options, "-b", "--backup", "-S", "--suffix") or (command.name == "install" and has(options, "-D")):
         command.unknown()  # it makes up names, or makes directories
     if command.name == "mv":
         command.deletes(sources)
+
+
+def _linked(command: Command, sources: Sequence[Word], link: Word) -> None:
+    """The path in a symbolic link starts from where the link is: next to its name, or in the directory of that name."""
+    if link.static and link.glob is None:
+        for place in (Word(link.text), Word(link.text.rpartition("/")[0] or ".")):
+            for pattern in list(command.paths(sources, place)):
+                command.gathering.read(pattern)
+                command.gathering.read(f"{pattern}/**")
 
 
 def _found_files(command: Command) -> None:

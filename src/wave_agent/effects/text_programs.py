@@ -56,8 +56,26 @@ def awk(command: Command) -> None:
     text = " ".join(word.text for word in (code if code or elsewhere else operands[:1]))
     if elsewhere or awk_acts(text) or has(options, "--profile", "--dump-variables", "--debug", "--pretty-print"):
         command.unknown()
+    _awk_strings(command, text)
     command.reads(values_of(options, "-f", "--file"))
     command.reads(word for word in rest if not _ASSIGNMENT.fullmatch(word.text))
+
+
+_AWK_WRITES = re.compile(r'>>?\s*"([^"\\]+)"')
+_AWK_READS = re.compile(r'<\s*"([^"\\]+)"')
+_AWK_RUNS = re.compile(r'\|&?\s*"([^"\\]+)"|"([^"\\]+)"\s*\|&?\s*getline|\bsystem\s*\(\s*"([^"\\]+)"')
+_AWK_SOCKET = re.compile(r'"/inet[46]?/\w+/\w+/([^"/]+)/\w+"')
+
+
+def _awk_strings(command: Command, text: str) -> None:
+    """Files, commands and hosts that the program names in full. There may be more, so it is not complete either way."""
+    command.writes(Word(found[1]) for found in _AWK_WRITES.finditer(text))
+    command.reads(Word(found[1]) for found in _AWK_READS.finditer(text))
+    for found in _AWK_SOCKET.finditer(text):
+        command.host(found[1])
+    for found in _AWK_RUNS.finditer(text):
+        for directory in command.directories:
+            command.script(found[1] or found[2] or found[3], text, directory)
 
 
 def awk_acts(text: str) -> bool:
