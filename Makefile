@@ -14,6 +14,8 @@ PURE := \
 	src/wave_agent/agent/consequences.py \
 	src/wave_agent/formats/user_regex.py \
 	src/wave_agent/rules/path_patterns.py \
+	src/wave_agent/rules/conditions.py \
+	src/wave_agent/rules/touched.py \
 	src/wave_agent/hooks/accidental_exit.py \
 	src/wave_agent/hooks/compatibility.py \
 	src/wave_agent/settings/hook_entries.py \
@@ -40,6 +42,7 @@ PURE := \
 	src/wave_agent/rules/rule.py \
 	src/wave_agent/workshop/sample_events.py \
 	src/wave_agent/tools/terminal.py \
+	$(wildcard src/wave_agent/effects/*.py) \
 	$(wildcard src/wave_agent/shell/*.py)
 
 # The stamps are named after the interpreter, the location of the checkout and the installer: with another Python, or

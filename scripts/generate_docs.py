@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from wave_agent.effects.shown import MEANINGS
 from wave_agent.hooks.compatibility import COLUMNS, COMPARISONS, Kinship
 from wave_agent.hooks.definitions import LAYERS
 from wave_agent.hooks.dialects import DIALECTS, Dialect
@@ -127,6 +128,10 @@ def stdin() -> str:
         [code(row.event), code(field.name), field.type, field.meaning] for row in EVENTS.values() for field in row.stdin
     ]
     return table(["event", "field", "type", "meaning"], rows)
+
+
+def effects() -> str:
+    return table(["field", "meaning"], [[code(name), meaning] for name, meaning in MEANINGS.items()])
 
 
 def arguments() -> str:
@@ -360,7 +365,7 @@ def modules() -> str:
 PARTS: dict[str, Callable[[], str]] = {
     part.__name__: part
     for part in (
-        *(events, absent, verdicts, fields, words, stdin, arguments, failures, layers, modes, settings),
+        *(events, absent, verdicts, fields, words, stdin, effects, arguments, failures, layers, modes, settings),
         *(checks, keys, commands, lint_codes, lint_levels, recipes, performance, attacks, dialects, compatibility),
         *(rooms, modules),
     )

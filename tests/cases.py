@@ -8,7 +8,9 @@ from wave_agent.hooks.events import EVENTS, Decision, HookEvent
 from wave_agent.hooks.manager import HookManager, SessionFacts
 from wave_agent.hooks.runners.command import ProcessRunner
 from wave_agent.hooks.verdicts import Outcome
+from wave_agent.replay.recorded_events import tool_facts
 from wave_agent.settings.hook_entries import hooks_in_code, load_hooks
+from wave_agent.tools.base import ToolContext
 
 SAMPLES = {"tool_use_id": "call_1", "tool_response": {"success": True, "content": ""}, "trigger": "manual"}
 EMPTY = {"string": "", "integer": 0, "number": 0, "boolean": False, "array": [], "object": {}}
@@ -22,7 +24,7 @@ async def play(
     event = HookEvent(case["event"])
     fields = EVENTS[event].stdin
     given = {SHORT[key]: case[key] for key in SHORT if key in case}
-    facts = {field.name: SAMPLES.get(field.name, EMPTY[field.type]) for field in fields}
+    facts = {field.name: SAMPLES.get(field.name, EMPTY[field.type]) for field in fields if not field.computed}
     config = load_hooks([hooks_in_code(groups)])
     assert config.issues == ()
     manager = HookManager(
@@ -36,7 +38,9 @@ async def play(
         ),
         environment=environment,
     )
-    outcome = await manager.run(event, {**facts, **case.get("payload", {}), **given})
+    facts |= {**case.get("payload", {}), **given}
+    context = ToolContext(project_dir=project, environment=environment, outputs=project)
+    outcome = await manager.run(event, facts, tool=tool_facts(str(facts.get("tool_name")), context))
     await manager.close()
     assert [(run.name, run.failure, run.reason) for run in manager.journal if run.failure] == []
     return outcome

@@ -109,6 +109,10 @@ class PermissionRequested(Struct, frozen=True, kw_only=True, tag="permission_req
     tool_name: str
     tool_input: Mapping[str, Any]
     reason: str
+    does: str = ""
+    """What the call would do, on one line: `reads .env, writes 2 files, reaches api.example.com`."""
+    effects: Mapping[str, Any] | None = None
+    """The same as hooks get it."""
 
 
 class Notice(Struct, frozen=True, kw_only=True, tag="notice"):

@@ -59,7 +59,7 @@ async def test_a_new_mode_is_told_once_with_the_next_request(tmp_path: Path) -> 
 
 
 async def test_a_mode_that_changes_within_a_turn_is_told_after_the_results(tmp_path: Path) -> None:
-    model = ScriptedModel([Reply(tool_calls=[call("Bash", command="true")]), "Done."])
+    model = ScriptedModel([Reply(tool_calls=[call("Bash", command="touch x")]), "Done."])
     agents: list[Agent] = []
 
     def approve(_: PermissionRequest) -> Allow:

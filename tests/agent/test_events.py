@@ -87,8 +87,18 @@ EXAMPLES: dict[type, tuple[Event, dict[str, Any]]] = {
     ),
     HookFinished: (HookFinished(run=hook_run(reason="no")), {"type": "hook_finished", **RUN_SHAPE}),
     PermissionRequested: (
-        PermissionRequested(id="1", tool_name="Bash", tool_input={}, reason="why"),
-        {"type": "permission_requested", "id": "1", "tool_name": "Bash", "tool_input": {}, "reason": "why"},
+        PermissionRequested(
+            id="1", tool_name="Bash", tool_input={}, reason="why", does="reads a", effects={"reads": ["/a"]}
+        ),
+        {
+            "type": "permission_requested",
+            "id": "1",
+            "tool_name": "Bash",
+            "tool_input": {},
+            "reason": "why",
+            "does": "reads a",
+            "effects": {"reads": ["/a"]},
+        },
     ),
     Notice: (Notice(content="look"), {"type": "notice", "content": "look", "level": "warning"}),
     Error: (Error(content="broken"), {"type": "error", "content": "broken"}),

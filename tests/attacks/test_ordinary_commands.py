@@ -22,6 +22,8 @@ GUARDS = {
     "hooks": {"PreToolUse": [{"matcher": "Write", "hooks": [{"command": ".wave/hooks/guard.sh"}]}]},
 }
 
+PATH_RULES = {"permissions": {"deny": ["Read(.env)", "Edit(vendor/**)", "Net(evil.example)"]}}
+
 
 class Noting(Bash):
     """Bash, as the agent judges it, that runs nothing."""
@@ -61,6 +63,17 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return project
 
 
+@pytest.fixture
+def with_paths(project: Path) -> Path:
+    """The same with rules about paths and hosts, and files that they name."""
+    files = {".wave/settings.json": json.dumps(PATH_RULES), ".env": "X=1", ".gitignore": ".env", "vendor/lib/x.c": ""}
+    for name, content in files.items():
+        (project / name).parent.mkdir(parents=True, exist_ok=True)
+        (project / name).write_text(content)
+    subprocess.run(["sh", "-ec", "git add -A && git commit -qm 'With rules'"], cwd=project, check=True)
+    return project
+
+
 async def refusals(project: Path, lines: list[str]) -> dict[str, str]:
     """Which of them an agent that nobody watches refuses, and what it says."""
     made = [call("Bash", command=line) for line in lines]
@@ -84,6 +97,19 @@ async def test_at_most_two_in_a_hundred_are_refused_wrongly_and_none_that_is_for
     shown = "\n".join(f"{line!r}\n    {refused[line]}" for line in wrong)
     print(f"{len(wrong)} of {len(ordinary)} refused wrongly\n{shown}")
     assert not missed, "these are forbidden and would run"
+    assert len(wrong) <= MOST_WRONG * len(ordinary), f"{len(wrong)} of {len(ordinary)} refused wrongly:\n{shown}"
+
+
+async def test_rules_about_paths_and_hosts_refuse_at_most_two_in_a_hundred_wrongly(with_paths: Path):
+    rules = PATH_RULES["permissions"]["deny"]
+    refused = await refusals(with_paths, [one["line"] for one in COMMANDS])
+    denied = {line: why for line, why in refused.items() if any(f"rule {rule}" in why for rule in rules)}
+    ordinary = [one["line"] for one in COMMANDS if "stop" not in one and "either" not in one and "touches" not in one]
+    missed = [one["line"] for one in COMMANDS if "touches" in one and one["line"] not in denied]
+    wrong = [line for line in ordinary if line in denied]
+    shown = "\n".join(f"{line!r}\n    {denied[line]}" for line in wrong)
+    print(f"{len(wrong)} of {len(ordinary)} refused wrongly\n{shown}")
+    assert not missed, "these do what a rule denies, and would run"
     assert len(wrong) <= MOST_WRONG * len(ordinary), f"{len(wrong)} of {len(ordinary)} refused wrongly:\n{shown}"
 
 

@@ -108,6 +108,11 @@ async def test_stdin_holds_the_common_fields_and_the_events_own(world: World):
         "hook_event_name": "PreToolUse",
         "permission_mode": "plan",
         **BASH,
+        "effects": {
+            **{name: [] for name in ("reads", "writes", "deletes", "runs", "hosts")},
+            "complete": False,
+            "truncated": False,
+        },
     }
 
 

@@ -64,8 +64,18 @@ def test_what_a_new_guard_would_have_stopped_is_told_with_call_and_reason(projec
     shown = wave_hooks(project, "backtest", *new)
     assert shown.returncode == 1
     assert "newly blocked (1)\n  PreToolUse Bash rm -rf build" in shown.stdout
+    assert "\n      it deletes build/\n" in shown.stdout
     assert "none → block, guard: rm -rf is not allowed here" in shown.stdout
     assert shown.stderr == ""  # the bar is for terminals
+
+
+def test_effects_are_computed_again_for_a_new_guard(project: Path, tmp_path: Path) -> None:
+    record(project, [commands("base64 < .env"), commands("ls"), "Done."])
+    guard = {"name": "env", "command": "jq -e 'any(.effects.reads[]; endswith(\"/.env\")) | not' > no || exit 2"}
+    report = backtest(project, *new_hooks(tmp_path, PreToolUse=[{**guard, "if": "Read(.env)"}]), status=1)
+    assert totals(report) == {"newly blocked": 1, "unchanged": 5}
+    (finding,) = report["findings"]
+    assert (finding["call"], finding["does"]) == ("base64 < .env", "reads .env")
 
 
 def test_the_same_hooks_say_the_same(project: Path, tmp_path: Path) -> None:

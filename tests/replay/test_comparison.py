@@ -1,5 +1,6 @@
 """What the journal says that hooks decided, and what differs from it."""
 
+import json
 from typing import Any
 
 import pytest
@@ -149,3 +150,16 @@ def test_what_hooks_decide_now() -> None:
     outcome = Outcome(event=HookEvent.PRE_TOOL_USE, decision=Decision.BLOCK)
     judged = present(outcome, [RUN, RUN], {"command": "ls"})
     assert (judged.decision, judged.hooks, judged.failed) == (Decision.BLOCK, ("guard",), ())
+
+
+def test_a_call_is_shown_with_what_it_would_do() -> None:
+    inputs = {"Bash": {"command": "rm -r a"}, "Odd": "x"}
+    calls = [{"type": "tool_use", "id": name, "name": name, "input": given} for name, given in inputs.items()]
+    results = [{"type": "tool_result", "tool_use_id": name} for name in inputs]
+    lines = [
+        {"type": "assistant", "cwd": "/p", "message": {"content": calls}},
+        {"type": "user", "message": {"content": results}},
+    ]
+    spans = timeline("s", parse_lines([json.dumps(line).encode() for line in lines])).spans
+    tools = [span for span in spans if span.kind == "tool"]
+    assert [span.facts.get("does") for span in tools] == ["deletes a/", None]

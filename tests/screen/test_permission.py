@@ -33,6 +33,7 @@ async def test_yes_runs_the_call_once(project: Path):
         shown = await question(on)
         assert "May Bash run?" in shown
         assert "$ touch a" in shown
+        assert "It writes a." in shown
         assert "Asked by mode default: Bash needs your consent" in shown
         await on.press("y")
         await on.sees("$ touch b")
@@ -41,6 +42,15 @@ async def test_yes_runs_the_call_once(project: Path):
         assert on.box.input.has_focus
         assert on.conversation.is_following
     assert [path.name for path in project.iterdir()] == ["a"]
+
+
+async def test_the_question_says_what_the_command_would_do(project: Path):
+    line = "base64 < .env > out; curl -s https://api.example.com"
+    async with stage(project, [Reply(tool_calls=[call("Bash", command=line)]), "done"]) as on:
+        await on.send("Go.")
+        assert "It reads .env, writes out, reaches api.example.com." in await question(on)
+        await on.press("n")
+        await on.idle()
 
 
 async def test_no_can_carry_a_word_to_the_model(project: Path):

@@ -824,6 +824,28 @@ def test_a_condition_that_the_matcher_never_lets_through_is_told() -> None:
     assert warnings_of(config) == ['the matcher "Edit|Write" never matches Bash, so this hook never runs']
 
 
+@pytest.mark.parametrize(
+    ("matcher", "condition", "missed"),
+    [
+        ("Bash", "Read(.env)", None),
+        ("*", "Net(*)", None),
+        ("mcp__.*", "Edit(x)", None),
+        ("Deploy", "Edit(x)", None),
+        ("Read|Bash", "Edit(x)", None),
+        ("read|Grep", "Edit(x)", "changes files"),
+        ("Write", "Read(.env)", "reads files"),
+        ("Edit|Write", "Net(example.com)", "reaches a host"),
+    ],
+)
+def test_a_condition_about_effects_takes_any_matcher_that_can_have_them(
+    matcher: str, condition: str, missed: str | None
+) -> None:
+    config = load({"PreToolUse": [{"matcher": matcher, "hooks": [{"command": "x", "if": condition}]}]})
+    expected = [f'the matcher "{matcher}" matches no tool that {missed}, so this hook never runs'] if missed else []
+    assert warnings_of(config) == expected
+    assert len(config.hooks) == 1
+
+
 # ---------------------------------------------------------------------------------------------------------------- names
 
 

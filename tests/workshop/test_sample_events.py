@@ -7,6 +7,8 @@ import jsonschema
 import pytest
 
 from tests.rows import rows
+from wave_agent.effects.shown import to_json
+from wave_agent.effects.values import NO_EFFECTS
 from wave_agent.hooks.events import COMMON_STDIN, EVENTS, HookEvent
 from wave_agent.permissions.decision import PermissionMode
 from wave_agent.settings.hook_entries import hooks_in_code, load_hooks
@@ -23,7 +25,8 @@ def test_every_event_can_be_made_whole_from_next_to_nothing(event: HookEvent) ->
     given = {"tool": "Bash"} if EVENTS[event].has_tool else {}
     facts = subject(event, given).facts
     common = {field.name: "x" for field in COMMON_STDIN}
-    payload = {**common, "hook_event_name": event.value, "permission_mode": "default", **facts}
+    computed = {field.name: to_json(NO_EFFECTS) for field in EVENTS[event].stdin if field.computed}
+    payload = {**common, "hook_event_name": event.value, "permission_mode": "default", **facts, **computed}
     jsonschema.validate(payload, input_schema(event))
 
 
@@ -41,6 +44,11 @@ def test_a_payload_says_the_fields_and_the_mode_but_not_the_session() -> None:
     made = subject(HookEvent.PRE_TOOL_USE, {}, payload)
     assert (made.tool, made.mode, made.facts["own"]) == ("Bash", PermissionMode.PLAN, 1)
     assert "session_id" not in made.facts
+
+
+def test_the_effects_in_a_recorded_payload_are_left_out_since_they_are_computed_again() -> None:
+    payload = {"tool_name": "Bash", "effects": {"reads": ["/old"]}}
+    assert "effects" not in subject(HookEvent.PRE_TOOL_USE, {}, payload).facts
 
 
 @pytest.mark.parametrize(

@@ -5,11 +5,14 @@ from pathlib import Path
 from typing import Any
 
 import jsonschema
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.rows import rows
 from tests.test_docs import DOCUMENTS, blocks
+from wave_agent.effects.shown import to_json
+from wave_agent.effects.values import Effects
 from wave_agent.hooks.definitions import Layer
 from wave_agent.hooks.events import EVENTS, HookEvent
 from wave_agent.hooks.reader import FIELDS, read_output
@@ -61,7 +64,17 @@ def test_every_field_of_a_hooks_answer_is_described_somewhere() -> None:
 def test_the_input_of_an_event_needs_its_fields_but_those_that_are_not_always_there() -> None:
     schema = input_schema(HookEvent.PRE_TOOL_USE)
     assert "original_tool_input" in schema["properties"]
-    assert schema["required"][-3:] == ["tool_name", "tool_input", "tool_use_id"]
+    assert schema["required"][-4:] == ["tool_name", "tool_input", "tool_use_id", "effects"]
+
+
+def test_the_effects_of_a_call_are_described() -> None:
+    for event in (HookEvent.PRE_TOOL_USE, HookEvent.PERMISSION_REQUEST):
+        described = input_schema(event)["properties"]["effects"]
+        found = to_json(Effects(reads=("/a",), runs=(("cat", "/a"),)))
+        jsonschema.validate(found, described)
+        assert list(described["properties"]) == described["required"] == list(found)
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.validate({**found, "runs": ["cat"]}, described)
 
 
 # ------------------------------------------------------------------------------------------------------------- settings

@@ -19,6 +19,7 @@ from wave_agent.permissions.decision import (
     JudgedCall,
     Permission,
     PermissionRequest,
+    is_lasting,
     suggested_together,
     suggestions,
     unanswered,
@@ -52,14 +53,23 @@ class PermissionAsker:
             HookEvent.PERMISSION_REQUEST,
             {**call.facts(subject.tool_input), "permission_suggestions": suggested},
             permission_mode=self._authority.mode.value,
-            tool=tool_facts(tool, str(self._context.cwd)),
+            tool=tool_facts(tool, str(self._context.cwd), call.effects),
             dialects=heard_by(HookEvent.PERMISSION_REQUEST, attended=self._approver is not None),
         )
 
     async def ask_user(self, call: RequestedCall, subject: JudgedCall, question: Permission) -> Allow | Deny:
+        from wave_agent.effects.shown import summary, to_json  # lazy: only if there is a question
+
+        effects = call.effects(subject.tool_input)
+        does = summary(effects, str(self._context.project_dir))
         self._emit(
             PermissionRequested(
-                id=call.id, tool_name=subject.tool, tool_input=subject.tool_input, reason=question.for_user
+                id=call.id,
+                tool_name=subject.tool,
+                tool_input=subject.tool_input,
+                reason=question.for_user,
+                does=does,
+                effects=to_json(effects),
             )
         )
         if self._approver is None:
@@ -81,6 +91,8 @@ class PermissionAsker:
             together=suggested_together(subject, self._authority.places),
             tool_use_id=call.id,
             by=question.by,
+            does=does,
+            effects=effects,
         )
         from wave_agent.agent.approval import answer_of  # lazy: only if someone can be asked
 
@@ -88,7 +100,7 @@ class PermissionAsker:
 
     def _unattended(self, subject: JudgedCall, question: Permission) -> Deny:
         """Denies the call, and says which rule would allow it if only the mode is against it."""
-        by_mode = question.by.startswith("mode ") and not subject.outside
+        by_mode = is_lasting(question.by) and not subject.outside
         rule = next(iter(suggestions(subject, self._authority.places)), "") if by_mode else ""
         allowing = f". To allow it: --allowed-tools {shlex.quote(rule)}" if rule else ""
         self._messages.add_notice_block(

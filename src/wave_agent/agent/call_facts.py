@@ -4,16 +4,21 @@ import asyncio
 import os
 import stat
 from collections.abc import Mapping, Sequence
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
 from wave_agent.agent.authority import Authority
-from wave_agent.hooks.stage import ToolFacts
-from wave_agent.permissions.decision import JudgedCall
+from wave_agent.hooks.stage import EffectsOf, ToolFacts, unknown_effects
+from wave_agent.permissions.decision import JudgedCall, Rules
 from wave_agent.permissions.protected_paths import ProtectedPaths
 from wave_agent.system.real_files import Seen, is_below, look
 from wave_agent.tools.base import Tool, ToolContext, ToolInputError
+
+if TYPE_CHECKING:
+    from wave_agent.agent.call_effects import CallEffects
+    from wave_agent.effects.values import Effects
 
 
 class CallExaminer:
@@ -25,11 +30,42 @@ class CallExaminer:
         self._context = context
         self._search_path = search_path
 
+    @cached_property
+    def effects(self) -> "CallEffects":
+        """Finds out what calls would do."""
+        from wave_agent.agent.call_effects import CallEffects  # lazy: for commands, and rules about effects
+
+        return CallEffects(self._context, self._search_path)
+
+    def effects_here(self, tool: Tool) -> EffectsOf:
+        """What a call of this tool would do if it ran where the session is now, for hooks. The place is remembered:
+        after the call, the session may be somewhere else."""
+        place = tool.place(self._context)
+
+        def effects(tool_input: Mapping[str, Any]) -> "Effects":
+            from wave_agent.agent.hook_effects import hook_effects  # lazy: only if a hook wants to know
+
+            try:
+                return hook_effects(tool.name, tool_input, self.effects.at(*place))
+            except Exception:  # no hook may be left out for it: then the call may do anything
+                return unknown_effects(tool_input)
+
+        return effects
+
+    def may_run_beside(self, tool: Tool, tool_input: Mapping[str, Any]) -> bool:
+        """Whether it is a command that only reads, and leaves the directory as it is for those after it."""
+        try:
+            return tool.name == "Bash" and self.effects.may_run_beside(tool, tool_input)
+        except Exception:  # it is judged, and denied, alone
+            return False
+
     async def examine(self, tool: Tool, tool_input: Mapping[str, Any], seen: Mapping[str, Seen]) -> JudgedCall:
         """What permission is decided on. `seen`: what the paths of the call point to."""
         authority = self._authority
         subject = subject_of(tool, tool_input, self._context, authority.directories, authority.protected, seen=seen)
         subject = await self._with_other_names(tool, subject, seen)
+        if needs_effects(tool, authority.rules):
+            subject = await self.effects.examined(tool, subject, authority)
         if subject.protected is None:
             subject = replace(subject, protected=await self._changed_by_git(tool, tool_input), by_git=True)
         return subject
@@ -85,9 +121,15 @@ class CallExaminer:
         )
 
 
-def tool_facts(tool: Tool, start: str) -> ToolFacts:
-    """What rewriting hooks need to know about a tool. `start` is where relative paths start."""
+def needs_effects(tool: Tool, rules: Rules) -> bool:
+    """Whether permission depends on the effects of a call of this tool."""
+    return tool.name == "Bash" or any(rule.is_about_effects for rule in (*rules.deny, *rules.ask))
+
+
+def tool_facts(tool: Tool, start: str, effects: EffectsOf) -> ToolFacts:
+    """What hooks need to know about a tool. `start` is where relative paths start."""
     return ToolFacts(
+        effects=effects,
         nullable=tool.nullable(),
         normalise=lambda tool_input: tool.normalise(tool_input, start),
         why_invalid=lambda tool_input: _why_invalid(tool, tool.normalise(tool_input, start)),

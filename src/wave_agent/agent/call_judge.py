@@ -32,6 +32,8 @@ class PermittedCall(Struct, frozen=True):
     """What its paths pointed to when the call was judged."""
     notes: tuple[TextBlock, ...] = ()
     """Notes for the model, added to the result."""
+    kind: ToolKind = ToolKind.ACTS
+    """What it does. A command that only reads does so whatever its tool could do."""
 
 
 class DeniedCall(Struct, frozen=True):
@@ -117,7 +119,7 @@ class CallJudge:
             HookEvent.PRE_TOOL_USE,
             call.facts(tool_input),
             permission_mode=self._authority.mode.value,
-            tool=tool_facts(tool, self._start),
+            tool=tool_facts(tool, self._start, call.effects),
         )
 
     async def _permit(
@@ -141,13 +143,14 @@ class CallJudge:
             return DeniedCall(f"{swapped} was replaced while hooks judged this call. {INSTEAD}", notes)
         subject = await self._examiner.examine(tool, tool_input, seen)
         if notes:
-            subject = replace(subject, outside=None)  # a hook may have inserted it; its values are not for the model
+            # A hook may have inserted what is in it; its values are not for the model.
+            subject = replace(subject, outside=None, secret=True)
         permission = decide(subject, self._authority.mode, self._authority.rules, judged, self._authority.places)
         if permission.answer is Ruling.DENY:
             if permission.for_user:
                 self._notify(f"{tool.name} was not run: {permission.for_user}")
             return DeniedCall(permission.for_model, notes)
-        permitted = PermittedCall(tool_input, arguments, seen, notes)
+        permitted = PermittedCall(tool_input, arguments, seen, notes, subject.kind)
         needed = Answered.PERSON if permission.needs_person else Answered.HOOK
         if permission.answer is Ruling.ALLOW or answered >= needed:
             return permitted

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from wave_agent.agent.consequences import Operation, TellModel, When, consequences, perform
 from wave_agent.hooks.events import HookEvent
+from wave_agent.hooks.stage import EffectsOf, unknown_effects
 from wave_agent.hooks.verdicts import Outcome
 from wave_agent.messages import DENIED, NOT_RUN, MessageManager, Origin, Ran, TextBlock
 from wave_agent.tools.base import ToolContext, ToolResult
@@ -22,6 +23,8 @@ class RequestedCall(Struct, frozen=True):
     parameters: Mapping[str, Any] | None
     """None: what the model wrote is not a JSON object."""
     problem: str = ""
+    effects: EffectsOf = unknown_effects
+    """What it would do with an input."""
 
     def facts(self, tool_input: Mapping[str, Any]) -> dict[str, Any]:
         """The stdin fields of events about this call."""

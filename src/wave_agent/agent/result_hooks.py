@@ -11,7 +11,8 @@ from wave_agent.agent.authority import Authority
 from wave_agent.agent.call_results import CallEnd, CallResults, RequestedCall, hook_note
 from wave_agent.hooks.dialects import Aside, Dialect, has_failed, heard_by
 from wave_agent.hooks.events import EVENTS, Flow, HookEvent
-from wave_agent.hooks.manager import HookManager
+from wave_agent.hooks.manager import HookManager, ToolFacts
+from wave_agent.hooks.stage import EffectsOf
 from wave_agent.hooks.verdicts import Outcome
 from wave_agent.messages import Origin, Ran, TextBlock
 from wave_agent.tools.base import ToolResult
@@ -56,7 +57,8 @@ class ResultHooks:
     ) -> CallEnd:
         """The tool could not do its work. `ran`: it was started."""
         aside = Aside(duration_ms=None if ran is None else ran.duration_ms)
-        reviewed = await self._review(HookEvent.POST_TOOL_USE_FAILURE, facts, result, aside, failed=False)
+        after = partial(self._review, effects=call.effects, aside=aside)
+        reviewed = await after(HookEvent.POST_TOOL_USE_FAILURE, facts, result, failed=False)
         why = reviewed.result.content if reviewed.replaced else error or result.content
         return self._end(call, [reviewed], notes, error=why)
 
@@ -66,14 +68,22 @@ class ResultHooks:
         """The tool has run. The hook's dialect determines which event reports a failed tool; hooks that see it second
         see what the first ones left of the result."""
         aside = Aside(duration_ms=ran.duration_ms, original=result.original)
-        reviewed = [await self._review(HookEvent.POST_TOOL_USE, facts, result, aside, failed=not result.success)]
+        after = partial(self._review, effects=call.effects, aside=aside)
+        reviewed = [await after(HookEvent.POST_TOOL_USE, facts, result, failed=not result.success)]
         if not result.success:
             left = reviewed[0].result
-            reviewed.append(await self._review(HookEvent.POST_TOOL_USE_FAILURE, facts, left, aside, failed=True))
+            reviewed.append(await after(HookEvent.POST_TOOL_USE_FAILURE, facts, left, failed=True))
         return self._end(call, reviewed, notes, ran=ran)
 
     async def _review(
-        self, event: HookEvent, facts: dict[str, Any], result: ToolResult, aside: Aside, *, failed: bool
+        self,
+        event: HookEvent,
+        facts: dict[str, Any],
+        result: ToolResult,
+        *,
+        effects: EffectsOf,
+        aside: Aside,
+        failed: bool,
     ) -> _Reviewed:
         """What hooks on this event make of a result. `failed`: the tool has run, and failed."""
         wrong = {} if result.success else {"error": result.content}
@@ -81,7 +91,8 @@ class ResultHooks:
         about = {"tool_response": response, "error": result.content, "is_interrupt": False}
         wanted = {field.name for field in EVENTS[event].stdin}
         facts = {**facts, **{name: value for name, value in about.items() if name in wanted}}
-        outcome, edits = await self._run(event, facts, heard_by(event, failed=failed), aside)
+        tool = ToolFacts(effects=effects)
+        outcome, edits = await self._run(event, facts, tool, heard_by(event, failed=failed), aside)
         if outcome.replacement is None:
             return _Reviewed(outcome, edits, result)
         origin = None if outcome.withheld else Origin(outcome.event, outcome.replaced_by)
@@ -110,11 +121,11 @@ class ResultHooks:
         return CallEnd((*later, *more), ends_turn=any(one.outcome.flow is Flow.END_TURN for one in reviewed))
 
     async def _run(
-        self, event: HookEvent, facts: dict[str, Any], dialects: Collection[Dialect], aside: Aside
+        self, event: HookEvent, facts: dict[str, Any], tool: ToolFacts, dialects: Collection[Dialect], aside: Aside
     ) -> tuple[Outcome, tuple[TextBlock, ...]]:
         """Runs the hooks of this event. Their changes to files are known from now on, and reported to the model."""
         mode = self._authority.mode.value
-        run = partial(self._hooks.run, event, facts, permission_mode=mode, dialects=dialects, aside=aside)
+        run = partial(self._hooks.run, event, facts, permission_mode=mode, tool=tool, dialects=dialects, aside=aside)
         if not self._hooks.waits(event, facts["tool_name"]):
             return await run(), ()
         from wave_agent.tools.hook_edits import describe, look, settle  # lazy: most sessions have no such hooks

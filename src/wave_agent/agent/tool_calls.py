@@ -3,6 +3,8 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from msgspec.structs import replace
+
 from wave_agent.agent.asking import PermissionAsker
 from wave_agent.agent.authority import Authority
 from wave_agent.agent.call_facts import CallExaminer
@@ -44,10 +46,11 @@ class CallRunner:
         """`sync` is called before a tool that changes something. `changes` are those of the tools."""
         self._messages, self._tools, self._authority, self._emit = messages, tools, authority, emit
         self._results = results = CallResults(messages, context)
+        self._examiner = CallExaminer(authority, context, hooks.search_path)
         self._judge = CallJudge(
             hooks=hooks,
             authority=authority,
-            examiner=CallExaminer(authority, context, hooks.search_path),
+            examiner=self._examiner,
             asker=PermissionAsker(
                 hooks=hooks, authority=authority, messages=messages, context=context, approver=approver, emit=emit
             ),
@@ -78,7 +81,9 @@ class CallRunner:
     def reads_only(self, call: RequestedCall) -> bool:
         """It may run in parallel with other read-only calls."""
         tool = self._tools.get(call.name)
-        return tool is not None and tool.kind is ToolKind.READS and call.parameters is not None
+        if tool is None or call.parameters is None:
+            return False
+        return tool.kind is ToolKind.READS or self._examiner.may_run_beside(tool, call.parameters)
 
     def polls(self, call: RequestedCall) -> bool:
         """It only checks the progress of something else."""
@@ -104,10 +109,12 @@ class CallRunner:
             tool = find_tool(call.name, self._tools.values())
         except ToolInputError as error:
             return self._results.refuse(call, str(error))
-        if call.parameters is None:
+        parameters = call.parameters
+        if parameters is None:
             return self._results.refuse(call, call.problem)
+        call = replace(call, effects=self._examiner.effects_here(tool))
         try:
-            permitted, later = await self._permit(call, tool, call.parameters)
+            permitted, later = await self._permit(call, tool, parameters)
         except SessionError:
             raise
         except Exception as error:  # a call that cannot be judged does not run

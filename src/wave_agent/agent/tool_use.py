@@ -15,17 +15,18 @@ from wave_agent.errors import SessionError
 from wave_agent.events import Event, ToolOutput
 from wave_agent.formats.readable import readable, readable_text
 from wave_agent.hooks.events import HookEvent
-from wave_agent.hooks.manager import HookManager
+from wave_agent.hooks.manager import HookManager, ToolFacts
 from wave_agent.messages import Ran
 from wave_agent.permissions.decision import ToolKind
 from wave_agent.rules.rule import path_expression
 from wave_agent.system.timestamps import stamp, utc_now
+from wave_agent.system.waiting import SideBySide
 from wave_agent.text import strip_controls
 from wave_agent.tools.base import Tool, ToolContext, ToolInputError, ToolInterrupted, ToolResult
 
 INTERRUPTED = "Interrupted by the user before it was done."
-_SEARCHES = ("grep",)
-"""Tools that open files their input does not name."""
+_SEARCHES = ("grep", "glob")
+"""Tools that find files their input does not name."""
 
 
 class ToolUse:
@@ -50,6 +51,8 @@ class ToolUse:
         self._emit = emit
         self._sync = sync
         self._begun: set[str] = set()
+        # A batch is arranged before its calls are judged, and a hook can turn a command that only reads into another.
+        self._side_by_side = SideBySide()
 
     def has_begun(self, call_id: str) -> bool:
         """Whether the tool of this call was started."""
@@ -72,9 +75,10 @@ class ToolUse:
             self._sync()
         try:
             await asyncio.sleep(0)  # lets an interrupt requested by a callback take effect before anything is done
-            self._begun.add(call.id)
-            with context.door():
-                return await tool.run(permitted.arguments, context)
+            async with self._side_by_side.running(reads=permitted.kind is ToolKind.READS):
+                self._begun.add(call.id)
+                with context.door():
+                    return await tool.run(permitted.arguments, context)
         except ToolInputError as error:
             return ToolResult(content=str(error), success=False, ran=False)
         except (Exception, SystemExit) as error:  # a bug in a tool is the call's result, not the end of the agent
@@ -93,6 +97,7 @@ class ToolUse:
             HookEvent.POST_TOOL_USE_FAILURE,
             {**call.facts(permitted.tool_input), "error": INTERRUPTED, "is_interrupt": True},
             permission_mode=self._authority.mode.value,
+            tool=ToolFacts(effects=call.effects),
             waited=False,
         )
 
@@ -102,15 +107,21 @@ class ToolUse:
 
         unread = self._unread(tool, permitted.tool_input)
         context = replace(self._context, judged=permitted.seen, unread=unread)
+        if permitted.kind is ToolKind.READS and tool.kind is not ToolKind.READS:
+            # lazy: only for commands that only read
+            from wave_agent.effects.only_reading import reading_environment
+
+            context = replace(context, environment={**context.environment, **reading_environment(context.environment)})
         return replace(context, hold=True) if hidden else replace(context, emit=stream)
 
     def _unread(self, tool: Tool, tool_input: Mapping[str, Any]) -> tuple[str, ...]:
-        """What a search must skip: rules apply to the files it would open, not only to where it starts. An ask rule
-        that matched this call has been answered."""
-        if tool.name.casefold() not in _SEARCHES:
+        """What a search must leave out: rules apply to the files it finds, not only to where it starts. An ask rule
+        that matched this call has been answered; others keep files from being opened, but not from being listed."""
+        name = tool.name.casefold()
+        if name not in _SEARCHES:
             return ()
         given, places = self._authority.rules, self._authority.places
-        asked = (rule for rule in given.ask if not rule.matches(tool.name, tool_input, places))
-        rules = (rule for rule in (*given.deny, *asked) if rule.tool in ("read", tool.name.casefold()))
+        asked = (rule for rule in given.ask if name == "grep" and not rule.matches(name, tool_input, places))
+        rules = (rule for rule in (*given.deny, *asked) if rule.tool in ("read", name))
         patterns = (pattern for rule in rules for pattern in (rule.pattern, rule.also) if pattern is not None)
         return tuple(dict.fromkeys(path_expression(pattern, places) for pattern in patterns))

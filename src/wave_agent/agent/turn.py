@@ -296,7 +296,11 @@ class Turn:
         runner = self._parts.calls
         self._blocks = replace(self._blocks, in_a_row=0)
         ends: list[CallEnd] = []
-        for _, group in groupby(enumerate(calls), key=lambda pair: "reads" if runner.reads_only(pair[1]) else pair[0]):
+
+        def acts(call: RequestedCall) -> bool:
+            return len(calls) > 1 and not runner.reads_only(call)
+
+        for _, group in groupby(enumerate(calls), key=lambda pair: pair[0] if acts(pair[1]) else "reads"):
             together = [call for _, call in group]
             if any(end.ends_turn for end in ends):
                 for call in together:

@@ -8,7 +8,7 @@ import click
 from msgspec.structs import replace
 
 from wave_agent.agent.options import Options, locate_for
-from wave_agent.rules.rule import RuleError, parse_rule
+from wave_agent.rules.rule import Purpose, RuleError, parse_rule
 from wave_agent.sessions.index import find_session, latest_session
 
 SESSION_ID = 36
@@ -48,9 +48,12 @@ def options_from(flags: Mapping[str, Any]) -> Options:
 
 def check_rules(flags: Mapping[str, Any]) -> None:
     """Raises `click.UsageError` for an invalid rule: in a settings file it would be reported and ignored."""
-    for flag, rules in (("--allowed-tools", flags["allowed_tools"]), ("--disallowed-tools", flags["disallowed_tools"])):
-        for rule in rules:
+    for flag, name, purpose in (
+        ("--allowed-tools", "allowed_tools", Purpose.PERMIT),
+        ("--disallowed-tools", "disallowed_tools", Purpose.RESTRICT),
+    ):
+        for rule in flags[name]:
             try:
-                parse_rule(rule)
+                parse_rule(rule, purpose)
             except RuleError as error:
                 raise click.UsageError(f"{flag}: {error}.") from None

@@ -212,8 +212,8 @@ class Screen:
                 shown = self._reports.started(event)
                 if self._progress:
                     self.tell(shown)
-            case PermissionRequested(tool_name=name) if self._progress:
-                self.tell(f"{name} needs confirmation, but this run is not interactive")
+            case PermissionRequested(tool_name=name, does=does) if self._progress:
+                self.tell(f"{name} ({does}) needs confirmation, but this run is not interactive")
             case _:
                 pass
 

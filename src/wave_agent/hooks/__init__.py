@@ -4,6 +4,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from wave_agent.hooks.authoring import (
         Answer,
+        CallEffects,
         HookCall,
         allow,
         ask,
@@ -22,8 +23,8 @@ if TYPE_CHECKING:
     from wave_agent.hooks.script import Hook, hook
 
 _HOME = {
-    **dict.fromkeys(("Answer", "HookCall", "allow", "ask", "context", "deny", "grant", "refuse"), "authoring"),
-    **dict.fromkeys(("replace_output", "rewrite", "stop", "tell"), "authoring"),
+    **dict.fromkeys(("Answer", "CallEffects", "HookCall", "allow", "ask", "context", "deny"), "authoring"),
+    **dict.fromkeys(("grant", "refuse", "replace_output", "rewrite", "stop", "tell"), "authoring"),
     "Hook": "script",
     "HookEvent": "events",
     "HookExecutionResult": "execution",
@@ -33,6 +34,7 @@ _HOME = {
 
 __all__ = [
     "Answer",
+    "CallEffects",
     "Hook",
     "HookCall",
     "HookEvent",

@@ -9,6 +9,26 @@ if TYPE_CHECKING:
     from typing import Any
 
 
+class CallEffects:
+    """What a tool call would do. Paths are absolute; `*`, `?` and `**` in them are wildcards, brackets quote."""
+
+    __slots__ = ("complete", "deletes", "hosts", "reads", "runs", "truncated", "writes")
+
+    def __init__(self, found: "Mapping[str, Any]") -> None:
+        self.reads: list[str] = found.get("reads") or []
+        """Files whose content it reads."""
+        self.writes: list[str] = found.get("writes") or []
+        self.deletes: list[str] = found.get("deletes") or []
+        self.runs: list[list[str]] = found.get("runs") or []
+        """The words of each command, those in other commands and in scripts of the project included."""
+        self.hosts: list[str] = found.get("hosts") or []
+        """`*` is a host that the call does not name."""
+        self.complete: bool = found.get("complete") is True
+        """Whether this is all. False: it may do more."""
+        self.truncated: bool = bool(found.get("truncated"))
+        """A list was too long and is cut. `complete` is then false."""
+
+
 class HookCall:
     """The event a hook is called with: its stdin object, with properties. `call["any_field"]` reads any other field."""
 
@@ -57,6 +77,11 @@ class HookCall:
     def input(self) -> "Mapping[str, Any]":
         """The tool's input; empty on events without one."""
         return self.payload.get("tool_input") or {}
+
+    @property
+    def effects(self) -> CallEffects:
+        """What the call would do, before it runs; on other events nothing is known, so it is not complete."""
+        return CallEffects(self.payload.get("effects") or {})
 
     @property
     def original_input(self) -> "Mapping[str, Any] | None":

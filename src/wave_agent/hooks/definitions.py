@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Mapping
 from enum import StrEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
@@ -14,6 +14,9 @@ from wave_agent.hooks.execution import BodyFormat, HookKind
 from wave_agent.hooks.matcher import Matcher
 from wave_agent.hooks.verdicts import Role
 from wave_agent.rules.rule import Places, Rule
+
+if TYPE_CHECKING:
+    from wave_agent.effects.values import Effects  # a session without conditions never needs it
 
 # Excludes characters that are special in a shell, and `=`, which would turn a bare word into an assignment.
 _BARE_PATH = re.compile(r"[^\s\"'`$\\;|&<>()\[\]{}*?!#=^]*/[^\s\"'`$\\;|&<>()\[\]{}*?!#=^]*")
@@ -115,16 +118,37 @@ class HookDefinition(Struct, frozen=True, kw_only=True):
         """How much of its verdict applies."""
         return Role.SHADOW if self.mode is Mode.SHADOW else Role.ASYNC if self.is_async else Role.ENFORCE
 
-    def why_not(self, payload: Mapping[str, Any], places: Places) -> str | None:
-        """Why this hook does not apply to an event with this payload; None if it does."""
+    def why_not(
+        self, payload: Mapping[str, Any], places: Places, effects: "Callable[[], Effects] | None" = None
+    ) -> str | None:
+        """Why this hook does not apply to an event with this payload; None if it does.
+
+        `effects` returns what the call would do; without it, that is not known.
+        """
         if not self.enabled:
             return "it is disabled (enabled: false)"
         target = str(payload.get(EVENTS[self.event].target or "", ""))
         if not self.matcher.matches(target):
             return f'its matcher ({self.matcher.explain()}) does not match "{target}"'
-        if self.condition and not self.condition.matches(target, payload.get("tool_input") or {}, places):
-            return f'its condition "{self.condition.text}" does not match the input'
-        return None
+        if self.names_call(payload, places) or self._is_about(effects, places):
+            return None
+        about = "what the call does" if self.condition and self.condition.is_about_effects else "the input"
+        return f'its condition "{self.condition.text if self.condition else ""}" does not match {about}'
+
+    def names_call(self, payload: Mapping[str, Any], places: Places) -> bool:
+        """Whether its condition, if it has one, matches the tool and its input."""
+        tool = str(payload.get(EVENTS[self.event].target or "", ""))
+        return self.condition is None or self.condition.matches(tool, payload.get("tool_input") or {}, places)
+
+    def _is_about(self, effects: "Callable[[], Effects] | None", places: Places) -> bool:
+        """Whether its condition is about something that the call does, or may do."""
+        if self.condition is None or not self.condition.is_about_effects:
+            return False
+        if effects is None:
+            return True
+        from wave_agent.rules.conditions import may_apply  # lazy: few hooks have such a condition
+
+        return may_apply(self.condition, effects(), places)
 
     @property
     def shown_command(self) -> str:

@@ -34,6 +34,8 @@ class Done(Struct, frozen=True):
     look: int
     judged: ToolInput
     left: ToolInput
+    can_allow: bool = True
+    """Its condition names the call. If it applies only for what the call does, the hook can restrict, not allow."""
 
     @property
     def changed(self) -> dict[str, Any]:
@@ -131,7 +133,8 @@ class EventRun:
                 continue
             verdict = await self.executor.execute(hook, stage, look)
             left = stage.after(hook, verdict)
-            done = Done(hook, verdict, look, judged=stage.tool_input, left=left.tool_input)
+            can_allow = self.executor.can_allow(hook, stage)
+            done = Done(hook, verdict, look, judged=stage.tool_input, left=left.tool_input, can_allow=can_allow)
             self.done.append(done)
             if self.ends(done):
                 break
@@ -166,11 +169,12 @@ class EventRun:
                 tool_input = self.occurrence.tool.normalise(changed(tool_input, one.changed))
         return tool_input
 
+    def allow_counts(self, done: Done, final: ToolInput) -> bool:
+        return done.can_allow and (not self.row.has_rewrites or _same(done.left, final))
+
     def outcome(self, final: ToolInput) -> Outcome:
         readings = [
-            reading_of(
-                done.hook, done.verdict, done.look, allow_counts=not self.row.has_rewrites or _same(done.left, final)
-            )
+            reading_of(done.hook, done.verdict, done.look, allow_counts=self.allow_counts(done, final))
             for done in self.done
         ]
         outcome = merge(self.row.event, [*readings, *self.unconverged], spent=self.spent)

@@ -115,7 +115,16 @@ class StdinField(Struct, frozen=True):
     meaning: str
     optional: bool = False
     """Not always present."""
+    computed: bool = False
+    """Filled in for each hook, from the input that it sees. Who fires the event does not give it."""
 
+
+EFFECTS = StdinField(
+    "effects",
+    "object",
+    "what the call would do: `reads`, `writes`, `deletes`, `runs`, `hosts`, and whether that is all (`complete`)",
+    computed=True,
+)
 
 _NAME = frozenset({"hookEventName"})
 _BLOCK_WORDS: Mapping[str, Decision] = MappingProxyType({
@@ -182,6 +191,11 @@ class EventRow(Struct, frozen=True, kw_only=True):
     def has_tool(self) -> bool:
         return self.target == "tool_name"
 
+    @property
+    def shows_effects(self) -> bool:
+        """Hooks get the effects of the call."""
+        return EFFECTS in self.stdin
+
 
 COMMON_STDIN = (
     StdinField("session_id", "string", "the session"),
@@ -246,6 +260,7 @@ _ROWS = (
                 "only on a second look: the input before hooks rewrote it",
                 optional=True,
             ),
+            EFFECTS,
         ),
         arguments=(("tool_name",), ("tool_input",)),
         context=ContextPlace.AFTER_RESULTS,
@@ -352,7 +367,13 @@ _ROWS = (
         stdin=(
             *_TOOL_STDIN,
             StdinField("permission_suggestions", "array", "rules that would answer the question permanently"),
-            StdinField("original_tool_input", "object", "only on a second look: the input before hooks rewrote it"),
+            StdinField(
+                "original_tool_input",
+                "object",
+                "only on a second look: the input before hooks rewrote it",
+                optional=True,
+            ),
+            EFFECTS,
         ),
         specific=_NAME | {"decision"},
         behavior_words={"allow": Decision.ALLOW, "deny": Decision.BLOCK},

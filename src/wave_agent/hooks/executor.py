@@ -50,9 +50,13 @@ class HookExecutor:
 
     def claims(self, hook: HookDefinition, stage: Stage) -> bool:
         """Whether this hook runs now. If it does, a `once` hook is used up."""
-        if hook.why_not(stage.payload, self._places) is not None:
+        if hook.why_not(stage.payload, self._places, stage.effects) is not None:
             return False
         return self._journal.claim(hook, stage.occurrence.number)
+
+    def can_allow(self, hook: HookDefinition, stage: Stage) -> bool:
+        """Whether an allow of this hook means this call."""
+        return hook.names_call(stage.payload, self._places)
 
     async def execute(self, hook: HookDefinition, stage: Stage, look: int) -> Verdict:
         """Run one hook and journal it. A cancelled run is journaled too."""

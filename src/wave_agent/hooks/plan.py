@@ -1,8 +1,8 @@
 """Which hooks would run on an event, in which order, and why the others would not. Runs nothing."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import groupby
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
@@ -10,6 +10,9 @@ from wave_agent.hooks.definitions import HookDefinition, Phase
 from wave_agent.hooks.event_run import strand_key
 from wave_agent.hooks.events import EVENTS, HookEvent
 from wave_agent.rules.rule import Places
+
+if TYPE_CHECKING:
+    from wave_agent.effects.values import Effects
 
 
 class LeftOut(Struct, frozen=True):
@@ -36,10 +39,17 @@ class EventPlan(Struct, frozen=True, kw_only=True):
         return (*self.first, *(hook for strand in self.strands for hook in strand), *self.background)
 
 
-def plan(hooks: Iterable[HookDefinition], event: HookEvent, payload: Mapping[str, Any], places: Places) -> EventPlan:
-    """The first round for this payload. A rewrite can add or remove hooks whose `if` depends on the input."""
+def plan(
+    hooks: Iterable[HookDefinition],
+    event: HookEvent,
+    payload: Mapping[str, Any],
+    places: Places,
+    effects: "Callable[[], Effects] | None" = None,
+) -> EventPlan:
+    """The first round for this payload. A rewrite can add or remove hooks whose `if` depends on the input. `effects`
+    returns what the call would do; without it, that is not known."""
     here = [hook for hook in hooks if hook.event is event]
-    reasons = {hook.position: hook.why_not(payload, places) for hook in here}
+    reasons = {hook.position: hook.why_not(payload, places, effects) for hook in here}
     runs = [hook for hook in here if reasons[hook.position] is None]
     rest = [hook for hook in runs if hook.phase is not Phase.REWRITE]
     waited = [hook for hook in rest if not hook.is_async]

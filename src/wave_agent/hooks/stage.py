@@ -3,20 +3,32 @@
 import json
 from collections.abc import Callable, Mapping
 from time import monotonic
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from msgspec import Struct
 
 from wave_agent.formats.readable import encode_readable, readable, readable_text
 from wave_agent.hooks.definitions import HookDefinition
 from wave_agent.hooks.dialects import Aside, Dialect, stdin_fields
-from wave_agent.hooks.events import EventRow
-from wave_agent.hooks.semantics import Check, replaced, rewrite
+from wave_agent.hooks.events import EFFECTS, EventRow
+from wave_agent.hooks.semantics import Check, replaced, rewrite, same_json
 from wave_agent.hooks.verdicts import Verdict
+
+if TYPE_CHECKING:
+    from wave_agent.effects.values import Effects  # a session whose hooks never see a call does not need it
 
 ToolInput = dict[str, Any]
 ARGUMENT_LIMIT = 100 * 1024
 """Maximum bytes of one argument; the system allows 128 KiB."""
+EffectsOf = Callable[[Mapping[str, Any]], "Effects"]
+"""A tool's input → what a call with it would do."""
+
+
+def unknown_effects(_: Mapping[str, Any]) -> "Effects":
+    """The call may do anything."""
+    from wave_agent.effects.values import UNKNOWN_EFFECTS  # lazy: see above
+
+    return UNKNOWN_EFFECTS
 
 
 class ToolFacts(Struct, frozen=True, kw_only=True):
@@ -28,6 +40,8 @@ class ToolFacts(Struct, frozen=True, kw_only=True):
     """Makes file paths absolute. Applied again after each rewrite."""
     why_invalid: Check = lambda _: ""
     """Returns what is wrong with an input, or an empty string."""
+    effects: EffectsOf = unknown_effects
+    """Never fails."""
 
 
 class Occurrence(Struct, frozen=True, kw_only=True):
@@ -56,22 +70,43 @@ class Occurrence(Struct, frozen=True, kw_only=True):
 class Stage:
     """The payload a hook sees, encoded once for all hooks that see the same one."""
 
-    __slots__ = ("_arguments", "_stdin", "occurrence", "payload")
+    __slots__ = ("_arguments", "_known", "_stdin", "occurrence", "payload")
 
-    def __init__(self, occurrence: Occurrence, payload: Mapping[str, Any]) -> None:
-        """Alias fields are updated along with the fields they repeat."""
+    def __init__(
+        self,
+        occurrence: Occurrence,
+        payload: Mapping[str, Any],
+        known: "list[tuple[ToolInput, Effects]] | None" = None,
+    ) -> None:
+        """Alias fields are updated along with the fields they repeat. `known`: effects computed so far, by input."""
         aliases = occurrence.row.aliases
         self.occurrence = occurrence
         self.payload = {**payload, **{alias: payload[field] for alias, field in aliases.items() if field in payload}}
         self._stdin: dict[Dialect, bytes] = {}
         self._arguments: tuple[str, ...] | None = None
+        self._known: list[tuple[ToolInput, Effects]] = [] if known is None else known
 
     def stdin(self, dialect: Dialect) -> bytes:
         """The payload as JSON, in the form this dialect expects."""
         if dialect not in self._stdin:
             here = self.occurrence
-            self._stdin[dialect] = encode_readable(stdin_fields(dialect, here.row, self.payload, here.aside))
+            fields = stdin_fields(dialect, here.row, self.payload, here.aside)
+            if here.row.shows_effects:
+                from wave_agent.effects.shown import to_json  # lazy: see above
+
+                fields[EFFECTS.name] = to_json(self.effects())
+            self._stdin[dialect] = encode_readable(fields)
         return self._stdin[dialect]
+
+    def effects(self) -> "Effects":
+        """What the call would do with the input that is seen here. Computed on demand, once for each input."""
+        seen = self.tool_input
+        for tool_input, effects in self._known:
+            if same_json(tool_input, seen):
+                return effects
+        effects = self.occurrence.tool.effects(seen)
+        self._known.append((seen, effects))
+        return effects
 
     @property
     def arguments(self) -> tuple[str, ...]:
@@ -90,7 +125,7 @@ class Stage:
         return self.payload.get("tool_input") or {}
 
     def showing(self, **fields: Any) -> "Stage":
-        return Stage(self.occurrence, {**self.payload, **fields})
+        return Stage(self.occurrence, {**self.payload, **fields}, self._known)
 
     def rewritten(self, hook: HookDefinition, fields: Mapping[str, Any]) -> tuple[ToolInput, str]:
         """The input as this hook rewrites it, and a problem to report to the user, if any."""

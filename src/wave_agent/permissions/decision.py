@@ -1,6 +1,7 @@
 """May this call run? One pure function, one order:
 
-    deny rule > hook deny > plan mode's limit > protected path, ask rule, hook ask > hook allow > allow rule > mode
+    deny rule > hook deny > plan mode's limit > protected path, ask rule, hook ask > hook allow > allow rule for the
+    command > effects that are not known, if a rule denies some > allow rule > mode
 
 A hook can tighten, and can answer the question that would be asked. It cannot override a deny or ask rule, plan mode,
 or a protected path.
@@ -8,14 +9,31 @@ or a protected path.
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from enum import StrEnum
-from typing import Any, Literal, TypeAlias
+from itertools import chain
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from msgspec import Struct
 
 from wave_agent.hooks.events import Decision
 from wave_agent.hooks.verdicts import Outcome
 from wave_agent.messages import NOT_RUN, STOPPED
-from wave_agent.rules.rule import Places, Rule, RuleError, parse_rule, permitting, plain_commands, uncovered
+from wave_agent.rules.rule import (
+    NET,
+    Places,
+    Purpose,
+    Rule,
+    RuleError,
+    parse_rule,
+    permitting,
+    plain_commands,
+    uncovered,
+)
+
+if TYPE_CHECKING:
+    from wave_agent.effects.values import Effects  # many sessions need none
+
+if TYPE_CHECKING:
+    from wave_agent.effects.values import Effects  # only a question has them
 
 NOBODY_TO_ASK = "nobody can confirm it in this run"
 INSTEAD = "Do without it, or tell the user."
@@ -87,6 +105,12 @@ class JudgedCall(Struct, frozen=True, kw_only=True):
     """The input with the file's other names: hard links."""
     unsure: str | None = None
     """A path that may have other names, which could not all be searched for."""
+    effects: "Effects | None" = None
+    """What it would do, with the paths that the disk adds. None: nothing depends on it."""
+    unsearched: str | None = None
+    """A pattern among its paths that matches too many files to compare them with the rules."""
+    secret: bool = False
+    """Its input is not for the model: a hook may have inserted it."""
 
     @property
     def real(self) -> Mapping[str, Any]:
@@ -123,11 +147,23 @@ class PermissionRequest(Struct, frozen=True, kw_only=True):
     tool_use_id: str = ""
     by: str = ""
     """What asks: `rule Bash(git push:*)`, `hook guard`, `mode default` …"""
+    does: str = ""
+    """What the call would do, on one line: `reads .env, writes 2 files, reaches api.example.com`."""
+    effects: "Effects | None" = None
+    """The same, in full. None: not known."""
 
     @property
     def lasting(self) -> bool:
-        """An allow rule would answer it permanently: only the mode asks."""
-        return self.by.startswith("mode ")
+        """An allow rule would answer it permanently: only the mode asks, or effects are not known."""
+        return is_lasting(self.by)
+
+
+_UNKNOWN = "unknown effects"
+
+
+def is_lasting(by: str) -> bool:
+    """Whether an allow rule would answer a question that this asks."""
+    return by.startswith(("mode ", _UNKNOWN))
 
 
 class Allow(Struct, frozen=True):
@@ -180,7 +216,7 @@ def _beginning(command: str) -> str:
 def _would_permit(texts: Sequence[str], call: JudgedCall, places: Places) -> bool:
     """Do not offer a rule that would not answer the question."""
     try:
-        rules = [parse_rule(text) for text in texts]
+        rules = [parse_rule(text, Purpose.PERMIT) for text in texts]
     except RuleError:
         return False
     return bool(permitting(rules, call.tool, call.real, places))
@@ -212,15 +248,28 @@ class _Situation(Struct, frozen=True):
     hooks: Outcome
     places: Places
 
-    def restricting(self, rules: Sequence[Rule]) -> Rule | None:
-        """The first of these rules that matches the call. Neither symlinks nor hard links can dodge it."""
+    def restricting(self, rules: Sequence[Rule]) -> "_Restriction | None":
+        """The first of these rules that applies to the call. Neither symlinks nor hard links can dodge it."""
         call = self.call
         inputs = (call.tool_input, *(() if call.real == call.tool_input else (call.real,)), *call.other_inputs)
-        return next((rule for rule in rules for one in inputs if rule.matches(call.tool, one, self.places)), None)
+        for rule in rules:
+            if any(rule.matches(call.tool, one, self.places) for one in inputs):
+                return _Restriction(rule)
+        return next(
+            (_Restriction(rule, would) for rule in rules if (would := rule.touched(call.effects, self.places))), None
+        )
 
-    def permitting(self) -> tuple[Rule, ...]:
-        """The allow rules that permit the call. Links must not widen them."""
-        return permitting(self.rules.allow, self.call.tool, self.call.real, self.places)
+    def permitting(self, rules: Sequence[Rule]) -> tuple[Rule, ...]:
+        """Those of these allow rules that permit the call. Links must not widen them."""
+        return permitting(rules, self.call.tool, self.call.real, self.places)
+
+
+class _Restriction(Struct, frozen=True):
+    """A rule that applies to a call."""
+
+    rule: Rule
+    would: str = ""
+    """What the call would do, if that is why."""
 
 
 def _hooks(outcome: Outcome, decision: Decision) -> str:
@@ -229,13 +278,14 @@ def _hooks(outcome: Outcome, decision: Decision) -> str:
 
 
 def _deny_rule(case: _Situation) -> Permission | None:
-    rule = case.restricting(case.rules.deny)
-    if rule is None:
+    found = case.restricting(case.rules.deny)
+    if found is None:
         return None
+    because = f", because the call would {found.would}" if found.would and not case.call.secret else ""
     return Permission(
         answer=Ruling.DENY,
-        by=f"rule {rule.text}",
-        for_model=f"{NOT_RUN}denied by the permission rule {rule.text}. {INSTEAD}",
+        by=f"rule {found.rule.text}",
+        for_model=f"{NOT_RUN}denied by the permission rule {found.rule.text}{because}. {INSTEAD}",
     )
 
 
@@ -271,8 +321,12 @@ def _ask(case: _Situation) -> Permission | None:
     if path := case.call.unsure:
         reason = f"{path} has other names (hard links), and there are too many files to check them against the rules"
         asking.append(_Asking("hard links", reason, f"the hard links of {path}"))
-    if rule := case.restricting(case.rules.ask):
-        asking.append(_Asking(f"rule {rule.text}", f"the rule {rule.text} asks", f"the permission rule {rule.text}"))
+    if pattern := case.call.unsearched:
+        reason = f"{pattern} matches too many files to compare them with the rules"
+        asking.append(_Asking("too many files", reason, "the number of files it touches"))
+    if found := case.restricting(case.rules.ask):
+        text, because = found.rule.text, f", because the call would {found.would}" if found.would else ""
+        asking.append(_Asking(f"rule {text}", f"the rule {text} asks{because}", f"the permission rule {text}"))
     asks = case.hooks.reasons.get(Decision.ASK, ())
     if asks or case.hooks.decision is Decision.ASK:
         hooks = _hooks(case.hooks, Decision.ASK)
@@ -283,7 +337,9 @@ def _ask(case: _Situation) -> Permission | None:
         answer=Ruling.ASK,
         by="; ".join(one.by for one in asking),
         for_user="\n".join(one.for_user for one in asking),
-        needs_person=any(one is not None for one in (case.call.protected, case.call.unsure, rule)),
+        needs_person=any(
+            one is not None for one in (case.call.protected, case.call.unsure, case.call.unsearched, found)
+        ),
         why=f"this call needs confirmation because of {' and '.join(one.for_model for one in asking)}",
     )
 
@@ -305,8 +361,44 @@ def _hook_allow(case: _Situation) -> Permission | None:
     return Permission(answer=Ruling.ALLOW, by=_hooks(case.hooks, Decision.ALLOW), for_user=case.hooks.reason)
 
 
+def _allow_rule_for_the_command(case: _Situation) -> Permission | None:
+    """Rules that name the command. `Bash` alone does not."""
+    return _permitted(case, [rule for rule in case.rules.allow if rule.tool == "bash" and _names_something(rule)])
+
+
+def _names_something(rule: Rule) -> bool:
+    return rule.pattern is not None and bool(rule.pattern.strip("*: "))
+
+
+def _unknown_effects(case: _Situation) -> Permission | None:
+    """A command that may do what a rule denies. Those who use `bypassPermissions` want to be asked nothing."""
+    effects = case.call.effects
+    if effects is None or case.call.tool != "Bash" or case.mode is PermissionMode.BYPASS:
+        return None
+    unknown = (rule for rule in (*case.rules.deny, *case.rules.ask) if rule.may_mean(effects.hosts))
+    denied = (rule for rule in case.rules.deny if rule.is_about_effects and not effects.complete)
+    rule = next(chain(unknown, denied), None)
+    if rule is None:
+        return None
+    verb = "denies" if rule in case.rules.deny else "asks about"
+    what = f"this command may {_forbidden(rule)}, which the rule {rule.text} {verb}"
+    may = f"{what}: its effects are not known completely"
+    return Permission(answer=Ruling.ASK, by=f"{_UNKNOWN}, rule {rule.text}", for_user=may, why=may)
+
+
+def _forbidden(rule: Rule) -> str:
+    """What a rule about effects denies, in words."""
+    if rule.tool == NET:
+        return "reach the network" if rule.pattern is None else f"reach {rule.pattern}"
+    return f"{'read' if rule.tool == 'read' else 'change'} {rule.pattern}"
+
+
 def _allow_rule(case: _Situation) -> Permission | None:
-    rules = case.permitting()
+    return _permitted(case, case.rules.allow)
+
+
+def _permitted(case: _Situation, allowing: Sequence[Rule]) -> Permission | None:
+    rules = case.permitting(allowing)
     if not rules:
         return None
     named = "rule" if len(rules) == 1 else "rules"
@@ -355,6 +447,8 @@ _STAGES: tuple[Callable[[_Situation], Permission | None], ...] = (
     _plan_limit,
     _ask,
     _hook_allow,
+    _allow_rule_for_the_command,
+    _unknown_effects,
     _allow_rule,
     _by_mode,
 )

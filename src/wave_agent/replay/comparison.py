@@ -125,6 +125,8 @@ class ChangedVerdict(Struct, frozen=True, kw_only=True):
     hooks: tuple[str, ...]
     new_input: Mapping[str, Any] | None = None
     new_result: str | None = None
+    does: str = ""
+    """What the call would do, on one line; empty on events where hooks do not see it."""
 
 
 class BacktestReport(Struct, frozen=True, kw_only=True):

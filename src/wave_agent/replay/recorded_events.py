@@ -16,13 +16,15 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from wave_agent.agent.call_facts import tool_facts as facts_of
+from wave_agent.agent.hook_effects import effects_outside
 from wave_agent.events import HookRun
 from wave_agent.hooks.events import Decision, HookEvent
+from wave_agent.hooks.pinned import search_path
 from wave_agent.hooks.stage import ToolFacts
 from wave_agent.replay.comparison import Judgement, recorded
 from wave_agent.replay.lines import TranscriptLine, TranscriptLines, result_text
 from wave_agent.replay.timeline import main_value
-from wave_agent.tools.base import Tool
+from wave_agent.tools.base import Tool, ToolContext
 from wave_agent.tools.registry import builtin_tools
 
 _BLOCKED_BY_HOOK = re.compile(
@@ -276,8 +278,9 @@ def normalised(name: str, tool_input: dict[str, Any], project: str) -> dict[str,
     return tool_input if tool is None or not project else tool.normalise(tool_input, project)
 
 
-def tool_facts(name: str, project: str) -> ToolFacts:
+def tool_facts(name: str, context: ToolContext) -> ToolFacts:
+    """What hooks need to know about a tool, with effects as they would be now."""
     tool = _tools().get(name)
     if tool is None:
         return ToolFacts()
-    return facts_of(tool, project)
+    return facts_of(tool, str(context.cwd), effects_outside(tool, context, search_path(context.environment)))

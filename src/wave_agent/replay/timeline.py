@@ -6,6 +6,9 @@ from typing import Any, cast
 import msgspec
 from msgspec import Struct
 
+from wave_agent.effects.calls import effects_of
+from wave_agent.effects.shown import summary
+from wave_agent.effects.surroundings import Surroundings
 from wave_agent.events import HookRun
 from wave_agent.hooks.events import EVENTS, ContextPlace, HookEvent
 from wave_agent.messages import HARNESS
@@ -79,7 +82,7 @@ class Timeline(Struct, frozen=True, kw_only=True):
 
 def timeline(session_id: str, lines: TranscriptLines) -> Timeline:
     """Build a timeline. Times missing from transcripts of older versions are estimated."""
-    builder = _Builder()
+    builder = _Builder(lines.cwd)
     for line in lines.lines:
         builder.add(line)
     spans = sorted([*builder.spans, *builder.waiting], key=lambda span: (span.start, span.kind != "prompt", span.line))
@@ -112,7 +115,9 @@ class _RunningCall(Struct, frozen=True):
 
 
 class _Builder:
-    def __init__(self) -> None:
+    def __init__(self, directory: str) -> None:
+        """`directory` is where the session was started."""
+        self.directory = directory or "/"
         self.spans: list[Span] = []
         self.calls: dict[str, _RunningCall] = {}
         self.turn = 0
@@ -199,7 +204,7 @@ class _Builder:
         refused = isinstance(line.record.get("error"), str)
         failed = bool(result.get("is_error"))
         text = result_text(result)
-        facts: dict[str, Any] = {"input": call.tool_input, "id": name}
+        facts: dict[str, Any] = {"input": call.tool_input, "id": name, **self._effects(call)}
         if origins := line.record.get("origins"):
             facts["replaced by"] = origins
         self.spans.append(
@@ -218,6 +223,14 @@ class _Builder:
                 facts=facts,
             )
         )
+
+    def _effects(self, call: _RunningCall) -> dict[str, Any]:
+        """What the call says that it does. Nothing is looked up: scripts and links may have changed since."""
+        if not isinstance(call.tool_input, Mapping):
+            return {}
+        around = Surroundings(directory=self.directory, project=self.directory)
+        found = effects_of(call.name, cast(Mapping[str, Any], call.tool_input), around)
+        return {"does": summary(found, self.directory)}
 
     def _times(self, line: TranscriptLine, name: str, call: _RunningCall) -> tuple[float, float, bool]:
         """When the tool itself ran, without the hooks around it."""

@@ -19,9 +19,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from wave_agent.agent.hook_runners import hook_runner_for
+from wave_agent.effects.shown import summary
 from wave_agent.formats.strict_json import Document
 from wave_agent.hooks.definitions import HookDefinition, Layer, Mode
 from wave_agent.hooks.dialects import Dialect, has_failed, heard_by
+from wave_agent.hooks.events import EVENTS
 from wave_agent.hooks.execution import close_runner
 from wave_agent.hooks.manager import HookManager, SessionFacts
 from wave_agent.hooks.python_guard import PythonGuard
@@ -32,6 +34,7 @@ from wave_agent.sessions.masking import masked
 from wave_agent.settings.hook_entries import SettingsSource
 from wave_agent.settings.layers import Settings, merge_settings
 from wave_agent.text import clip
+from wave_agent.tools.base import ToolContext
 
 
 class PlannedSource(Struct, frozen=True):
@@ -177,11 +180,19 @@ class Replay:
     async def _event(self, manager: HookManager, happening: Happening, project: str) -> ReplayedEvent:
         facts = relocated(happening.facts, project, self._plan.project)
         journal = len(manager.journal)
+        start = manager.session.start
+        context = ToolContext(
+            project_dir=Path(self._plan.project),
+            start=Path(start) if start else None,
+            environment={**os.environ, **self._settings.env},
+            outputs=Path(self._plan.directory),
+        )
+        tool = tool_facts(happening.tool, context)
         started = monotonic()
         outcome = await manager.run(
             happening.event,
             {**facts, "dry_run": True},
-            tool=tool_facts(happening.tool, manager.session.start),
+            tool=tool,
             dialects=heard_by(happening.event, failed=has_failed(facts)),
         )
         taken = (monotonic() - started) * 1000
@@ -193,6 +204,8 @@ class Replay:
         if kind == UNCHANGED:
             return ReplayedEvent(kind, duration)
         finding = _finding(kind, self._number, manager.session.session_id, happening, after)
+        if EVENTS[happening.event].shows_effects:
+            finding = replace(finding, does=summary(tool.effects(facts.get("tool_input") or {}), self._plan.project))
         finding = finding if self._plan.show_secrets else masked(finding)
         return ReplayedEvent(kind, duration, replace(finding, call=clip(finding.call, 1000)))
 

@@ -6,13 +6,16 @@ from enum import Enum
 from functools import lru_cache
 from importlib import import_module
 from posixpath import join, normpath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from wave_agent.formats.user_regex import compile_strictly, matching_glob
 from wave_agent.shell.values import ParsedLine, ShellCommand, ValueOrigin
+
+if TYPE_CHECKING:
+    from wave_agent.effects.values import Effects  # a session without path rules never needs it
 
 PATH_FIELDS: Mapping[str, str] = {
     "Read": "file_path",
@@ -25,6 +28,10 @@ PATH_FIELDS: Mapping[str, str] = {
 }
 _PATH_FIELDS = {tool.casefold(): field for tool, field in PATH_FIELDS.items()}
 """File tools, and the input field with the path that a pattern is matched against."""
+NET = "net"
+"""The tool of rules about hosts. No tool has that name; any may reach a host."""
+_ABOUT_EFFECTS = frozenset({"read", "edit", "write", "multiedit", "notebookedit", NET})
+"""The tools of rules that restrict whatever has the same effect."""
 
 
 class RuleError(ValueError):
@@ -74,24 +81,63 @@ class Rule(Struct, frozen=True):
             return False
         if name == "bash":
             return _matches_command(self.pattern, str(tool_input.get("command", "")), purpose)
+        if name == NET:
+            return purpose is Purpose.RESTRICT  # someone's own tool
         path = str(tool_input.get(_PATH_FIELDS[name]) or ".")
         return any(_matches_path(one, path, places) for one in (self.pattern, self.also) if one is not None)
+
+    def restricts(self, tool: str, tool_input: Mapping[str, Any], effects: "Effects | None", places: Places) -> bool:
+        """Whether a deny or ask rule applies to this call: by its tool and input, or by what it would do.
+
+        `Read(path)` is about whatever reads the path, `Edit(path)` and `Write(path)` about whatever writes or deletes
+        it, `Net(host)` about whatever reaches the host, or one that is not known. `effects` are those of the call;
+        None: they are not known, and only the tool and its input decide.
+        """
+        if self.matches(tool, tool_input, places) or self.touched(effects, places) is not None:
+            return True
+        return effects is not None and self.may_mean(effects.hosts)
+
+    def touched(self, effects: "Effects | None", places: Places) -> str | None:
+        """What a call with these effects would do that the rule is about, such as `read .env`. None: nothing known."""
+        if effects is None or not self.is_about_effects:
+            return None
+        from wave_agent.rules.touched import touched_host, touched_path  # lazy: few sessions have such rules
+
+        if self.tool == NET:
+            return touched_host(self.pattern, effects.hosts)
+        return touched_path(self.tool, lambda path: self.covers(path, places), effects, places.project)
+
+    def may_mean(self, hosts: Sequence[str]) -> bool:
+        """Whether one of these hosts is not known, and may be one that the rule is about."""
+        return self.tool == NET and "*" in hosts
+
+    @property
+    def is_about_effects(self) -> bool:
+        """It restricts whatever has an effect, not only the tool that it names."""
+        return self.tool == NET or (self.pattern is not None and self.tool in _ABOUT_EFFECTS)
+
+    def covers(self, path: str, places: Places) -> bool:
+        """Whether the pattern of a path rule matches this absolute, normalised path."""
+        patterns = (one for one in (self.pattern, self.also) if one is not None)
+        return any(_compiled_path(one, places).fullmatch(path) for one in patterns)
 
 
 _SHAPE = re.compile(r"([A-Za-z_][\w-]*)(?:\((.*)\))?", re.DOTALL)
 
 
-def parse_rule(text: str) -> Rule:
-    """Raises `RuleError`."""
+def parse_rule(text: str, purpose: Purpose = Purpose.RESTRICT) -> Rule:
+    """Raises `RuleError`, also for an allow rule (`Purpose.PERMIT`) of a kind that can only restrict."""
     shape = _SHAPE.fullmatch(text.strip())
     if shape is None:
         raise RuleError(f'"{text}" is not a rule: write Tool or Tool(pattern), such as Bash(git push:*) or Read(.env)')
     tool, pattern = shape[1].casefold(), shape[2]
     pattern = pattern and pattern.strip()
+    if tool == NET:
+        return Rule(text, tool, _host_pattern(text, pattern, purpose))
     if pattern is None or (pattern in ("*", ":*") and tool not in _PATH_FIELDS):
         return Rule(text, tool)
     if tool not in _PATH_FIELDS and tool != "bash":
-        known = ", ".join(["Bash", *PATH_FIELDS])
+        known = ", ".join(["Bash", *PATH_FIELDS, "Net"])
         raise RuleError(f'"{text}": only {known} take a pattern; write "{shape[1]}" for every call of that tool')
     if tool == "bash":
         import_module("wave_agent.shell.reader")  # when a command is judged, no file descriptor may be left
@@ -101,6 +147,26 @@ def parse_rule(text: str) -> Rule:
     if tool != "bash":
         _check_path_pattern(text, pattern)
     return Rule(text, tool, pattern)
+
+
+_HOST = re.compile(r"(?:\*\.)?[\w-]+(?:\.[\w-]+)*|[0-9a-f:.]*:[0-9a-f:.]*")
+
+
+def _host_pattern(text: str, pattern: str | None, purpose: Purpose) -> str | None:
+    """None: any host."""
+    if purpose is Purpose.PERMIT:
+        raise RuleError(
+            f'"{text}": a Net rule can only deny or ask; to let a command reach a host, allow the command, as in '
+            "Bash(curl https://example.com/:*)"
+        )
+    if pattern is None or pattern == "*":
+        return None
+    host = pattern.strip("[]").rstrip(".").lower()
+    if _HOST.fullmatch(host) is None:
+        raise RuleError(
+            f'"{text}": write a host without scheme, port and path: Net(example.com), Net(*.example.com) or Net(*)'
+        )
+    return host
 
 
 def below(rule: Rule, directory: str) -> Rule:

@@ -27,10 +27,11 @@ def body(request: PermissionRequest, diff: str) -> Content:
         shown = Content.assemble(plain(f"$ {command}"), said)
     else:
         shown = plain(json.dumps(request.tool_input, indent=2, ensure_ascii=False, default=str))
+    does = plain(f"\n\nIt {request.does}." if request.does and not diff else "", "$muted")
     asks = [plain(f"\n\nAsked by {request.by}" if request.by else "\n\nAsked", "$muted")]
     if request.reason:
         asks.append(plain(f": {request.reason}", "$text-warning"))
-    return Content.assemble(shown, *asks)
+    return Content.assemble(shown, does, *asks)
 
 
 def choices(request: PermissionRequest) -> list[Choice]:

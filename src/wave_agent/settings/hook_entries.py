@@ -31,7 +31,7 @@ from wave_agent.hooks.kinds import (
     why_absent,
 )
 from wave_agent.hooks.matcher import EVERYTHING, KNOWN_TOOLS, Matcher, MatcherError, MatcherForm, parse_matcher
-from wave_agent.rules.rule import Rule, RuleError, below, parse_rule
+from wave_agent.rules.rule import NET, Rule, RuleError, below, parse_rule
 from wave_agent.text import did_you_mean, nearest, strip_controls
 
 MAX_HOOKS = 2000
@@ -512,11 +512,22 @@ class _EntryLoader:
         except RuleError as error:
             raise BrokenError(path, str(error)) from None
         named = next((tool for tool in KNOWN_TOOLS if tool.casefold() == rule.tool), None)
-        if named is None and (hint := did_you_mean(rule.tool, KNOWN_TOOLS)):
+        if named is None and rule.tool != NET and (hint := did_you_mean(rule.tool, KNOWN_TOOLS)):
             self.warn(path, f'no built-in tool is called "{rule.tool}"{hint}')
-        if named and not group.matcher.matches(named):
-            self.warn(path, f'the matcher "{group.matcher.text}" never matches {named}, so this hook never runs')
+        self.warn_if_useless(rule, named, group.matcher, path)
         return rule
+
+    def warn_if_useless(self, rule: Rule, named: str | None, matcher: Matcher, path: Path) -> None:
+        """`named`: the built-in tool that the rule names."""
+        if rule.is_about_effects:
+            from wave_agent.rules.conditions import effect_missed_by  # lazy: few hooks have such a condition
+
+            names = [one.text if one.form is MatcherForm.NAME else "" for one in matcher.alternatives]
+            known = {tool.casefold(): tool for tool in KNOWN_TOOLS}
+            if effect := effect_missed_by(rule, [known.get(name.casefold(), "") for name in names]):
+                self.warn(path, f'the matcher "{matcher.text}" matches no tool that {effect}, so this hook never runs')
+        elif named and not matcher.matches(named):
+            self.warn(path, f'the matcher "{matcher.text}" never matches {named}, so this hook never runs')
 
 
 def _is_whole_minutes(timeout: float) -> bool:

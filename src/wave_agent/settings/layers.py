@@ -24,7 +24,7 @@ from wave_agent.hooks.kinds import header_variables, is_listed
 from wave_agent.hooks.matcher import KNOWN_TOOLS
 from wave_agent.models.limits import LIMIT_KEYS
 from wave_agent.permissions.decision import NOT_LOOSER, PermissionMode, Rules
-from wave_agent.rules.rule import Rule, RuleError, below, parse_rule
+from wave_agent.rules.rule import NET, Purpose, Rule, RuleError, below, parse_rule
 from wave_agent.settings.hook_entries import (
     HookConfig,
     Issue,
@@ -499,7 +499,7 @@ KEYS = ("hooks", "$schema", *_SECTIONS, *(value.key for value in VALUES if not v
 """Every top-level key, for messages and the schema."""
 
 
-_TOOL_NAMES = frozenset(tool.casefold() for tool in KNOWN_TOOLS)
+_TOOL_NAMES = frozenset({NET, *(tool.casefold() for tool in KNOWN_TOOLS)})
 _DEFAULTS: Mapping[str, Any] = {field.name: field.default for field in fields(Settings)}
 _NO_LOOSENING = "has no effect in a subdirectory of the project, where settings can only tighten"
 
@@ -604,7 +604,7 @@ class _Merge:
             return
         for index, text in enumerate(rules):
             try:
-                rule = below(parse_rule(_text(text)), source.inner)
+                rule = below(parse_rule(_text(text), Purpose.RESTRICT if restricts else Purpose.PERMIT), source.inner)
                 getattr(self, kind).append(rule)
                 known = index >= _MOST_HINTS or rule.tool in _TOOL_NAMES
                 if not known and (hint := did_you_mean(rule.tool, KNOWN_TOOLS)):

@@ -26,7 +26,7 @@ def git_runs(words: Sequence[Word]) -> Iterator[Inner]:
     if not operands or operands[0].anything:
         return
     if options:
-        yield Tail((Word("git"), *operands))
+        yield Tail((Word("git"), *operands), shortened=True)
         return
     name = operands[0]
     if name.static and name.text not in COMMANDS:

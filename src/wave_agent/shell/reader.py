@@ -23,7 +23,7 @@ from wave_agent.shell.pieces import pieces, redirected
 from wave_agent.shell.plain import plain_commands
 from wave_agent.shell.printing import printed
 from wave_agent.shell.readers import named_in, runs_files
-from wave_agent.shell.redirections import REDIRECTIONS, WRITING, Redirections, redirects
+from wave_agent.shell.redirections import DESCRIPTOR, READING, REDIRECTIONS, WRITING, Redirections, redirects
 from wave_agent.shell.runs import ForeignCode, Inner, ShellText, Tail
 from wave_agent.shell.searches import handed_on
 from wave_agent.shell.simple import DECLARING, TESTING, SimpleCommand, SimpleReading
@@ -84,8 +84,17 @@ def read_writes(text: str, variables: Mapping[str, str], directory: str) -> tupl
 
 
 def read_placed(text: str, variables: Mapping[str, str], directory: str) -> ParsedLine:
-    """The line, if it is run with these variables in this directory."""
-    return _read(text, variables, directory)
+    """The line, if it is run with these variables in this directory. Hooks, rules and the tool ask for the same line,
+    one after another: the last ones are kept."""
+    for kept_text, kept_directory, kept_variables, line in tuple(_PLACED):
+        if text == kept_text and directory == kept_directory and variables == kept_variables:
+            return line
+    line = _read(text, variables, directory)
+    _PLACED.append((text, directory, dict(variables), line))
+    return line
+
+
+_PLACED: deque[tuple[str, str, Mapping[str, str], ParsedLine]] = deque(maxlen=4)
 
 
 _GIVEN_UP: deque[str] = deque(maxlen=16)
@@ -106,6 +115,7 @@ def _read(text: str, variables: Mapping[str, str], directory: str | None) -> Par
 def forget() -> None:
     """Clears the cache."""
     read_line.cache_clear()
+    _PLACED.clear()
     _GIVEN_UP.clear()
 
 
@@ -129,6 +139,11 @@ def _read_within(text: str, variables: Mapping[str, str], directory: str | None)
         assignments=tuple(sorted(reader.known.assigned)),
         writes=tuple(reader.writes),
         git=tuple(dict.fromkeys(reader.git)),
+        placed=tuple(reader.placed),
+        redirected_from=tuple(reader.redirected_from),
+        redirected_to=tuple(reader.redirected_to),
+        functions=tuple(sorted(reader.known.functions)),
+        unresolved=reader.unresolved,
         texts=tuple(dict.fromkeys(reader.texts)),
         handed=tuple(dict.fromkeys(reader.handed)),
         anything=reader.anything,
@@ -158,6 +173,11 @@ class _TreeReader:
         self.statements: list[str] = []
         self.writes: dict[WriteTarget, None] = {}
         self.git: list[Placed] = []
+        self.placed: dict[Placed, None] = {}
+        self.redirected_from: dict[str, None] = {}
+        self.redirected_to: dict[str, None] = {}
+        self.unresolved = False
+        self._placing = directory is not None
         self.texts: list[str] = []
         self.handed: list[str] = []
         self.understood = True
@@ -225,6 +245,8 @@ class _TreeReader:
             for operator, word in found.redirections:
                 if operator in WRITING:
                     self._write(Target(self._resolved(word)))
+                if operator != ">&" or not DESCRIPTOR.fullmatch(word.text):
+                    self._note_files([self._resolved(word)], operator in READING, operator in WRITING)
             stdin = made if found.fed else found.stdin or (handed_on if found.piped else None)
             spend(4 * len(found.words))
             words = tuple(map(self._resolved, found.words))
@@ -474,8 +496,21 @@ class _TreeReader:
     def _redirect(self, redirections: Redirections) -> None:
         for target in redirections.written:
             self._write(Target(target))
+        self._note_files(redirections.read, True, False)
+        self._note_files(redirections.written, False, True)
         for text in redirections.substitutions:
             self._nested(text)
+
+    def _note_files(self, words: Sequence[Word], read: bool, written: bool) -> None:
+        for word in words if self._placing and (read or written) else ():
+            if not word.static and not word.text.startswith(("<(", ">(")):
+                self.unresolved = True
+            elif word.static and word.text:
+                spend(10 + (len(word.text) >> 4))
+                pattern = self._pattern(word)
+                found = dict.fromkeys(join(as_pattern(directory), pattern) for directory in self._directories)
+                self.redirected_from |= found if read else {}
+                self.redirected_to |= found if written else {}
 
     # --------------------------------------------------------------------------------------------------------- commands
 
@@ -499,7 +534,15 @@ class _TreeReader:
                 printed = self._output(node, stdin)
             self._visit(child, printed if child.type in ("process_substitution", "file_redirect") else None)
 
-    def _found(self, found: tuple[Word, ...], stdin: Word | None, level: int = 0) -> None:
+    def _found(
+        self,
+        found: tuple[Word, ...],
+        stdin: Word | None,
+        level: int = 0,
+        *,
+        shortened: bool = False,
+        guessed: bool = False,
+    ) -> None:
         if not found:
             return
         spend(20 + 2 * len(found))
@@ -512,6 +555,8 @@ class _TreeReader:
             found = (Word(name.base), *found[1:])
             name = found[0]
         self.commands.append(ShellCommand(found))
+        if self._placing:
+            self.placed[Placed(found, self._directories, stdin, shortened, guessed or self._guessing)] = None
         self._add_targets(found)
         if not name.static or name.glob is not None or numbered:
             self.understood = False
@@ -576,7 +621,7 @@ class _TreeReader:
             self.known.set_arguments(found)
             for at in range(1, min(len(found), MOST_VALUES)):  # the function may run its arguments
                 if not re.search(r"\s", found[at].text):
-                    self._found(found[at:], stdin, level + 1)
+                    self._found(found[at:], stdin, level + 1, guessed=True)
 
     def _again(self, function: "Node", stdin: Word) -> None:
         """A function, with the input it is given."""
@@ -629,7 +674,7 @@ class _TreeReader:
             self._directories = tuple(below(base, one.directory) for base in directories)
         for assignment in one.assignments:
             self.known.give(assignment)
-        self._found(one.words, stdin, level + 1)
+        self._found(one.words, stdin, level + 1, shortened=one.shortened)
         if one.directory is not None:
             self._directories = directories
 
@@ -662,7 +707,9 @@ class _TreeReader:
     def _enter(self, name: str, arguments: Sequence[Word]) -> None:
         self.known.values["OLDPWD"] = self._directories
         spend(sum(8 + (len(directory) >> 4) for directory in self._directories))
-        self._entered = tuple(dict.fromkeys(self._destinations(name, arguments)))[:MOST_VALUES]
+        # One `cd` may be read in several ways: `cd $X` may have an argument, or none.
+        before = self._entered or ()
+        self._entered = tuple(dict.fromkeys((*before, *self._destinations(name, arguments))))[:MOST_VALUES]
         self._visited |= dict.fromkeys((*self._directories, *self._entered))
         after = tuple(dict.fromkeys((*self._directories, *self._entered)))
         # A `cd` that fails changes nothing: with too many places, the actual one may not be stored.
@@ -703,13 +750,7 @@ class _TreeReader:
         if (not word.static and word.glob is None) or not word.text:
             return
         spend(6 + (len(word.text) >> 4))
-        pattern = word.pattern
-        home = self.known.values.get("HOME", ())
-        if pattern.startswith("~/") and home:
-            pattern = escape(home[0]) + pattern[1:]
-        pattern = _HERE.sub("./", pattern)
-        if self._dotglob:
-            pattern = _STAR.sub("**", pattern)
+        pattern = self._pattern(word)
         for directory in self._directories:
             if target.guessed and directory == ANYWHERE:
                 continue
@@ -718,6 +759,15 @@ class _TreeReader:
             wild = word.glob is not None or isinstance(place, Pattern)
             for one in _upwards(place) if target.upwards and not isinstance(place, Pattern) else (place,):
                 self._add_write(target.write(join(as_pattern(one), pattern)), wild=wild)
+
+    def _pattern(self, word: Word) -> str:
+        """A word that names a file, as a pattern."""
+        pattern = word.pattern
+        home = self.known.values.get("HOME", ())
+        if pattern.startswith("~/") and home:
+            pattern = escape(home[0]) + pattern[1:]
+        pattern = _HERE.sub("./", pattern)
+        return _STAR.sub("**", pattern) if self._dotglob else pattern
 
     def _add_write(self, write: WriteTarget, *, wild: bool) -> None:
         if write not in self.writes:

@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 WRITING = frozenset({">", ">>", ">|", "&>", "&>>", ">&", "<>"})
-_READING = frozenset({"<", "<>"})
+READING = frozenset({"<", "<>"})
 _BACKQUOTED = re.compile(r"`([^`]+)`")
-_DESCRIPTOR = re.compile(r"\d*-?")
+DESCRIPTOR = re.compile(r"\d*-?")
 
 
 REDIRECTIONS = frozenset({"file_redirect", "herestring_redirect", "heredoc_redirect"})
@@ -53,7 +53,7 @@ class Redirections(Struct, frozen=True):
                 targets = node.children_by_field_name("destination")
                 behind += targets[1:]
                 written += _named(node, targets[:1], variables, WRITING)
-                read += _named(node, targets[:1], variables, _READING)
+                read += _named(node, targets[:1], variables, READING)
                 stdin = _substituted(targets[:1], variables) or stdin
             elif node.type == "herestring_redirect":
                 stdin = _text(node.named_children[-1:], variables)
@@ -72,7 +72,7 @@ def _named(node: "Node", targets: list["Node"], variables: Variables, operators:
     if operator not in operators:
         return []
     found = [word for target in targets for fields in words(target, variables) for word in fields]
-    return [word for word in found if operator != ">&" or not _DESCRIPTOR.fullmatch(word.text)]
+    return [word for word in found if operator != ">&" or not DESCRIPTOR.fullmatch(word.text)]
 
 
 def _substituted(targets: list["Node"], variables: Variables) -> Word | None:

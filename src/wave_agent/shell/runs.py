@@ -15,6 +15,8 @@ class Tail(Struct, frozen=True):
     directory: Word | None = None
     """The directory, if not that of the command itself."""
     assignments: tuple[Word, ...] = ()
+    shortened: bool = False
+    """It is the command itself, without the directory of its program or git's first options."""
 
 
 class ShellText(Struct, frozen=True):

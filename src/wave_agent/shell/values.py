@@ -84,6 +84,12 @@ class Placed(Struct, frozen=True):
 
     words: tuple[Word, ...]
     directories: tuple[str, ...]
+    stdin: Word | None = None
+    """What the line says about its input."""
+    shortened: bool = False
+    """It is another one in a shorter form: `./x` as `x`, `git -C a push` as `git push`."""
+    guessed: bool = False
+    """One of several words may start the command, and this is one of them."""
 
 
 class ParsedLine(Struct, frozen=True, kw_only=True):
@@ -104,6 +110,16 @@ class ParsedLine(Struct, frozen=True, kw_only=True):
     writes: tuple[WriteTarget, ...] = ()
     git: tuple[Placed, ...] = ()
     """Its git commands, in order."""
+    placed: tuple[Placed, ...] = ()
+    """Every command, with the directories it may run in: patterns, if they contain wildcards."""
+    redirected_from: tuple[str, ...] = ()
+    """Files that redirections read, as patterns."""
+    redirected_to: tuple[str, ...] = ()
+    """Files that redirections write, as patterns."""
+    functions: tuple[str, ...] = ()
+    """Names of the functions it defines."""
+    unresolved: bool = False
+    """A redirection reads or writes a file whose name is unknown."""
     anything: bool = False
     """It runs something it builds itself. That may be any command."""
     doubtful: tuple[str, ...] = ()

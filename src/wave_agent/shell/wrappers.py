@@ -23,7 +23,7 @@ def inner(words: Sequence[Word], stdin: Word | None) -> Iterator[Inner]:
     name = words[0].text
     short = name.rsplit("/", 1)[-1]
     if short != name:
-        yield Tail((Word(short, words[0].static), *words[1:]))
+        yield Tail((Word(short, words[0].static), *words[1:]), shortened=True)
         return
     if short in SHELLS:
         yield from _shell(words, stdin)

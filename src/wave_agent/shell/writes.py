@@ -398,9 +398,10 @@ def _scalar(words: Sequence[Word]) -> Iterator[Target]:
 
 
 WRITERS: Mapping[str, Callable[[Sequence[Word]], Iterator[Target]]] = {
-    **dict.fromkeys(("tee", "mkdir", "mkfifo", "sponge"), _Each(OptionTable("rdmtA"))),
+    **dict.fromkeys(("tee", "sponge"), _Each()),
+    **dict.fromkeys(("mkdir", "mkfifo"), _Each(OptionTable("m", ("--mode",)))),
     **dict.fromkeys(("rmdir", "unlink"), _Each(removes=True)),
-    "touch": _Each(OptionTable("rdmtA"), existing=_makes_none),
+    "touch": _Each(OptionTable("rdtA", ("--reference", "--date", "--time")), existing=_makes_none),
     "truncate": _Each(OptionTable("rs", ("--size", "--reference")), existing=_makes_none),
     "shred": _Each(OptionTable("ns", ("--iterations", "--size")), existing=_always),
     **dict.fromkeys(("rm", "rimraf", "trash", "trash-put"), _Each(reach=Reach.TREE, removes=True)),

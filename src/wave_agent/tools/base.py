@@ -193,6 +193,10 @@ class Tool(ABC):
             tuple(WriteTarget(escape(path)) for path in self.paths(tool_input)) if self.kind is ToolKind.EDITS else ()
         )
 
+    def place(self, context: ToolContext) -> tuple[str, Mapping[str, str]]:
+        """The directory and the environment that the next call would run in."""
+        return str(context.cwd), context.environment
+
     def git_runs(self, tool_input: Mapping[str, Any], context: ToolContext) -> tuple[tuple[Placed, ...], Sequence[str]]:
         """The git commands a call visibly runs, and the names of the variables it sets."""
         return (), ()

@@ -138,12 +138,15 @@ class Bash(Tool):
         more = (Placed((Word("git"), Word(name), Word("", static=False)), where) for name in hidden)
         return (*line.git, *more), names
 
+    def place(self, context: ToolContext) -> tuple[str, Mapping[str, str]]:
+        directory, _ = self._working_directory(context)
+        return directory, {"WAVE_PROJECT_DIR": str(context.project_dir), **context.environment, "PWD": directory}
+
     def _read(self, tool_input: Mapping[str, Any], context: ToolContext) -> ParsedLine:
         """The parsed line, in the place where it would run. Called more than once."""
         from wave_agent.shell.reader import read_placed  # lazy: a session may never run a command
 
-        directory, _ = self._working_directory(context)
-        variables = {"WAVE_PROJECT_DIR": str(context.project_dir), **context.environment, "PWD": directory}
+        directory, variables = self.place(context)
         asked = (str(tool_input.get("command", "")), variables, directory)
         if self._last is None or self._last[0] != asked:
             self._last = asked, read_placed(*asked)

@@ -68,7 +68,8 @@ def subject(event: HookEvent, given: Mapping[str, Any], payload: Mapping[str, An
     if named != event.value:
         raise SubjectError(f'the payload is for the event "{named}", not {event}')
     mode = _mode(facts.get("permission_mode"))
-    for field in COMMON_STDIN:  # set by the session, not by a payload
+    # Set by the session, or computed from the input, not by a payload: one that was recorded has them all the same.
+    for field in (*COMMON_STDIN, *(field for field in row.stdin if field.computed)):
         facts.pop(field.name, None)
     for short, value in given.items():
         if GIVEN[short] not in fields:
@@ -79,7 +80,7 @@ def subject(event: HookEvent, given: Mapping[str, Any], payload: Mapping[str, An
             _check(fields[name], value)
     if row.has_tool and not facts.get("tool_name"):
         raise SubjectError(f"{event} needs a tool")
-    missing = {name: _sample(field) for name, field in fields.items() if name not in facts and not field.optional}
+    missing = {name: _sample(field) for name, field in fields.items() if name not in facts and not _may_lack(field)}
     aliases = {alias: facts.get(field, missing.get(field)) for alias, field in row.aliases.items()}
     return Subject(event, {**missing, **aliases, **facts}, mode)
 
@@ -131,6 +132,10 @@ def _check(field: StdinField, value: Any) -> None:
     wanted = _TYPES[field.type]
     if not isinstance(value, wanted) or (isinstance(value, bool) and bool not in wanted):
         raise SubjectError(f"{field.name} must be {type_name(_EMPTY[field.type])}, not {type_name(value)}")
+
+
+def _may_lack(field: StdinField) -> bool:
+    return field.optional or field.computed
 
 
 def _sample(field: StdinField) -> Any:

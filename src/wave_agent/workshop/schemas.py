@@ -6,9 +6,11 @@ A schema accepts everything the program accepts without a warning; it may accept
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from wave_agent.effects.shown import MEANINGS, to_json
+from wave_agent.effects.values import NO_EFFECTS
 from wave_agent.hooks.definitions import Mode, Phase
 from wave_agent.hooks.dialects import DIALECTS, Dialect
-from wave_agent.hooks.events import COMMON_STDIN, EVENTS, EventRow, HookEvent, OnFailure, StdinField
+from wave_agent.hooks.events import COMMON_STDIN, EFFECTS, EVENTS, EventRow, HookEvent, OnFailure, StdinField
 from wave_agent.hooks.execution import BodyFormat
 from wave_agent.hooks.kinds import MAIN_KEYS, SHELLS, TYPES
 from wave_agent.hooks.reader import FIELDS, SPECIFIC, Field, Home
@@ -48,6 +50,7 @@ def input_schema(event: HookEvent) -> Schema:
     known: dict[str, Schema] = {
         "hook_event_name": {"const": event.value},
         "permission_mode": {"enum": [mode.value for mode in PermissionMode]},
+        EFFECTS.name: _effects(),
     }
     return {
         "$schema": DIALECT,
@@ -201,6 +204,19 @@ def _output(row: EventRow, field: Field) -> Schema:
     }
     types = [_JSON_TYPES[kind] for kind in (field.type, *field.also)]
     return special.get(field.name, {"type": types if field.also else types[0]})
+
+
+# ----------------------------------------------------------------------------------------------------------- hook input
+
+
+def _effects() -> Schema:
+    texts: Schema = {"type": "array", "items": _TEXT}
+    shapes = {name: texts if isinstance(value, list) else _FLAG for name, value in to_json(NO_EFFECTS).items()}
+    shapes["runs"] = {"type": "array", "items": texts}
+    return {
+        **_object({name: _described(shape, MEANINGS[name]) for name, shape in shapes.items()}),
+        "required": list(shapes),
+    }
 
 
 # ------------------------------------------------------------------------------------------------------------- building

@@ -9,18 +9,25 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from wave_agent.agent.call_facts import subject_of, tool_facts
+from wave_agent.agent.authority import Authority
+from wave_agent.agent.call_effects import CallEffects
+from wave_agent.agent.call_facts import needs_effects, subject_of, tool_facts
 from wave_agent.agent.call_judge import unjudged
+from wave_agent.agent.hook_effects import effects_outside
+from wave_agent.effects.calls import effects_of
+from wave_agent.effects.surroundings import Surroundings
+from wave_agent.effects.values import Effects
 from wave_agent.events import HookRun
 from wave_agent.hooks.definitions import HookDefinition
 from wave_agent.hooks.dialects import has_failed, heard_by
 from wave_agent.hooks.events import EVENTS, Flow
 from wave_agent.hooks.execution import HookExecutionResult, HookRunner
-from wave_agent.hooks.manager import HookManager, SessionFacts
+from wave_agent.hooks.manager import HookManager, SessionFacts, ToolFacts
 from wave_agent.hooks.pinned import search_path
 from wave_agent.hooks.plan import LeftOut
 from wave_agent.hooks.runners.command import ProcessRunner
 from wave_agent.hooks.semantics import kinds_of, rule_of
+from wave_agent.hooks.stage import EffectsOf
 from wave_agent.hooks.verdicts import Ask, Outcome, TellUser, Verdict
 from wave_agent.permissions.decision import JudgedCall, Permission, PermissionMode, Rules, Ruling, decide
 from wave_agent.permissions.git.effects import GitLine, changed_by_git, find_git, meddles
@@ -47,21 +54,33 @@ class ProjectJudge(Struct, frozen=True, kw_only=True):
     environment: Mapping[str, str] = {}
     """Values for variables in commands."""
 
+    def effects(self, tool: Tool) -> EffectsOf:
+        """What a call of this tool would do with an input."""
+        return effects_outside(tool, self._context(), search_path(self.environment))
+
+    def _context(self) -> ToolContext:
+        project, start = Path(self.places.project), Path(self.places.start or self.places.project)
+        return ToolContext(project_dir=project, start=start, environment=self.environment, outputs=project)
+
     def judge(
         self, tool: Tool | None, name: str, tool_input: Mapping[str, Any], hooks: Outcome, *, checked: bool = True
     ) -> Permission:
         """`tool` None: a tool this agent does not have, treated as one that acts. `checked`: validate types."""
         if tool is None:
-            return decide(JudgedCall(tool=name, tool_input=tool_input), self.mode, self.rules, hooks, self.places)
+            where = Surroundings(directory=self.places.start or self.places.project, project=self.places.project)
+            call = JudgedCall(tool=name, tool_input=tool_input, effects=effects_of(name, tool_input, where))
+            return decide(call, self.mode, self.rules, hooks, self.places)
         try:
             if checked:
                 tool.parse(tool_input)
         except ToolInputError as error:
             return Permission(answer=Ruling.DENY, by="the input does not fit the tool", for_model=str(error))
-        project, start = Path(self.places.project), Path(self.places.start or self.places.project)
-        context = ToolContext(project_dir=project, start=start, environment=self.environment, outputs=project)
+        context = self._context()
         try:
             call = subject_of(tool, tool_input, context, self.directories, self.protected)
+            if needs_effects(tool, self.rules):
+                finder = CallEffects(context, search_path(self.environment))
+                call = finder.examined_now(tool, call, finder.of(tool, tool_input), self._authority)
             runs, assigned = tool.git_runs(tool_input, context)
             if runs and call.protected is None:
                 meddling = meddles(tool.written_paths(tool_input, context))
@@ -70,6 +89,16 @@ class ProjectJudge(Struct, frozen=True, kw_only=True):
             return decide(call, self.mode, self.rules, hooks, self.places)
         except Exception as error:  # as in a session: a call that cannot be judged does not run
             return Permission(answer=Ruling.DENY, by="an error", for_model=unjudged(error))
+
+    @property
+    def _authority(self) -> Authority:
+        return Authority(
+            mode=self.mode,
+            rules=self.rules,
+            places=self.places,
+            directories=tuple(self.directories),
+            protected=self.protected,
+        )
 
     def _changed_by_git(self, question: GitLine) -> str | None:
         return changed_by_git(
@@ -142,6 +171,8 @@ class Rehearsal(Struct, frozen=True, kw_only=True):
     outcome: Outcome
     permission: Permission | None
     account: Account
+    effects: Effects | None = None
+    """What the call would do with its final input. None: hooks on this event do not see it."""
 
 
 async def rehearse(bench: Bench, subject: Subject) -> Rehearsal:
@@ -173,13 +204,14 @@ async def _rehearse(bench: Bench, subject: Subject, scratch: Path) -> Rehearsal:
     tool = bench.tools.get(subject.tool or "")
     start = judge.places.start or judge.places.project
     facts = normalised(subject, tool, start)
+    about = ToolFacts() if tool is None else tool_facts(tool, start, judge.effects(tool))
     dialects = heard_by(subject.event, failed=has_failed(facts))
     try:
         outcome = await manager.run(
             subject.event,
             facts,
             permission_mode=judge.mode.value,
-            tool=None if tool is None else tool_facts(tool, start),
+            tool=about,
             dialects=dialects,
         )
     finally:
@@ -190,10 +222,11 @@ async def _rehearse(bench: Bench, subject: Subject, scratch: Path) -> Rehearsal:
     return Rehearsal(
         subject=replace(subject, facts=facts),
         runs=tuple(sorted(tried, key=lambda one: (one.run.look, one.hook.position))),
-        left_out=_left_out(bench, subject, facts, tried),
+        left_out=_left_out(bench, subject, facts, about, tried),
         outcome=outcome,
         permission=permission,
         account=account_of(outcome, permission),
+        effects=about.effects(dict(outcome.tool_input or facts["tool_input"])) if subject.row.shows_effects else None,
     )
 
 
@@ -220,11 +253,16 @@ def _session(places: Places, scratch: Path) -> SessionFacts:
     )
 
 
-def _left_out(bench: Bench, subject: Subject, facts: Mapping[str, Any], tried: Sequence[Tried]) -> tuple[LeftOut, ...]:
-    ran = {one.hook.position for one in tried}
+def _left_out(
+    bench: Bench, subject: Subject, facts: Mapping[str, Any], about: ToolFacts, tried: Sequence[Tried]
+) -> tuple[LeftOut, ...]:
+    def effects() -> Effects:
+        return about.effects(facts["tool_input"])
+
+    ran, places = {one.hook.position for one in tried}, bench.judge.places
     heard = heard_by(subject.event, failed=has_failed(facts))
     return tuple(
-        LeftOut(hook, hook.why_not(facts, bench.judge.places) or (NOT_REACHED if hook.dialect in heard else DEAF))
+        LeftOut(hook, hook.why_not(facts, places, effects) or (NOT_REACHED if hook.dialect in heard else DEAF))
         for hook in bench.hooks
         if hook.event is subject.event and hook.position not in ran
     )

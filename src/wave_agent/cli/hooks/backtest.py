@@ -209,6 +209,8 @@ def _lines(report: BacktestReport) -> Iterator[str]:
 def _finding(finding: ChangedVerdict) -> Iterator[str]:
     what = " ".join(filter(None, [finding.event, finding.tool, finding.call]))
     yield f"  {one_line(what, 110)}   [{finding.session_id[:8]}:{finding.line}]"
+    if finding.does:
+        yield f"      it {one_line(finding.does, 200)}"
     hooks = ", ".join(finding.hooks) or "no hook"
     yield f"      {one_line(f'{finding.before} → {finding.after}, {hooks}: {finding.reason}', 200)}"
     if finding.kind == REWRITTEN:

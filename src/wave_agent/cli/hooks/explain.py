@@ -11,6 +11,8 @@ from msgspec.structs import replace
 from wave_agent.agent.options import locate_project, mode_for, real_directories
 from wave_agent.cli.hooks.options import choice_of, in_dialect, json_object, read_as, with_mode, with_settings
 from wave_agent.cli.options import cwd_option, json_option
+from wave_agent.effects.shown import summary, to_json
+from wave_agent.effects.values import UNKNOWN_EFFECTS, Effects
 from wave_agent.hooks.compatibility import differences
 from wave_agent.hooks.definitions import HookDefinition, Mode
 from wave_agent.hooks.dialects import DIALECTS, Dialect
@@ -74,14 +76,19 @@ def explain(
         protected=protected_paths(project.directory, home, found.hooks, start=project.start),
         environment=os.environ,
     )
-    planned = plan(sorted(found.hooks, key=lambda hook: hook.position), asked.event, asked.facts, places)
+    effects = _effects(asked, judge, tools, stated=tool_input is not None)
+    hooks = sorted(found.hooks, key=lambda hook: hook.position)
+    planned = plan(hooks, asked.event, asked.facts, places, None if effects is None else lambda: effects)
     dialects = sorted({Dialect(dialect)} if dialect else {hook.dialect for hook in planned.hooks})
     permission = _permission(asked, judge, tools, stated=tool_input is not None)
     if as_json:
         differs = {one.value: list(differences(one, EVENTS[asked.event])) for one in dialects}
-        click.echo(json.dumps({**_to_dict(asked, planned, permission, found), "dialects": differs}))
+        shown = None if effects is None else to_json(effects)
+        answer = {**_to_dict(asked, planned, permission, found), "effects": shown, "dialects": differs}
+        click.echo(json.dumps(answer))
         return 0
-    shown = (*_lines(asked, planned, found), *_permission_lines(permission), *_dialect_lines(dialects, asked))
+    does = "" if effects is None or not asked.row.shows_effects else f"It {summary(effects, project.directory)}."
+    shown = (*_lines(asked, planned, found, does), *_permission_lines(permission), *_dialect_lines(dialects, asked))
     for line in shown:
         click.echo(line)
     return 0
@@ -102,6 +109,14 @@ def _subject(event: str, tool: str | None, tool_input: str | None, found: Invent
     return Subject(made.event, normalised(made, tools.get(made.tool or ""), found.start))
 
 
+def _effects(asked: Subject, judge: ProjectJudge, tools: dict[str, Tool], *, stated: bool) -> Effects | None:
+    """None if the event has no call, or if its input is not stated."""
+    if asked.tool is None or not stated:
+        return None
+    tool = tools.get(asked.tool)
+    return UNKNOWN_EFFECTS if tool is None else judge.effects(tool)(asked.facts["tool_input"])
+
+
 def _permission(asked: Subject, judge: ProjectJudge, tools: dict[str, Tool], *, stated: bool) -> Permission | None:
     """Without an input, the decision for any call of the tool: a missing input must not be treated as invalid."""
     silent = nothing_said(asked)
@@ -114,9 +129,10 @@ def _permission(asked: Subject, judge: ProjectJudge, tools: dict[str, Tool], *, 
 # --------------------------------------------------------------------------------------------------------------- output
 
 
-def _lines(asked: Subject, planned: EventPlan, found: Inventory) -> Iterator[str]:
+def _lines(asked: Subject, planned: EventPlan, found: Inventory, does: str) -> Iterator[str]:
     shown = f" {json.dumps(asked.facts['tool_input'], ensure_ascii=False)}" if asked.tool else ""
     yield one_line(f"{asked.event}{f' {asked.tool}' if asked.tool else ''}{shown}")
+    yield from filter(None, [does])
     if not planned.hooks:
         yield f"No hook runs{'' if found.hooks else ': there are none'}."
     steps = [step for step in _steps(planned) if step[1]]

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from wave_agent.cli.hooks.options import indented
+from wave_agent.effects.shown import summary, to_json
 from wave_agent.hooks.execution import HookExecutionResult
 from wave_agent.text import clip, one_line, strip_controls
 from wave_agent.workshop.cases import Case, Difference
@@ -19,6 +20,8 @@ def rehearsal_lines(found: Rehearsal, bench: Bench) -> Iterator[str]:
     subject, project = found.subject, bench.judge.places.project
     shown = f" {subject.tool} {json.dumps(subject.facts['tool_input'], ensure_ascii=False)}" if subject.tool else ""
     yield one_line(f"{subject.event}{shown}")
+    if found.effects is not None:
+        yield f"It {summary(found.effects, bench.judge.places.project)}."
     if not bench.hooks:
         yield no_hooks(bench)
     elif not found.runs:
@@ -98,6 +101,7 @@ def rehearsal_to_dict(found: Rehearsal) -> dict[str, Any]:
     return {
         "event": found.subject.event.value,
         "facts": found.subject.facts,
+        "effects": None if found.effects is None else to_json(found.effects),
         "runs": [_run_to_dict(tried) for tried in found.runs],
         "not_run": [{"name": one.hook.name, "why": one.why} for one in found.left_out],
         "outcome": account.word,

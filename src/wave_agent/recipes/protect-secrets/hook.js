@@ -17,9 +17,11 @@ function block(reason) {
 
 let named = [];
 try {
-  const input = JSON.parse(readFileSync(0, "utf8")).tool_input;
+  const { tool_input: input, effects = {} } = JSON.parse(readFileSync(0, "utf8"));
   // Every value that can name a file, including the whole command.
   named = [input.file_path, input.notebook_path, input.path, input.command].map((value) => String(value ?? ""));
+  // And the files that the call would touch: a script or a link names them otherwise.
+  named.push(...[effects.reads, effects.writes, effects.deletes].flatMap((paths) => paths ?? []));
 } catch {
   block("protect-secrets cannot read the event.");
 }

@@ -22,9 +22,12 @@ def block(reason: str) -> None:
 
 
 try:
-    tool_input = json.load(sys.stdin)["tool_input"]
+    event = json.load(sys.stdin)
     # Every value that can name a file, including the whole command.
-    named = [str(tool_input.get(key) or "") for key in ("file_path", "notebook_path", "path", "command")]
+    named = [str(event["tool_input"].get(key) or "") for key in ("file_path", "notebook_path", "path", "command")]
+    # And the files that the call would touch: a script or a link names them otherwise.
+    effects = event.get("effects") or {}
+    named += [path for kind in ("reads", "writes", "deletes") for path in effects.get(kind) or []]
 except (ValueError, KeyError, TypeError, AttributeError):
     block("protect-secrets cannot read the event.")
 

@@ -13,9 +13,11 @@ block() {
 }
 command -v jq >/dev/null || block "protect-secrets needs jq and blocks everything until it is installed."
 
-# Every value that can name a file, including the whole command.
-named=$(jq -nr 'input.tool_input | if type != "object" then error("no input") else . end
-  | [.file_path, .notebook_path, .path, .command | strings] | join("\n")' <<<"$event" 2>/dev/null) ||
+# Every value that can name a file, including the whole command, and the files that the call would touch: a script or a
+# link names them otherwise.
+named=$(jq -nr 'input | if (.tool_input | type) != "object" then error("no input") else . end
+  | [(.tool_input | .file_path, .notebook_path, .path, .command | strings),
+     (.effects // {} | .reads, .writes, .deletes | arrays | .[])] | join("\n")' <<<"$event" 2>/dev/null) ||
   block "protect-secrets cannot read the event."
 
 # A file name ends at a space, a quote or the like. Files meant to be shared are removed before searching.

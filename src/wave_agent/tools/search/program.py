@@ -74,11 +74,11 @@ class ShownLines:
 class Totals:
     """How much there is, shown or not."""
 
-    def __init__(self, files: int = 0) -> None:
+    def __init__(self, files: int = 0, kept_back: int = 0) -> None:
         self.files = files
         self.matches = 0
         self.too_large = 0
-        self.kept_back = 0
+        self.kept_back = kept_back
         self.counted = True
 
 
@@ -134,12 +134,13 @@ def _glob(request: dict[str, Any]) -> dict[str, Any]:
     walk = Walk(request["real"], request["project"])
     lines, filenames = ShownLines(request), list[str]()
     found = sorted(path for path, _ in walk.files() if pattern.matches(path))
+    found, kept_back = FileReader(request).allowed(found, linked=False)
     for path in found:
         absolute = os.path.join(request["path"], path)
         if not lines.add(_shown(absolute, request["cwd"])):
             break
         filenames.append(printable(absolute))
-    answer = _answer(lines, filenames, walk, Totals(files=len(found)))
+    answer = _answer(lines, filenames, walk, Totals(files=len(found), kept_back=kept_back))
     inner = str(request["pattern"]).rstrip("/")
     if not found and os.path.isdir(os.path.join(request["real"], inner)):
         answer["notes"].append(f"{inner} is a directory: use {inner}/** to list its files")
@@ -157,6 +158,24 @@ class FileReader:
         self._real: str = request["real"]
         together = "|".join(f"(?:{expression})" for expression in request["unread"])
         self._unread = re.compile(together, re.DOTALL) if together else None
+
+    def allowed(self, paths: list[str], *, linked: bool) -> tuple[list[str], int]:
+        """Those of these files that no rule keeps back, and how many are kept back. `linked`: including those with
+        other names."""
+        if self._unread is None:
+            return paths, 0
+        left = [path for path in paths if not self._is_kept_back(path, linked=linked)]
+        return left, len(paths) - len(left)
+
+    def _is_kept_back(self, path: str, *, linked: bool) -> bool:
+        real = os.path.join(self._real, path) if path else self._real
+        if self._unread is not None and self._unread.fullmatch(real):
+            return True
+        try:
+            facts = os.lstat(real)
+        except OSError:
+            return False  # whoever opens it finds out
+        return linked and facts.st_nlink > 1 and stat.S_ISREG(facts.st_mode)
 
     def read(self, path: str) -> bytes | None:
         """The content of a file below the search root, or of the root itself if the path is empty. None: do not search.
@@ -186,23 +205,21 @@ def _grep(request: dict[str, Any], few: int, alarm: Alarm | None) -> dict[str, A
         literally = "To match a bracket or another special character itself, put a backslash before it: \\("
         return {"error": f"the pattern is not a valid regular expression: {error}. {literally}"}
     walk = Walk(request["real"], request["project"])
-    root = request["path"]
-    if os.path.isdir(request["real"]):
-        candidates = sorted(path for path, is_link in walk.files() if not is_link)
-    else:
-        root, name = os.path.split(root)
-        candidates = [name]
-    if request["glob"]:
-        wanted = GlobPattern(request["glob"])
-        candidates = [path for path in candidates if wanted.matches(path)]
+    in_directory = os.path.isdir(request["real"])
+    root = request["path"] if in_directory else os.path.dirname(request["path"])
+    reader, kept_back = FileReader(request), 0
+    candidates = _candidates(request, walk)
+    if in_directory:
+        # Before anything reads the files: whether one is kept back must not depend on what is in it.
+        candidates, kept_back = reader.allowed(candidates, linked=True)
     if request["rg"] and len(candidates) > few and _means_the_same_to_rg(request, matcher):
         candidates = _narrowed(candidates, root, request)
-    lines, filenames, totals, reader = ShownLines(request), list[str](), Totals(), FileReader(request)
+    lines, filenames, totals = ShownLines(request), list[str](), Totals(kept_back=kept_back)
     try:
         for path in candidates:
             absolute = os.path.join(root, path)
             try:
-                data = reader.read(path if root == request["path"] else "")
+                data = reader.read(path if in_directory else "")
             except KeptBackError:
                 totals.kept_back += 1
                 continue
@@ -225,6 +242,18 @@ def _grep(request: dict[str, Any], few: int, alarm: Alarm | None) -> dict[str, A
     return _answer(lines, filenames, walk, totals)
 
 
+def _candidates(request: dict[str, Any], walk: Walk) -> list[str]:
+    """The files to search, relative to the directory they are in."""
+    if os.path.isdir(request["real"]):
+        candidates = sorted(path for path, is_link in walk.files() if not is_link)
+    else:
+        candidates = [os.path.basename(request["path"])]
+    if request["glob"]:
+        wanted = GlobPattern(request["glob"])
+        candidates = [path for path in candidates if wanted.matches(path)]
+    return candidates
+
+
 def _files(number: int) -> str:
     return "1 file was" if number == 1 else f"{number:,} files were"
 
@@ -235,7 +264,9 @@ def _answer(lines: ShownLines, filenames: list[str], walk: Walk, totals: Totals)
         notes.append(f"{walk.unreadable} directories could not be read")
     notes += [f"{file} was not used: it {why}" for file, why in walk.skipped]
     if totals.kept_back:
-        notes.append(f"{_files(totals.kept_back)} skipped: permission rules do not allow reading them")
+        files = "1 file is" if totals.kept_back == 1 else f"{totals.kept_back:,} files are"
+        them = "it" if totals.kept_back == 1 else "them"
+        notes.append(f"{files} not shown: a permission rule denies reading {them}")
     if totals.too_large:
         notes.append(f"{_files(totals.too_large)} skipped: larger than {_SIZE >> 20} MiB, or unreadable")
     return {

@@ -1,0 +1,112 @@
+"""What a call would do: its effects, the files behind them, and whether it only reads."""
+
+import asyncio
+import os
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+from msgspec.structs import replace
+
+from wave_agent.agent.authority import Authority
+from wave_agent.effects.calls import effects_of
+from wave_agent.effects.surroundings import Surroundings
+from wave_agent.effects.values import Effects
+from wave_agent.permissions.command_surroundings import CommandSurroundings
+from wave_agent.permissions.decision import JudgedCall, PermissionMode, ToolKind
+from wave_agent.permissions.existing_files import leads_outside, on_disk
+from wave_agent.permissions.git.effects import find_git
+from wave_agent.rules.touched import literal
+from wave_agent.shell.reader import read_line
+from wave_agent.shell.values import escape
+from wave_agent.tools.base import Tool, ToolContext
+
+COMMANDS = "Bash"
+_SEARCHES = ("Grep", "Glob")
+"""Tools that leave out what they must not read."""
+
+
+class CallEffects:
+    """Finds out what calls of one session would do."""
+
+    def __init__(self, context: ToolContext, search_path: str) -> None:
+        """`search_path` is where git is looked up."""
+        self._context = context
+        self._search_path = search_path
+
+    @cached_property
+    def _commands(self) -> CommandSurroundings:
+        project = str(self._context.project_dir)
+        return CommandSurroundings(project, find_git(self._search_path, project))
+
+    def at(self, directory: str, variables: Mapping[str, str]) -> Surroundings:
+        """Where a call would run that starts in this directory."""
+        return self._commands.at(directory, variables)
+
+    def surroundings(self, tool: Tool) -> Surroundings:
+        """Where a call of this tool would run now."""
+        return self.at(*tool.place(self._context))
+
+    def of(self, tool: Tool, tool_input: Mapping[str, Any]) -> Effects:
+        """The effects of a call, if it ran now. As written: links are not followed."""
+        return effects_of(tool.name, tool_input, self.surroundings(tool))
+
+    def only_reads(self, tool: Tool, tool_input: Mapping[str, Any], effects: Effects | None = None) -> bool:
+        """Whether a command only reads, in the foreground. Git may be asked for its settings."""
+        line = tool_input.get("command")
+        if tool.name != COMMANDS or not isinstance(line, str) or tool_input.get("run_in_background"):
+            return False
+        # lazy: only commands need it
+        from wave_agent.effects.only_reading import only_reads
+
+        surroundings = self.surroundings(tool)
+        found = effects_of(tool.name, tool_input, surroundings) if effects is None else effects
+        return only_reads(line, found, surroundings)
+
+    def may_run_beside(self, tool: Tool, tool_input: Mapping[str, Any]) -> bool:
+        """Whether a command only reads, and leaves the directory as it is for those after it."""
+        if tool.name != COMMANDS or not isinstance(line := tool_input.get("command"), str):
+            return False
+        return not any(one.words[0].text == "cd" for one in read_line(line).plain) and self.only_reads(tool, tool_input)
+
+    async def examined(self, tool: Tool, subject: JudgedCall, authority: Authority) -> JudgedCall:
+        """The call, with what rules and modes need to know of its effects."""
+        effects = self.of(tool, subject.tool_input)
+        if _needs_time(tool, subject.tool_input, effects):
+            return await asyncio.to_thread(self.examined_now, tool, subject, effects, authority)
+        return self.examined_now(tool, subject, effects, authority)
+
+    def examined_now(self, tool: Tool, subject: JudgedCall, effects: Effects, authority: Authority) -> JudgedCall:
+        """The same, given the effects. Blocks while files are looked for, or git is asked."""
+        rules = [rule for rule in (*authority.rules.deny, *authority.rules.ask) if rule.is_about_effects]
+        if tool.name in _SEARCHES:
+            effects = replace(effects, reads=tuple(path for path in effects.reads if literal(path) is not None))
+        if self.only_reads(tool, subject.tool_input, effects):
+            subject = replace(subject, kind=ToolKind.READS)
+            if authority.mode is not PermissionMode.BYPASS:
+                outside = self._outside(tool, str(subject.tool_input["command"]), effects, authority.directories)
+                subject = replace(subject, inside=outside is None, outside=outside)
+        found = on_disk(effects, rules, authority.places)
+        return replace(subject, effects=found.effects, unsearched=found.unsure)
+
+    def _outside(self, tool: Tool, line: str, effects: Effects, directories: Sequence[str]) -> str | None:
+        """A path outside these directories that a command which only reads would look at."""
+        directory, _ = tool.place(self._context)
+        places, named = [directory], list[str]()
+        for one in read_line(line).plain:
+            for word in one.words[1:]:
+                paths = [os.path.normpath(os.path.join(place, word.text)) for place in places]
+                if word.glob is not None:
+                    named += [os.path.normpath(os.path.join(place, word.glob)) for place in places]
+                else:
+                    named += [escape(path) for path in paths if os.path.lexists(path)]
+                if one.words[0].text == "cd":
+                    places += paths
+        return leads_outside((escape(directory), *named, *effects.reads), directories)
+
+
+def _needs_time(tool: Tool, tool_input: Mapping[str, Any], effects: Effects) -> bool:
+    """Files have to be searched for, or git asked."""
+    paths = (*effects.reads, *effects.writes, *effects.deletes)
+    commands = tool.name == COMMANDS and "git" in str(tool_input.get("command"))
+    return commands or any(literal(path) is None for path in paths)

@@ -1,0 +1,1 @@
+"""What a tool call would read, write, delete, run and reach, determined without running it."""

@@ -1,0 +1,201 @@
+"""Collects the effects of one call, and turns the words of a command into paths and hosts."""
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from posixpath import join, normpath
+
+from wave_agent.effects.surroundings import Surroundings
+from wave_agent.effects.values import Effects
+from wave_agent.shell.directories import ANYWHERE, as_pattern, below
+from wave_agent.shell.options import Option, OptionTable, read
+from wave_agent.shell.targets import Target
+from wave_agent.shell.values import Placed, Reach, Word
+
+_MOST = 1000
+"""Entries of each kind. A call with more is not complete."""
+_LONGEST = 4096
+_NO_FILE = re.compile(
+    r"/dev/(?:null|zero|full|random|urandom|tty|stdin|stdout|stderr|fd/\d+|pts/\d+)|/proc/(?:self|thread-self)/fd/\d+"
+)
+_SOCKET = re.compile(r"/dev/(?:tcp|udp)/([^/]+)/[^/]+")
+"""Bash connects, if a redirection names one of these."""
+_BY_PROCESS = re.compile(r"^/proc/(?:self|thread-self|\$\$|\d+)/(?:cwd|root(?=(/)))")
+"""Another name of the current directory, or of `/`."""
+_SUBSTITUTED = ("<(", ">(")
+_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://(?:[^/@\s]*@)?(\[[0-9A-Fa-f:.]+\]|[^/:?#\s'\"]+)")
+_DIRECTORIES = ("/", "/.", "/..")
+_OPTIONAL = ("$", "`")
+"""A word that starts like this may turn out to be an option."""
+
+
+class Gathering:
+    """The effects found so far."""
+
+    def __init__(self, surroundings: Surroundings) -> None:
+        self.surroundings = surroundings
+        self.complete = True
+        self._reads: dict[str, None] = {}
+        self._writes: dict[str, None] = {}
+        self._deletes: dict[str, None] = {}
+        self._hosts: dict[str, None] = {}
+        self._runs: dict[tuple[str, ...], None] = {}
+
+    def effects(self) -> Effects:
+        return Effects(
+            tuple(self._reads),
+            tuple(self._writes),
+            tuple(self._deletes),
+            tuple(self._runs),
+            tuple(self._hosts),
+            self.complete,
+        )
+
+    def read(self, pattern: str) -> None:
+        self._path(self._reads, pattern)
+
+    def write(self, pattern: str) -> None:
+        self._path(self._writes, pattern)
+
+    def delete(self, pattern: str) -> None:
+        self._path(self._deletes, pattern)
+
+    def run(self, words: Sequence[Word]) -> None:
+        if len(self._runs) < _MOST:
+            self._runs[tuple(word.text[:_LONGEST] for word in words[:_MOST])] = None
+        else:
+            self.complete = False
+
+    def host(self, name: str) -> None:
+        if len(self._hosts) < _MOST:
+            self._hosts[name.strip("[]").rstrip(".").lower()] = None
+        else:
+            self.complete = False
+
+    def _path(self, found: dict[str, None], pattern: str) -> None:
+        path = normpath(pattern)
+        if path.startswith("//"):
+            path = path[1:]
+        if socket := _SOCKET.fullmatch(path):
+            self.host(socket[1])
+        elif _NO_FILE.fullmatch(path):
+            return
+        elif len(found) < _MOST and len(path) <= _LONGEST and "\0" not in path:
+            found[path] = None
+        else:
+            self.complete = False
+
+
+class Command:
+    """One command of a line, and where its effects are collected."""
+
+    def __init__(self, placed: Placed, gathering: Gathering, script: Callable[[str, str, str], None]) -> None:
+        self.words = placed.words
+        self.name = placed.words[0].text
+        self.arguments = placed.words[1:]
+        self.texts = [word.text for word in placed.words[1:]]
+        self.directories = placed.directories
+        self.stdin = placed.stdin
+        self.guessed = placed.guessed
+        self.gathering = gathering
+        self.surroundings = gathering.surroundings
+        self.script = script
+        """Takes in the effects of shell text: the text, where it comes from, and the directory it runs in."""
+
+    def unknown(self) -> None:
+        """It may do more than what is found."""
+        self.gathering.complete = False
+
+    def options(self, table: OptionTable, *, mixed: bool = True) -> tuple[list[Option], list[Word]]:
+        """Options and operands. A word that may be an option or not makes the effects incomplete."""
+        if any(_may_be_option(word) for word in _before_end(self.arguments)):
+            self.unknown()
+        return read(self.words, table, mixed=mixed)
+
+    def reads(self, words: Iterable[Word], *, tree: bool = False) -> None:
+        for pattern in self.paths(words):
+            self.gathering.read(pattern)
+            if tree:
+                self.gathering.read(f"{pattern}/**")
+
+    def writes(self, words: Iterable[Word], *, tree: bool = False) -> None:
+        for pattern in self.paths(words):
+            self.gathering.write(pattern)
+            if tree:
+                self.gathering.write(f"{pattern}/**")
+
+    def deletes(self, words: Iterable[Word]) -> None:
+        for pattern in self.paths(words):
+            self.gathering.delete(pattern)
+            self.gathering.delete(f"{pattern}/**")
+
+    def reads_like_paths(self, words: Iterable[Word]) -> None:
+        """What an unknown program probably reads: everything that looks like a path, attached to an option or not."""
+        for word in words:
+            if word.static:
+                self.hosts_in(word.text)
+                for part in (word.text, word.text.partition("=")[2]):
+                    if looks_like_path(part):
+                        self.reads([Word(part) if part is not word.text else word])
+
+    def hosts_in(self, text: str) -> None:
+        for found in _ADDRESS.finditer(text):
+            self.gathering.host(found[1])
+
+    def host(self, name: str) -> None:
+        self.gathering.host(name)
+
+    def targets(self, targets: Iterable[Target]) -> None:
+        """What the table of writing commands says."""
+        for target in targets:
+            note = self.gathering.delete if target.removes else self.gathering.write
+            words = [target.word] if target.reach is not Reach.NAMED else []
+            for pattern in self.paths(words, target.below):
+                inside = [join(pattern, name) for name in target.names]
+                each = inside if inside and is_directory(target.word.text) else [pattern, *inside]
+                for one in each if target.reach is not Reach.INSIDE else ():
+                    note(one)
+                for one in each if target.reach is not Reach.FILE else ():
+                    note(f"{one}/**")
+
+    def paths(self, words: Iterable[Word], inside: Word | None = None) -> Iterable[str]:
+        """The files that words name, as absolute patterns."""
+        for word in words:
+            if word.text in ("", "-") or word.text.startswith(_SUBSTITUTED):
+                continue
+            if not word.static and not _is_found(word):
+                self.unknown()
+            if not word.static and word.glob is None:
+                continue
+            if word.text.startswith("~"):
+                self.unknown()  # the reader of the line replaces those that it knows
+            pattern = _BY_PROCESS.sub(lambda found: found[1] or ".", word.pattern)
+            for directory in self.directories:
+                place = directory if inside is None else below(directory, inside)
+                if place == ANYWHERE and not pattern.startswith("/"):
+                    self.unknown()
+                yield join(as_pattern(place), pattern)
+
+
+def is_directory(text: str) -> bool:
+    """Whether the word can only be a directory."""
+    return text in (".", "..") or text.endswith(_DIRECTORIES)
+
+
+def looks_like_path(text: str) -> bool:
+    return ("/" in text or "." in text[:-1] or text in (".", "..")) and "://" not in text and not text.startswith("-")
+
+
+def _is_found(word: Word) -> bool:
+    """A word that stands for the results of a search, all of which its pattern matches."""
+    return word.glob == word.text and "/**" in word.text
+
+
+def _before_end(words: Sequence[Word]) -> Iterable[Word]:
+    for word in words:
+        if word.text == "--":
+            return
+        yield word
+
+
+def _may_be_option(word: Word) -> bool:
+    return not word.static and word.text.startswith(_OPTIONAL)

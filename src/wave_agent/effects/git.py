@@ -1,0 +1,331 @@
+"""What git reads, writes and reaches, subcommand by subcommand.
+
+What it keeps in its own directory is not listed: every command would write there. Commands that run the repository's
+hooks, and those whose files are named by commits, are not complete.
+"""
+
+import re
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from posixpath import basename
+
+from wave_agent.effects.gathering import Command, looks_like_path
+from wave_agent.effects.network import address_host
+from wave_agent.effects.values import ANY_HOST
+from wave_agent.shell.git import git_targets
+from wave_agent.shell.git_commands import COMMANDS
+from wave_agent.shell.git_runs import GIT
+from wave_agent.shell.options import Option, OptionTable, has, read, value_of, values_of
+from wave_agent.shell.values import Word
+
+_HISTORY = OptionTable(
+    "nGSLO",
+    (
+        *("--author", "--committer", "--since", "--until", "--after", "--before", "--grep", "--format", "--max-count"),
+        *("--skip", "--output", "--glob", "--remotes", "--diff-filter", "--date", "--word-diff-regex", "--remote"),
+    ),
+)
+_FETCH = OptionTable(
+    "joXs",
+    (
+        *("--depth", "--deepen", "--shallow-since", "--shallow-exclude", "--jobs", "--upload-pack", "--server-option"),
+        *("--refmap", "--negotiation-tip", "--filter", "--strategy", "--strategy-option", "--sort", "--exec"),
+    ),
+)
+_TABLES: Mapping[str, OptionTable] = {
+    **dict.fromkeys(("add", "stage"), OptionTable("", ("--pathspec-from-file", "--chmod"))),
+    **dict.fromkeys(("rm", "mv"), OptionTable("", ("--pathspec-from-file",))),
+    "clean": OptionTable("e", ("--exclude",)),
+    **dict.fromkeys(
+        ("init", "init-db"),
+        OptionTable("b", ("--initial-branch", "--template", "--separate-git-dir", "--object-format")),
+    ),
+    "hash-object": OptionTable("t", ("--path",)),
+    **dict.fromkeys(
+        ("commit", "merge", "rebase", "cherry-pick", "revert", "am"),
+        OptionTable("mFCctXsx", ("--message", "--file", "--author", "--date", "--strategy", "--onto", "--exec")),
+    ),
+    **dict.fromkeys(("checkout", "switch"), OptionTable("bBcC", ("--orphan", "--conflict", "--create"))),
+    "restore": OptionTable("s", ("--source", "--conflict", "--pathspec-from-file")),
+    **dict.fromkeys(("fetch", "pull", "ls-remote", "fetch-pack", "remote"), _FETCH),
+    "push": OptionTable("o", ("--receive-pack", "--repo", "--exec", "--push-option")),
+    "clone": OptionTable(
+        "objuc",
+        (
+            *(
+                "--depth",
+                "--branch",
+                "--origin",
+                "--reference",
+                "--template",
+                "--separate-git-dir",
+                "--config",
+                "--jobs",
+            ),
+            *("--filter", "--shallow-since", "--server-option", "--bundle-uri", "--upload-pack", "--revision"),
+        ),
+    ),
+    "grep": OptionTable("eABCmf", ("--max-depth", "--max-count", "--threads")),
+    "blame": OptionTable("LS", ("--since", "--date", "--contents", "--ignore-rev", "--ignore-revs-file")),
+}
+"""Options that take the next word; those of log and diff for any other subcommand."""
+_AT_REVISION = re.compile(r"(?!.*://)[^:]*:(?:\./)?(.+)", re.DOTALL)
+
+
+class _Git:
+    """One git command."""
+
+    def __init__(self, command: Command, operands: Sequence[Word], below: Word | None) -> None:
+        self.command = command
+        self.below = below
+        self.name = operands[0].text
+        self.options, self.operands = read(operands, _TABLES.get(self.name, _HISTORY), mixed=True)
+        texts = [word.text for word in operands]
+        self.paths: Sequence[Word] = operands[texts.index("--") + 1 :] if "--" in texts else ()
+        """After `--`: certainly paths."""
+
+    def reads(self, words: Sequence[Word], *, tree: bool = False) -> None:
+        for pattern in self.command.paths(words, self.below):
+            self.command.gathering.read(pattern)
+            if tree:
+                self.command.gathering.read(f"{pattern}/**")
+
+    def directory(self) -> str:
+        return next(iter(self.command.paths([self.below or Word(".")])), self.command.surroundings.directory)
+
+
+def git(command: Command) -> None:
+    options, operands = command.options(GIT, mixed=False)
+    if has(options, "--git-dir", "--work-tree", "--exec-path", "--config-env", "-c"):
+        command.unknown()
+    if not operands:
+        return
+    below = value_of(options, "-C")
+    name = operands[0].text
+    one = _Git(command, operands, below)
+    if name not in COMMANDS:
+        _alias(one, name, operands, options)
+        return
+    if name in _WRITING:
+        command.targets(git_targets(command.words))
+    _SUBCOMMANDS.get(name, _anything)(one)
+
+
+_WRITING = frozenset(
+    {
+        *(
+            "archive",
+            "bundle",
+            "config",
+            "diff",
+            "diff-index",
+            "diff-tree",
+            "format-patch",
+            "init",
+            "log",
+            "maintenance",
+        ),
+        *("remote", "show", "worktree"),
+    }
+)
+"""Subcommands that may write to a file which is named, or to settings."""
+
+
+def _alias(one: _Git, name: str, operands: Sequence[Word], options: list[Option]) -> None:
+    if any(value.text.lower().startswith(f"alias.{name.lower()}") for value in values_of(options, "-c")):
+        return  # the reader of the line has followed it
+    directory = one.directory()
+    meaning = one.command.surroundings.git_alias(name, directory)
+    if meaning is None:
+        one.command.unknown()
+        return
+    rest = shlex.join(word.text for word in operands[1:])
+    text = meaning[1:] if meaning.startswith("!") else f"git {meaning}"
+    one.command.script(f"{text} {rest}", f"alias.{name}", directory)
+
+
+def _nothing(_: _Git) -> None:
+    """It tells something about the repository, or changes it, but shows and touches no file."""
+
+
+def _anything(one: _Git) -> None:
+    one.command.reads_like_paths(one.operands)
+    one.command.unknown()
+
+
+def _shows(one: _Git) -> None:
+    """The content of files, now or in a commit. Without a certain path it may be any file in the repository."""
+    certain = list(one.paths)
+    named: list[Word] = []
+    for word in one.operands:
+        if at_revision := _AT_REVISION.fullmatch(word.text):
+            certain.append(Word(at_revision[1], word.static))
+        elif looks_like_path(word.text) and ".." not in word.text:
+            named.append(word)
+    one.reads(certain or named, tree=True)
+    one.reads(values_of(one.options, "--contents", "-f", "-O"))
+    if not certain:
+        one.command.unknown()
+
+
+def _logs(one: _Git) -> None:
+    if has(one.options, "-p", "-u", "--patch", "-L", "-c", "--cc", "-m", "-U", "--unified"):
+        _shows(one)
+
+
+def _stash(one: _Git) -> None:
+    if [word.text for word in one.operands[:1]] not in (["list"], ["drop"], ["clear"]):
+        one.command.unknown()
+
+
+def _adds(one: _Git) -> None:
+    one.reads(one.operands, tree=True)
+
+
+def _commits(one: _Git) -> None:
+    """Hooks run. A message may come from a file."""
+    one.reads(values_of(one.options, "-F", "--file"))
+    one.command.unknown()
+
+
+def _removes(one: _Git) -> None:
+    """What is not the same as in the index is not removed, so it is compared."""
+    one.reads(one.operands, tree=True)
+    if has(one.options, "--cached", "-n", "--dry-run"):
+        return
+    for pattern in one.command.paths(one.operands, one.below):
+        one.command.gathering.delete(pattern)
+        one.command.gathering.delete(f"{pattern}/**")
+
+
+def _moves(one: _Git) -> None:
+    one.operands, target = one.operands[:-1], one.operands[-1:]
+    _removes(one)
+    for pattern in one.command.paths(target, one.below):
+        one.command.gathering.write(pattern)
+        one.command.gathering.write(f"{pattern}/**")
+
+
+def _cleans(one: _Git) -> None:
+    if not has(one.options, "-n", "--dry-run"):
+        for pattern in one.command.paths(one.operands or [Word(".")], one.below):
+            one.command.gathering.delete(pattern)
+            one.command.gathering.delete(f"{pattern}/**")
+
+
+def _restores(one: _Git) -> None:
+    """Files named, or those in which commits differ."""
+    if one.name == "restore" and has(one.options, "-S", "--staged") and not has(one.options, "-W", "--worktree"):
+        return  # only the index
+    certain = list(one.paths) or (one.operands if one.name == "restore" else [])
+    named = certain or [word for word in one.operands if looks_like_path(word.text)]
+    for pattern in one.command.paths(named, one.below):
+        one.command.gathering.write(pattern)
+        one.command.gathering.write(f"{pattern}/**")
+    if not certain or has(one.options, "--pathspec-from-file"):
+        one.command.unknown()
+
+
+def _begins(one: _Git) -> None:
+    """`git init DIRECTORY`. A template may bring hooks."""
+    for pattern in one.command.paths(one.operands, one.below):
+        one.command.gathering.write(pattern)
+        one.command.gathering.write(f"{pattern}/**")
+    if has(one.options, "--template", "--separate-git-dir"):
+        one.command.unknown()
+
+
+def _applies(one: _Git) -> None:
+    one.reads(one.operands)
+    one.command.unknown()
+
+
+def _remotes(one: _Git) -> None:
+    if [word.text for word in one.operands[:1]] in (["update"], ["show"], ["prune"], ["set-head"]):
+        _reaches(one, one.operands[1:2])
+
+
+def _fetches(one: _Git) -> None:
+    _reaches(one, one.operands[:1])
+
+
+def _pushes(one: _Git) -> None:
+    """Hooks run, or files change."""
+    _reaches(one, one.operands[:1])
+    one.command.unknown()
+
+
+def _clones(one: _Git) -> None:
+    _reaches(one, one.operands[:1])
+    written = one.operands[1:2] or [
+        Word(basename(word.text.rstrip("/").removesuffix("/.git")).rpartition(":")[2].removesuffix(".git"), word.static)
+        for word in one.operands[:1]
+    ]
+    for pattern in one.command.paths(written, one.below):
+        one.command.gathering.write(pattern)
+        one.command.gathering.write(f"{pattern}/**")
+    if has(one.options, "--recurse-submodules", "--recursive", "--template", "-c", "--config"):
+        one.command.host(ANY_HOST)
+        one.command.unknown()
+
+
+def _submodules(one: _Git) -> None:
+    one.command.host(ANY_HOST)
+    one.command.unknown()
+
+
+def _reaches(one: _Git, address: Sequence[Word]) -> None:
+    """An address, or the name of a remote."""
+    text = address[0].text if address else ""
+    if has(one.options, "--all", "--multiple", "--recurse-submodules"):
+        one.command.host(ANY_HOST)
+    if not _is_address(text):
+        found = one.command.surroundings.git_remote(text, one.directory())
+        if found is None:
+            one.command.host(ANY_HOST)
+            return
+        text = found
+    elif not address[0].static:
+        one.command.host(ANY_HOST)
+    if (host := address_host(text)) is not None:
+        one.command.host(host)
+    else:
+        one.reads([Word(text.removeprefix("file://"))], tree=True)
+
+
+def _is_address(text: str) -> bool:
+    return ":" in text or "/" in text or text.startswith(".")
+
+
+_TELLING = """
+    branch bugreport check-attr check-ignore check-mailmap check-ref-format cherry column commit-graph
+    count-objects describe for-each-ref fsck gc help ls-files ls-tree maintenance
+    merge-base mktree multi-pack-index name-rev notes pack-refs prune reflog repack rerere rev-list rev-parse shortlog
+    show-branch show-index show-ref status symbolic-ref tag update-index update-ref var verify-pack version config
+    write-tree fsck-objects diagnose replace
+"""
+_SUBCOMMANDS: Mapping[str, Callable[[_Git], None]] = {
+    **dict.fromkeys(_TELLING.split(), _nothing),
+    **dict.fromkeys(
+        (
+            *("annotate", "archive", "blame", "cat-file", "diff", "diff-files", "diff-index", "diff-tree"),
+            *("fast-export", "format-patch", "grep", "range-diff", "show", "whatchanged", "bundle"),
+        ),
+        _shows,
+    ),
+    "log": _logs,
+    "stash": _stash,
+    **dict.fromkeys(("add", "stage", "hash-object"), _adds),
+    **dict.fromkeys(("commit", "merge", "rebase", "cherry-pick", "revert", "am", "pull"), _commits),
+    "rm": _removes,
+    "mv": _moves,
+    "clean": _cleans,
+    **dict.fromkeys(("checkout", "restore", "switch", "reset", "checkout-index", "read-tree"), _restores),
+    **dict.fromkeys(("init", "init-db"), _begins),
+    "apply": _applies,
+    "remote": _remotes,
+    **dict.fromkeys(("fetch", "ls-remote", "fetch-pack"), _fetches),
+    **dict.fromkeys(("push", "send-pack", "pull"), _pushes),
+    "clone": _clones,
+    "submodule": _submodules,
+}

@@ -1,0 +1,42 @@
+"""What the effects of a call depend on besides its input: places, variables, and functions that look something up."""
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
+from msgspec import Struct
+
+
+def _no_text(_path: str) -> str | None:
+    return None
+
+
+def _no_git_value(_name: str, _directory: str) -> str | None:
+    return None
+
+
+def _no_settings(_directory: str) -> Mapping[str, str] | None:
+    return None
+
+
+def _no_program(_name: str) -> str | None:
+    return None
+
+
+class Surroundings(Struct, frozen=True, kw_only=True):
+    """Where a call runs. Every function may say that it does not know; the effects are then not complete."""
+
+    directory: str
+    """The absolute path of the directory that relative paths start from."""
+    project: str
+    variables: Mapping[str, str] = MappingProxyType({})
+    """The environment of commands."""
+    read_text: Callable[[str], str | None] = _no_text
+    """The text of a file by its absolute path. None: there is no such file, or it is not to be looked into."""
+    git_alias: Callable[[str, str], str | None] = _no_git_value
+    """What `alias.NAME` is in the repository of a directory."""
+    git_remote: Callable[[str, str], str | None] = _no_git_value
+    """The URL of a remote in the repository of a directory. An empty name is the remote that `git fetch` would use."""
+    git_settings: Callable[[str], Mapping[str, str] | None] = _no_settings
+    """All settings that git would use in a directory, with names in lower case. Only `only_reads` asks for them."""
+    find_program: Callable[[str], str | None] = _no_program
+    """The absolute path that PATH has for a name, with links resolved. Only `only_reads` asks for it."""

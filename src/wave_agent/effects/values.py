@@ -1,0 +1,30 @@
+"""The effects of a call, as values."""
+
+from msgspec import Struct
+
+ANY_HOST = "*"
+"""A host that the call does not name: a remote, a mirror, a setting."""
+
+
+class Effects(Struct, frozen=True):
+    """What a call would do.
+
+    Paths are absolute and normalised. They are patterns: `*` and `?` match within a name, `**` also across directories
+    and at a leading dot, brackets quote (`[*]` is a star). `/a/b` is that path alone, `/a/b/**` everything below it.
+    What git keeps in its own directory is not listed, and neither are `/dev/null` and its like.
+    """
+
+    reads: tuple[str, ...] = ()
+    """Files whose content it reads. Listing names is not reading."""
+    writes: tuple[str, ...] = ()
+    deletes: tuple[str, ...] = ()
+    runs: tuple[tuple[str, ...], ...] = ()
+    """The words of each command, those inside other commands and scripts included."""
+    hosts: tuple[str, ...] = ()
+    """Names or addresses in lower case, without a port. `*` is a host that is not known."""
+    complete: bool = True
+    """Whether this is the whole of it. False: it may do more."""
+
+
+NO_EFFECTS = Effects()
+UNKNOWN_EFFECTS = Effects(complete=False)

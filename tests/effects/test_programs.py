@@ -1,0 +1,260 @@
+"""What single commands do, where the tables of ways do not say it."""
+
+import pytest
+
+from tests.effects.arena import surroundings
+from wave_agent.effects.calls import effects_of
+from wave_agent.effects.sed_scripts import SedScript, read_sed_script
+from wave_agent.effects.surroundings import Surroundings
+from wave_agent.effects.values import Effects
+
+AROUND = surroundings("/p")
+
+
+def effects(line: str, around: Surroundings = AROUND) -> Effects:
+    return effects_of("Bash", {"command": line}, around)
+
+
+@pytest.mark.parametrize(
+    ("line", "reads", "writes", "deletes"),
+    [
+        ("true", "", "", ""),
+        ("echo $X > /dev/null", "", "", ""),
+        ("ls ~ ~/x", "", "", ""),
+        ("cat ~", "/p/home", "", ""),
+        ("cat ~/.ssh/id", "/p/home/.ssh/id", "", ""),
+        ("cat /proc/self/root/etc/x", "/etc/x", "", ""),
+        ("cat 'a*b'", "/p/a[*]b", "", ""),
+        ("unzip -o box.zip -d out", "/p/box.zip", "/p/out/**", ""),
+        ("install -d a b", "", "/p/a /p/b", ""),
+        ("mv a b/", "/p/a /p/a/**", "/p/b/a /p/b/a/**", "/p/a /p/a/**"),
+        ("mv a .", "/p/a /p/a/**", "/p/a /p/a/**", "/p/a /p/a/**"),
+        ("mv -t b a", "/p/a /p/a/**", "/p/b /p/b/a /p/b/** /p/b/a/**", "/p/a /p/a/**"),
+        ("mktemp -t x.XXX", "", "/tmp/x.*", ""),
+        ("mktemp -p sub", "", "/p/sub/tmp.*", ""),
+        ("mktemp x.XXXX", "", "/p/x.*", ""),
+        ("split a.txt", "/p/a.txt", "/p/x*", ""),
+        ("csplit -f part a.txt 3", "/p/a.txt /p/3", "/p/part*", ""),
+        ("mkdir -p a/b", "", "/p/a/b /p/a", ""),
+        ("gzip -c a", "/p/a", "", ""),
+        ("gzip -l a", "/p/a", "", ""),
+        ("sed -i'old/*' p a/b", "/p/a/b", "/p/a/b /p/old/b", ""),
+        ("sed -i.bak p a/b", "/p/a/b", "/p/a/b /p/a/b.bak", ""),
+        ("rsync -a src/ dst/", "/p/src /p/src/**", "/p/dst /p/dst/** /p/dst/* /p/dst/*/**", ""),
+        ("git add .", "/p /p/**", "", ""),
+        ("git -C sub add x", "/p/sub/x /p/sub/x/**", "", ""),
+        ("git rm --cached x", "/p/x /p/x/**", "", ""),
+        ("git rm x", "/p/x /p/x/**", "", "/p/x /p/x/**"),
+        ("git init", "", "", ""),
+        ("git init -b main x", "", "/p/x /p/x/**", ""),
+        ("install -d a/b", "", "/p/a /p/a/b", ""),
+        ("git clean -n", "", "", ""),
+        ("git clean -fd build", "", "", "/p/build /p/build/**"),
+        ("git restore a.txt", "", "/p/a.txt /p/a.txt/**", ""),
+        ("git checkout HEAD -- a.txt", "", "/p/a.txt /p/a.txt/**", ""),
+        ("git log --oneline", "", "", ""),
+        ("git log -p -- a.txt", "/p/a.txt /p/a.txt/**", "", ""),
+        ("git stash list", "", "", ""),
+        ("git remote -v", "", "", ""),
+        ("git config --get x.y", "", "", ""),
+        ("git", "", "", ""),
+        ("git diff --output=x -- a", "/p/a /p/a/**", "/p/x /p/x/*/** /p/x/**", ""),
+        ("python3 --version", "", "", ""),
+        ("jq --arg a b '.x' c.json", "/p/c.json", "", ""),
+        ("awk -v x=1 '{print x}' a y=2", "/p/a", "", ""),
+        ("du -X list .", "/p/list", "", ""),
+        ("uniq", "", "", ""),
+        ("patch --dry-run a", "/p/a", "/p/a", ""),
+        ("touch -m a", "", "/p/a", ""),
+        ("xxd a -i", "/p/a", "/p/-i", ""),
+        ("shuf -o b -n 3 a", "/p/a", "/p/b", ""),
+        ("iconv -f x -t y -o b a", "/p/a /p/b", "/p/b", ""),
+    ],
+)
+def test_complete_effects(line: str, reads: str, writes: str, deletes: str) -> None:
+    found = effects(line)
+    assert found.complete, found
+    assert set(found.reads) == set(reads.split())
+    assert set(found.writes) == set(writes.split())
+    assert set(found.deletes) == set(deletes.split())
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "unheard-of",
+        "unheard-of $X",
+        "cat $X",
+        "cat src/$X",
+        "cat -- $X",
+        "cat ~someone/x",
+        "cat > $X",
+        'grep "$X" a.txt',
+        "cd $X && cat a",
+        "PATH=.:$PATH cat a",
+        "env PATH=. cat a",
+        "env -S 'cat a'",
+        "export LD_PRELOAD=x; cat a",
+        "chroot / cat a",
+        "busybox cat a",
+        "wc --files0-from=list",
+        "md5sum -c list",
+        "tar -T list -cf out",
+        "tar -xPf box.tar",
+        "rsync --files-from=list . dst",
+        "zip -@ out",
+        "find -files0-from x",
+        "xargs rm",
+        "sed -f script a",
+        'sed "$X" a',
+        "sed '1e x' a",
+        "awk -f script a",
+        "jq -f script a",
+        "jq 'include \"x\"; .' a",
+        "patch -p1 < x",
+        "patch a.txt x.patch",
+        "less a",
+        "cp -b a b",
+        "install -D a b/c",
+        "grep -C x a",
+        "sed -l p a",
+        "curl -L https://x.example",
+        "curl -K x",
+        "curl",
+        "ssh x",
+        "scp a x:",
+        "docker",
+        "docker ps",
+        "prettier --check .",
+        "vim a",
+        "perl -e 1",
+        "git checkout feature/x",
+        "git checkout a.txt",
+        "git switch x",
+        "git init --template=t x",
+        "git diff origin/main",
+        "git diff",
+        "git show",
+        "git commit -F message.txt",
+        "git reset --hard",
+        "git restore --pathspec-from-file=x",
+        "git filter-branch x",
+        "git -c core.pager=x log",
+        "git clone --recursive https://x.example/y",
+        "git submodule update",
+        "openssl rsa -in key.pem",
+        "fc -s",
+        "*x*",
+        "$X a",
+        "make",
+        "x" * 20_001,
+        "((",
+    ],
+)
+def test_incomplete_effects(line: str) -> None:
+    assert not effects(line, Surroundings(directory="/p", project="/p", variables={"HOME": "/h"})).complete
+
+
+@pytest.mark.parametrize(
+    ("line", "hosts"),
+    [
+        ("nc -l 80", []),
+        ("nc -c a.example 80", ["a.example"]),
+        ("sftp -p a.example", ["a.example"]),
+        ("telnet", ["*"]),
+        ("git fetch --all", ["*", "evil.example"]),
+        ("git push -u origin main", ["evil.example"]),
+        ('git fetch "https://$X/y"', ["*", "$x"]),
+        ("git clone --recursive https://a.example/y b", ["a.example", "*"]),
+        ("scp -r a me@a.example:", ["a.example"]),
+        ("dig @a.example x", ["a.example", "*"]),
+        ("socat TCP4-CONNECT STDIO", ["*"]),
+        ("rsync rsync:// .", ["*"]),
+        ("curl -s http://[::1]:80/", ["::1"]),
+        ("curl http://", ["*"]),
+        ("openssl s_client -connect a.example:443 -out x", ["a.example"]),
+        ("docker images", []),
+        ("docker push a.example:5000/x", ["a.example"]),
+        ("npm run x", []),
+        ("pip install --index-url", ["*"]),
+        ("cat a > /dev/udp/a.example/1", ["a.example"]),
+        ("git remote show origin", ["evil.example"]),
+        ("ssh -J jump.example me@a.example", ["a.example", "jump.example"]),
+    ],
+)
+def test_hosts(line: str, hosts: list[str]) -> None:
+    assert sorted(effects(line).hosts) == sorted(hosts)
+
+
+def test_a_variable_may_name_the_registry() -> None:
+    around = surroundings("/p", PIP_INDEX_URL="https://mirror.example/simple")
+    assert "mirror.example" in effects("pip install x", around).hosts
+
+
+def test_without_functions_nothing_is_looked_up() -> None:
+    around = Surroundings(directory="/p", project="/p")
+    assert not effects("bash x.sh", around).complete
+    assert not effects("git alias-of-mine", around).complete
+    assert effects("git fetch origin", around).hosts == ("*",)
+    assert around.git_settings("/p") is None
+    assert around.find_program("ls") is None
+    assert not effects("cat ~/x", around).complete
+
+
+def test_the_number_of_entries_is_limited() -> None:
+    many = " ".join(f"f{at}" for at in range(1200))
+    found = effects(f"cat {many}")
+    assert len(found.reads) == 1000
+    assert not found.complete
+    assert not effects("cat " + "x/" * 3000).complete
+    hosts = effects("ping " + " ".join(f"h{at}.example" for at in range(40)))
+    assert len(hosts.hosts) == 40
+
+
+def test_the_number_of_commands_and_hosts_is_limited() -> None:
+    texts = {f"/p/{at}.sh": "".join(f"ping h{at}-{n}.example\n" for n in range(100)) for at in range(12)}
+    around = Surroundings(directory="/p", project="/p", read_text=texts.get)
+    found = effects("; ".join(f"bash {at}.sh" for at in range(12)), around)
+    assert len(found.runs) == 1000
+    assert len(found.hosts) == 1000
+    assert not found.complete
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", SedScript()),
+        ("p", SedScript()),
+        ("1,5p;$d", SedScript()),
+        ("1,+3{p;d}", SedScript()),
+        ("1,~4p", SedScript()),
+        ("0~3p", SedScript()),
+        ("/a/,/b/!d", SedScript()),
+        ("\\,a,d", SedScript()),
+        ("s/a/b/gI;s|x|y|2", SedScript()),
+        ("s/[^a]b/c/", SedScript()),
+        ("y/abc/xyz/", SedScript()),
+        ("/x/a\\\nnew text", SedScript()),
+        ("1i before", SedScript()),
+        (":a;N;$!ba;s/\\n/ /g", SedScript()),
+        ("# comment\np # more", SedScript()),
+        ("q5", SedScript()),
+        ("r in.txt", SedScript(reads=("in.txt",))),
+        ("w out.txt\np", SedScript(writes=("out.txt",))),
+        ("s/a/b/w out.txt", SedScript(writes=("out.txt",))),
+        ("e", SedScript(understood=False)),
+        ("1e touch x", SedScript(understood=False)),
+        ("s/a/b/e", SedScript(understood=False)),
+        ("s/a/b", SedScript(understood=False)),
+        ("s", SedScript(understood=False)),
+        ("s\\a\\b\\", SedScript(understood=False)),
+        ("s/[/]/x/", SedScript(understood=False)),
+        ("s/a[b/c]/x/;s/a]/x/", SedScript(understood=False)),
+        ("1,p", SedScript(understood=False)),
+        ("pp", SedScript(understood=False)),
+        ("k", SedScript(understood=False)),
+        ("1", SedScript(understood=False)),
+    ],
+)
+def test_scripts_for_sed(text: str, expected: SedScript) -> None:
+    assert read_sed_script(text) == expected
