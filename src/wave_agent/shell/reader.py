@@ -85,7 +85,17 @@ def read_writes(text: str, variables: Mapping[str, str], directory: str) -> tupl
 
 def read_placed(text: str, variables: Mapping[str, str], directory: str) -> ParsedLine:
     """The line, if it is run with these variables in this directory."""
-    return _read(text, variables, directory)
+    asked = (text, directory, variables)
+    for known, line in _PLACED:
+        if known == asked:
+            return line
+    line = _read(text, variables, directory)
+    _PLACED.append((asked, line))
+    return line
+
+
+_PLACED: deque[tuple[tuple[str, str, Mapping[str, str]], ParsedLine]] = deque(maxlen=4)
+"""Recent lines. A call is read for its effects, for what it writes to and for its git commands."""
 
 
 _GIVEN_UP: deque[str] = deque(maxlen=16)
