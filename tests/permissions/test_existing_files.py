@@ -72,7 +72,8 @@ def test_an_unknown_directory_stands_for_every_one(project: Path) -> None:
 
 @rows("kind", ["writes", "deletes"])
 def test_rules_about_changes_are_compared_with_writes_and_deletes(project: Path, kind: str) -> None:
-    effects = Effects(**{kind: (f"{project}/**",)})
+    everything = (f"{project}/**",)
+    effects = Effects(writes=everything) if kind == "writes" else Effects(deletes=everything)
     assert added(project, effects, "Edit(vendor/**)") == {"vendor/lib/x.c"}
     assert added(project, effects, "Write(vendor/**)") == {"vendor/lib/x.c"}
     assert added(project, effects, "Read(vendor/**)") == set()

@@ -57,10 +57,12 @@ class CallEffects:
         if tool.name != COMMANDS or not isinstance(line, str) or tool_input.get("run_in_background"):
             return False
         # lazy: only commands need it
-        from wave_agent.effects.only_reading import only_reads
+        from wave_agent.effects.only_reading import HARMLESS, only_reads
 
         surroundings = self.surroundings(tool)
         found = effects_of(tool.name, tool_input, surroundings) if effects is None else effects
+        if not all(run[0] == "git" or run[0] in HARMLESS for run in found.runs):
+            return False  # the usual case, without reading the line once more
         return only_reads(line, found, surroundings)
 
     def may_run_beside(self, tool: Tool, tool_input: Mapping[str, Any]) -> bool:
@@ -72,7 +74,8 @@ class CallEffects:
     async def examined(self, tool: Tool, subject: JudgedCall, authority: Authority) -> JudgedCall:
         """The call, with what rules and modes need to know of its effects."""
         effects = self.of(tool, subject.tool_input)
-        if _needs_time(tool, subject.tool_input, effects):
+        rules = any(rule.is_about_effects for rule in (*authority.rules.deny, *authority.rules.ask))
+        if _needs_time(effects, rules=rules):
             return await asyncio.to_thread(self.examined_now, tool, subject, effects, authority)
         return self.examined_now(tool, subject, effects, authority)
 
@@ -105,8 +108,10 @@ class CallEffects:
         return leads_outside((escape(directory), *named, *effects.reads), directories)
 
 
-def _needs_time(tool: Tool, tool_input: Mapping[str, Any], effects: Effects) -> bool:
-    """Files have to be searched for, or git asked."""
-    paths = (*effects.reads, *effects.writes, *effects.deletes)
-    commands = tool.name == COMMANDS and "git" in str(tool_input.get("command"))
-    return commands or any(literal(path) is None for path in paths)
+def _needs_time(effects: Effects, *, rules: bool) -> bool:
+    """Files may have to be searched for, or git asked."""
+    acts = bool(effects.writes or effects.deletes or effects.hosts)
+    if not rules and acts:
+        return False
+    asks_git = not acts and any(run[0] == "git" for run in effects.runs)
+    return asks_git or any(literal(path) is None for path in (*effects.reads, *effects.writes, *effects.deletes))

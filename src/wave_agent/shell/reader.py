@@ -95,6 +95,7 @@ def read_placed(text: str, variables: Mapping[str, str], directory: str) -> Pars
 
 
 _PLACED: deque[tuple[str, str, Mapping[str, str], ParsedLine]] = deque(maxlen=4)
+"""Recent lines. A call is read for its effects, for what it writes to and for its git commands."""
 
 
 _GIVEN_UP: deque[str] = deque(maxlen=16)
