@@ -1,8 +1,6 @@
 """What tools, commands and hooks have changed, turn by turn, so that it can be undone."""
 
-import os
 from collections.abc import Collection, Mapping
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -107,11 +105,9 @@ class FileChanges:
         self.begin_turn()
         if turn is None:
             return TakenBack()
-        from wave_agent.tools.changes.undo import undo  # lazy: most sessions undo nothing
+        from wave_agent.tools.changes.undo import Undo  # lazy: most sessions undo nothing
 
         self._size -= turn.size
-        restored, removed, refused = undo(turn.files)
-        for path in sorted(turn.directories, reverse=True):  # inner ones first
-            with suppress(OSError):  # not empty
-                os.rmdir(path)
-        return TakenBack(restored=restored, removed=removed, refused=refused)
+        undo = Undo()
+        undo.run(turn.files, turn.directories)
+        return TakenBack(restored=tuple(undo.restored), removed=tuple(undo.removed), refused=undo.refused)

@@ -1,7 +1,9 @@
 """Undoing what a turn did to files."""
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import NoReturn
 
 from msgspec import Struct
 
@@ -19,6 +21,8 @@ from wave_agent.tools.changes.versions import (
 
 _ENTRY = 500
 """Bytes of memory for a file changed by a command, approximately. Its content is not in memory."""
+
+_Former = bytes | NotKeptError | None
 
 
 class NotedFile(Struct):
@@ -75,40 +79,50 @@ def _differs(left: FileVersion | None, found: FileVersion | None) -> bool:
     return same_content(left.content, found.content) is False
 
 
-def undo(files: Mapping[str, NotedFile]) -> tuple[tuple[str, ...], tuple[str, ...], dict[str, str]]:
-    """Paths of files that were restored, and removed; and of those that were left as they are, with why."""
-    restored: list[str] = []
-    removed: list[str] = []
-    refused: dict[str, str] = {}
-    changed = [(path, file) for path, file in files.items() if file.is_changed]
-    changed.sort(key=lambda item: item[1].after is None)  # what is in the way of a deleted file goes first
-    for path, file, data in _with_contents(changed):
-        try:
-            if file.mixed or isinstance(data, NotKeptError):
-                _refuse(path, file, data)
+class Undo:
+    """Takes a turn back, as far as it can."""
+
+    def __init__(self) -> None:
+        self.restored: list[str] = []
+        self.removed: list[str] = []
+        self.refused: dict[str, str] = {}
+        """Paths of files that were left as they are, and why."""
+
+    def run(self, files: Mapping[str, NotedFile], directories: Iterable[str]) -> None:
+        """`directories` were made in the turn: those that are empty afterwards are removed."""
+        changed = [(path, file) for path, file in files.items() if file.is_changed]
+        # What is in the way of a deleted file, such as a directory with its name, goes first.
+        self._take_back([(path, file) for path, file in changed if file.after is not None])
+        for path in sorted(directories, reverse=True):  # inner ones first
+            with suppress(OSError):  # not empty, or already gone
+                os.rmdir(path)
+        self._take_back([(path, file) for path, file in changed if file.after is None])
+
+    def _take_back(self, files: Sequence[tuple[str, NotedFile]]) -> None:
+        for path, file, data in _with_contents(files):
+            try:
+                if file.mixed or isinstance(data, NotKeptError):
+                    _refuse(path, file, data)
+                else:
+                    take_back(path, file.before, file.after, data)
+            except NotRestoredError as refusal:
+                self.refused[path] = str(refusal)
+            except OSError as error:
+                self.refused[path] = error.strerror or str(error)
             else:
-                take_back(path, file.before, file.after, data)
-        except NotRestoredError as refusal:
-            refused[path] = str(refusal)
-        except OSError as error:
-            refused[path] = error.strerror or str(error)
-        else:
-            (removed if file.before is None else restored).append(path)
-    return tuple(restored), tuple(removed), refused
+                (self.removed if file.before is None else self.restored).append(path)
 
 
-def _with_contents(
-    files: Sequence[tuple[str, NotedFile]],
-) -> Iterator[tuple[str, NotedFile, bytes | NotKeptError | None]]:
+def _with_contents(files: Sequence[tuple[str, NotedFile]]) -> Iterator[tuple[str, NotedFile, _Former]]:
     wanted: list[Content] = [file.before.content for _, file in files if file.before is not None]
     contents = read_all(wanted)
     for path, file in files:
         yield path, file, None if file.before is None else next(contents)
 
 
-def _refuse(path: str, file: NotedFile, data: _Former) -> None:
+def _refuse(path: str, file: NotedFile, data: _Former) -> NoReturn:
     """Raises `NotRestoredError`: a later change is a better reason."""
-    with opened_directory(os.path.dirname(path)) as parent:
+    with suppress(FileNotFoundError), opened_directory(os.path.dirname(path)) as parent:
         if not is_as(parent, os.path.basename(path), file.after):
             raise NotRestoredError(CHANGED_SINCE)
     if isinstance(data, NotKeptError):
