@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
 
@@ -156,8 +156,8 @@ EXAMPLES = [15, pytest.param(300, marks=[pytest.mark.thorough, pytest.mark.timeo
 
 
 def run(machine: type[Changing], examples: int) -> None:
-    steps = settings(max_examples=examples, stateful_step_count=30, deadline=None)
-    run_state_machine_as_test(machine, settings=settings(steps, suppress_health_check=list(HealthCheck)))
+    steps = settings(max_examples=examples, stateful_step_count=30)
+    run_state_machine_as_test(machine, settings=steps)
 
 
 @pytest.mark.parametrize("examples", EXAMPLES)

@@ -150,7 +150,8 @@ class GitObjects:
         program = find_git(self._environment.get("PATH", ""), self._root)
         given = "".join(f"{name}\n" for name in names).encode()
         try:
-            output = Git(program, self._environment, _SECONDS).ask(self._root, "cat-file", "--batch", given=given)
+            git = Git(program, self._environment, _SECONDS)
+            output = git.ask(self._root, "--no-replace-objects", "cat-file", "--batch", given=given)
         except GitUnknownError:
             return {}
         found: dict[str, bytes] = {}

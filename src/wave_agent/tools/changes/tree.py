@@ -23,8 +23,6 @@ _TICK = 50_000_000
 """Nanoseconds. A file changed twice within a tick of the clock may have the same times after both."""
 _COARSE_TICK = 2_000_000_000
 """The same on file systems that store whole seconds."""
-MOST = 400_000
-"""Files and directories of one project."""
 
 
 class TooManyFilesError(Exception):
@@ -52,10 +50,10 @@ class KnownTree:
     that `.gitignore` files ignore, except for files that rules deny."""
 
     def __init__(
-        self, root: str, is_denied: Callable[[str], bool], places: Sequence[str], watch: Callable[[str], int]
+        self, root: str, is_denied: Callable[[str], bool], places: Sequence[str], watch: Callable[[str], int], most: int
     ) -> None:
         """`places`: everything that rules deny is in one of them. `watch` is called for a directory before it is
-        listed, and returns the number of its watch."""
+        listed, and returns the number of its watch. `most`: files and directories."""
         self.root = root
         self._judge = is_denied
         self._places = places
@@ -73,7 +71,7 @@ class KnownTree:
         """Directories that are gone, with the numbers of their watches."""
         self.fresh: set[str] = set()
         """Files whose next change may not show in their values."""
-        self._left = MOST
+        self._most = self._left = most
 
     # ---------------------------------------------------------------------------------------------------------- values
 
@@ -105,7 +103,7 @@ class KnownTree:
     def walk(self, top: str, touched: Touched | None, *, afresh: bool = False) -> None:
         """Compares the directory, and everything below it, with the disk. `touched` receives the differences; None:
         nothing was known. `afresh`: ignore files are read again. Raises `TooManyFilesError`."""
-        self._left = MOST
+        self._left = self._most
         pending = deque([top] if self._enter(top, touched) else [])
         while pending:
             path = pending.popleft()

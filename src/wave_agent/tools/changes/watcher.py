@@ -18,7 +18,9 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from wave_agent.system.real_files import is_below, open_file, read_at_most, resolve
+from msgspec import Struct
+
+from wave_agent.system.real_files import Identity, identity, is_below, open_file, read_at_most, resolve
 from wave_agent.tools.changes.found import FileChange, FoundChanges
 from wave_agent.tools.changes.git_index import GitObjects, clean_files, converts, find_work_tree
 from wave_agent.tools.changes.inotify import Inotify, Mask, TouchedEntry, watches_allowed
@@ -27,19 +29,29 @@ from wave_agent.tools.changes.store import ContentStore
 from wave_agent.tools.changes.tree import KnownTree, TooManyFilesError, Touched
 from wave_agent.tools.changes.versions import BlobContent, Content, FileVersion, LostContent
 
-DENIED = 64 << 20
-"""Bytes kept of all files that rules deny."""
-COPIES = 64 << 20
-"""Bytes copied of files that neither git has nor rules deny, when the watch is armed."""
-COPIED_FILES = 10_000
-COPIED = 1 << 20
-"""Maximum size of one of them."""
-STORED = 192 << 20
-"""Bytes kept of all files that rules do not deny, including those that changed later."""
-LARGEST = 8 << 20
-"""Maximum size of a changed file whose content is kept, unless a rule denies it."""
-ALWAYS_CHECKED = 2_000
-"""Denied files that each look checks, even if no event names them: they may have another name outside the project."""
+
+class WatchLimits(Struct, frozen=True, kw_only=True):
+    """Sizes in bytes."""
+
+    denied: int = 64 << 20
+    """Kept of all files that rules deny."""
+    copies: int = 64 << 20
+    """Copied of files that neither git has nor rules deny, when the watch is armed."""
+    copied_files: int = 10_000
+    copied: int = 1 << 20
+    """Maximum size of one of them."""
+    stored: int = 192 << 20
+    """Kept of all files that rules do not deny, including those that changed later."""
+    largest: int = 8 << 20
+    """Maximum size of a changed file whose content is kept, unless a rule denies it."""
+    always_checked: int = 2_000
+    """Denied files that each look checks, even if no event names them: they may have another name outside the
+    project."""
+    files: int = 400_000
+    """Files and directories of a project. A home directory has more."""
+    watches: int | None = None
+    """Watched directories; None: half of what the system allows a user, who has an editor too."""
+
 
 _NOT_COPIED = LostContent("was not kept: it is too large, or the project has too many files that are not in git")
 
@@ -64,23 +76,26 @@ class ProjectWatcher:
         places: Sequence[str] | None = None,
         environment: Mapping[str, str] | None = None,
         watch: bool = True,
+        limits: WatchLimits | None = None,
     ) -> None:
         """`private` is a directory of the agent, outside the project, for former contents. `is_denied` says whether a
         rule denies changes to a path; an error in it is a yes. Everything that rules deny is in one of the real paths
         `places`; None: it may be anywhere. `environment` is for git. Without `watch`, all files are compared."""
         self.root = resolve(root)
         self._environment = os.environ if environment is None else environment
-        self._denied_contents = ContentStore(private, DENIED)
-        self._contents = ContentStore(private, STORED)
+        self._limits = limits or WatchLimits()
+        self._denied_contents = ContentStore(private, self._limits.denied)
+        self._contents = ContentStore(private, self._limits.stored)
         self._kept: dict[str, Content] = {}
         watched_places = () if is_denied is nothing_denied else (self.root,) if places is None else tuple(places)
-        self._tree = KnownTree(self.root, is_denied, watched_places, self._watch)
+        self._tree = KnownTree(self.root, is_denied, watched_places, self._watch, self._limits.files)
         self._queue: Inotify | None = None
         self._wants_watch = watch
         self._watched: dict[int, str] = {}
         self._objects = GitObjects(self.root, self._environment)
         self._later: Touched = {}
         """Differences that were noticed, but belong to the next look."""
+        self._identity: Identity | None = None
         self._armed = False
         self.off = ""
         """Why nothing is watched; empty: everything is."""
@@ -155,6 +170,7 @@ class ProjectWatcher:
     # ---------------------------------------------------------------------------------------------------------- arming
 
     def _learn(self) -> None:
+        self._identity = self._identify()
         if self._wants_watch:
             self._start_watching()
         try:
@@ -192,14 +208,14 @@ class ProjectWatcher:
             return self._tree.include(path)
 
     def _copy(self) -> None:
-        left = COPIED_FILES
+        left = self._limits.copied_files
         for directory, record in self._tree.directories.items():
             for name, value in record.files.items():
                 path = f"{directory}/{name}"
-                if len(value) > SIGNATURE or size_in(value) > COPIED or path in self._kept:
+                if len(value) > SIGNATURE or size_in(value) > self._limits.copied or path in self._kept:
                     continue
                 left -= 1
-                if left < 0 or not self._keep(path, value, denied=False, room=COPIES):
+                if left < 0 or not self._keep(path, value, denied=False, room=self._limits.copies):
                     return
 
     def _keep(self, path: str, value: bytes, *, denied: bool, room: int | None = None) -> bool:
@@ -216,7 +232,7 @@ class ProjectWatcher:
         touched, self._later = self._later, {}
         fresh, self._tree.fresh = self._tree.fresh, set()
         try:
-            whole = self._queue is None or not self._follow(self._queue.read(), touched)
+            whole = self._queue is None or self._is_replaced() or not self._follow(self._queue.read(), touched)
         except _CannotWatchError:
             self._stop_watching()
             whole = True
@@ -229,6 +245,17 @@ class ProjectWatcher:
             self._check_denied(touched)
         self._forget_vanished()
         return touched
+
+    def _is_replaced(self) -> bool:
+        """Another directory is in the place of the project: what is watched is elsewhere."""
+        before, self._identity = self._identity, self._identify()
+        return before != self._identity
+
+    def _identify(self) -> Identity | None:
+        try:
+            return identity(os.lstat(self.root))
+        except OSError:
+            return None
 
     def _compare_all(self, touched: Touched) -> None:
         if self._queue is not None:  # events were lost: all watches are made anew
@@ -276,7 +303,7 @@ class ProjectWatcher:
                 self._tree.touch(*_parted(path), touched)
 
     def _check_denied(self, touched: Touched) -> None:
-        if len(self._tree.denied) > ALWAYS_CHECKED:
+        if len(self._tree.denied) > self._limits.always_checked:
             return
         for path in sorted(self._tree.denied):
             value = self._tree.value(path)
@@ -329,7 +356,7 @@ class ProjectWatcher:
                 return None
             return FileChange(path=path, kind="deleted", before=before, after=None, denied=denied)
         data = self._read(path, new, denied=denied)
-        same = before is not None and isinstance(data, bytes) and before.content.equals(data)
+        same = before.content.equals(data) if before is not None and isinstance(data, bytes) else None
         if old is not None and same:
             self._tree.put(path, new[:SIGNATURE] + old[SIGNATURE:])
         elif old is not None and same is None and old[:SIGNATURE] == new[:SIGNATURE]:
@@ -350,12 +377,12 @@ class ProjectWatcher:
         return FileVersion(mode_in(value), content, value[:SIGNATURE])
 
     def _read(self, path: str, value: bytes, *, denied: bool) -> bytes | LostContent:
-        limit = DENIED if denied else LARGEST
+        limit = self._limits.denied if denied else self._limits.largest
         try:
             if stat.S_ISLNK(mode_in(value)):
                 return os.fsencode(os.readlink(path))
             if size_in(value) > limit:
-                return LostContent(f"was not kept: it is larger than {limit >> 20} MiB")
+                return LostContent(f"was not kept: it is larger than {limit:,} bytes")
             descriptor = open_file(path)
         except OSError as error:
             return LostContent(f"was not kept: it could not be read ({error.strerror})")
@@ -367,7 +394,7 @@ class ProjectWatcher:
             return LostContent(f"was not kept: it could not be read ({error.strerror})")
         finally:
             os.close(descriptor)
-        return data if complete else LostContent(f"was not kept: it is larger than {limit >> 20} MiB")
+        return data if complete else LostContent(f"was not kept: it is larger than {limit:,} bytes")
 
     def _stored(self, data: bytes | LostContent, *, denied: bool, room: int | None = None) -> Content:
         if isinstance(data, LostContent):
@@ -382,7 +409,7 @@ class ProjectWatcher:
             self._queue = Inotify()
         except OSError:
             return
-        self._allowed = watches_allowed()
+        self._allowed = watches_allowed() if self._limits.watches is None else self._limits.watches
 
     def _stop_watching(self) -> None:
         if self._queue is not None:
@@ -407,7 +434,7 @@ class ProjectWatcher:
 
 
 _FULL = LostContent("was not kept: too much has changed in this session")
-_FULL_DENIED = LostContent(f"was not kept: the files that rules protect are larger than {DENIED >> 20} MiB together")
+_FULL_DENIED = LostContent("was not kept: the files that rules protect are too large together")
 
 
 def _parted(path: str) -> tuple[str, str]:
