@@ -274,6 +274,25 @@ def test_a_denied_file_written_through_a_name_outside_the_project_is_seen(
     assert project.names(watcher.settle()) == {".env": "changed"}
 
 
+def test_what_a_denied_link_leads_to_is_denied(project: Project, watching: Watching) -> None:
+    write(project.root, {".gitignore": "real/\n", "real/env": "1", "real/other": "2", "dir/a": "3"})
+    (project.root / ".env").symlink_to("real/env")
+    (project.root / "kept.d").symlink_to("dir")
+    (project.root / "outside.env").symlink_to("/etc/hostname")
+    watcher = watching(is_denied=lambda path: path.endswith((".env", "kept.d")))
+    project.sh("echo x > .env; echo x > real/other; echo x > kept.d/b; echo x > dir/a")
+    found = watcher.settle()
+    assert project.names(found) == {"dir/a": "changed", "dir/b": "created", "real/env": "changed"}
+    assert found.violations == found.changes
+
+
+def test_what_the_agent_writes_itself_is_left_out(project: Project, watching: Watching) -> None:
+    write(project.root, {"sessions/old": "1"})
+    watcher = watching(own=[str(project.root / "sessions")])
+    project.sh("echo > sessions/new; echo > a")
+    assert project.names(watcher.settle()) == {"a": "created"}
+
+
 def test_a_path_that_cannot_be_judged_is_denied(project: Project, watching: Watching) -> None:
     def broken(path: str) -> bool:
         raise ValueError(path)

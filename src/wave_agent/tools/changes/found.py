@@ -18,7 +18,7 @@ class FileChange(Struct, frozen=True, kw_only=True):
     after: FileVersion | None
     """None: it does not exist any more."""
     denied: bool = False
-    """A rule denies changes to this path."""
+    """A deny rule names this path."""
 
 
 class FoundChanges(Struct, frozen=True, kw_only=True):
@@ -35,5 +35,5 @@ class FoundChanges(Struct, frozen=True, kw_only=True):
 
     @property
     def violations(self) -> tuple[FileChange, ...]:
-        """Changes that a rule denies."""
+        """Changes to paths that a deny rule names."""
         return tuple(change for change in self.changes if change.denied)

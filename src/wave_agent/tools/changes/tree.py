@@ -56,7 +56,10 @@ class KnownTree:
         listed, and returns the number of its watch. `most`: files and directories."""
         self.root = root
         self._judge = is_denied
-        self._places = places
+        self._places = tuple(places)
+        self.own: frozenset[str] = frozenset()
+        """Directories of the agent itself, which are left out."""
+        self._targets: tuple[str, ...] = ()
         self._watch = watch
         self.directories: dict[str, KnownDirectory] = {}
         self.denied: set[str] = set()
@@ -93,10 +96,24 @@ class KnownTree:
                     yield f"{path}/{name}", value
 
     def is_denied(self, path: str) -> bool:
+        if any(is_below(path, target) for target in self._targets):
+            return True
         try:
             return self._judge(path)
         except Exception:  # a path that cannot be judged is protected
             return True
+
+    def deny_targets(self) -> bool:
+        """Denies what denied links lead to, within the project. True: that is more than was known, walk again."""
+        links = [path for path in self.denied if os.path.islink(path)]
+        targets = {real for path in links if is_below(real := os.path.realpath(path), self.root) and real != self.root}
+        if targets <= {*self._targets}:
+            return False
+        self._targets = (*self._targets, *sorted(targets))
+        self._places = (*self._places, *sorted(targets))
+        self.directories.clear()
+        self.denied.clear()
+        return True
 
     # --------------------------------------------------------------------------------------------------------- looking
 
@@ -132,6 +149,8 @@ class KnownTree:
 
     def _add(self, path: str, *, is_new: bool = False, wanted: bool = False) -> bool:
         """Knows the directory from now on, if it belongs to the project or rules deny files in it."""
+        if path in self.own:
+            return False
         layers, ignored = self._rules_for(path)
         reached = any(is_below(path, place) or is_below(place, path) for place in self._places)
         # Git's objects have no names that a rule could mean, and are many.

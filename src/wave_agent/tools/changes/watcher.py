@@ -20,7 +20,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from wave_agent.system.real_files import Identity, identity, is_below, open_file, read_at_most, resolve
+from wave_agent.system.real_files import Identity, identity, is_below, open_file, read_at_most, resolve, resolve_or_keep
 from wave_agent.tools.changes.found import FileChange, FoundChanges
 from wave_agent.tools.changes.git_index import GitObjects, clean_files, converts, find_work_tree
 from wave_agent.tools.changes.inotify import Inotify, Mask, TouchedEntry, watches_allowed
@@ -74,13 +74,16 @@ class ProjectWatcher:
         *,
         is_denied: Callable[[str], bool] = nothing_denied,
         places: Sequence[str] | None = None,
+        own: Sequence[str] = (),
         environment: Mapping[str, str] | None = None,
         watch: bool = True,
         limits: WatchLimits | None = None,
     ) -> None:
-        """`private` is a directory of the agent, outside the project, for former contents. `is_denied` says whether a
-        rule denies changes to a path; an error in it is a yes. Everything that rules deny is in one of the real paths
-        `places`; None: it may be anywhere. `environment` is for git. Without `watch`, all files are compared."""
+        """`private` is a directory of the agent, for former contents. `is_denied` says whether a deny rule names a
+        path; an error in it is a yes. What a denied link leads to is denied too, if it is in the project. Everything
+        that rules deny is in one of the real paths `places`; None: it may be anywhere. `own` are directories in which
+        the agent itself writes: they are left out. `environment` is for git. Without `watch`, all files are compared.
+        """
         self.root = resolve(root)
         self._environment = os.environ if environment is None else environment
         self._limits = limits or WatchLimits()
@@ -89,6 +92,7 @@ class ProjectWatcher:
         self._kept: dict[str, Content] = {}
         watched_places = () if is_denied is nothing_denied else (self.root,) if places is None else tuple(places)
         self._tree = KnownTree(self.root, is_denied, watched_places, self._watch, self._limits.files)
+        self._tree.own = frozenset(resolve_or_keep(path) for path in (*own, str(private)))
         self._queue: Inotify | None = None
         self._wants_watch = watch
         self._watched: dict[int, str] = {}
@@ -173,17 +177,22 @@ class ProjectWatcher:
         self._identity = self._identify()
         if self._wants_watch:
             self._start_watching()
+        self._walk_first()
+        while self._tree.deny_targets():
+            self._walk_first()
+        self._tree.vanished.clear()
+        for path in sorted(self._tree.denied):
+            self._keep(path, self._tree.value(path) or b"", denied=True)
+        self._ask_git()
+        self._copy()
+
+    def _walk_first(self) -> None:
         try:
             self._tree.walk(self.root, None)
         except _CannotWatchError:
             self._stop_watching()
             self._tree.directories.clear()
             self._tree.walk(self.root, None)
-        self._tree.vanished.clear()
-        for path in sorted(self._tree.denied):
-            self._keep(path, self._tree.value(path) or b"", denied=True)
-        self._ask_git()
-        self._copy()
 
     def _ask_git(self) -> None:
         """Which files need no copy."""
