@@ -1,4 +1,4 @@
-"""Former contents of files: in a file without a name, which vanishes with the process, or in git's objects."""
+"""Former contents of files: in a file without a name, which vanishes with the process."""
 
 import os
 import tempfile
