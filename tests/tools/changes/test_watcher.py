@@ -302,6 +302,20 @@ def test_a_path_that_cannot_be_judged_is_denied(project: Project, watching: Watc
     assert [change.denied for change in watcher.settle().changes] == [True]
 
 
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may look everywhere")
+def test_a_closed_directory_is_named_and_its_changes_show_when_it_is_open(project: Project, watching: Watching) -> None:
+    write(project.root, {"vendor/a/b": "1"})
+    watcher = watching(is_denied=lambda path: "/vendor/" in path)
+    project.sh("echo x > vendor/a/b; chmod 000 vendor; mkdir n; echo > n/f; chmod 000 n")
+    found = watcher.settle()
+    assert found.changes == ()
+    assert any(path.startswith(str(project.root / "vendor")) for path in found.unseen)
+    project.sh("chmod 755 vendor n")
+    found = watcher.settle()
+    assert project.names(found) == {"n/f": "created", "vendor/a/b": "changed"}
+    assert found.unseen == ()
+
+
 # ------------------------------------------------------------------------------------------------------ former contents
 
 

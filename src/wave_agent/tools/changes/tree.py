@@ -278,6 +278,9 @@ class KnownTree:
         path = f"{directory}/{name}"
         try:
             facts = os.lstat(path)
+        except PermissionError:  # the directory was closed: what became of the file shows when it is open again
+            self.unreadable.add(directory)
+            return None
         except OSError:
             facts = None
         old = record.files.get(name)

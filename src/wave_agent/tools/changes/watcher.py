@@ -290,8 +290,9 @@ class ProjectWatcher:
                 del self._watched[watch]
                 directories.add(directory)
             elif name and mask & Mask.IS_DIRECTORY:
-                if not mask & Mask.ATTRIB or f"{directory}/{name}" in self._tree.unreadable:
-                    directories.add(f"{directory}/{name}")
+                inside = f"{directory}/{name}"
+                if not mask & Mask.ATTRIB or any(is_below(closed, inside) for closed in self._tree.unreadable):
+                    directories.add(inside)
             elif name:
                 entries.add((directory, name))
         # What is below a directory that is compared as a whole needs no look of its own.
