@@ -142,10 +142,12 @@ class Changing(RuleBasedStateMachine):
         overflow(self.root)
 
     def teardown(self) -> None:
-        if hasattr(self, "watcher"):
-            self.look()
-            self.watcher.close()
-        shutil.rmtree(self.top)
+        try:
+            if hasattr(self, "watcher"):
+                self.look()
+                self.watcher.close()
+        finally:
+            shutil.rmtree(self.top)
 
 
 class ChangingUnwatched(Changing):
