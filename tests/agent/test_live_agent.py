@@ -216,7 +216,7 @@ def test_what_is_kept_for_undo_is_bounded(tmp_path: Path):
     (tmp_path / "small").write_bytes(b"new")
     changes.note(str(tmp_path / "small"), b"old", b"new")
     changes.begin_turn()
-    changes.note(str(tmp_path / "large"), b"x" * 90, b"y" * 20)
+    changes.note(str(tmp_path / "large"), b"x" * 110, b"y" * 20)
     assert changes.take_back().restored == ()
 
 
