@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from wave_agent import Agent
+from wave_agent import Agent, tool
 from wave_agent.hooks import rewrite
 from wave_agent.testing import Reply, ScriptedModel, call
 
@@ -186,3 +186,13 @@ async def test_an_ask_rule_keeps_a_file_from_being_opened_but_not_from_being_lis
     grep, glob = await results(project, call("Grep", pattern="TOKEN"), call("Glob", pattern=".env"), settings=settings)
     assert "[1 file is not shown: a permission rule denies reading it]" in grep
     assert ".env" in glob
+
+
+async def test_a_tool_of_the_embedding_program_that_is_named_bash_may_do_anything(project: Path) -> None:
+    @tool
+    def Bash(command: str) -> str:  # noqa: N802
+        """Runs a command on another machine."""
+        return f"{command} ran elsewhere"
+
+    assert (await results(project, bash("ls"), tools=[Bash]))[0].startswith("Not run")
+    assert await results(project, bash("ls"), tools=[Bash], permission_mode="bypassPermissions") == ["ls ran elsewhere"]

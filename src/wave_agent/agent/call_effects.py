@@ -21,7 +21,6 @@ from wave_agent.shell.reader import read_line
 from wave_agent.shell.values import escape
 from wave_agent.tools.base import Tool, ToolContext
 
-COMMANDS = "Bash"
 _SEARCHES = ("Grep", "Glob")
 """Tools that leave out what they must not read."""
 
@@ -52,9 +51,10 @@ class CallEffects:
         return effects_of(tool.name, tool_input, self.surroundings(tool))
 
     def only_reads(self, tool: Tool, tool_input: Mapping[str, Any], effects: Effects | None = None) -> bool:
-        """Whether a command only reads, in the foreground. Git may be asked for its settings."""
+        """Whether a command only reads, in the foreground. Git may be asked for its settings. A tool of someone else
+        may be named Bash, and do anything."""
         line = tool_input.get("command")
-        if tool.name != COMMANDS or not isinstance(line, str) or tool_input.get("run_in_background"):
+        if not tool.runs_bash or not isinstance(line, str) or tool_input.get("run_in_background"):
             return False
         # lazy: only commands need it
         from wave_agent.effects.only_reading import HARMLESS, only_reads
@@ -67,7 +67,7 @@ class CallEffects:
 
     def may_run_beside(self, tool: Tool, tool_input: Mapping[str, Any]) -> bool:
         """Whether a command only reads, and leaves the directory as it is for those after it."""
-        if tool.name != COMMANDS or not isinstance(line := tool_input.get("command"), str):
+        if not tool.runs_bash or not isinstance(line := tool_input.get("command"), str):
             return False
         return not any(one.words[0].text == "cd" for one in read_line(line).plain) and self.only_reads(tool, tool_input)
 

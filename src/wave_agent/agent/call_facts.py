@@ -55,7 +55,7 @@ class CallExaminer:
     def may_run_beside(self, tool: Tool, tool_input: Mapping[str, Any]) -> bool:
         """Whether it is a command that only reads, and leaves the directory as it is for those after it."""
         try:
-            return tool.name == "Bash" and self.effects.may_run_beside(tool, tool_input)
+            return tool.runs_bash and self.effects.may_run_beside(tool, tool_input)
         except Exception:  # it is judged, and denied, alone
             return False
 

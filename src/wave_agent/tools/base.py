@@ -114,6 +114,8 @@ class Tool(ABC):
     """It touches only what this session has started, so it runs without consent in every mode."""
     path_fields: ClassVar[tuple[str, ...]] = ()
     """Input fields that contain a path: made absolute before any hook sees them."""
+    runs_bash: ClassVar[bool] = False
+    """It runs its `command` with Bash on this machine: what the line says is all that happens."""
     polls: ClassVar[bool] = False
     """It checks the progress of something else: repeating the same call, with the same result, is fine."""
     Input: ClassVar[type[Struct]]

@@ -56,6 +56,7 @@ class Bash(Tool):
     """Remembers the working directory."""
 
     name: ClassVar[str] = "Bash"
+    runs_bash: ClassVar[bool] = True
     description: ClassVar[str] = (
         "Runs a shell command. The working directory persists between calls; variables and functions do not. stdin is "
         "empty: nothing interactive. Long output is shortened; the full output is in a file that is named. For servers "
