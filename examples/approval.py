@@ -9,7 +9,8 @@ from wave_agent import Agent, Allow, Deny, PermissionRequest
 from wave_agent.testing import Reply, ScriptedModel, call
 
 model = ScriptedModel([
-    Reply(tool_calls=[call("Bash", command=command) for command in ("echo one", "echo two", "ls /")]),
+    Reply(tool_calls=[call("Bash", command=f"python3 -c 'print({number})'") for number in (1, 2)]),
+    Reply(tool_calls=[call("Bash", command="git push")]),
     "I ran the commands I was allowed to run.",
 ])  # fmt: skip
 
@@ -17,9 +18,9 @@ model = ScriptedModel([
 async def can_use_tool(request: PermissionRequest) -> Allow | Deny:
     command = request.tool_input["command"]
     print(f"asked: {command} ({request.reason})")
-    if command == "echo two":
-        return Allow(updated_input={"command": "echo 2"})
-    return Allow() if command.startswith("echo ") else Deny("Only echo may be run.")
+    if "print(2)" in command:
+        return Allow(updated_input={"command": "python3 -c 'print(1 + 1)'"})
+    return Allow() if command.startswith("python3 ") else Deny("Only Python may be run.")
 
 
 async def main() -> None:
@@ -34,10 +35,10 @@ async def main() -> None:
 asyncio.run(main())
 
 # Output:
-# asked: echo one (Bash needs your consent)
-# asked: echo two (Bash needs your consent)
-# asked: ls / (Bash needs your consent)
-# model saw: one
+# asked: python3 -c 'print(1)' (Bash needs your consent)
+# asked: python3 -c 'print(2)' (Bash needs your consent)
+# asked: git push (Bash needs your consent)
+# model saw: 1
 # model saw: 2
-# model saw: Not run: Only echo may be run.
+# model saw: Not run: Only Python may be run.
 # I ran the commands I was allowed to run.
