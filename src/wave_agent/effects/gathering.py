@@ -117,11 +117,9 @@ class Command:
             if tree:
                 self.gathering.read(f"{pattern}/**")
 
-    def writes(self, words: Iterable[Word], *, tree: bool = False) -> None:
+    def writes(self, words: Iterable[Word]) -> None:
         for pattern in self.paths(words):
             self.gathering.write(pattern)
-            if tree:
-                self.gathering.write(f"{pattern}/**")
 
     def deletes(self, words: Iterable[Word]) -> None:
         for pattern in self.paths(words):
