@@ -41,6 +41,9 @@ PURE := \
 	src/wave_agent/replay/timeline.py \
 	src/wave_agent/rules/rule.py \
 	src/wave_agent/workshop/sample_events.py \
+	src/wave_agent/tools/changes/found.py \
+	src/wave_agent/tools/changes/signatures.py \
+	src/wave_agent/tools/changes/versions.py \
 	src/wave_agent/tools/terminal.py \
 	$(wildcard src/wave_agent/effects/*.py) \
 	$(wildcard src/wave_agent/shell/*.py)

@@ -2,11 +2,11 @@
 
 from typing import Any
 
-import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.effects.arena import surroundings
+from tests.rows import rows
 from wave_agent.effects.calls import TOOLS, effects_of
 from wave_agent.effects.only_reading import only_reads
 from wave_agent.effects.surroundings import Surroundings
@@ -16,7 +16,7 @@ from wave_agent.tools.registry import builtin_tools
 AROUND = Surroundings(directory="/p/sub", project="/p", variables={"HOME": "/home/me"})
 
 
-@pytest.mark.parametrize(
+@rows(
     ("tool", "given_input", "expected"),
     [
         ("Read", {"file_path": "/a/b"}, Effects(reads=("/a/b",))),
@@ -95,7 +95,6 @@ def test_any_call_has_effects(tool: str, given_input: dict[str, Any], value: obj
         assert isinstance(effects_of(tool, call, AROUND), Effects)
 
 
-@settings(max_examples=300, deadline=None)
 @given(LINES)
 def test_any_line_has_effects(line: str) -> None:
     around = surroundings("/srv/project")
@@ -106,7 +105,6 @@ def test_any_line_has_effects(line: str) -> None:
     assert only_reads(line, found, around) in (True, False)
 
 
-@settings(max_examples=150, deadline=None)
 @given(LINES, st.sampled_from(["bash f", "make", "make x", "npm test", "just", "sed -f f x", "source f a b", "./f"]))
 def test_any_script_has_effects(text: str, line: str) -> None:
     around = Surroundings(directory="/p", project="/p", read_text=lambda _: text)

@@ -12,6 +12,7 @@ import pytest
 
 from tests.effects.arena import effects, surroundings
 from tests.effects.scratch import STRACE, Scratch, acts
+from tests.rows import rows
 from wave_agent.effects.only_reading import BUILTINS, GIT_ROWS, HARMLESS, Row, only_reads, reading_environment
 from wave_agent.effects.surroundings import Surroundings
 
@@ -31,7 +32,7 @@ EVERYTHING = changed(find_program=lambda name: f"/usr/bin/{name}")
 """As on a machine that has every program."""
 
 
-@pytest.mark.parametrize(
+@rows(
     "line",
     [
         "ls -la src",
@@ -83,7 +84,7 @@ def test_lines_in_the_class(line: str) -> None:
     assert reads_only(line, EVERYTHING)
 
 
-@pytest.mark.parametrize(
+@rows(
     "line",
     [
         "",
@@ -200,7 +201,7 @@ def test_a_program_of_the_project_is_not_what_its_name_says() -> None:
     assert reads_only("echo x", changed(find_program=lambda _: None))
 
 
-@pytest.mark.parametrize("name", ["BASH_ENV", "BASH_FUNC_ls%%", "LD_PRELOAD"])
+@rows("name", ["BASH_ENV", "BASH_FUNC_ls%%", "LD_PRELOAD"])
 def test_variables_that_change_bash_leave_nothing_in_the_class(name: str) -> None:
     assert not reads_only("echo x", changed(variables={name: "x"}))
 
@@ -210,7 +211,7 @@ def test_settings_of_ripgrep_may_run_something() -> None:
     assert not reads_only("rg x", changed(variables=variables, find_program=lambda _: "/usr/bin/rg"))
 
 
-@pytest.mark.parametrize(
+@rows(
     ("name", "excluded", "kept"),
     [
         ("diff.external", "git diff", "git diff --no-ext-diff --no-textconv"),

@@ -1,14 +1,14 @@
 """Whether an entry of the effects and the pattern of a rule can name the same path."""
 
-import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.effects.matching import names
+from tests.rows import rows
 from wave_agent.effects.overlap import may_meet
 
 
-@pytest.mark.parametrize(
+@rows(
     ("entry", "pattern", "expected"),
     [
         ("/p/.env", "/p/.env", True),
@@ -48,7 +48,6 @@ PARTS = st.lists(st.sampled_from(["a", "b", ".", "*", "?", "/", "/**/", "**", "[
 PATHS = st.lists(st.sampled_from(["a", "b", ".", "/"]), max_size=6).map(lambda parts: "/" + "".join(parts))
 
 
-@settings(max_examples=500)
 @given(PARTS.map(lambda parts: "/" + "".join(parts)), PARTS.map(lambda parts: "/" + "".join(parts)), PATHS)
 def test_a_path_that_both_name_is_never_missed(one: str, other: str, path: str) -> None:
     if names(one, path) and names(other, path):

@@ -1,8 +1,7 @@
 """What single commands do, where the tables of ways do not say it."""
 
-import pytest
-
 from tests.effects.arena import surroundings
+from tests.rows import rows
 from wave_agent.effects.calls import effects_of
 from wave_agent.effects.sed_scripts import SedScript, read_sed_script
 from wave_agent.effects.surroundings import Surroundings
@@ -15,7 +14,7 @@ def effects(line: str, around: Surroundings = AROUND) -> Effects:
     return effects_of("Bash", {"command": line}, around)
 
 
-@pytest.mark.parametrize(
+@rows(
     ("line", "reads", "writes", "deletes"),
     [
         ("true", "", "", ""),
@@ -79,7 +78,7 @@ def test_complete_effects(line: str, reads: str, writes: str, deletes: str) -> N
     assert set(found.deletes) == set(deletes.split())
 
 
-@pytest.mark.parametrize(
+@rows(
     "line",
     [
         "unheard-of",
@@ -155,7 +154,7 @@ def test_incomplete_effects(line: str) -> None:
     assert not effects(line, Surroundings(directory="/p", project="/p", variables={"HOME": "/h"})).complete
 
 
-@pytest.mark.parametrize(
+@rows(
     ("line", "hosts"),
     [
         ("nc -l 80", []),
@@ -220,7 +219,7 @@ def test_the_number_of_commands_and_hosts_is_limited() -> None:
     assert not found.complete
 
 
-@pytest.mark.parametrize(
+@rows(
     ("text", "expected"),
     [
         ("", SedScript()),

@@ -2,8 +2,7 @@
 
 from collections.abc import Mapping
 
-import pytest
-
+from tests.rows import rows
 from wave_agent.effects.calls import effects_of
 from wave_agent.effects.makefiles import read_makefile
 from wave_agent.effects.surroundings import Surroundings
@@ -40,7 +39,7 @@ def test_a_script_that_is_not_there_makes_the_effects_incomplete() -> None:
     assert not effects(". x.sh", {}).complete
 
 
-@pytest.mark.parametrize(
+@rows(
     ("first", "complete"),
     [
         ("#!/bin/sh\n", True),
@@ -88,7 +87,7 @@ def test_a_directory_that_nobody_knows() -> None:
     assert not effects('cd "$UNKNOWN" && just', {"justfile": "a:\n  true"}).complete
 
 
-@pytest.mark.parametrize(
+@rows(
     ("line", "complete"),
     [
         ("bash --version", True),
@@ -178,7 +177,7 @@ def test_make_elsewhere() -> None:
     assert "/p/sub/y" in effects("cd sub && make -j4 a", files).reads
 
 
-@pytest.mark.parametrize(
+@rows(
     "text",
     [
         "include other.mk\na:\n\ttrue",
@@ -200,7 +199,7 @@ def test_makefiles_that_are_not_understood(text: str) -> None:
     assert not effects("make", {"Makefile": text}).complete
 
 
-@pytest.mark.parametrize(
+@rows(
     ("line", "complete"),
     [
         ("make --version", True),
@@ -225,7 +224,7 @@ def test_a_makefile_with_very_many_targets() -> None:
 # --------------------------------------------------------------------------------------------------------- package.json
 
 
-@pytest.mark.parametrize(
+@rows(
     ("line", "read"),
     [
         ("npm run build", "/p/built"),
@@ -251,12 +250,12 @@ def test_package_scripts(line: str, read: str) -> None:
     assert not found.complete
 
 
-@pytest.mark.parametrize("text", ["", "[]", '{"scripts": 3}', '{"scripts": {"test": 3}}', "[" * 100_000, "{}"])
+@rows("text", ["", "[]", '{"scripts": 3}', '{"scripts": {"test": 3}}', "[" * 100_000, "{}"])
 def test_any_package_file(text: str) -> None:
     assert not effects("npm test", {"package.json": text}).complete
 
 
-@pytest.mark.parametrize("line", ["npm", "npm run", "npm whoami", "pnpm", "npm test"])
+@rows("line", ["npm", "npm run", "npm whoami", "pnpm", "npm test"])
 def test_without_a_script_nothing_is_read(line: str) -> None:
     assert effects(line, {}).reads == ()
 
@@ -281,7 +280,7 @@ def test_just() -> None:
     assert found.complete
 
 
-@pytest.mark.parametrize(
+@rows(
     ("line", "text", "complete"),
     [
         ("just build", "build:\n  true", True),

@@ -1,7 +1,6 @@
 """Effects as hooks and people get them."""
 
-import pytest
-
+from tests.rows import rows
 from wave_agent.effects.shown import MEANINGS, MOST_CHARACTERS, MOST_ENTRIES, summary, to_json
 from wave_agent.effects.values import NO_EFFECTS, UNKNOWN_EFFECTS, Effects
 
@@ -33,7 +32,7 @@ def test_long_words_are_left_out_whole() -> None:
     assert (found["runs"], found["complete"], found["truncated"]) == ([], False, True)
 
 
-@pytest.mark.parametrize(
+@rows(
     ("effects", "text"),
     [
         (

@@ -15,27 +15,33 @@ import pytest
 
 from tests.effects.arena import CANARY, effects, fill, surroundings
 from tests.effects.matching import any_names
+from tests.rows import rows
 
 HERE = Path(__file__).parent
 
 
-def ways(name: str) -> list[dict[str, Any]]:
+def read_ways(name: str) -> list[dict[str, Any]]:
     return tomllib.loads((HERE / f"{name}.toml").read_text())["way"]
 
 
-READS, WRITES, HOSTS = ways("reads"), ways("writes"), ways("hosts")
+READS, WRITES, HOSTS = read_ways("reads"), read_ways("writes"), read_ways("hosts")
 
 
-def lines(rows: list[dict[str, Any]]) -> pytest.MarkDecorator:
-    return pytest.mark.parametrize("way", rows, ids=lambda way: way["line"])
+def line_of(way: Any) -> str:
+    return way["line"]
+
+
+def lines(ways: list[dict[str, Any]]) -> pytest.MarkDecorator:
+    """Each way is a test, in a project that it may change."""
+    return pytest.mark.parametrize("way", ways, ids=line_of)
 
 
 def test_there_are_many_ways() -> None:
     assert len(READS) >= 60
     assert len(WRITES) >= 60
     assert len(HOSTS) >= 40
-    for rows in (READS, WRITES, HOSTS):
-        assert len({way["line"] for way in rows}) == len(rows)
+    for table in (READS, WRITES, HOSTS):
+        assert len({way["line"] for way in table}) == len(table)
 
 
 @pytest.fixture
@@ -46,7 +52,7 @@ def project(tmp_path: Path) -> Path:
     return directory
 
 
-@lines(READS)
+@rows("way", READS, ids=line_of)
 def test_a_read_is_seen(way: dict[str, Any], project: Path) -> None:
     found = effects(way["line"], surroundings(str(project)))
     seen = any_names(found.reads, f"{project}/secret.txt")
@@ -54,7 +60,7 @@ def test_a_read_is_seen(way: dict[str, Any], project: Path) -> None:
     assert seen or not found.complete
 
 
-@lines(WRITES)
+@rows("way", WRITES, ids=line_of)
 def test_a_write_is_seen(way: dict[str, Any], project: Path) -> None:
     found = effects(way["line"], surroundings(str(project)))
     name = "victim.txtaaaa" if way.get("prefix") else "victim.txt"
@@ -63,7 +69,7 @@ def test_a_write_is_seen(way: dict[str, Any], project: Path) -> None:
     assert seen or not found.complete
 
 
-@lines(HOSTS)
+@rows("way", HOSTS, ids=line_of)
 def test_a_host_is_seen(way: dict[str, Any], project: Path) -> None:
     found = effects(way["line"], surroundings(str(project)))
     if way.get("unseen"):
@@ -73,8 +79,8 @@ def test_a_host_is_seen(way: dict[str, Any], project: Path) -> None:
         assert set(way.get("hosts", ["evil.example"])) <= set(found.hosts), found
 
 
-def runnable(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return [way for way in rows if not way.get("git") and not way.get("not_run")]
+def runnable(ways: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [way for way in ways if not way.get("git") and not way.get("not_run")]
 
 
 def run(way: dict[str, Any], project: Path) -> str:

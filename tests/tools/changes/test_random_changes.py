@@ -154,7 +154,7 @@ class ChangingUnwatched(Changing):
     watch = False
 
 
-EXAMPLES = [15, pytest.param(300, marks=[pytest.mark.thorough, pytest.mark.timeout(900)])]
+EXAMPLES = [5, pytest.param(300, marks=[pytest.mark.thorough, pytest.mark.timeout(900)])]
 
 
 def run(machine: type[Changing], examples: int) -> None:
