@@ -12,7 +12,11 @@ EDITING = ["Edit", "Write", "MultiEdit", "NotebookEdit"]
 
 
 def restricts(rule: str, effects: Effects | None, tool: str = "Bash") -> bool:
-    return parse_rule(rule).restricts(tool, {"command": "x"}, effects, PLACES)
+    """Whether a call with these effects is denied, or asked about, because of the rule."""
+    parsed = parse_rule(rule)
+    if parsed.matches(tool, {"command": "x"}, PLACES) or parsed.touched(effects, PLACES) is not None:
+        return True
+    return effects is not None and parsed.may_mean(effects.hosts)
 
 
 @rows(
@@ -104,15 +108,15 @@ def test_a_tool_that_someone_called_net_falls_under_every_net_rule() -> None:
 def test_without_effects_only_the_tool_and_its_input_decide() -> None:
     assert not restricts("Read(.env)", None)
     assert not restricts("Net(*)", None)
-    assert parse_rule("Read(.env)").restricts("Read", {"file_path": ".env"}, None, PLACES)
-    assert parse_rule("Bash(git push:*)").restricts("Bash", {"command": "git push"}, Effects(), PLACES)
+    assert restricts("Bash(x)", None)
+    assert restricts("Bash(x)", Effects())
 
 
 def test_a_rule_of_a_subdirectory_is_about_both_places() -> None:
     rule = below(parse_rule("Edit(vendor/**)"), "packages/one")
     for place in ("vendor", "packages/one/vendor"):
-        assert rule.restricts("Bash", {}, Effects(writes=(f"/srv/project/{place}/x",)), PLACES)
-    assert not rule.restricts("Bash", {}, Effects(writes=("/srv/project/packages/two/vendor/x",)), PLACES)
+        assert rule.touched(Effects(writes=(f"/srv/project/{place}/x",)), PLACES) is not None
+    assert rule.touched(Effects(writes=("/srv/project/packages/two/vendor/x",)), PLACES) is None
 
 
 @rows(

@@ -86,19 +86,12 @@ class Rule(Struct, frozen=True):
         path = str(tool_input.get(_PATH_FIELDS[name]) or ".")
         return any(_matches_path(one, path, places) for one in (self.pattern, self.also) if one is not None)
 
-    def restricts(self, tool: str, tool_input: Mapping[str, Any], effects: "Effects | None", places: Places) -> bool:
-        """Whether a deny or ask rule applies to this call: by its tool and input, or by what it would do.
+    def touched(self, effects: "Effects | None", places: Places) -> str | None:
+        """What a call with these effects would do that the rule is about, such as `read .env`. None: nothing known.
 
         `Read(path)` is about whatever reads the path, `Edit(path)` and `Write(path)` about whatever writes or deletes
-        it, `Net(host)` about whatever reaches the host, or one that is not known. `effects` are those of the call;
-        None: they are not known, and only the tool and its input decide.
+        it, `Net(host)` about whatever reaches the host. `effects` may be None: then they are not known.
         """
-        if self.matches(tool, tool_input, places) or self.touched(effects, places) is not None:
-            return True
-        return effects is not None and self.may_mean(effects.hosts)
-
-    def touched(self, effects: "Effects | None", places: Places) -> str | None:
-        """What a call with these effects would do that the rule is about, such as `read .env`. None: nothing known."""
         if effects is None or not self.is_about_effects:
             return None
         from wave_agent.rules.touched import touched_host, touched_path  # lazy: few sessions have such rules
