@@ -59,8 +59,10 @@ class Guarded(Project):
 
     def run(self, *lines: str) -> str:
         """A session that nobody attends, in which the agent runs these lines. What the model and the user were told."""
-        (self.directory / ".git" / "work.sh").write_text("\n".join(lines))  # a script: rules do not see into it
-        with serving(Reply(tool_calls=[call("Bash", command="sh .git/work.sh")]), "Done.") as server:
+        (self.directory / ".git" / "work.sh").write_text("\n".join(lines))
+        program = "import os; os.execlp('sh', 'sh', '.git/work.sh')"  # rules and the guard do not see into it
+        (self.directory / ".git" / "work.py").write_text(program)
+        with serving(Reply(tool_calls=[call("Bash", command="python3 .git/work.py")]), "Done.") as server:
             done = self.wave("-p", "work", *BYPASS, server=server)
         assert done.returncode == 0, done.stderr
         return server.requests[-1].body["messages"][-1]["content"] + done.stderr

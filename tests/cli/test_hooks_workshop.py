@@ -19,7 +19,7 @@ SETTINGS: dict[str, Any] = {
         ],
         "UserPromptSubmit": [{"command": "echo the time is late", "name": "clock"}],
     },
-    "permissions": {"deny": ["Bash(sudo:*)"], "allow": ["Bash(git log:*)"]},
+    "permissions": {"deny": ["Bash(sudo:*)"], "allow": ["Bash(git fetch:*)"]},
 }
 GUARD = '#!/bin/sh\ntouch ran\ncase "$2" in *"rm -rf"*) echo "rm -rf is not allowed here" >&2; exit 2;; esac\n'
 
@@ -191,6 +191,7 @@ def test_explain_tells_order_reasons_and_permission_and_runs_nothing(project: Pr
     assert (told.returncode, told.stderr, has_run(project)) == (0, "", False)
     assert told.stdout.splitlines() == [
         'PreToolUse Bash {"command": "sudo ls"}',
+        "It touches no file and reaches no host.",
         "1. rewrite phase, one after another",
         "   tidy (.wave/settings.json:1, NOT TRUSTED: not trusted yet)",
         "2. in parallel",
@@ -210,10 +211,10 @@ def permission(project: Project, *arguments: str) -> tuple[str, str]:
 
 
 def test_explain_counts_an_allow_rule_only_once_the_project_is_trusted(project: Project) -> None:
-    call = ("Bash", "--input", '{"command": "git log"}')
+    call = ("Bash", "--input", '{"command": "git fetch"}')
     assert permission(project, *call) == ("ask", "mode default")
     assert project.wave("hooks", "trust", "--yes").returncode == 0
-    assert permission(project, *call) == ("allow", "rule Bash(git log:*)")
+    assert permission(project, *call) == ("allow", "rule Bash(git fetch:*)")
 
 
 def test_explain_judges_by_mode_place_and_protection(project: Project) -> None:

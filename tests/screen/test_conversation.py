@@ -177,13 +177,13 @@ async def test_a_list_that_was_refused_leaves_the_one_before_in_its_place(projec
 
 
 async def test_a_command_says_what_it_is_for(project: Path):
-    command = call("Bash", command="true", description="Check \x1b[31mnothing")
+    command = call("Bash", command="touch x", description="Check \x1b[31mnothing")
     async with stage(project, [Reply(tool_calls=[command]), "done"]) as on:
         await on.send("Run it.")
         await on.sees("The model says: Check nothing")
         await on.press("y")
         await on.idle()
-        assert "● Bash true  Check nothing · 1 line" in on.screen
+        assert "● Bash touch x  Check nothing · 1 line" in on.screen
 
 
 async def test_thoughts_are_folded(project: Path):

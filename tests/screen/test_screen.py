@@ -60,8 +60,10 @@ async def test_without_colour_every_state_still_has_its_sign(project: Path, monk
 
 
 async def test_it_can_be_resized_at_any_time(project: Path):
-    async with stage(project, [Reply(tool_calls=[call("Bash", command="ls")]), "done " * 60], size=(120, 40)) as on:
-        await on.send("List.")
+    async with stage(
+        project, [Reply(tool_calls=[call("Bash", command="touch x")]), "done " * 60], size=(120, 40)
+    ) as on:
+        await on.send("Touch it.")
         await on.until(lambda: on.asks(PermissionDialog) is not None)
         await on.pilot.resize_terminal(80, 24)
         assert "May Bash run?" in on.screen
