@@ -132,9 +132,12 @@ def unsound(value: object) -> str:
     else:
         return "a number that is out of range" if isinstance(value, float) and isinf(value) else ""
     for one in inner:
-        if problem := unsound(one):
+        if type(one) not in _SOUND and (problem := unsound(one)):
             return problem
     return ""
+
+
+_SOUND = frozenset({str, int, bool, type(None)})
 
 
 def _depth(value: object) -> int:

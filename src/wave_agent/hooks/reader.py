@@ -7,7 +7,7 @@ honoured wherever they appear; fields that loosen or change something apply only
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from enum import StrEnum
 from functools import cache, lru_cache
 from typing import Any, cast
@@ -37,7 +37,7 @@ class Home(StrEnum):
 _Types = tuple[type, ...]
 
 
-class Field(Struct, frozen=True, kw_only=True):
+class Field(Struct, frozen=True, kw_only=True, eq=False):  # compared by identity: `_misplaced` hashes it often
     """One row of the table of output fields."""
 
     name: str
@@ -105,7 +105,7 @@ _DECISION = FIELDS[ANSWER.name]
 TABLE = (*FIELDS.values(), ANSWER, *ANSWER_FIELDS.values())
 
 
-class Stated(Struct, frozen=True):
+class Stated(Struct, frozen=True, gc=False):
     """A decision and its reason."""
 
     decision: Decision
@@ -151,22 +151,30 @@ def read_output(row: EventRow, output: Mapping[str, Any]) -> HookOutput:
     """Read one output on one event. Never raises, whatever the object contains."""
     reading = _OutputReading(row, output)
     for place, fields in ((Home.TOP, output), (Home.SPECIFIC, reading.specific)):
+        uses = _uses(row.event, place, reading.right_event)
         for key, value in fields.items():
-            if type(value) is Twice:
+            use = uses.get(key)
+            if use is not None and value is not None:
+                field, types, take = use
+                (take if isinstance(value, types) else _OutputReading.another_type)(reading, field, value, place)
+            elif type(value) is Twice:
                 reading.twice(key, value, place)
-            elif value is not None and (field := _row(row, key, value, place)) is not None:
-                reading.field(field, value, place)
     reading.redaction(output)
     reading.rewrite(output)
     return reading.result()
 
 
 def _row(row: EventRow, key: str, value: Any, place: Home) -> Field | None:
-    """The field for this key. On events whose `decision` is an object, a word in its place is still read as a word."""
+    """The field for this key."""
     field = FIELDS.get(key)
-    if field is not _DECISION or key not in row.specific:
-        return field
-    return ANSWER if isinstance(value, dict) or (place is Home.SPECIFIC and not isinstance(value, str)) else field
+    return _form_of(row, value, place) if field is _DECISION else field
+
+
+def _form_of(row: EventRow, value: Any, place: Home) -> Field:
+    """The form of `decision`. On events that accept an object, a word in its place is still read as a word."""
+    if _DECISION.name not in row.specific:
+        return _DECISION
+    return ANSWER if isinstance(value, dict) or (place is Home.SPECIFIC and not isinstance(value, str)) else _DECISION
 
 
 _REASONS: Mapping[str, tuple[str, ...]] = {
@@ -203,26 +211,43 @@ class _OutputReading:
         self.right_event = named is None or named == row.event
 
     def field(self, field: Field, value: Any, place: Home) -> None:
-        if not isinstance(value, field.types):
-            self.wrong(field, f"{_shown(field, place)} must be {_wanted(field.type)}, not {_show(value)}", place)
-        elif field is ANSWER:
+        known, types, take = _uses(self.row.event, place, self.right_event)[field.name]
+        (take if isinstance(value, types) else _OutputReading.another_type)(self, known, value, place)
+
+    def text(self, field: Field, value: str, _: Home) -> None:
+        if text := value.strip():
+            self.texts.setdefault(field.name, text)
+
+    def misplaced(self, field: Field, _: object, place: Home) -> None:
+        problem = _misplaced(self.row.event, field, place, self.right_event)
+        self.problems.append(f"{_shown(field, place)} was ignored: {problem}")
+
+    def checked(self, _: Field, __: object, ___: Home) -> None:
+        """The type is all that matters here."""
+
+    def another_type(self, field: Field, value: Any, place: Home) -> None:
+        """A duplicate key, the other form of `decision`, or a mistake."""
+        if type(value) is Twice:
+            self.twice(field.name, value, place)
+            return
+        form = _form_of(self.row, value, place) if field is _DECISION else field
+        if isinstance(value, form.types):
             self.answer(value, place)
-        elif field.decides:
-            self.decision(field, value, place)
-        elif field.free:
-            if value.strip():
-                self.texts.setdefault(field.name, value.strip())
-        elif problem := _misplaced(self.row.event, field, place, self.right_event):
-            self.problems.append(f"{_shown(field, place)} was ignored: {problem}")
-        elif field.name == OUTPUT:
-            self.output(field, value, place)
-        elif field.name == INPUT and (problem := unsound(value)):
-            self.problems.append(f"{_shown(field, place)} was ignored: it holds {problem}")
-        elif field.name == "additionalContext":
-            if value.strip():
-                self.contexts.append(value.strip())
         else:
-            self.taken[field.name] = value
+            self.wrong(form, f"{_shown(form, place)} must be {_wanted(form.type)}, not {_show(value)}", place)
+
+    def context(self, _: Field, value: str, __: Home) -> None:
+        if text := value.strip():
+            self.contexts.append(text)
+
+    def keep(self, field: Field, value: Any, _: Home) -> None:
+        self.taken[field.name] = value
+
+    def input(self, field: Field, value: Any, place: Home) -> None:
+        if problem := unsound(value):
+            self.problems.append(f"{_shown(field, place)} was ignored: it holds {problem}")
+        else:
+            self.taken[INPUT] = value
 
     def wrong(self, field: Field, problem: str, place: Home) -> None:
         """An unusable field. If it was meant to replace the result, the result is withheld: it may need redaction."""
@@ -397,6 +422,32 @@ class _OutputReading:
         )
 
 
+_Take = Callable[[_OutputReading, Field, Any, Home], None]
+_TAKEN_BY: Mapping[str, _Take] = {
+    "additionalContext": _OutputReading.context,
+    "systemMessage": _OutputReading.keep,
+    INPUT: _OutputReading.input,
+    OUTPUT: _OutputReading.output,
+}
+"""How to take the value of a field that states no decision and is in the right place."""
+
+
+@cache
+def _uses(event: HookEvent, place: Home, right_event: bool) -> Mapping[str, tuple[Field, _Types, _Take]]:
+    """How to take each field in this place, and the types it may have."""
+
+    def take(field: Field) -> _Take:
+        if field.free:
+            return _OutputReading.text
+        if field.decides:
+            return _OutputReading.decision
+        if _misplaced(event, field, place, right_event):
+            return _OutputReading.misplaced
+        return _TAKEN_BY.get(field.name, _OutputReading.checked)
+
+    return {name: (field, field.types, take(field)) for name, field in FIELDS.items()}
+
+
 @cache  # called for every field of every output, with few distinct arguments
 def _misplaced(event: HookEvent, field: Field, place: Home, right_event: bool) -> str:
     """Why the field does not belong in this place, and where it does; empty if the place is right."""
@@ -420,6 +471,8 @@ _STRICTNESS = (Decision.ALLOW, Decision.NONE, Decision.ASK, None, Decision.BLOCK
 
 
 _NESTED = (dict, list, tuple)  # a union would be built anew for each value
+_PLAIN_TEXTS = frozenset(FIELDS) - {SPECIFIC, INPUT, OUTPUT}
+"""Names of fields whose text holds no other field."""
 _INPUT_NAMES = frozenset({"updatedinput"})
 _OUTPUT_NAMES = frozenset({"updatedtooloutput", "updatedmcptooloutput"})
 
@@ -429,6 +482,8 @@ def _spelt_like(names: frozenset[str], value: Any, path: str = "") -> list[tuple
     found: list[tuple[str, Any]] = []
     if isinstance(value, dict):
         for key, inner in cast(dict[str, Any], value).items():
+            if key in _PLAIN_TEXTS and type(inner) is str:
+                continue
             if _plain(key) in names:
                 found.append((f"{path}.{key}" if path else key, inner))
             elif isinstance(inner, _NESTED) or (key == SPECIFIC and not path):

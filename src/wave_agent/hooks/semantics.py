@@ -233,8 +233,9 @@ def _foreign(run: _FinishedRun) -> tuple[Effect, ...]:
 
 def _decides(run: _FinishedRun) -> tuple[Effect, ...]:
     """The JSON applies."""
-    blocks = [said for said in run.output.stated if said.decision is Decision.BLOCK]
-    if run.row.block_needs_reason and not all(said.reason for said in blocks):
+    if run.row.block_needs_reason and any(
+        said.decision is Decision.BLOCK and not said.reason for said in run.output.stated
+    ):
         problem = f'hook {run.name}: "decision": "block" on {run.row.event} needs a "reason" that tells the model why'
         return (*run.fields, *run.stated, TellUser(problem))
     return (*run.fields, *run.stated)
@@ -523,16 +524,6 @@ def _ending_object(text: str) -> tuple[dict[str, Any], int]:
 # ------------------------------------------------------------------------------------------------- merging the verdicts
 
 
-_COUNTS: Mapping[Role, frozenset[type]] = {
-    Role.ENFORCE: frozenset(
-        {Block, Ask, Approve, EndTurn, ReplaceOutput, Withhold, AddContext, TellRefused, TellUser, Failure}
-    ),
-    Role.SHADOW: frozenset(),
-    Role.ASYNC: frozenset({AddContext, TellUser}),
-}
-"""The effects that apply for each role. Failures of shadow and async hooks are reported, but never block or count."""
-
-
 WITHHELD = "[{what} Its result is withheld: {why}]"
 IN_DIFFERENT_WAYS = "hooks {names} replaced it in different ways. Put them in one sequential group."
 
@@ -546,9 +537,11 @@ def merge(event: HookEvent, readings: Iterable[RankedVerdict], *, spent: Collect
     ordered = sorted(readings, key=lambda reading: (reading.position, reading.look))
     tally = _Tally(row, spent=spent)
     for reading in ordered:
+        taken = _TAKEN[reading.role]
         for effect in reading.verdict.effects:
-            tally.count(reading, effect)
-    replacement, replaced_by = tally.replacement(ordered)
+            if take := taken.get(type(effect)):  # a rewrite has been applied before
+                take(tally, reading, effect)
+    replacement, replaced_by = tally.replacement()
     decision = max(tally.reasons, default=Decision.NONE)
     goes_on = row.context is ContextPlace.KEEP_WORKING and bool(tally.contexts) and decision < Decision.ASK
     outcome = Outcome(
@@ -589,6 +582,8 @@ class _Tally:
         self.withheld: dict[str, str] = {}
         """Why each hook withholds the result."""
         self.withholds = False
+        self.replacements: dict[object, tuple[str, str]] = {}
+        """The last text of each sequence of hooks, with the name of its hook."""
         self.reasons: dict[Decision, dict[Said, None]] = {}
         self.contexts: dict[Said, None] = {}
         self.refusals: dict[Said, None] = {}
@@ -596,29 +591,35 @@ class _Tally:
         self.failed_open = 0
         self.wanted_block = False
 
-    def count(self, reading: RankedVerdict, effect: Effect) -> None:
-        counts = type(effect) in _COUNTS[reading.role]
-        if isinstance(effect, Failure):
-            self.notes[ToUser(reading.name, effect.message, "error")] = None
-            if counts:
-                self.failure(reading, effect)
-        elif not counts:
-            return
-        elif isinstance(effect, Withhold):
-            self.withheld[reading.name] = f"hook {reading.name}: {effect.why}"
-        elif isinstance(effect, TellUser):
-            self.notes[ToUser(reading.name, effect.text)] = None
-        elif isinstance(effect, AddContext):
-            self.contexts[Said(reading.name, effect.text)] = None
-        elif isinstance(effect, TellRefused):
-            self.refusals[Said(reading.name, effect.text)] = None
-        elif isinstance(effect, (EndTurn, Block, Ask, Approve)) and (
-            reading.allow_counts or not isinstance(effect, Approve)
-        ):
-            self.wanted_block = self.wanted_block or isinstance(effect, Block)
-            self.reasons.setdefault(DECISION_OF[type(effect)], {})[Said(reading.name, effect.reason)] = None
+    def decision(self, reading: RankedVerdict, effect: EndTurn | Block | Ask | Approve) -> None:
+        self.reasons.setdefault(DECISION_OF[type(effect)], {})[Said(reading.name, effect.reason)] = None
+
+    def approval(self, reading: RankedVerdict, effect: Approve) -> None:
+        if reading.allow_counts:
+            self.decision(reading, effect)
+
+    def block(self, reading: RankedVerdict, effect: Block) -> None:
+        self.wanted_block = True
+        self.decision(reading, effect)
+
+    def withheld_by(self, reading: RankedVerdict, effect: Withhold) -> None:
+        self.withheld[reading.name] = f"hook {reading.name}: {effect.why}"
+
+    def note(self, reading: RankedVerdict, effect: TellUser) -> None:
+        self.notes[ToUser(reading.name, effect.text)] = None
+
+    def context(self, reading: RankedVerdict, effect: AddContext) -> None:
+        self.contexts[Said(reading.name, effect.text)] = None
+
+    def refusal(self, reading: RankedVerdict, effect: TellRefused) -> None:
+        self.refusals[Said(reading.name, effect.text)] = None
+
+    def replaced_output(self, reading: RankedVerdict, effect: ReplaceOutput) -> None:
+        strand = ("alone", reading.position) if reading.strand is None else reading.strand
+        self.replacements[strand] = reading.name, effect.text
 
     def failure(self, reading: RankedVerdict, failure: Failure) -> None:
+        self.failure_note(reading, failure)
         if lets_through(self.row, failure):
             self.failed_open += 1
             return
@@ -632,21 +633,20 @@ class _Tally:
             if failure.is_broken:
                 self.broken.add(reading.position)
 
-    def replacement(self, ordered: Sequence[RankedVerdict]) -> tuple[str | None, str]:
+    def failure_note(self, reading: RankedVerdict, failure: Failure) -> None:
+        self.notes[ToUser(reading.name, failure.message, "error")] = None
+
+    def replacement(self) -> tuple[str | None, str]:
         """The text that replaces the tool's result, and the names of the hooks that set it.
 
         Parallel hooks each saw the original: using the last one's text would restore what another one removed.
         """
         if self.withheld:
             return self.withhold("; ".join(self.withheld.values())), ", ".join(self.withheld)
-        last: dict[object, tuple[str, str]] = {}
-        for reading in ordered:
-            text = reading.verdict.replacement
-            if text is not None and ReplaceOutput in _COUNTS[reading.role]:
-                last[reading.strand if reading.strand is not None else ("alone", reading.position)] = reading.name, text
-        names = ", ".join(name for name, _ in last.values())
-        if len({text for _, text in last.values()}) <= 1:
-            return next((text for _, text in last.values()), None), names
+        last = self.replacements.values()
+        names = ", ".join(name for name, _ in last)
+        if len({text for _, text in last}) <= 1:
+            return next((text for _, text in last), None), names
         text = self.withhold(IN_DIFFERENT_WAYS.format(names=names))
         self.notes[ToUser(names, text)] = None
         return text, names
@@ -654,6 +654,27 @@ class _Tally:
     def withhold(self, why: str) -> str:
         self.withholds = True
         return WITHHELD.format(what=self.row.withholds, why=why)
+
+
+_Take = Callable[[_Tally, RankedVerdict, Any], None]
+_ALL: Mapping[type, _Take] = {
+    EndTurn: _Tally.decision,
+    Block: _Tally.block,
+    Ask: _Tally.decision,
+    Approve: _Tally.approval,
+    ReplaceOutput: _Tally.replaced_output,
+    Withhold: _Tally.withheld_by,
+    AddContext: _Tally.context,
+    TellRefused: _Tally.refusal,
+    TellUser: _Tally.note,
+    Failure: _Tally.failure,
+}
+_TAKEN: Mapping[Role, Mapping[type, _Take]] = {
+    Role.ENFORCE: _ALL,
+    Role.SHADOW: {Failure: _Tally.failure_note},
+    Role.ASYNC: {AddContext: _Tally.context, TellUser: _Tally.note, Failure: _Tally.failure_note},
+}
+"""The effects that apply for each role. Failures of shadow and async hooks are reported, but never block."""
 
 
 MANY_TIMES = 10

@@ -17,19 +17,22 @@ class FailureKind(StrEnum):
     JSON = "json"
 
 
-class Block(Struct, frozen=True):
+# `gc=False`: only texts, so no cycles for the garbage collector to look for.
+
+
+class Block(Struct, frozen=True, gc=False):
     reason: str
 
 
-class Ask(Struct, frozen=True):
+class Ask(Struct, frozen=True, gc=False):
     reason: str
 
 
-class Approve(Struct, frozen=True):
+class Approve(Struct, frozen=True, gc=False):
     reason: str = ""
 
 
-class EndTurn(Struct, frozen=True):
+class EndTurn(Struct, frozen=True, gc=False):
     reason: str
 
 
@@ -39,27 +42,27 @@ class Rewrite(Struct, frozen=True):
     fields: Mapping[str, Any]
 
 
-class ReplaceOutput(Struct, frozen=True):
+class ReplaceOutput(Struct, frozen=True, gc=False):
     text: str
 
 
-class Withhold(Struct, frozen=True):
+class Withhold(Struct, frozen=True, gc=False):
     """The tool's result must not be used, because its replacement cannot be read."""
 
     why: str
 
 
-class AddContext(Struct, frozen=True):
+class AddContext(Struct, frozen=True, gc=False):
     text: str
 
 
-class TellRefused(Struct, frozen=True):
+class TellRefused(Struct, frozen=True, gc=False):
     """The message for the model about a refused call, on events where the block's reason is for the user only."""
 
     text: str
 
 
-class TellUser(Struct, frozen=True):
+class TellUser(Struct, frozen=True, gc=False):
     """For the user only: a hook's message, or a problem with its output."""
 
     text: str
@@ -178,12 +181,12 @@ class Blocks(Struct, frozen=True, kw_only=True):
     """Positions of broken hooks that have used up their one block."""
 
 
-class Said(Struct, frozen=True):
+class Said(Struct, frozen=True, gc=False):
     hook: str
     text: str
 
 
-class ToUser(Struct, frozen=True):
+class ToUser(Struct, frozen=True, gc=False):
     hook: str
     text: str
     level: str = "warning"

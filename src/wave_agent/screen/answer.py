@@ -16,7 +16,7 @@ PAUSE = 0.08
 """Minimum seconds between redraws; text that arrives in between is drawn together."""
 SHARE = 2.0
 """After a redraw, the keyboard gets this many times as long as the redraw took."""
-AT_ONCE = 3000
+AT_ONCE = 1200
 """Maximum characters drawn at once: a model may be faster than any reader."""
 HIGHLIGHT_LIMIT = 12_000
 """Maximum characters of code to highlight: more would take too long on every new word."""
