@@ -266,6 +266,25 @@ def attacks() -> str:
     return f"{told}\n\n{table(['class', 'attempts', 'get through', 'file'], rows)}"
 
 
+WAYS = {"reads": "Read a file", "writes": "Change or delete a file", "hosts": "Reach a host"}
+
+
+def ways() -> str:
+    """The ways in tests/effects, and whether each is seen before it runs."""
+    parts: list[str] = []
+    for name, title in WAYS.items():
+        found = tomllib.loads((ROOT / "tests" / "effects" / f"{name}.toml").read_text())["way"]
+        unseen = sum(way.get("unseen", False) for way in found)
+        lines = [way["line"].replace("\n", "⏎") for way in found]
+        shown = [f"`` {line} ``" if "`" in line else code(line) for line in lines]
+        seen = ["not complete" if way.get("unseen") else "seen" for way in found]
+        rows = zip(shown, seen, strict=True)
+        parts.append(
+            f"### {title}\n\n{len(found) - unseen} of {len(found)} are seen.\n\n{table(['line', 'before it runs'], rows)}"
+        )
+    return "\n\n".join(parts)
+
+
 RESULTS = ROOT / "benchmarks" / "results.json"
 PLOT = ROOT / "docs" / "performance.svg"
 SECONDS = {"µs": 1e-6, "ms": 1e-3, "s": 1.0}
@@ -367,7 +386,7 @@ PARTS: dict[str, Callable[[], str]] = {
     for part in (
         *(events, absent, verdicts, fields, words, stdin, effects, arguments, failures, layers, modes, settings),
         *(checks, keys, commands, lint_codes, lint_levels, recipes, performance, attacks, dialects, compatibility),
-        *(rooms, modules),
+        *(rooms, modules, ways),
     )
 }
 PART = re.compile(r"(<!-- generated: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
