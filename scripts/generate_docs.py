@@ -279,9 +279,8 @@ def ways() -> str:
         shown = [f"`` {line} ``" if "`" in line else code(line) for line in lines]
         seen = ["not complete" if way.get("unseen") else "seen" for way in found]
         rows = zip(shown, seen, strict=True)
-        parts.append(
-            f"### {title}\n\n{len(found) - unseen} of {len(found)} are seen.\n\n{table(['line', 'before it runs'], rows)}"
-        )
+        parts += [f"### {title}", f"{len(found) - unseen} of {len(found)} are seen."]
+        parts.append(table(["line", "before it runs"], rows))
     return "\n\n".join(parts)
 
 
