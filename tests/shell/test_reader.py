@@ -1021,6 +1021,12 @@ HUGE = {
 }
 
 
+def test_a_value_that_is_too_long_to_be_followed_may_be_anything() -> None:
+    assert restricts("git push:*", f"x='{'a' * 4001}'; git pu${{x:+sh}}")
+    assert not permits("echo:*", f"x='{'a' * 4001}'; echo")
+    assert permits("echo:*", f"echo '{'a' * 4001}'")
+
+
 @rows("name", HUGE)
 def test_a_huge_line_is_judged_in_a_moment(name: str) -> None:
     started = process_time()
