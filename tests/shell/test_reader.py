@@ -1021,6 +1021,12 @@ HUGE = {
 }
 
 
+def test_expansions_nested_deeper_than_anyone_writes_are_not_understood() -> None:
+    deep = "${x:-" * 300 + "y" + "}" * 300
+    assert not permits("echo:*", f'echo "{deep}"')
+    assert restricts("git push:*", f'echo "{deep}"; git push')
+
+
 def test_a_value_that_is_too_long_to_be_followed_may_be_anything() -> None:
     assert restricts("git push:*", f"x='{'a' * 4001}'; git pu${{x:+sh}}")
     assert not permits("echo:*", f"x='{'a' * 4001}'; echo")
