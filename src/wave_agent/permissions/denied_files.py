@@ -15,9 +15,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from wave_agent.errors import SandboxError
-from wave_agent.permissions.hard_links import other_names, place_of
+from wave_agent.permissions.hard_links import place_of
 from wave_agent.rules.rule import Places, Rule, path_expression
-from wave_agent.system.real_files import is_below, resolve_or_keep
+from wave_agent.system.real_files import Identity, identity, is_below, resolve_or_keep
 
 MOST_ENTRIES = 200_000
 """Directory entries looked at before a command. Directories left over are treated as denied as a whole."""
@@ -30,6 +30,10 @@ _MOST_LINKS = 3
 """Links to directories on the way to a file."""
 _SETTLED = 200_000_000
 """Nanoseconds after which a change of a directory is certain to show in its timestamps."""
+_MOST_CHECKED_FOR_LINKS = 2000
+"""Denied files whose number of names is looked at."""
+_MOST_SEARCHED_FOR_LINKS = 50_000
+"""Entries among which their other names are looked for."""
 _NOT_SEARCHED = ("/proc", "/sys", "/dev", "/run", "/var/run")
 """The sandbox has its own, or shows nothing in them that a rule could name."""
 
@@ -112,18 +116,17 @@ class DeniedFiles:
         return " and ".join(rule.text for rule in self._rules[:3]) + (" and others" if len(self._rules) > 3 else "")
 
     def _other_names(self, paths: Sequence[str], notes: list[str]) -> Iterator[str]:
-        """Hard links to files that are denied by name."""
-        for path in paths:
-            try:
-                facts = os.lstat(path)
-            except OSError:
-                continue
-            if facts.st_nlink < 2 or not stat.S_ISREG(facts.st_mode):
-                continue
-            found = other_names(facts, [*map(resolve_or_keep, self._roots), *self._kept])
-            yield from found.names
-            if not found.complete:
-                notes.append(f"{path} has other names (hard links), and not all of them were found")
+        """Hard links elsewhere to files that are denied."""
+        sought, complete = _linked_files(paths)
+        if sought:
+            where = _outermost([*map(resolve_or_keep, self._roots), *self._kept])
+            for name in _names_of(sought, where, paths):
+                if name is None:
+                    complete = False
+                else:
+                    yield name
+        if not complete:
+            notes.append(f"Hard links to files that {self._texts} deny were not all searched for")
 
     def _few_enough(self, paths: Sequence[str], notes: list[str]) -> tuple[str, ...]:
         before, replaced = paths, dict[str, None]()
@@ -272,6 +275,47 @@ def _whole(pattern: str) -> Iterator[str]:
         yield "/**"
     elif directory != pattern and directory.strip("/~"):
         yield directory if directory.startswith(("/", "~/")) else f"/{directory}"
+
+
+def _linked_files(paths: Iterable[str]) -> tuple[set[Identity], bool]:
+    """Files at or below these paths that have several names, and whether all were looked at."""
+    sought: set[Identity] = set()
+    pending, left = list(paths), _MOST_CHECKED_FOR_LINKS
+    while pending and left > 0:
+        left -= 1
+        path = pending.pop()
+        try:
+            facts = os.lstat(path)
+            if stat.S_ISDIR(facts.st_mode):
+                pending += [os.path.join(path, name) for name in os.listdir(path)]
+            elif stat.S_ISREG(facts.st_mode) and facts.st_nlink > 1:
+                sought.add(identity(facts))
+        except OSError:
+            continue
+    return sought, not pending
+
+
+def _names_of(sought: set[Identity], where: Iterable[str], known: Iterable[str]) -> Iterator[str | None]:
+    """Paths of these files, except at or below `known` ones. None: there may be more."""
+    inodes, left, skipped = {inode for _, inode in sought}, _MOST_SEARCHED_FOR_LINKS, set(known)
+    pending = list(where)
+    while pending:
+        try:
+            with os.scandir(pending.pop()) as entries:
+                for entry in entries:
+                    left -= 1
+                    if left < 0:
+                        yield None
+                        return
+                    if entry.path in skipped:
+                        continue
+                    if entry.is_dir(follow_symlinks=False):
+                        pending.append(entry.path)
+                    # The inode number in the entry is cheap, but may be from another device, so stat the file as well.
+                    elif entry.inode() in inodes and identity(entry.stat(follow_symlinks=False)) in sought:
+                        yield entry.path
+        except OSError:
+            continue
 
 
 def _outermost(paths: Iterable[str]) -> list[str]:

@@ -229,8 +229,8 @@ class Sandbox:
         """
         with self._lock:
             borders = self._draw()
-        hidden = next((path for path in borders.masked if path != cwd and is_below(cwd, path)), None)
-        if hidden is not None:
+        hidden = next((path for path in borders.masked if is_below(cwd, path)), None)
+        if hidden is not None and cwd not in borders.masked:
             raise SandboxError(f"a permission rule denies reading {hidden}, and commands start in {cwd}")
         extra = [word for path in writable for word in ("--bind", path, path)]
         loader = {name: value for name, value in environment.items() if _is_for_the_loader(name)}
@@ -339,6 +339,7 @@ class Sandbox:
         visible = (*writable, *covered)
         # Nothing is mounted where nothing can be seen: the mount would need a file to be created there.
         masked = [path for path in unread.paths if path in writable or _innermost(path, visible) not in covered]
+        masked += [path for path in usable if any(is_below(path, one) for one in unread.paths)]
         locked = [path for path in unchanged.paths if _innermost(path, visible) in writable or path in usable]
         for path in (*masked, *locked):
             survey.pin([base for base in writable if is_below(path, base) and path != base], path)
