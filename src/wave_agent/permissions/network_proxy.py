@@ -76,7 +76,9 @@ class WayOut:
     def __init__(self, proxy: "NetworkProxy", hosts: HostList) -> None:
         self._proxy = proxy
         self._ours, self._theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._listener: socket.socket | None = None
         self._server: asyncio.Server | None = None
+        self._writers: set[asyncio.StreamWriter] = set()
         self._tasks: set[asyncio.Task[None]] = set()
         self.refused: dict[str, None] = {}
         own = ",".join(name for name in _OWN if hosts.is_own(name))
@@ -133,9 +135,9 @@ class WayOut:
             for descriptor in descriptors:
                 os.close(descriptor)
             return
-        listener = socket.socket(fileno=descriptors[0])
-        listener.setblocking(False)
-        self._start(self._listen(listener))
+        self._listener = socket.socket(fileno=descriptors[0])
+        self._listener.setblocking(False)
+        self._start(self._listen(self._listener))
 
     def _start(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.get_running_loop().create_task(work)
@@ -149,7 +151,12 @@ class WayOut:
             listener.close()
 
     def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._start(self._proxy.serve(self, reader, writer))
+        self._writers.add(writer)
+        self._start(self._serve(reader, writer))
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await self._proxy.serve(self, reader, writer)
+        self._writers.discard(writer)
 
     async def _end(self) -> None:
         loop = asyncio.get_running_loop()
@@ -160,6 +167,10 @@ class WayOut:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        for writer in self._writers:
+            writer.transport.abort()
+        if self._listener is not None:
+            self._listener.close()
 
 
 class NetworkProxy:
