@@ -35,9 +35,13 @@ class Echo(BaseHTTPRequestHandler):
         pass
 
 
+class Server(ThreadingHTTPServer):
+    request_queue_size = 128
+
+
 @pytest.fixture
 def server() -> Generator[int]:
-    with ThreadingHTTPServer(("127.0.0.1", 0), Echo) as running:
+    with Server(("127.0.0.1", 0), Echo) as running:
         thread = threading.Thread(target=running.serve_forever, args=(0.01,), daemon=True)
         thread.start()
         yield running.server_address[1]

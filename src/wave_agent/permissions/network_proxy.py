@@ -46,6 +46,7 @@ _LONGEST_HEAD = 64 << 10
 _HEAD_SECONDS = 30.0
 _CONNECT_SECONDS = 15.0
 _CHUNK = 64 << 10
+_NOT_HTTP = "this is an HTTP proxy, and that was not an HTTP/1.1 request"
 _SHOWN = 5
 """Refused hosts that are named; the rest is counted."""
 _REQUEST = re.compile(rb"([A-Z]+) ([!-~]+) HTTP/1\.[01]")
@@ -247,13 +248,16 @@ class NetworkProxy:
     async def _carry_out(self, way: WayOut, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             async with asyncio.timeout(_HEAD_SECONDS):
-                head = await reader.readuntil(b"\r\n\r\n")
+                head = await reader.readexactly(1)
+                if not head.isupper():  # as in another protocol, whose client waits for an answer
+                    raise _RefusedError("400 Bad Request", _NOT_HTTP)
+                head += await reader.readuntil(b"\r\n\r\n")
         except asyncio.LimitOverrunError:
             raise _RefusedError("431 Request Header Fields Too Large", "the request's header is too long") from None
         first, _, fields = head.partition(b"\r\n")
         request = _REQUEST.fullmatch(first)
         if request is None:
-            raise _RefusedError("400 Bad Request", "this is an HTTP proxy, and that was not an HTTP/1.1 request")
+            raise _RefusedError("400 Bad Request", _NOT_HTTP)
         method, target = request[1], request[2].decode()
         host, port, rest = _target(method, target)
         upstream = await self._connect(way, host, port)
@@ -283,9 +287,7 @@ class NetworkProxy:
             if why is None:
                 return await _first_connection(usable, shown)
         way.refused[f"{shown}: {why}"] = None
-        raise _RefusedError(
-            "403 Forbidden", f"{shown} was refused by the sandbox of Wave: {why}. Ask the user to add it."
-        )
+        raise _RefusedError("403 Forbidden", f"Wave's sandbox refused {shown}: {why}.")
 
     async def _addresses(self, host: str, port: int) -> Sequence[tuple[int, SocketAddress]]:
         """Resolved outside, in a thread of its own: a name server may take its time."""
