@@ -8,7 +8,7 @@ import os
 import stat
 import time
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from re import DOTALL, Pattern, compile, sub
 
 from msgspec import Struct
@@ -68,13 +68,14 @@ class DeniedFiles:
         kept: Sequence[str],
         most_entries: int = MOST_ENTRIES,
         most_paths: int = MOST_PATHS,
+        now: Callable[[], int] = time.time_ns,
     ) -> None:
         """`kept` are the directories that commands work in: none of them, or around them, is ever denied instead of the
         files in it."""
         self._rules = tuple(rule for rule in rules if rule.pattern is not None)
         self._kept = tuple(kept)
         self._home = resolve_or_keep(places.home)
-        self._most_entries, self._most_paths = most_entries, most_paths
+        self._most_entries, self._most_paths, self._now = most_entries, most_paths, now
         real = replace(places, project=resolve_or_keep(places.project), home=self._home)
         patterns = [one for rule in self._rules for text in (rule.pattern, rule.also) if text for one in _whole(text)]
         forms = list(dict.fromkeys((places, real)))
@@ -90,7 +91,7 @@ class DeniedFiles:
         """Raises `SandboxError` if there are too many to restrict them one by one, or directory by directory."""
         if not self._rules:
             return Denied()
-        search = _Search(self._covers, self._known, self._most_entries)
+        search = _Search(self._covers, self._known, self._most_entries, self._now)
         search.run(self._roots)
         self._known = search.known
         notes: list[str] = []
@@ -168,8 +169,8 @@ class DeniedFiles:
 class _Search:
     """One search."""
 
-    def __init__(self, covers: Pattern[str], known: dict[str, _Listing], most: int) -> None:
-        self._covers, self._before, self._left = covers, known, most
+    def __init__(self, covers: Pattern[str], known: dict[str, _Listing], most: int, now: Callable[[], int]) -> None:
+        self._covers, self._before, self._left, self._now = covers, known, most, now
         self._left_behind_links = _MOST_BEHIND_LINKS
         self._pending: deque[tuple[str, str, int]] = deque()
         """Directories: the real path, the path that leads there, and how many links that has."""
@@ -232,7 +233,7 @@ class _Search:
         if known is None or known.stamp != stamp:
             known = self._scan(real, written, stamp)
         self._left -= 1
-        if real == written and time.time_ns() - max(facts.st_mtime_ns, facts.st_ctime_ns) > _SETTLED:
+        if real == written and self._now() - max(facts.st_mtime_ns, facts.st_ctime_ns) > _SETTLED:
             self.known[real] = known
         return known
 

@@ -173,12 +173,7 @@ class Sandbox:
             self._gentle = False  # an `env` that cannot restore signals costs the grace period, not the sandbox
             problem = self._try(environment)
         if problem:
-            raise SandboxError(
-                f"--sandbox: bubblewrap does not work here: {problem}\n"
-                "If the system forbids user namespaces, an administrator can allow them "
-                "(kernel.unprivileged_userns_clone, kernel.apparmor_restrict_unprivileged_userns, or the container's "
-                "seccomp profile). Without --sandbox, commands run unconfined."
-            )
+            raise _unusable(problem)
 
     @property
     def description(self) -> str:
@@ -293,26 +288,14 @@ class Sandbox:
 
     def _try(self, environment: Mapping[str, str]) -> str:
         """Why a command cannot run inside; empty if it can."""
-        import subprocess  # lazy: used once per session
-
         way_out = self.way_out()
         try:
-            done = subprocess.run(
-                self.command(["true"], environment, cwd="/", way_out=way_out),
-                env=self.outside(environment),
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                timeout=_PROBE_SECONDS,
-                pass_fds=() if way_out is None else (way_out.descriptor,),
-                check=False,
-            )
-        except (OSError, subprocess.TimeoutExpired) as error:
-            return str(error)
+            kept = () if way_out is None else (way_out.descriptor,)
+            command = self.command(["true"], environment, cwd="/", way_out=way_out)
+            return _why_failing(command, self.outside(environment), kept)
         finally:
             if way_out is not None:
                 way_out.close()
-        problem = strip_controls(done.stderr.decode(errors="replace")).strip()
-        return (problem or f"exit code {done.returncode}") if done.returncode else ""
 
     def _draw(self) -> Borders:
         survey = self._survey()
@@ -476,6 +459,43 @@ def find_bubblewrap(environment: Mapping[str, str], *, distrusted: Sequence[str]
     if found is None:
         raise SandboxError(f"--sandbox needs bwrap, which was not found. Install the package bubblewrap, {without}.")
     return found
+
+
+def try_bubblewrap(environment: Mapping[str, str], *, distrusted: Sequence[str] = ()) -> None:
+    """Raises `SandboxError` if there is no bubblewrap, or it cannot do what a sandbox needs."""
+    program = find_bubblewrap(environment, distrusted=distrusted)
+    problem = _why_failing([program, *arguments(Borders(writable=())), "--", "true"], environment)
+    if problem:
+        raise _unusable(problem)
+
+
+def _why_failing(command: Sequence[str], environment: Mapping[str, str], kept: Sequence[int] = ()) -> str:
+    """Why this command fails; empty if it does not."""
+    import subprocess  # lazy: used once per session
+
+    try:
+        done = subprocess.run(
+            command,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_PROBE_SECONDS,
+            pass_fds=kept,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return str(error)
+    problem = strip_controls(done.stderr.decode(errors="replace")).strip()
+    return (problem or f"exit code {done.returncode}") if done.returncode else ""
+
+
+def _unusable(problem: str) -> SandboxError:
+    return SandboxError(
+        f"--sandbox: bubblewrap does not work here: {problem}\n"
+        "If the system forbids user namespaces, an administrator can allow them "
+        "(kernel.unprivileged_userns_clone, kernel.apparmor_restrict_unprivileged_userns, or the container's "
+        "seccomp profile). Without --sandbox, commands run unconfined."
+    )
 
 
 def _sockets() -> Iterable[str]:
