@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from wave_agent.errors import SandboxError
-from wave_agent.permissions.hosts import HostList, Network
 from wave_agent.permissions.protected_paths import ProtectedPaths
 from wave_agent.rules.rule import NET, Places, Rule
 from wave_agent.system.real_files import is_below
@@ -26,6 +26,7 @@ from wave_agent.text import strip_controls
 
 if TYPE_CHECKING:
     from wave_agent.permissions.denied_files import Denied, DeniedFiles
+    from wave_agent.permissions.hosts import Network
     from wave_agent.permissions.network_proxy import NetworkProxy, WayOut
 
 SETTINGS_DIRECTORIES = (".wave", ".claude", ".codex")
@@ -65,6 +66,8 @@ class Borders(Struct, frozen=True, kw_only=True):
     """Directories and their replacements."""
     masked: Mapping[str, str] = {}
     """Paths that must not be read, and the file mounted there instead; empty for a directory, which appears empty."""
+    written: tuple[str, ...] = ()
+    """Files of ours that the command has to write, wherever they are."""
     network: bool = False
 
 
@@ -89,6 +92,7 @@ def arguments(borders: Borders) -> list[str]:
         *("--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"),
         *(() if borders.network else ("--unshare-net",)),
         *(word for path in ordered for word in mounts[path]),
+        *(word for path in borders.written for word in ("--bind", path, path)),
         *(word for path in (*closed, *emptied) for word in ("--remount-ro", path)),
     ]
 
@@ -105,7 +109,7 @@ class Sandbox:
         protected: ProtectedPaths,
         state: Path,
         outputs: Path,
-        network: Network,
+        network: "Network",
         denied: Sequence[Rule] = (),
         home: str = "",
     ) -> None:
@@ -144,7 +148,7 @@ class Sandbox:
         protected: ProtectedPaths,
         state: Path,
         outputs: Path,
-        network: Network,
+        network: "Network",
         environment: Mapping[str, str],
         denied: Sequence[Rule] = (),
     ) -> Self:
@@ -194,6 +198,7 @@ class Sandbox:
         """The network of one command, if it may reach some hosts only. Close it when the command has ended."""
         if isinstance(self._network, bool) or not self._network:
             return None
+        from wave_agent.permissions.hosts import HostList
         from wave_agent.permissions.network_proxy import NetworkProxy  # lazy: needs a list of hosts
 
         with self._lock:
@@ -223,13 +228,12 @@ class Sandbox:
         it looks for files that rules deny. Raises `SandboxError` if it cannot apply these rules.
         """
         with self._lock:
-            borders = self._draw()
+            borders = replace(self._draw(), written=tuple(writable))
         hidden = next((path for path in borders.masked if is_below(cwd, path)), None)
         if hidden is not None and cwd not in borders.masked:
             raise SandboxError(f"a permission rule denies reading {hidden}, and commands start in {cwd}")
-        extra = [word for path in writable for word in ("--bind", path, path)]
         loader = {name: value for name, value in environment.items() if _is_for_the_loader(name)}
-        extra += [word for name, value in loader.items() for word in ("--setenv", name, value)]
+        extra = [word for name, value in loader.items() for word in ("--setenv", name, value)]
         inside = [self._program, *arguments(borders), *extra, "--chdir", cwd, "--"]
         argv = [*_RESTORE_TERM, *argv] if self._gentle else argv
         inside += argv if way_out is None else way_out.enter(argv)
@@ -344,7 +348,7 @@ class Sandbox:
 
     def _denied_now(self) -> "tuple[Denied, Denied]":
         """What commands must not read, and what they must not change."""
-        from wave_agent.permissions.denied_files import Denied, DeniedFiles  # lazy: many sessions have no such rules
+        from wave_agent.permissions.denied_files import Denied, DeniedFiles  # lazy: only with a sandbox
 
         if not any(rule.pattern is not None and rule.tool != NET for rule in self._denied):
             return Denied(), Denied()

@@ -24,7 +24,6 @@ from wave_agent.hooks.kinds import header_variables, is_listed
 from wave_agent.hooks.matcher import KNOWN_TOOLS
 from wave_agent.models.limits import LIMIT_KEYS
 from wave_agent.permissions.decision import NOT_LOOSER, PermissionMode, Rules
-from wave_agent.permissions.hosts import Network, narrower, parse_entry
 from wave_agent.rules.rule import NET, Purpose, Rule, RuleError, below, parse_rule
 from wave_agent.settings.hook_entries import (
     HookConfig,
@@ -64,7 +63,8 @@ class Settings(Struct, frozen=True, kw_only=True):
     cleanup_days: int = 30
     managed: frozenset[str] = frozenset()
     """The names of the fields above set by managed settings: neither flags nor environment override them."""
-    sandbox_network: Network = False
+    sandbox_network: bool | tuple[str, ...] = False
+    """Or the hosts that commands can reach."""
     issues: tuple[Issue, ...] = ()
 
     def require_usable(self) -> None:
@@ -337,11 +337,13 @@ def _texts(value: Any) -> tuple[str, ...]:
     return tuple(_text(item) for item in cast(list[Any], value))
 
 
-def _network(value: Any) -> Network:
+def _network(value: Any) -> bool | tuple[str, ...]:
     if isinstance(value, bool):
         return value
     if not isinstance(value, list):
         raise _WrongError(f"must be true, false or a list of hosts, not {type_name(value)}")
+    from wave_agent.permissions.hosts import parse_entry  # lazy: few settings have such a list
+
     entries: list[str] = []
     for index, item in enumerate(cast(list[Any], value)):
         try:
@@ -418,6 +420,12 @@ def _either(outer: Any, inner: Any) -> Any:
     return outer or inner
 
 
+def _narrower_network(outer: bool | tuple[str, ...], inner: bool | tuple[str, ...]) -> bool | tuple[str, ...]:
+    from wave_agent.permissions.hosts import narrower  # lazy: few settings have such a list
+
+    return narrower(outer, inner)
+
+
 def _stricter_mode(outer: PermissionMode, inner: PermissionMode) -> PermissionMode:
     return inner if inner in NOT_LOOSER[outer] else outer
 
@@ -487,7 +495,7 @@ VALUES = (
           below=_all_of),
     Value("sandbox", "network", "sandbox_network", _network,
           "with `--sandbox`: whether commands can reach the network, or the hosts that they can reach: "
-          '`["api.example.com", "*.example.org"]`', below=narrower, unreadable=False),
+          '`["api.example.com", "*.example.org"]`', below=_narrower_network, unreadable=False),
     Value("permissions", "defaultMode", "default_mode", _mode,
           "the permission mode; `--permission-mode` takes precedence", below=_stricter_mode),
     Value("permissions", "additionalDirectories", "additional_directories", _directories,
