@@ -440,7 +440,7 @@ SCHEMAS: Mapping[_Reader, Mapping[str, Any]] = {
     _count: {"type": "integer", "minimum": 0},
     _texts: {"type": "array", "items": {"type": "string"}},
     _directories: {"type": "array", "items": {"type": "string"}},
-    _network: {"anyOf": [{"type": "boolean"}, {"type": "array", "items": {"type": "string"}}]},
+    _network: {"type": ["boolean", "array"], "items": {"type": "string"}},
     _mode: {"enum": [mode.value for mode in PermissionMode]},
     _model: {
         "type": "object",
