@@ -177,8 +177,11 @@ class TestChanging:
         assert sorted(os.listdir(confined.project / "vendor")) == ["lib.py"]
         assert (confined.project / "beside").exists()
 
-    async def test_where_everything_is_denied_the_project_is_read_only(self, make: Make) -> None:
-        confined = make(denied=["Edit(**)"])
+    @pytest.mark.parametrize("rule", ["Edit(**)", "Edit(/{around}/**)"])
+    async def test_where_everything_is_denied_the_project_is_read_only(
+        self, make: Make, tmp_path: Path, rule: str
+    ) -> None:
+        confined = make(denied=[rule.format(around=tmp_path)])
         put(confined, "file", "sub/file")
         result = await confined.bash("cat file; echo x > file; touch new sub/new; touch /tmp/works && echo works")
         assert result.content.startswith(SECRET)
@@ -193,12 +196,30 @@ class TestChanging:
         assert SECRET not in result.content
         assert (confined.project / "vendor" / "key").read_text() == SECRET
 
+    async def test_a_rule_opens_nothing_that_is_protected_anyway(self, make: Make) -> None:
+        """The directories on the way to a denied file are mounted, but not writable where they were not."""
+        confined = make(denied=["Read(.wave/hooks/deep/key)", "Read(.git/hooks/sub/key)", "Edit(.wave/hooks/deep/x)"])
+        put(confined, ".wave/hooks/deep/key", ".wave/hooks/deep/x", ".git/hooks/sub/key", ".wave/settings.json")
+        places = ".wave .wave/hooks .wave/hooks/deep .git/hooks .git/hooks/sub"
+        await confined.bash(f"for place in {places}; do touch $place/new; done; touch ok")
+        assert (confined.project / "ok").exists()
+        assert not list(confined.project.rglob("new"))
+
     async def test_it_holds_in_an_added_directory(self, make: Make, tmp_path: Path) -> None:
         added = _directory(tmp_path / "added")
         confined = make(denied=[f"Edit(/{added}/a)"], directories=[added])
         (added / "a").write_text("as it was")
         await confined.bash(f"echo gotcha > {added}/a; echo fine > {added}/b")
         assert ((added / "a").read_text(), (added / "b").read_text()) == ("as it was", "fine\n")
+
+
+async def test_rules_about_the_agents_own_directory_keep_no_command_from_running(make: Make, tmp_path: Path) -> None:
+    confined = make(denied=[f"Read(/{tmp_path}/state/**)", f"Edit(/{tmp_path}/state/**)"])
+    await confined.bash("true")
+    (confined.outputs / "long.txt").write_text(SECRET)
+    result = await confined.bash(f"cat {confined.outputs}/long.txt; mkdir sub; cd sub")
+    assert SECRET not in result.content
+    assert "[Commands now start in" in result.content
 
 
 class TestLimits:

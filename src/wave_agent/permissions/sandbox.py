@@ -316,23 +316,24 @@ class Sandbox:
         hidden = [path for path in EMPTIED_PLACES if _is_directory(path) and path not in writable]
         hidden += [path for path in (self._state, self._transcripts) if os.path.isdir(path) and path not in writable]
         shown = [path for path in (*KEPT_IN_RUN, str(self._outputs)) if os.path.isdir(path)]
-        shown += (
-            [os.path.realpath("/etc/resolv.conf")]
-            if self._network is True and os.path.exists("/etc/resolv.conf")
-            else []
-        )
+        if self._network is True and os.path.exists("/etc/resolv.conf"):
+            shown.append(os.path.realpath("/etc/resolv.conf"))
+        shown = [path for path in shown if not any(is_below(path, one) for one in unread.paths)]
         private = {path: self._private_directory() for path in PRIVATE_PLACES if _is_directory(path)}
         covered = (*hidden, *private)
         visible = (*writable, *covered)
         # Nothing is mounted where nothing can be seen: the mount would need a file to be created there.
         masked = [path for path in unread.paths if path in writable or _innermost(path, visible) not in covered]
         masked += [path for path in usable if any(is_below(path, one) for one in unread.paths)]
-        locked = [path for path in unchanged.paths if _innermost(path, visible) in writable or path in usable]
+        locked = [path for path in unchanged.paths if _innermost(path, visible) in writable]
+        locked += [path for path in usable if path not in writable]
         for path in (*masked, *locked):
             survey.pin([base for base in writable if is_below(path, base) and path != base], path)
+        kept = (*survey.read_only, *unchanged.paths, *(path for path in survey.placeholders if _is_directory(path)))
         return Borders(
             writable=writable,
-            pinned=tuple(path for path in survey.pinned if not any(is_below(path, one) for one in unchanged.paths)),
+            # A pinned directory is writable, so there must be none in a read-only one.
+            pinned=tuple(path for path in survey.pinned if not any(is_below(path, one) for one in kept)),
             read_only=(
                 *survey.read_only,
                 *locked,
