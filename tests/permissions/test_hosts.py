@@ -84,6 +84,12 @@ def test_a_rule_beats_the_list() -> None:
     assert "Net" in str(HostList(["api.example.com"], [None]).why_not("api.example.com", 443))
 
 
+def test_a_command_reaches_itself_unless_the_list_names_this_machine() -> None:
+    assert HostList(["api.example.com"]).is_own("localhost")
+    assert not HostList(["localhost:8080"]).is_own("localhost")
+    assert HostList(["localhost:8080"]).is_own("127.0.0.1")
+
+
 PRIVATE = ["10.1.2.3", "192.168.0.1", "172.16.0.1", "100.64.0.1", "fd00::1"]
 LOOPBACK = ["127.0.0.1", "127.9.9.9", "::1", "::ffff:127.0.0.1", "64:ff9b::7f00:1", "2002:7f00:1::"]
 NOWHERE = ["169.254.169.254", "fe80::1%eth0", "0.0.0.0", "::", "224.0.0.1", "ff02::1", "::ffff:169.254.169.254"]
