@@ -2,6 +2,7 @@
 
 import os
 import socket
+import sys
 import threading
 from collections.abc import Callable, Generator, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -270,6 +271,7 @@ def test_when_the_command_has_ended_so_have_its_connections(enter: Enter, server
         inside.connect()
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="counts descriptors through /proc")
 def test_nothing_is_left_open(server: int) -> None:
     Inside(HostList(["a.example.com"]), resolve).proxy.close()  # loads what is loaded once
     before = os.listdir("/proc/self/fd")

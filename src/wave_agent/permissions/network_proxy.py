@@ -160,8 +160,8 @@ class WayOut:
         self._writers.discard(writer)
 
     async def _end(self) -> None:
-        loop = asyncio.get_running_loop()
-        loop.remove_reader(self._ours.fileno())
+        if self._ours.fileno() >= 0:
+            asyncio.get_running_loop().remove_reader(self._ours.fileno())
         if self._server is not None:
             self._server.close()
         tasks = list(self._tasks)
