@@ -157,6 +157,8 @@ class WayOut:
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await self._proxy.serve(self, reader, writer)
+        with suppress(OSError):
+            await writer.wait_closed()
         self._writers.discard(writer)
 
     async def _end(self) -> None:
@@ -170,6 +172,7 @@ class WayOut:
         await asyncio.gather(*tasks, return_exceptions=True)
         for writer in self._writers:
             writer.transport.abort()
+        await asyncio.sleep(0)  # they close in the next round
         if self._listener is not None:
             self._listener.close()
 
@@ -268,8 +271,10 @@ class NetworkProxy:
             else:
                 back.write(_plain_head(method, rest, target, fields))
             await _both_ways(_pipe(reader, back), _pipe(there, writer))
-        finally:
             back.close()
+            await back.wait_closed()  # what it has not taken yet is still sent
+        finally:
+            back.transport.abort()
 
     async def _connect(self, way: WayOut, host: str, port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         name = canonical(host)
