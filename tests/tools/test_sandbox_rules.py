@@ -26,7 +26,7 @@ class TestReading:
         put(confined, "other", text="fine")
         attempts = [
             "cat .env",
-            "base64 .env",
+            "base64 .env | base64 -d",
             "cp .env copy && cat copy",
             "/usr/bin/python3 -c \"print(open('.env').read())\"",
             "cat sub/.env .cache/deep/.env",
@@ -41,9 +41,9 @@ class TestReading:
             "cat /proc/self/root/$PWD/.env /proc/1/root/$PWD/.env",
             "cat /proc/self/cwd/.env",
             "umount .env; umount -l .env; cat .env",
-            "unshare -Urm sh -c 'umount .env; mount --bind . /mnt; cat .env /mnt/.env'",
-            "unshare -Urm sh -c 'mount -t tmpfs x /mnt; mkdir /mnt/a; mount --bind $PWD /mnt/a; cat /mnt/a/.env'",
-            "unshare -Ur sh -c 'cat .env'",
+            "unshare -Um sh -c 'umount .env; mount --bind . /mnt; cat .env /mnt/.env'",
+            "unshare -Um sh -c 'mount --rbind . /mnt; umount -l /mnt/.env; cat /mnt/.env'",
+            "unshare -U sh -c 'cat .env'",
             "mv sub gone; cat gone/.env",
         ]
         line = "\n".join(f"({one}) 2>&1 || echo failed" for one in attempts)
@@ -158,8 +158,8 @@ class TestChanging:
             "ln -s vendor/lib.py soft && echo gotcha > soft",
             "/usr/bin/python3 -c \"open('vendor/lib.py', 'w').write('gotcha')\"",
             "mount -o remount,rw vendor/lib.py; echo gotcha > vendor/lib.py",
-            "unshare -Urm sh -c 'mount -o remount,bind,rw vendor/lib.py; echo gotcha > vendor/lib.py'",
-            "unshare -Urm sh -c 'umount -l vendor/lib.py; umount -l vendor; echo gotcha > vendor/lib.py'",
+            "unshare -Um sh -c 'mount -o remount,bind,rw vendor/lib.py; echo gotcha > vendor/lib.py'",
+            "unshare -Um sh -c 'umount -l vendor/lib.py; umount -l vendor; echo gotcha > vendor/lib.py'",
             "echo gotcha > /proc/1/root/$PWD/vendor/lib.py",
         ]
         line = "\n".join(f"({one}) 2>&1" for one in attempts)
