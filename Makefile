@@ -33,6 +33,7 @@ PURE := \
 	src/wave_agent/messages.py \
 	src/wave_agent/models/conversion.py \
 	src/wave_agent/permissions/decision.py \
+	src/wave_agent/permissions/hosts.py \
 	src/wave_agent/formats/readable.py \
 	src/wave_agent/replay/comparison.py \
 	src/wave_agent/replay/drawing.py \

@@ -2,15 +2,20 @@
 
 import fcntl
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from wave_agent.errors import SandboxError
 from wave_agent.hooks.definitions import HookDefinition
+from wave_agent.permissions.hosts import Network
 from wave_agent.permissions.protected_paths import protected_paths
 from wave_agent.permissions.sandbox import Sandbox
+from wave_agent.rules.rule import parse_rule
+from wave_agent.tools.base import ToolContext, ToolResult
+from wave_agent.tools.registry import builtin_tools, find_tool
 
 ESCAPEE = """setsid sh -c 'trap "" TERM HUP; exec 9>>held; flock 9; while :; do sleep 1; done'"""
 """A command that leaves its session and hears no signal but the last. As long as it lives, it holds a lock."""
@@ -32,7 +37,8 @@ def open_sandbox(
     *,
     directories: Sequence[Path] = (),
     hooks: Sequence[HookDefinition] = (),
-    network: bool = False,
+    network: Network = False,
+    denied: Sequence[str] = (),
     home: Path | None = None,
     environment: Mapping[str, str] | None = None,
 ) -> Sandbox:
@@ -46,6 +52,40 @@ def open_sandbox(
             outputs=state / "projects" / "this" / "session",
             network=network,
             environment=environment or os.environ,
+            denied=[parse_rule(text) for text in denied],
         )
     except SandboxError as error:
         pytest.skip(f"no sandbox on this machine: {error}")
+
+
+class Confined:
+    """The built-in tools, with a sandbox around their commands."""
+
+    def __init__(self, root: Path, **more: Any) -> None:
+        self.root = root
+        self.project = root / "project"
+        self.state = root / "state"
+        self.outputs = self.state / "projects" / "this" / "session"
+        self.outputs.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self.project.mkdir(exist_ok=True)
+        self.environment = {**os.environ, "HOME": str(root)}
+        self.sandbox: Sandbox = open_sandbox(self.project, self.state, **more)
+        self.tools = builtin_tools()
+
+    async def call(self, name: str, **tool_input: Any) -> ToolResult:
+        tool = find_tool(name, self.tools)
+        context = ToolContext(
+            project_dir=self.project, environment=self.environment, outputs=self.outputs, sandbox=self.sandbox
+        )
+        return await tool.run(tool.parse(tool_input), context)
+
+    async def bash(self, command: str, **tool_input: Any) -> ToolResult:
+        return await self.call("Bash", command=command, **tool_input)
+
+    async def close(self) -> None:
+        for tool in self.tools:
+            await tool.close()
+        self.sandbox.close()
+
+
+Make = Callable[..., Confined]

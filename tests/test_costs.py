@@ -77,6 +77,9 @@ def test_one_prompt_loads_nothing_that_it_does_not_use(tmp_path: Path) -> None:
             "wave_agent.settings.git_refs",
             "wave_agent.models.repair",
             "wave_agent.tools.changes.watcher",
+            "wave_agent.permissions.hosts",
+            "wave_agent.permissions.denied_files",
+            "wave_agent.permissions.network_proxy",
         ),
         *("wave_agent.testing.model_server", "wave_agent.testing", "wave_agent.models.scripted", "wave_agent.cli.demo"),
     }

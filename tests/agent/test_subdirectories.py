@@ -170,6 +170,17 @@ def test_an_inner_directory_loosens_nothing_and_is_told() -> None:
     assert network.sandbox_network is False
 
 
+def test_an_inner_directory_can_shorten_the_list_of_hosts() -> None:
+    def hosts(outer: str, within: str) -> object:
+        first = parse_settings(f'{{"sandbox": {{"network": {outer}}}}}', Layer.PROJECT, "outer.json")
+        second = parse_settings(f'{{"sandbox": {{"network": {within}}}}}', Layer.PROJECT, "inner.json")
+        return merge_settings([first, replace(second, inner="a")]).sandbox_network
+
+    assert hosts("true", '["a.example"]') == ("a.example",)
+    assert hosts('["*.example"]', '["a.example", "b.test"]') == ("a.example",)
+    assert hosts('["a.example"]', "true") == ("a.example",)
+
+
 def test_an_inner_directory_wins_where_it_does_not_loosen() -> None:
     found = inner(TIGHT)
     assert (found.model, found.max_stop_blocks, found.default_mode) == ("inner", 1, PermissionMode.PLAN)

@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 import sysconfig
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -99,6 +100,26 @@ def test_the_doctor_finds_what_is_wrong(project: Path):
     assert "WAVE_BASE_URL" in done.stdout
     (project / ".wave" / "settings.json").write_text("{,}")
     assert "settings.json:1:2" in wave(project, "doctor").stdout
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="there is a sandbox on Linux only")
+@pytest.mark.parametrize(
+    ("ending", "said"),
+    [
+        ("exit 0", "ok  sandbox      --sandbox works here; network: only api.example.com (sandbox.network)"),
+        ("echo 'setting up uid map: denied' >&2; exit 1", "--  sandbox      not available: --sandbox: bubblewrap does"),
+    ],
+)
+def test_the_doctor_says_what_the_sandbox_can_do_here(project: Path, tmp_path: Path, ending: str, said: str):
+    (project / ".wave").mkdir()
+    (project / ".wave" / "settings.json").write_text(json.dumps({"sandbox": {"network": ["api.example.com"]}}))
+    program = tmp_path / "programs" / "bwrap"
+    program.parent.mkdir()
+    program.write_text(f"#!/bin/sh\n{ending}\n")
+    program.chmod(0o755)
+    done = wave(project, "doctor", PATH=f"{program.parent}:{os.environ['PATH']}")
+    assert said in done.stdout
+    assert ("uid map: denied" in done.stdout) is ("uid map" in ending)
 
 
 def test_the_doctor_asks_the_model_for_an_answer_and_a_call(project: Path):

@@ -105,6 +105,43 @@ def test_the_network_is_a_setting_that_an_untrusted_project_cannot_make(confined
     assert ("sandbox" in done.stderr) is not trusted
 
 
+def test_what_rules_deny_is_out_of_reach_of_commands_that_no_rule_understands(confined: World):
+    (confined.project / ".env").write_text("canary-7f3a")
+    (confined.project / "vendor").mkdir()
+    (confined.project / "vendor" / "lib.py").write_text("as it was")
+    log = confined.root / "log"
+    settings = {
+        "permissions": {"deny": ["Read(.env)", "Edit(vendor/**)"]},
+        "hooks": {"PreToolUse": [{"hooks": [{"command": f"cat .env > {log}"}]}]},
+    }
+    (confined.root / "settings.json").write_text(json.dumps(settings))
+    scripts = [
+        "import os; print(open('.e' + 'nv').read())",
+        "import os; open(os.path.join('vend' + 'or', 'lib.py'), 'w').write('gotcha')",
+    ]
+    for number, script in enumerate(scripts):
+        (confined.project / f"{number}.py").write_text(script)
+    flags = ("--sandbox", "--settings", str(confined.root / "settings.json"))
+    _, results = confined.wave(*flags, calls=[call("Bash", command=f"/usr/bin/python3 {n}.py") for n in range(2)])
+    assert "Permission denied" in results[0]
+    assert "Read-only file system" in results[1]
+    assert log.read_text() == "canary-7f3a"  # hooks run outside
+    assert (confined.project / "vendor" / "lib.py").read_text() == "as it was"
+    assert sorted(os.listdir(confined.project)) == [".env", "0.py", "1.py", "vendor"]
+
+
+def test_with_a_list_of_hosts_commands_reach_these_and_no_others(confined: World):
+    (confined.root / "settings.json").write_text(json.dumps({"sandbox": {"network": ["localhost"]}}))
+    flags = ("--sandbox", "--settings", str(confined.root / "settings.json"))
+    with RecordingModelServer.in_thread([]) as server:
+        url = server.base_url.replace("127.0.0.1", "localhost")
+        lines = [f"curl -sS {url}/models", "curl -sS http://evil.example/", f"curl -sS --noproxy '*' {url}/models"]
+        _, results = confined.wave(*flags, calls=[call("Bash", command=line) for line in lines])
+    assert "there is no GET /v1/models here" in results[0]  # the server itself answers
+    assert "Wave's sandbox refused evil.example:80: it is not listed in the setting sandbox.network" in results[1]
+    assert "Couldn't connect" in results[2] or "Failed to connect" in results[2]
+
+
 def test_hooks_run_outside(confined: World):
     """They are the user's own code, and may have to write a log or ask a service."""
     log = confined.root / "log"

@@ -210,6 +210,42 @@ def test_every_documented_key_is_known() -> None:
     }
 
 
+# -------------------------------------------------------------------------------------------------------------- network
+
+
+@rows("value", [True, False, []])
+def test_the_network_of_a_sandbox_is_on_or_off(value: Any) -> None:
+    assert merged(user={"sandbox": {"network": value}}).sandbox_network == (tuple(value) if value == [] else value)
+
+
+def test_or_a_list_of_hosts_of_which_the_last_layer_wins() -> None:
+    found = merged(
+        user={"sandbox": {"network": ["old.example"]}},
+        project={"sandbox": {"network": ["API.example.com", "*.example.org", "localhost:8080", "api.example.com"]}},
+    )
+    assert found.sandbox_network == ("api.example.com", "*.example.org", "localhost:8080")
+    assert found.issues == ()
+
+
+@rows(
+    ("value", "place", "message"),
+    [
+        ("api.example.com", (), "must be true, false or a list of hosts, not a string"),
+        (["a.example", "https://b.example/x"], (1,), "write it without scheme and path"),
+        (["*"], (0,), "set sandbox.network to true"),
+        ([5], (0,), "must be a string, not a number"),
+    ],
+)
+def test_a_network_that_cannot_be_read_is_off(value: Any, place: tuple[int, ...], message: str) -> None:
+    """It may have been meant to restrict what another layer permits."""
+    found = merged(user={"sandbox": {"network": True}}, project={"sandbox": {"network": value}})
+    issue = the_issue(found)
+    assert issue.path == ("sandbox", "network", *place)
+    assert message in issue.message
+    assert issue.broken
+    assert found.sandbox_network is False
+
+
 # ---------------------------------------------------------------------------------------------------------------- rules
 
 

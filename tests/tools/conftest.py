@@ -3,9 +3,11 @@
 import os
 from collections.abc import AsyncGenerator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from tests.sandboxes import Confined, Make
 from tests.tools.session import Session
 from tests.tools.trees import needs_rg
 
@@ -25,3 +27,17 @@ def searcher(request: pytest.FixtureRequest, session: Session) -> Session:
     if not request.param:
         session.environment = {"PATH": "/nowhere"}
     return session
+
+
+@pytest.fixture
+async def make(tmp_path: Path) -> AsyncGenerator[Make]:
+    """Creates sessions whose commands run in a sandbox."""
+    made: list[Confined] = []
+
+    def one(**more: Any) -> Confined:
+        made.append(Confined(tmp_path, **more))
+        return made[-1]
+
+    yield one
+    for confined in made:
+        await confined.close()

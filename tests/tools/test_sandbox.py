@@ -6,13 +6,13 @@ import shutil
 import signal
 import socket
 import stat
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.sandboxes import ESCAPEE, is_held, open_sandbox
+from tests.sandboxes import ESCAPEE, Make, is_held, open_sandbox
 from tests.waiting import until
 from wave_agent.formats.strict_json import Document
 from wave_agent.hooks.definitions import Layer
@@ -20,52 +20,6 @@ from wave_agent.permissions.sandbox import Sandbox
 from wave_agent.settings.hook_entries import SettingsSource, load_hooks
 from wave_agent.tools.base import ToolContext, ToolResult
 from wave_agent.tools.registry import builtin_tools, find_tool
-
-
-class Confined:
-    """The built-in tools, with a sandbox around their commands."""
-
-    def __init__(self, root: Path, **more: Any) -> None:
-        self.root = root
-        self.project = root / "project"
-        self.state = root / "state"
-        self.outputs = self.state / "projects" / "this" / "session"
-        self.outputs.mkdir(parents=True, exist_ok=True, mode=0o700)
-        self.project.mkdir(exist_ok=True)
-        self.environment = {**os.environ, "HOME": str(root)}
-        self.sandbox: Sandbox = open_sandbox(self.project, self.state, **more)
-        self.tools = builtin_tools()
-
-    async def call(self, name: str, **tool_input: Any) -> ToolResult:
-        tool = find_tool(name, self.tools)
-        context = ToolContext(
-            project_dir=self.project, environment=self.environment, outputs=self.outputs, sandbox=self.sandbox
-        )
-        return await tool.run(tool.parse(tool_input), context)
-
-    async def bash(self, command: str, **tool_input: Any) -> ToolResult:
-        return await self.call("Bash", command=command, **tool_input)
-
-    async def close(self) -> None:
-        for tool in self.tools:
-            await tool.close()
-        self.sandbox.close()
-
-
-Make = Callable[..., Confined]
-
-
-@pytest.fixture
-async def make(tmp_path: Path) -> AsyncGenerator[Make]:
-    made: list[Confined] = []
-
-    def one(**more: Any) -> Confined:
-        made.append(Confined(tmp_path, **more))
-        return made[-1]
-
-    yield one
-    for confined in made:
-        await confined.close()
 
 
 class TestWriting:

@@ -371,6 +371,7 @@ def sandbox_for(foundation: Foundation, session_id: str) -> Sandbox:
         outputs=transcript_file(home, project, session_id).with_suffix(""),
         network=settings.sandbox_network,
         environment=foundation.environment,
+        denied=settings.rules.deny,
     )
 
 

@@ -15,10 +15,11 @@ import click
 
 from wave_agent.agent.options import endpoint_for, locate_project, model_for, model_name_for
 from wave_agent.cli.options import cwd_option, json_option
-from wave_agent.errors import ModelError, SettingsError, WaveError
+from wave_agent.errors import ModelError, SandboxError, SettingsError, WaveError
 from wave_agent.lint.check import check
 from wave_agent.models.base import Model, ModelRequest, Text, ToolCall, ToolSpec
 from wave_agent.models.probe import Probe, advice
+from wave_agent.permissions.sandbox import try_bubblewrap
 from wave_agent.settings.layers import Settings
 from wave_agent.settings.sources import SourceChoice, gather_settings
 from wave_agent.system.credentials import without_userinfo
@@ -52,7 +53,7 @@ class CheckResult(NamedTuple):
 @click.option("--base-url", metavar="URL", help="The endpoint (WAVE_BASE_URL).")
 @json_option
 def doctor(cwd: str | None, model: str | None, base_url: str | None, as_json: bool) -> int:
-    """Check settings, hooks, endpoint and model
+    """Check settings, hooks, sandbox, endpoint and model
 
     Reads all settings, looks for problems that would keep hooks from starting, and sends the model two short prompts:
     one for an answer, one for a tool call. Exit status 1 if a check fails.
@@ -101,6 +102,7 @@ async def _findings(cwd: str | None, model: str | None, base_url: str | None) ->
     if home is not None and place is not None:
         for finding in _hook_problems(home, place):
             yield finding
+        yield await asyncio.to_thread(_sandbox, place, settings)
     async for finding in _endpoint(model, base_url, settings):
         yield finding
 
@@ -126,6 +128,17 @@ def _hook_problems(home: Path, project: Project) -> Iterator[CheckResult]:
         yield CheckResult(
             "hooks", "warning", f"{place}: {hook.name} on {hook.event}: {why}. Review it: wave hooks trust"
         )
+
+
+def _sandbox(project: Project, settings: Settings) -> CheckResult:
+    """Whether `--sandbox` would work here, and what it would permit."""
+    try:
+        try_bubblewrap(os.environ, distrusted=(project.directory,))
+    except SandboxError as error:
+        return CheckResult("sandbox", "skipped", f"not available: {' '.join(str(error).split())}")
+    network = settings.sandbox_network
+    reach = ("on" if network else "off") if not isinstance(network, tuple) else f"only {', '.join(network) or 'none'}"
+    return CheckResult("sandbox", "ok", f"--sandbox works here; network: {reach} (sandbox.network)")
 
 
 async def _endpoint(model: str | None, base_url: str | None, settings: Settings) -> AsyncIterator[CheckResult]:

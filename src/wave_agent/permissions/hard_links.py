@@ -25,10 +25,10 @@ class OtherNames(Struct, frozen=True):
 def places_of(rules: Iterable[Rule], places: Places) -> tuple[str, ...]:
     """Real paths of the directories and files that contain everything these rules' patterns can match."""
     patterns = (pattern for rule in rules for pattern in (rule.pattern, rule.also) if pattern is not None)
-    return tuple(dict.fromkeys(resolve_or_keep(_place(pattern, places)) for pattern in patterns))
+    return tuple(dict.fromkeys(resolve_or_keep(place_of(pattern, places)) for pattern in patterns))
 
 
-def _place(pattern: str, places: Places) -> str:
+def place_of(pattern: str, places: Places) -> str:
     """The part before the first wildcard."""
     base, pattern = anchored(pattern, places)
     steps = pattern.strip("/").split("/")

@@ -1,24 +1,33 @@
 """A sandbox enforced by the kernel: commands run under bubblewrap, and see only what it mounts for them.
 
 The whole file system is readable; the project, added directories and a private /tmp are writable. On top of that, files
-that would let the agent rewrite its guards are mounted read-only. Every directory on the path to such a file is a
-mount too: a mount can be neither renamed nor removed, so nothing can replace the directory.
+that would let the agent rewrite its guards, or that a rule protects from changes, are mounted read-only; those that a
+rule protects from being read are covered. Every directory on the path to such a file is a mount too: a mount can be
+neither renamed nor removed, so nothing can replace the directory.
 """
 
 import os
 import shutil
 import sys
+import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from wave_agent.errors import SandboxError
 from wave_agent.permissions.protected_paths import ProtectedPaths
+from wave_agent.rules.rule import NET, Places, Rule
 from wave_agent.system.real_files import is_below
 from wave_agent.text import strip_controls
+
+if TYPE_CHECKING:
+    from wave_agent.permissions.denied_files import Denied, DeniedFiles
+    from wave_agent.permissions.hosts import Network
+    from wave_agent.permissions.network_proxy import NetworkProxy, WayOut
 
 SETTINGS_DIRECTORIES = (".wave", ".claude", ".codex")
 """Read-only as a whole: a settings file that does not exist yet cannot be mounted."""
@@ -55,6 +64,10 @@ class Borders(Struct, frozen=True, kw_only=True):
     """Sockets that cannot be reached."""
     private: Mapping[str, str] = {}
     """Directories and their replacements."""
+    masked: Mapping[str, str] = {}
+    """Paths that must not be read, and the file mounted there instead; empty for a directory, which appears empty."""
+    written: tuple[str, ...] = ()
+    """Files of ours that the command has to write, wherever they are."""
     network: bool = False
 
 
@@ -66,15 +79,21 @@ def arguments(borders: Borders) -> list[str]:
     mounts |= {path: ("--perms", "0700", "--tmpfs", path) for path in borders.hidden}
     mounts |= {path: ("--ro-bind", "/dev/null", path) for path in borders.silenced}
     mounts |= {path: ("--ro-bind", path, path) for path in borders.read_only}
+    emptied = [path for path, cover in borders.masked.items() if not cover]
+    mounts = {path: words for path, words in mounts.items() if not any(is_below(path, one) for one in emptied)}
+    mounts |= {path: ("--ro-bind", cover, path) for path, cover in borders.masked.items() if cover}
+    mounts |= {path: ("--perms", "0555", "--tmpfs", path) for path in emptied}
     mounts |= {"/dev": ("--dev", "/dev"), "/proc": ("--proc", "/proc")}
     # A mount hides earlier mounts below it.
     ordered = sorted(mounts, key=lambda path: path.split("/"))
+    closed = [path for path in borders.hidden if path in mounts and path not in borders.masked]
     return [
         *("--die-with-parent", "--cap-drop", "ALL"),
         *("--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"),
         *(() if borders.network else ("--unshare-net",)),
         *(word for path in ordered for word in mounts[path]),
-        *(word for path in borders.hidden for word in ("--remount-ro", path)),
+        *(word for path in borders.written for word in ("--bind", path, path)),
+        *(word for path in (*closed, *emptied) for word in ("--remount-ro", path)),
     ]
 
 
@@ -90,20 +109,32 @@ class Sandbox:
         protected: ProtectedPaths,
         state: Path,
         outputs: Path,
-        network: bool,
+        network: "Network",
+        denied: Sequence[Rule] = (),
+        home: str = "",
     ) -> None:
         """`directories` are treated as part of the project; `state` is the agent's own directory, `outputs` the part of
-        it that the model may read. Does not touch the disk."""
+        it that the model may read. `denied` are the deny rules, `home` the user's directory, which `~/` in rules means.
+        Does not touch the disk."""
         self._program = program
         self._project = project
         self._state = os.path.realpath(state)
         self._transcripts = os.path.join(self._state, "projects")
         self._outputs = outputs
-        self._network = network
+        self._network = False if any(rule.tool == NET and rule.pattern is None for rule in denied) else network
         self._directories = tuple(os.path.realpath(path) for path in (project, *directories))
         settings = [os.path.join(project, name) for name in SETTINGS_DIRECTORIES]
         closed = (*protected.directories, *settings, *map(os.path.realpath, settings))
         self._protected = ProtectedPaths(protected.files, tuple(dict.fromkeys(closed)))
+        self._denied = tuple(rule for rule in denied if rule.is_about_effects)
+        self._places = Places(project, home or os.path.expanduser("~"))
+        self._unread: DeniedFiles | None = None
+        self._unchanged: DeniedFiles | None = None
+        self._notes: dict[str, bool] = {}
+        """Notes on rules that are applied more or less strictly than they say, and whether they were taken."""
+        self._proxy: NetworkProxy | None = None
+        self._lock = threading.Lock()
+        self._mask: str | None = None
         self._private: str | None = None
         self._placeholders: list[str] = []
         self._gentle = True
@@ -117,8 +148,9 @@ class Sandbox:
         protected: ProtectedPaths,
         state: Path,
         outputs: Path,
-        network: bool,
+        network: "Network",
         environment: Mapping[str, str],
+        denied: Sequence[Rule] = (),
     ) -> Self:
         """A sandbox that has been tested. Raises `SandboxError` if none is available."""
         program = find_bubblewrap(environment, distrusted=(project, *directories))
@@ -130,6 +162,7 @@ class Sandbox:
             state=state,
             outputs=outputs,
             network=network,
+            denied=denied,
         )
         try:
             sandbox.probe(environment)
@@ -144,37 +177,67 @@ class Sandbox:
             self._gentle = False  # an `env` that cannot restore signals costs the grace period, not the sandbox
             problem = self._try(environment)
         if problem:
-            raise SandboxError(
-                f"--sandbox: bubblewrap does not work here: {problem}\n"
-                "If the system forbids user namespaces, an administrator can allow them "
-                "(kernel.unprivileged_userns_clone, kernel.apparmor_restrict_unprivileged_userns, or the container's "
-                "seccomp profile). Without --sandbox, commands run unconfined."
-            )
+            raise _unusable(problem)
 
     @property
     def description(self) -> str:
         """The description for the model."""
         network = "" if self._network else " There is no network."
+        if isinstance(self._network, tuple) and self._network:
+            network = (
+                f" The network is limited to {', '.join(self._network)}, over HTTP and HTTPS, through the proxy in the "
+                "environment."
+            )
+        rules = " Files that rules deny are unreadable or read-only." if self._denied else ""
         return (
             "Commands run in a sandbox: only the project, added directories and a private /tmp are writable; "
-            f"settings, hook scripts, .git/config and .git/hooks are read-only.{network}"
+            f"settings, hook scripts, .git/config and .git/hooks are read-only.{rules}{network}"
         )
 
+    def way_out(self) -> "WayOut | None":
+        """The network of one command, if it may reach some hosts only. Close it when the command has ended."""
+        if isinstance(self._network, bool) or not self._network:
+            return None
+        from wave_agent.permissions.hosts import HostList
+        from wave_agent.permissions.network_proxy import NetworkProxy  # lazy: needs a list of hosts
+
+        with self._lock:
+            if self._proxy is None:
+                rules = [rule.pattern for rule in self._denied if rule.tool == NET]
+                self._proxy = NetworkProxy(HostList(self._network, rules))
+        return self._proxy.open()
+
+    def take_notes(self) -> list[str]:
+        """Where rules are applied more or less strictly than they say. Each is returned once."""
+        new = [note for note, taken in self._notes.items() if not taken]
+        self._notes |= dict.fromkeys(new, True)
+        return new
+
     def command(
-        self, argv: Sequence[str], environment: Mapping[str, str], *, cwd: str, writable: Sequence[str] = ()
+        self,
+        argv: Sequence[str],
+        environment: Mapping[str, str],
+        *,
+        cwd: str,
+        writable: Sequence[str] = (),
+        way_out: "WayOut | None" = None,
     ) -> list[str]:
         """The command line that runs `argv` inside. `writable` are files outside the borders that it must write.
 
-        Run it with the environment that `outside` returns for the command's own.
+        Run it with the environment that `outside` returns for the command's own, plus that of `way_out`. Blocks while
+        it looks for files that rules deny. Raises `SandboxError` if it cannot apply these rules.
         """
-        borders = self._draw()
-        extra = [word for path in writable for word in ("--bind", path, path)]
+        with self._lock:
+            borders = replace(self._draw(), written=tuple(writable))
+        hidden = next((path for path in borders.masked if is_below(cwd, path)), None)
+        if hidden is not None and cwd not in borders.masked:
+            raise SandboxError(f"a permission rule denies reading {hidden}, and commands start in {cwd}")
         loader = {name: value for name, value in environment.items() if _is_for_the_loader(name)}
-        extra += [word for name, value in loader.items() for word in ("--setenv", name, value)]
+        extra = [word for name, value in loader.items() for word in ("--setenv", name, value)]
         inside = [self._program, *arguments(borders), *extra, "--chdir", cwd, "--"]
-        if not self._gentle:
-            return [*inside, *argv]
-        return ["/bin/sh", "-c", _IGNORE_TERM, "sh", *inside, *_RESTORE_TERM, *argv]
+        argv = [*_RESTORE_TERM, *argv] if self._gentle else argv
+        inside += argv if way_out is None else way_out.enter(argv)
+        return ["/bin/sh", "-c", _IGNORE_TERM, "sh", *inside] if self._gentle else inside
 
     def outside(self, environment: Mapping[str, str]) -> dict[str, str]:
         """The environment for programs that must run outside."""
@@ -207,7 +270,14 @@ class Sandbox:
         return None
 
     def close(self) -> None:
-        """Removes everything it created."""
+        """Removes everything it created, and ends the network."""
+        if self._proxy is not None:
+            self._proxy.close()
+            self._proxy = None
+        if self._mask is not None:
+            with suppress(OSError):
+                os.unlink(self._mask)
+            self._mask = None
         for path in reversed(self._placeholders):
             with suppress(OSError):  # Something was put there: leave it alone.
                 os.rmdir(path)
@@ -222,21 +292,14 @@ class Sandbox:
 
     def _try(self, environment: Mapping[str, str]) -> str:
         """Why a command cannot run inside; empty if it can."""
-        import subprocess  # lazy: used once per session
-
+        way_out = self.way_out()
         try:
-            done = subprocess.run(
-                self.command(["true"], environment, cwd="/"),
-                env=self.outside(environment),
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                timeout=_PROBE_SECONDS,
-                check=False,
-            )
-        except (OSError, subprocess.TimeoutExpired) as error:
-            return str(error)
-        problem = strip_controls(done.stderr.decode(errors="replace")).strip()
-        return (problem or f"exit code {done.returncode}") if done.returncode else ""
+            kept = () if way_out is None else (way_out.descriptor,)
+            command = self.command(["true"], environment, cwd="/", way_out=way_out)
+            return _why_failing(command, self.outside(environment), kept)
+        finally:
+            if way_out is not None:
+                way_out.close()
 
     def _draw(self) -> Borders:
         survey = self._survey()
@@ -246,26 +309,71 @@ class Sandbox:
             except OSError:
                 continue
             self._placeholders.append(path)
-        writable = tuple(path for path in dict.fromkeys(self._directories) if self._is_usable(path))
+        unread, unchanged = self._denied_now()
+        usable = [path for path in dict.fromkeys(self._directories) if self._is_usable(path)]
+        # What lies in a directory that must not change is not writable either.
+        writable = tuple(path for path in usable if not any(is_below(path, one) for one in unchanged.paths))
         hidden = [path for path in EMPTIED_PLACES if _is_directory(path) and path not in writable]
         hidden += [path for path in (self._state, self._transcripts) if os.path.isdir(path) and path not in writable]
         shown = [path for path in (*KEPT_IN_RUN, str(self._outputs)) if os.path.isdir(path)]
-        shown += [os.path.realpath("/etc/resolv.conf")] if self._network and os.path.exists("/etc/resolv.conf") else []
+        if self._network is True and os.path.exists("/etc/resolv.conf"):
+            shown.append(os.path.realpath("/etc/resolv.conf"))
+        shown = [path for path in shown if not any(is_below(path, one) for one in unread.paths)]
         private = {path: self._private_directory() for path in PRIVATE_PLACES if _is_directory(path)}
         covered = (*hidden, *private)
+        visible = (*writable, *covered)
+        # Nothing is mounted where nothing can be seen: the mount would need a file to be created there.
+        masked = [path for path in unread.paths if path in writable or _innermost(path, visible) not in covered]
+        masked += [path for path in usable if any(is_below(path, one) for one in unread.paths)]
+        locked = [path for path in unchanged.paths if _innermost(path, visible) in writable]
+        locked += [path for path in usable if path not in writable]
+        for path in (*masked, *locked):
+            survey.pin([base for base in writable if is_below(path, base) and path != base], path)
+        kept = (*survey.read_only, *unchanged.paths, *(path for path in survey.placeholders if _is_directory(path)))
         return Borders(
             writable=writable,
-            pinned=tuple(survey.pinned),
+            # A pinned directory is writable, so there must be none in a read-only one.
+            pinned=tuple(path for path in survey.pinned if not any(is_below(path, one) for one in kept)),
             read_only=(
                 *survey.read_only,
+                *locked,
                 *(path for path in survey.placeholders if _is_directory(path)),
                 *(path for path in shown if any(is_below(path, one) for one in covered)),
             ),
             hidden=tuple(hidden),
             silenced=tuple(path for path in _sockets() if _innermost(path, (*writable, *covered)) not in covered),
             private=private,
-            network=self._network,
+            masked={path: "" if os.path.isdir(path) else self._mask_file() for path in masked},
+            network=self._network is True,
         )
+
+    def _denied_now(self) -> "tuple[Denied, Denied]":
+        """What commands must not read, and what they must not change."""
+        from wave_agent.permissions.denied_files import Denied, DeniedFiles  # lazy: only with a sandbox
+
+        if not any(rule.pattern is not None and rule.tool != NET for rule in self._denied):
+            return Denied(), Denied()
+        if self._unread is None or self._unchanged is None:
+            kept = self._directories
+            reading = [rule for rule in self._denied if rule.tool == "read"]
+            changing = [rule for rule in self._denied if rule.tool not in ("read", NET)]
+            self._unread = DeniedFiles(reading, self._places, kept=kept)
+            self._unchanged = DeniedFiles(changing, self._places, kept=kept)
+        found = self._unread.find(), self._unchanged.find()
+        if "/" in found[0].paths:
+            raise SandboxError("a permission rule denies reading /, so no command can run")
+        for note in (note for one in found for note in one.notes):
+            self._notes.setdefault(note, False)
+        return found
+
+    def _mask_file(self) -> str:
+        """An empty file that cannot be opened, where no command can write."""
+        if self._mask is None:
+            _make_private(self._outputs)
+            mask = str(self._outputs / f"mask-{os.urandom(4).hex()}")
+            os.close(os.open(mask, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0))
+            self._mask = mask
+        return self._mask
 
     def _is_usable(self, directory: str) -> bool:
         """It exists, was not replaced by a link, and adding it exposes nothing protected."""
@@ -356,6 +464,43 @@ def find_bubblewrap(environment: Mapping[str, str], *, distrusted: Sequence[str]
     if found is None:
         raise SandboxError(f"--sandbox needs bwrap, which was not found. Install the package bubblewrap, {without}.")
     return found
+
+
+def try_bubblewrap(environment: Mapping[str, str], *, distrusted: Sequence[str] = ()) -> None:
+    """Raises `SandboxError` if there is no bubblewrap, or it cannot do what a sandbox needs."""
+    program = find_bubblewrap(environment, distrusted=distrusted)
+    problem = _why_failing([program, *arguments(Borders(writable=())), "--", "true"], environment)
+    if problem:
+        raise _unusable(problem)
+
+
+def _why_failing(command: Sequence[str], environment: Mapping[str, str], kept: Sequence[int] = ()) -> str:
+    """Why this command fails; empty if it does not."""
+    import subprocess  # lazy: used once per session
+
+    try:
+        done = subprocess.run(
+            command,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_PROBE_SECONDS,
+            pass_fds=kept,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return str(error)
+    problem = strip_controls(done.stderr.decode(errors="replace")).strip()
+    return (problem or f"exit code {done.returncode}") if done.returncode else ""
+
+
+def _unusable(problem: str) -> SandboxError:
+    return SandboxError(
+        f"--sandbox: bubblewrap does not work here: {problem}\n"
+        "If the system forbids user namespaces, an administrator can allow them "
+        "(kernel.unprivileged_userns_clone, kernel.apparmor_restrict_unprivileged_userns, or the container's "
+        "seccomp profile). Without --sandbox, commands run unconfined."
+    )
 
 
 def _sockets() -> Iterable[str]:

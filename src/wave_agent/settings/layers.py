@@ -63,7 +63,8 @@ class Settings(Struct, frozen=True, kw_only=True):
     cleanup_days: int = 30
     managed: frozenset[str] = frozenset()
     """The names of the fields above set by managed settings: neither flags nor environment override them."""
-    sandbox_network: bool = False
+    sandbox_network: bool | tuple[str, ...] = False
+    """Or the hosts that commands can reach."""
     issues: tuple[Issue, ...] = ()
 
     def require_usable(self) -> None:
@@ -336,6 +337,22 @@ def _texts(value: Any) -> tuple[str, ...]:
     return tuple(_text(item) for item in cast(list[Any], value))
 
 
+def _network(value: Any) -> bool | tuple[str, ...]:
+    if isinstance(value, bool):
+        return value
+    if not isinstance(value, list):
+        raise _WrongError(f"must be true, false or a list of hosts, not {type_name(value)}")
+    from wave_agent.permissions.hosts import parse_entry  # lazy: few settings have such a list
+
+    entries: list[str] = []
+    for index, item in enumerate(cast(list[Any], value)):
+        try:
+            entries.append(parse_entry(_text(item)).text)
+        except (ValueError, _WrongError) as error:
+            raise _WrongError(str(error), (index,)) from None
+    return tuple(dict.fromkeys(entries))
+
+
 def _directories(value: Any) -> tuple[str, ...]:
     found = _texts(value)
     for index, text in enumerate(found):
@@ -403,8 +420,10 @@ def _either(outer: Any, inner: Any) -> Any:
     return outer or inner
 
 
-def _both(outer: Any, inner: Any) -> Any:
-    return outer and inner
+def _narrower_network(outer: bool | tuple[str, ...], inner: bool | tuple[str, ...]) -> bool | tuple[str, ...]:
+    from wave_agent.permissions.hosts import narrower  # lazy: few settings have such a list
+
+    return narrower(outer, inner)
 
 
 def _stricter_mode(outer: PermissionMode, inner: PermissionMode) -> PermissionMode:
@@ -421,6 +440,7 @@ SCHEMAS: Mapping[_Reader, Mapping[str, Any]] = {
     _count: {"type": "integer", "minimum": 0},
     _texts: {"type": "array", "items": {"type": "string"}},
     _directories: {"type": "array", "items": {"type": "string"}},
+    _network: {"type": ["boolean", "array"], "items": {"type": "string"}},
     _mode: {"enum": [mode.value for mode in PermissionMode]},
     _model: {
         "type": "object",
@@ -451,6 +471,8 @@ class Value(Struct, frozen=True):
     """Only the managed layer can set it."""
     below: _Joined = _inner_wins
     """How settings of an inner project directory may change it: they cannot remove a guard."""
+    unreadable: Any = None
+    """Used in place of a value that cannot be read, which may have been meant to restrict. None: it is skipped."""
 
 
 VALUES = (
@@ -471,8 +493,9 @@ VALUES = (
           below=_all_of),
     Value("httpHooks", "env", "http_env", _texts, "the environment variables that `http` hook headers may use",
           below=_all_of),
-    Value("sandbox", "network", "sandbox_network", _flag, "with `--sandbox`: commands can reach the network",
-          below=_both),
+    Value("sandbox", "network", "sandbox_network", _network,
+          "with `--sandbox`: whether commands can reach the network, or the hosts that they can reach: "
+          '`["api.example.com", "*.example.org"]`', below=_narrower_network, unreadable=False),
     Value("permissions", "defaultMode", "default_mode", _mode,
           "the permission mode; `--permission-mode` takes precedence", below=_stricter_mode),
     Value("permissions", "additionalDirectories", "additional_directories", _directories,
@@ -534,7 +557,10 @@ class _Merge:
             self.report_unknown(source, (name,), sections[name], _SECTION_KEYS[name])
         for value in VALUES:
             path = (value.section, value.key) if value.section else (value.key,)
-            found = self.read(source, path, sections[value.section].get(value.key), value.reader)
+            raw = sections[value.section].get(value.key)
+            found = self.read(source, path, raw, value.reader)
+            if found is None and raw is not None:
+                found = value.unreadable
             if found is not None:
                 self.value(source, path, value, found)
         for key, raw in sections["env"].items():

@@ -14,6 +14,7 @@ from typing import Annotated, Any, ClassVar
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
+from wave_agent.errors import SandboxError
 from wave_agent.permissions.decision import ToolKind
 from wave_agent.shell.values import ParsedLine, Placed, Reach, Word, WriteTarget
 from wave_agent.system.private_files import make_private
@@ -77,7 +78,7 @@ class Bash(Tool):
         call: BashInput = arguments
         directory, notes = self._working_directory(context)
         if call.run_in_background:
-            return self._start(call, directory, notes, context)
+            return await self._start(call, directory, notes, context)
         cwd_file = context.outputs / f"cwd-{os.urandom(6).hex()}"
         with suppress(OSError):  # Only the directory is not remembered; the command still runs.
             make_private(context.outputs)
@@ -102,9 +103,10 @@ class Bash(Tool):
             watch=watch,
         )
         try:
-            ending = await Process(_confined(launch, context, cwd_file), receive, finish).run()
+            launch = await _confined(launch, context, notes, cwd_file)
+            ending = await Process(launch, receive, finish).run()
             notes += self._follow(cwd_file, directory, context)
-        except (OSError, RuntimeError) as error:
+        except (OSError, RuntimeError, SandboxError) as error:
             ending = Ending(error=f"The command cannot be started: {error}")
         except asyncio.CancelledError:
             ending = Ending(cut_short="cancellation")
@@ -168,7 +170,7 @@ class Bash(Tool):
         await self._shells.close()
         return await uninterrupted(self._shells.end_orphans)
 
-    def _start(self, call: BashInput, directory: str, notes: list[str], context: ToolContext) -> ToolResult:
+    async def _start(self, call: BashInput, directory: str, notes: list[str], context: ToolContext) -> ToolResult:
         watch = self._shells.watch()
         launch = Launch(
             argv=[self._shell, "-c", call.command],
@@ -179,8 +181,8 @@ class Bash(Tool):
             watch=watch,
         )
         try:
-            shell = self._shells.start(call.command, _confined(launch, context), context)
-        except (OSError, RuntimeError) as error:
+            shell = self._shells.start(call.command, await _confined(launch, context, notes), context)
+        except (OSError, RuntimeError, SandboxError) as error:
             return ToolResult(content=f"The command cannot be started: {error}", success=False, ran=False)
         return ToolResult(
             content="\n".join([*notes, started(shell)]),
@@ -220,19 +222,38 @@ class Bash(Tool):
         return [f"[Commands now start in {after}. Relative paths of other tools still start in {context.cwd}]"]
 
 
-def _confined(launch: Launch, context: ToolContext, *files: Path) -> Launch:
-    """The same launch in the sandbox, if there is one. `files` are ours, and the command has to write them."""
+async def _confined(launch: Launch, context: ToolContext, notes: list[str], *files: Path) -> Launch:
+    """The same launch in the sandbox, if there is one. `files` are ours, and the command has to write them.
+
+    Raises `SandboxError` if the sandbox cannot apply the rules.
+    """
     sandbox = context.sandbox
     if sandbox is None:
         return launch
     for file in files:
         file.touch(mode=0o600)  # only existing files can be mounted
-    return replace(
-        launch,
-        argv=sandbox.command(launch.argv, launch.environment, cwd=launch.cwd, writable=[str(file) for file in files]),
-        environment=sandbox.outside(launch.environment),
-        complaint=sandbox.watch(),
-    )
+    way_out = sandbox.way_out()
+    try:
+        # In a thread: with rules for files, it may have to search the project.
+        argv = await uninterrupted(
+            lambda: sandbox.command(
+                launch.argv,
+                launch.environment,
+                cwd=launch.cwd,
+                writable=[str(file) for file in files],
+                way_out=way_out,
+            )
+        )
+    except BaseException:
+        if way_out is not None:
+            way_out.close()
+        raise
+    notes += [f"[{note}]" for note in sandbox.take_notes()]
+    confined = replace(launch, argv=argv, environment=sandbox.outside(launch.environment), complaint=sandbox.watch())
+    if way_out is None:
+        return confined
+    environment = {**confined.environment, **way_out.variables}
+    return replace(confined, environment=environment, kept=(way_out.descriptor,), released=way_out.close)
 
 
 def _result(output: Output, ending: Ending, seconds: float, notes: list[str]) -> ToolResult:
@@ -254,6 +275,8 @@ def _result(output: Output, ending: Ending, seconds: float, notes: list[str]) ->
         notes.append(f"[{ending.error}]")
     elif ending.exit_code and not timed_out:
         notes.append(f"[exit code {ending.exit_code}]")
+    if ending.remark:
+        notes.append(f"[{ending.remark}]")
     if ending.left:
         notes.append(
             f"[Left running in the background: {named(ending.left)}. It ends with the session at the latest; for "

@@ -14,6 +14,7 @@ from functools import partial
 from typing import Literal, Protocol
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from wave_agent.system.processes import (
     Cancellation,
@@ -96,6 +97,9 @@ class Launch(Struct, frozen=True, kw_only=True):
     """Finds what it leaves running, and ends that too if the command is cut short."""
     kept: Sequence[int] = ()
     """Descriptors passed to it in addition to its streams."""
+    released: Callable[[], str] = str
+    """Called once, when it has ended or could not be started: releases what was opened for it, and returns a remark for
+    whoever reads its output, or nothing."""
 
 
 class Ending(Struct, frozen=True, kw_only=True):
@@ -109,6 +113,8 @@ class Ending(Struct, frozen=True, kw_only=True):
     """Why it could not be started, why the exit code is unknown, or what forbidden thing it did."""
     left: tuple[Orphan, ...] = ()
     """What it left running."""
+    remark: str = ""
+    """About something that was kept from it."""
 
 
 class Process:
@@ -127,6 +133,7 @@ class Process:
             start_in_thread(work)
         except RuntimeError:
             self._cancel.close()
+            launch.released()
             raise
 
     @property
@@ -176,8 +183,16 @@ class Process:
             ending = Ending(error=_explain(error, launch))
         finally:
             self._cancel.close()
+        ending = replace(ending, remark=_released(launch))
         at_end()
         self._ended.set_result(ending)
+
+
+def _released(launch: Launch) -> str:
+    try:
+        return launch.released()
+    except Exception as error:
+        return f"Not everything that was opened for the command could be closed: {error}"
 
 
 def _run(launch: Launch, receive: Receive, cancel: Cancellation) -> Ending:

@@ -60,6 +60,7 @@ class Shell:
         if ending is None:
             return "running"
         ended = ending.error or ("killed" if self.killed else f"ended with exit code {ending.exit_code}")
+        ended = f"{ended}. {ending.remark}" if ending.remark else ended
         return f"{ended}; it left running: {named(ending.left)}" if ending.left else ended
 
     async def wait(self, seconds: float) -> None:
