@@ -30,9 +30,6 @@ from wave_agent.rules.rule import (
 )
 
 if TYPE_CHECKING:
-    from wave_agent.effects.values import Effects  # many sessions need none
-
-if TYPE_CHECKING:
     from wave_agent.effects.values import Effects  # only a question has them
 
 NOBODY_TO_ASK = "nobody can confirm it in this run"
@@ -180,6 +177,29 @@ class Deny(Struct, frozen=True):
 
 Approver: TypeAlias = Callable[[PermissionRequest], Allow | Deny | Awaitable[Allow | Deny]]
 """Answers questions on behalf of the program."""
+
+
+class UnforeseenChange(Struct, frozen=True, kw_only=True):
+    """A file that a call changed although a rule denies it."""
+
+    path: str
+    kind: Literal["created", "changed", "deleted"]
+    rule: str
+    """The rule that denies it; empty if it names a link to the file."""
+
+
+class RestoreRequest(Struct, frozen=True, kw_only=True):
+    """The question whether files become what they were before a call."""
+
+    tool_name: str
+    tool_use_id: str
+    changes: tuple[UnforeseenChange, ...]
+    meanwhile: bool
+    """Something else was running that may have changed them."""
+
+
+RestoreApprover: TypeAlias = Callable[[RestoreRequest], Awaitable[bool]]
+"""True: restore them."""
 
 
 _TOGETHER = 5
