@@ -17,6 +17,7 @@ from msgspec import Struct, to_builtins
 from wave_agent.agent.call_results import CallChanges
 from wave_agent.agent.result import Violation
 from wave_agent.errors import SessionError
+from wave_agent.formats.readable import readable_text
 from wave_agent.messages import HARNESS, MessageManager, TextBlock
 from wave_agent.permissions.decision import RestoreApprover, RestoreRequest, UnforeseenChange
 from wave_agent.rules.rule import Places, Rule
@@ -138,17 +139,21 @@ class FileWatch:
         self._meanwhile = self._meanwhile or busy or self._others()
         if busy and not self._background:
             self._background = call_id
-        found = await uninterrupted(self._noted)
-        notes = await self._settle_violations(found, call_id, tool, interrupted=interrupted)
-        return CallChanges(tuple(sorted({*found.paths} - self._restored(call_id))), notes)
+        found = await self._look(self._noted)
+        ended = await self._settle_violations(found, call_id, tool, interrupted=interrupted)
+        if not ended:
+            return CallChanges(found.paths)
+        self._report(ended, call_id, tool)
+        restored = {one.change.path for one in ended if one.restored}
+        return CallChanges(tuple(path for path in found.paths if path not in restored), self._for_model(ended, tool))
 
     async def between(self) -> None:
         """Outside of calls. What background commands did belongs to this turn; violations are only reported."""
         call_id, self._background = self._background, self._background if self._is_busy() else ""
         if not call_id:
-            await uninterrupted(self._watcher.settle)
+            await self._look(self._watcher.settle)
             return
-        found = await uninterrupted(self._noted)
+        found = await self._look(self._noted)
         if protected := self._violations(found):
             ended = [_Ended(change, self._protected.rule_for(change.path), None, _OTHERS) for change in protected]
             self._report(ended, call_id, "A background command")
@@ -167,13 +172,23 @@ class FileWatch:
     async def skip(self) -> None:
         """Whatever has changed since the last look was done by the user, such as an undo."""
         await self._armed.wait()
-        await uninterrupted(self._watcher.settle)
+        await self._look(self._watcher.settle)
 
     async def close(self) -> None:
         """Former contents are gone afterwards. An unfinished first look is not waited for."""
         self._closed = True
         if self._armed.has_arrived:
             await uninterrupted(self._watcher.close)
+
+    async def _look(self, work: Callable[[], FoundChanges]) -> FoundChanges:
+        """What is not known must not end the turn, but the user is told."""
+        try:
+            return await uninterrupted(work)
+        except Exception as error:
+            what = strip_controls(f"{type(error).__name__}: {error}")
+            with suppress(SessionError):
+                self._messages.add_notice_block(f"Which files were changed could not be determined: {what}.")
+            return FoundChanges()
 
     def _noted(self) -> FoundChanges:
         """In one piece, so that a cancellation does not lose what was found."""
@@ -195,21 +210,19 @@ class FileWatch:
 
     async def _settle_violations(
         self, found: FoundChanges, call_id: str, tool: str, *, interrupted: bool
-    ) -> tuple[TextBlock, ...]:
+    ) -> list[_Ended]:
         protected = self._violations(found)
         if not protected:
-            return ()
+            return []
         why = await self._why_kept(protected, call_id, tool, interrupted=interrupted)
         done: Mapping[str, RestoredFile] = {}
         if not why:
             work = partial(restore, protected, self._watcher.root, self._places.displaced)
             done = {one.path: one for one in await uninterrupted(work)}
-            await uninterrupted(self._noted)
-        ended = [
+            await self._look(self._noted)
+        return [
             _Ended(change, self._protected.rule_for(change.path), done.get(change.path), why) for change in protected
         ]
-        self._report(ended, call_id, tool)
-        return self._for_model(ended, tool)
 
     async def _why_kept(self, protected: Sequence[FileChange], call_id: str, tool: str, *, interrupted: bool) -> str:
         """Why the changes stay; empty: they are undone."""
@@ -228,19 +241,21 @@ class FileWatch:
         )
         return "" if await self._approver(request) else _CHOSEN
 
-    def _restored(self, call_id: str) -> set[str]:
-        return {one.path for one in self.violations if one.restored and one.tool_use_id == call_id}
-
     def _report(self, ended: Sequence[_Ended], call_id: str, tool: str) -> None:
         for one in ended:
             kept_at = None if one.done is None else one.done.displaced
-            violation = Violation(path=one.change.path, tool_use_id=call_id, restored=one.restored, kept_at=kept_at)
+            violation = Violation(
+                path=readable_text(one.change.path),
+                tool_use_id=call_id,
+                restored=one.restored,
+                kept_at=None if kept_at is None else readable_text(kept_at),
+            )
             self.violations.append(violation)
             why = _why(one)
             with suppress(SessionError):  # noted: see `SessionLog.failure`
                 self._record({**to_builtins(violation), "rule": _text(one.rule), "kind": one.change.kind, "why": why})
         with suppress(SessionError):
-            self._messages.add_notice_block(_listed([self._for_user(one, tool) for one in ended]))
+            self._messages.add_notice_block(readable_text(_listed([self._for_user(one, tool) for one in ended])))
 
     def _for_user(self, one: _Ended, tool: str) -> str:
         what = f"{tool} {one.change.kind} {self._shown(one.change.path)}, which {_named(one.rule)} denies."
@@ -258,7 +273,7 @@ class FileWatch:
                 lines.append(f"{what} {_undone(one, at)}")
             else:
                 lines.append(f"{what} It was not restored: {_why(one).replace(_CHOSEN, 'the user chose to keep it')}.")
-        return (TextBlock(f"[{_listed(lines)} {_ADVICE}]", "hook", HARNESS),)
+        return (TextBlock(readable_text(f"[{_listed(lines)} {_ADVICE}]"), "hook", HARNESS),)
 
     def _shown(self, path: str) -> str:
         return strip_controls(os.path.relpath(path, self._watcher.root))

@@ -14,7 +14,7 @@ from wave_agent.agent.call_results import CallChanges, CallResults, RequestedCal
 from wave_agent.errors import SessionError
 from wave_agent.events import Event, ToolOutput
 from wave_agent.formats.readable import readable, readable_text
-from wave_agent.hooks.events import CHANGED_FILES, HookEvent
+from wave_agent.hooks.events import HookEvent, changed_files
 from wave_agent.hooks.manager import HookManager, ToolFacts
 from wave_agent.messages import Ran
 from wave_agent.permissions.decision import ToolKind
@@ -80,7 +80,7 @@ class ToolUse:
         result, ran, changed = await self._run(call, tool, permitted)
         # Hooks, the model and the transcript get the same text of a result, readable for all of them.
         result = replace(result, content=readable_text(result.content), response=readable(result.response))
-        return result, replace(ran, changed_files=changed.paths[:CHANGED_FILES]), changed
+        return result, replace(ran, changed_files=tuple(changed_files(changed.paths)["changed_files"])), changed
 
     async def _run(
         self, call: RequestedCall, tool: Tool, permitted: PermittedCall

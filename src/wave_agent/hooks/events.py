@@ -11,6 +11,7 @@ from typing import Any, Literal, TypeAlias
 from msgspec import Struct
 
 from wave_agent.errors import FAILURE_KINDS
+from wave_agent.formats.readable import readable_text
 
 HookEventName: TypeAlias = Literal[
     "UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop", "SessionStart", "PreCompact", "PostCompact",
@@ -147,7 +148,7 @@ def changed_files(paths: Sequence[str]) -> dict[str, Any]:
     """The stdin fields for files that were changed, on events that have them."""
     left_out = len(paths) - CHANGED_FILES
     more = {"changed_files_left_out": left_out} if left_out > 0 else {}
-    return {"changed_files": list(paths[:CHANGED_FILES]), **more}
+    return {"changed_files": [readable_text(path) for path in paths[:CHANGED_FILES]], **more}
 
 
 _NAME = frozenset({"hookEventName"})
