@@ -32,6 +32,8 @@ from wave_agent.tools.files import uninterrupted
 
 NAMED = 10
 """Maximum number of files named in one message."""
+PATIENCE = 15.0
+"""Seconds that a call waits for the first look at the project. A home directory may take minutes."""
 _OTHERS = "a background command or an async hook ran meanwhile, and may have changed it"
 _INTERRUPTED = "the turn was interrupted before you could be asked"
 _CHOSEN = "you chose to keep the change"
@@ -81,6 +83,7 @@ class FileWatch:
         is_busy: Callable[[], bool],
         others: Callable[[], bool] = lambda: False,
         approver: RestoreApprover | None = None,
+        patience: float = PATIENCE,
     ) -> None:
         """`rules` are those that deny, `patterns` the places their paths are relative to. `record` writes a violation
         to the transcript. `is_busy`: a command runs in the background; `others`: something else does that may change
@@ -103,7 +106,11 @@ class FileWatch:
         self._meanwhile = False
         """Something else was running when the current call began."""
         self._news: list[str] = []
-        self._told_off = False
+        self._told_limits = self._told_slow = False
+        self._patience = patience
+        self._is_blind = True
+        """There was no look before the current call."""
+        self._has_looked = False
         self._closed = False
         self._watcher = ProjectWatcher(
             places.project,
@@ -117,24 +124,44 @@ class FileWatch:
         start_in_thread(self._arm)
 
     def _arm(self) -> None:
+        """In a thread."""
         try:
             self._watcher.arm()
-            if self._closed:
-                self._watcher.close()
-        finally:
-            self._armed.send(None)
+        except Exception as error:  # a bug: nothing is watched then, and the user is told
+            self._watcher.off = f"{type(error).__name__}: {error}"
+        self._has_looked = True
+        if self._closed:
+            self._watcher.close()
+        self._armed.send(None)
 
     # ----------------------------------------------------------------------------------------------------------- looks
 
     async def before(self) -> None:
         """Before the tool of a call runs: what is different by now was not done by this call."""
-        await self._armed.wait()
+        self._is_blind = not self._armed.has_arrived and not await self._wait_for_first_look()
+        if self._is_blind:
+            return
         self._tell_limits()
         self._meanwhile = self._is_busy() or self._others()
         await self.between()
 
+    async def _wait_for_first_look(self) -> bool:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self._patience):
+                await self._armed.wait()
+            return True
+        if not self._told_slow:
+            self._tell(
+                f"{self._places.project} has many files, and reading them takes long: until that is done, changes that "
+                "commands make are neither noticed nor undone."
+            )
+        self._told_slow, self._patience = True, 0.0
+        return False
+
     async def after(self, call_id: str, tool: str, *, interrupted: bool = False) -> CallChanges:
         """After the tool has run, or was cut short."""
+        if self._is_blind:
+            return CallChanges()
         busy = self._is_busy()
         self._meanwhile = self._meanwhile or busy or self._others()
         if busy and not self._background:
@@ -171,13 +198,13 @@ class FileWatch:
 
     async def skip(self) -> None:
         """Whatever has changed since the last look was done by the user, such as an undo."""
-        await self._armed.wait()
-        await self._look(self._watcher.settle)
+        if not self._is_blind:
+            await self._look(self._watcher.settle)
 
     async def close(self) -> None:
         """Former contents are gone afterwards. An unfinished first look is not waited for."""
         self._closed = True
-        if self._armed.has_arrived:
+        if self._has_looked:
             await uninterrupted(self._watcher.close)
 
     async def _look(self, work: Callable[[], FoundChanges]) -> FoundChanges:
@@ -186,8 +213,7 @@ class FileWatch:
             return await uninterrupted(work)
         except Exception as error:
             what = strip_controls(f"{type(error).__name__}: {error}")
-            with suppress(SessionError):
-                self._messages.add_notice_block(f"Which files were changed could not be determined: {what}.")
+            self._tell(f"Which files were changed could not be determined: {what}.")
             return FoundChanges()
 
     def _noted(self) -> FoundChanges:
@@ -254,8 +280,7 @@ class FileWatch:
             why = _why(one)
             with suppress(SessionError):  # noted: see `SessionLog.failure`
                 self._record({**to_builtins(violation), "rule": _text(one.rule), "kind": one.change.kind, "why": why})
-        with suppress(SessionError):
-            self._messages.add_notice_block(readable_text(_listed([self._for_user(one, tool) for one in ended])))
+        self._tell(_listed([self._for_user(one, tool) for one in ended]))
 
     def _for_user(self, one: _Ended, tool: str) -> str:
         what = f"{tool} {one.change.kind} {self._shown(one.change.path)}, which {_named(one.rule)} denies."
@@ -282,9 +307,9 @@ class FileWatch:
 
     def _tell_limits(self) -> None:
         """Notifies the user, once, of what could not be restored."""
-        if self._told_off:
+        if self._told_limits:
             return
-        self._told_off = True
+        self._told_limits = True
         notices: list[str] = []
         if off := self._watcher.off:
             protected = " Changes to files that rules protect are not noticed." if self._protected else ""
@@ -294,8 +319,11 @@ class FileWatch:
             shown = ", ".join(map(self._shown, lost[:NAMED])) + (f" and {len(lost) - NAMED} more" * (len(lost) > NAMED))
             notices.append(f"If a command changes these files, which rules protect, they cannot be restored: {shown}.")
         for notice in notices:
-            with suppress(SessionError):
-                self._messages.add_notice_block(notice)
+            self._tell(notice)
+
+    def _tell(self, notice: str) -> None:
+        with suppress(SessionError):  # noted: see `SessionLog.failure`
+            self._messages.add_notice_block(readable_text(notice))
 
 
 def _text(rule: Rule | None) -> str:
