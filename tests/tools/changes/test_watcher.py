@@ -288,6 +288,11 @@ def test_a_denied_file_is_written_again_and_again_through_a_name_outside_the_pro
     project.sh(f"ln -f .env {tmp_path}/other; echo 5 > {tmp_path}/other; rm vendor.env")
     assert project.names(watcher.settle()) == {".env": "changed", "vendor.env": "deleted"}
     assert project.names(watcher.settle()) == {}
+    project.sh("cp .env same; mv same .env")  # another file with the same content
+    assert project.names(watcher.settle()) == {}
+    assert project.names(watcher.settle()) == {}
+    project.sh(f"ln -f .env {tmp_path}/other; echo 6 > {tmp_path}/other")
+    assert project.names(watcher.settle()) == {".env": "changed"}
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only there is a limit")

@@ -377,6 +377,8 @@ class ProjectWatcher:
             if before is None:
                 return None
             return FileChange(path=path, kind="deleted", before=before, after=None, denied=denied)
+        if denied:  # with the same content it may be another file
+            self._watch_file(path)
         data = self._read(path, new, denied=denied)
         same = before.content.equals(data) if before is not None and isinstance(data, bytes) else None
         if old is not None and same:
@@ -385,8 +387,6 @@ class ProjectWatcher:
             return None
         if old is not None and same and mode_in(old) == mode_in(new):
             return None
-        if denied:
-            self._watch_file(path)
         content = before.content if before is not None and same else self._stored(data, denied=denied)
         self._kept[path] = content
         after = FileVersion(mode_in(new), content, new[:SIGNATURE])
