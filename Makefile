@@ -68,6 +68,7 @@ endif
 # An environment activated in the caller's shell must not leak into the one built here.
 unexport PYTHONHOME
 unexport PYTHONPATH
+unexport PYTHONDONTWRITEBYTECODE # without bytecode, each of hundreds of started programs compiles what it imports
 unexport VIRTUAL_ENV
 
 .DEFAULT_GOAL := help

@@ -30,7 +30,7 @@ from wave_agent.rules.rule import (
 )
 
 if TYPE_CHECKING:
-    from wave_agent.effects.values import Effects  # only a question has them
+    from wave_agent.effects.values import Effects  # many sessions need none
 
 NOBODY_TO_ASK = "nobody can confirm it in this run"
 INSTEAD = "Do without it, or tell the user."
