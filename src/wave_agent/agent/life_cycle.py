@@ -101,7 +101,8 @@ class LifeCycle:
         with suppress(SessionError):  # an unwritable transcript must not keep anything open
             mode = self._calls.mode.value
             await self._calls.settle()
-            facts = {"reason": reason, **changed_files(self._calls.changes.changed_ever())}
+            changed = self._calls.changes.changed_ever() if self._hooks.hears(HookEvent.SESSION_END) else ()
+            facts = {"reason": reason, **changed_files(changed)}
             ended = await self._hooks.run(HookEvent.SESSION_END, facts, permission_mode=mode)
             perform(consequences(ended), self._ground.messages)
 

@@ -53,11 +53,11 @@ class FileChanges:
         self._forgotten: set[str] = set()
         """Changed in this turn, but too much to be stored."""
         self._earlier: set[str] = set()
-        """Changed in earlier turns."""
+        """Changed in earlier turns that are not stored any more."""
 
     def begin_turn(self) -> None:
         """Changes noted from now on belong together."""
-        self._earlier.update(self.changed())
+        self._earlier |= self._forgotten
         self._forgotten.clear()
         if self._turns[-1].files:
             self._turns.append(_Turn())
@@ -84,7 +84,8 @@ class FileChanges:
 
     def changed_ever(self) -> tuple[str, ...]:
         """The same for all turns of this session that were not undone."""
-        return tuple(sorted({*self._earlier, *self.changed()}))
+        stored = (path for turn in self._turns for path in turn.changed)
+        return tuple(sorted({*self._earlier, *self._forgotten, *stored}))
 
     def note(self, path: str, before: bytes | None, after: bytes | None) -> None:
         """A tool, or a hook after it, has changed the file."""
@@ -118,14 +119,12 @@ class FileChanges:
         """A turn is stored completely or not at all, including the current one."""
         while self._size > self._memory:
             self._size -= self._turns[0].size
-            if len(self._turns) == 1:
-                self._forgotten |= self._turns[0].changed
+            (self._forgotten if len(self._turns) == 1 else self._earlier).update(self._turns[0].changed)
             self._turns = self._turns[1:] or [_Turn()]
 
     def take_back(self) -> TakenBack:
         """Undoes the latest turn that changed a file. Files changed since are left alone."""
         turn = next((turn for turn in reversed(self._turns) if turn.changed), None)
-        self._earlier.update(self.changed())
         self._turns = [one for one in self._turns if one.files and one is not turn] or [_Turn()]
         self.begin_turn()
         if turn is None:
@@ -135,6 +134,5 @@ class FileChanges:
         self._size -= turn.size
         undo = Undo()
         undo.run(turn.files, turn.directories)
-        still = {path for one in self._turns for path in one.changed}
-        self._earlier -= {*undo.restored, *undo.removed} - still
+        self._earlier.update(undo.refused)
         return TakenBack(restored=tuple(undo.restored), removed=tuple(undo.removed), refused=undo.refused)
