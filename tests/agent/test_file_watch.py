@@ -158,6 +158,20 @@ async def test_the_files_cannot_be_read_in_time(watched: Watched) -> None:
         assert "neither noticed nor undone" in watched.notices[0]
 
 
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may look everywhere")
+async def test_a_directory_that_cannot_be_listed(watched: Watched) -> None:
+    file = watched.write("vendor/x")
+    async with watched.watch("Edit(vendor/**)") as watch:
+        await watch.before()
+        file.parent.chmod(0)
+        await watch.after("call_1", "Bash")
+        await watch.after("call_1", "Bash")
+        file.parent.chmod(0o755)
+    assert [notice for notice in watched.notices if "cannot be listed" in notice] == [
+        "These directories cannot be listed, so changes in them are not noticed: vendor."
+    ]
+
+
 async def test_someone_else_changes_files_between_two_calls(watched: Watched) -> None:
     file = watched.write("vendor/x")
     async with watched.watch("Edit(vendor/**)") as watch:

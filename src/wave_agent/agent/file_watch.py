@@ -107,6 +107,8 @@ class FileWatch:
         """Something else was running when the current call began."""
         self._news: list[str] = []
         self._told_limits = self._told_slow = False
+        self._unseen: set[str] = set()
+        """Directories that the user knows to be unreadable."""
         self._patience = patience
         self._is_blind = True
         """There was no look before the current call."""
@@ -167,6 +169,7 @@ class FileWatch:
         if busy and not self._background:
             self._background = call_id
         found = await self._look(self._noted)
+        self._tell_unseen(found.unseen)
         ended = await self._settle_violations(found, call_id, tool, interrupted=interrupted)
         if not ended:
             return CallChanges(found.paths)
@@ -320,6 +323,13 @@ class FileWatch:
             notices.append(f"If a command changes these files, which rules protect, they cannot be restored: {shown}.")
         for notice in notices:
             self._tell(notice)
+
+    def _tell_unseen(self, directories: Sequence[str]) -> None:
+        new = [path for path in directories if path not in self._unseen and not self._watcher.off]
+        self._unseen.update(new)
+        if new:
+            shown = ", ".join(map(self._shown, new[:NAMED]))
+            self._tell(f"These directories cannot be listed, so changes in them are not noticed: {shown}.")
 
     def _tell(self, notice: str) -> None:
         with suppress(SessionError):  # noted: see `SessionLog.failure`
