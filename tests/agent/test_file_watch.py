@@ -163,10 +163,13 @@ async def test_a_directory_that_cannot_be_listed(watched: Watched) -> None:
     file = watched.write("vendor/x")
     async with watched.watch("Edit(vendor/**)") as watch:
         await watch.before()
+        file.write_text("new")
         file.parent.chmod(0)
         await watch.after("call_1", "Bash")
-        await watch.after("call_1", "Bash")
+        await watch.before()
         file.parent.chmod(0o755)
+        await watch.after("call_2", "Bash")
+    assert file.read_text() == "old"
     assert [notice for notice in watched.notices if "cannot be listed" in notice] == [
         "These directories cannot be listed, so changes in them are not noticed: vendor."
     ]

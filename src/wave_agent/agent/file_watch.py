@@ -208,7 +208,8 @@ class FileWatch:
         """Former contents are gone afterwards. An unfinished first look is not waited for."""
         self._closed = True
         if self._has_looked:
-            await uninterrupted(self._watcher.close)
+            with suppress(Exception):  # nothing that fails keeps the rest of the session open
+                await uninterrupted(self._watcher.close)
 
     async def _look(self, work: Callable[[], FoundChanges]) -> FoundChanges:
         """What is not known must not end the turn, but the user is told."""
