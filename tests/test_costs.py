@@ -89,6 +89,20 @@ def test_one_prompt_loads_nothing_that_it_does_not_use(tmp_path: Path) -> None:
     assert len([name for name in loaded - rooms if name.startswith("wave_agent")]) <= 123
 
 
+def test_a_session_that_only_reads_watches_no_files(tmp_path: Path) -> None:
+    (tmp_path / "notes").write_text("x")
+    calls = [call("Read", file_path="notes"), call("Bash", command="ls"), call("TodoWrite", todos=[])]
+    with RecordingModelServer.in_thread([Reply(tool_calls=calls), "Done."]) as server:
+        loaded = modules_of(
+            RUN.format(arguments=["-p", "Hi", "--cwd", str(tmp_path)]),
+            WAVE_HOME=str(tmp_path / "home"),
+            WAVE_BASE_URL=server.base_url,
+            WAVE_MODEL="any",
+        )
+        assert len(server.requests[-1].body["messages"]) == 6  # three results
+    assert loaded.isdisjoint({"wave_agent.agent.file_watch", "wave_agent.tools.changes.watcher"})
+
+
 async def test_a_turn_connects_once_and_asks_once_for_each_answer(tmp_path: Path) -> None:
     (tmp_path / "notes").write_text("x")
     replies = [Reply(tool_calls=[call("Read", file_path="notes")]), "Done."]

@@ -193,6 +193,8 @@ class Ran(Struct, frozen=True, omit_defaults=True):
     duration_ms: float
     own_length: int | None = None
     """How many characters of the result the tool wrote, if notes about hooks follow."""
+    changed_files: tuple[str, ...] = ()
+    """As hooks get them."""
 
 
 class ToolUpdated(Struct, frozen=True):

@@ -6,7 +6,7 @@ from typing import Any, get_args
 import pytest
 
 from tests.rows import rows
-from wave_agent.agent.result import Result
+from wave_agent.agent.result import Result, Violation
 from wave_agent.events import (
     Error,
     Event,
@@ -144,6 +144,7 @@ def test_the_json_of_a_result_is_exactly_the_documented_one() -> None:
         session_id="s",
         transcript_path="/t",
         duration_ms=12,
+        violations=(Violation(path="/p/x", tool_use_id="call_1", restored=True, kept_at=None),),
     )
     assert json.loads(json.dumps(result.to_dict())) == {
         "type": "result",
@@ -157,5 +158,6 @@ def test_the_json_of_a_result_is_exactly_the_documented_one() -> None:
         "hooks": [{**RUN_SHAPE, "let_through": True}, RUN_SHAPE, {**RUN_SHAPE, "let_through": True}],
         "hooks_failed_open": 2,
         "usage": {"input_tokens": 4, "output_tokens": 5},
+        "violations": [{"path": "/p/x", "tool_use_id": "call_1", "restored": True, "kept_at": None}],
         "duration_ms": 12,
     }

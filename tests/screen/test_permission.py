@@ -8,7 +8,8 @@ import pytest
 from tests.screen.stage import Stage, hooks, stage
 from tests.spec.world import make
 from wave_agent.hooks import ask
-from wave_agent.screen.permission import PermissionDialog
+from wave_agent.screen.entries import Warning_
+from wave_agent.screen.permission import PermissionDialog, RestoreDialog
 from wave_agent.screen.tool_card import State, ToolCard
 from wave_agent.settings.trust import TrustStore
 from wave_agent.testing import Reply, call
@@ -201,3 +202,27 @@ async def test_a_rule_that_cannot_be_kept_counts_for_the_session_and_the_user_is
         await on.idle()
         home.chmod(0o700)
         assert "could not be stored" in on.screen
+
+
+@pytest.mark.parametrize(("key", "left"), [("r", "old"), ("escape", "old"), ("k", "new")])
+async def test_a_command_has_changed_a_file_that_a_rule_protects(project: Path, key: str, left: str):
+    (project / "vendor").mkdir()
+    (project / "vendor" / "x").write_text("old")
+    command = "python3 -c \"open('vendor/x','w').write('new')\""
+    replies = [Reply(tool_calls=[call("Bash", command=command)]), "done"]
+    rules = {"permissions": {"deny": ["Edit(vendor/**)"]}}
+    async with stage(project, replies, permission_mode="bypassPermissions", overlays=[rules]) as on:
+        await on.send("Go.")
+        await on.until(lambda: on.asks(RestoreDialog) is not None)
+        assert "Bash changed a file that rules protect. Restore?" in on.screen
+        assert "changed vendor/x (Edit(vendor/**))" in on.screen
+        assert (project / "vendor" / "x").read_text() == "new"  # nothing happens before the answer
+        await on.press(key)
+        await on.idle()
+        (result,) = results(on)
+        restored = left == "old"
+        assert ("It was restored." in result, "the user chose to keep it" in result) == (restored, not restored)
+        assert on.agent.last_result is not None
+        assert [one.restored for one in on.agent.last_result.violations] == [restored]
+        assert "vendor/x, which the rule Edit(vendor/**) denies" in str(on.entry(Warning_).visual)
+    assert (project / "vendor" / "x").read_text() == left

@@ -270,7 +270,7 @@ class Agent:
             return shorter
 
     def undo(self) -> Coroutine[Any, Any, TakenBack]:
-        """Reverts what Write, Edit and the hooks after them changed in the latest turn that changed files.
+        """Reverts what tools, commands and the hooks after them changed in the latest turn that changed files.
 
         Raises `InsideTurnError` from the agent's own tools and hooks.
         """
@@ -279,7 +279,12 @@ class Agent:
 
     async def _undo(self) -> TakenBack:
         async with self._turn_lock:
-            return await uninterrupted(self._ground.changes.take_back)
+            await self._parts.calls.settle()
+            try:
+                return await uninterrupted(self._ground.changes.take_back)
+            finally:
+                if (watch := self._parts.calls.watch) is not None:
+                    await watch.skip()
 
     def send_message(self, text: str) -> Coroutine[Any, Any, Result]:
         """Runs one prompt to its end. If another one is running, waits for it to finish.
@@ -295,6 +300,8 @@ class Agent:
             self._require_open()
             self._ground.listeners.stream = listener
             started, hooks_before = monotonic(), len(self._hooks.journal)
+            violations_before = len(self._parts.calls.violations)
+            await self._parts.calls.settle()
             turn = self._turn = Turn(self._parts)
             self._ground.changes.begin_turn()
             self._ground.listeners.loading(True)
@@ -316,6 +323,7 @@ class Agent:
                 session_id=self.session_id,
                 transcript_path=self.transcript_path,
                 duration_ms=round((monotonic() - started) * 1000),
+                violations=self._parts.calls.violations[violations_before:],
             )
             return self.last_result
 
@@ -385,6 +393,7 @@ class Agent:
                 prepare: Callable[[], Coroutine[Any, Any, None]] | None = getattr(self._ground.model, "prepare", None)
                 # After the turn has started: connecting continues while its first hooks run.
                 await self._work.attend(work, beside=None if prepare is None else prepare())
+                await self._parts.calls.settle()
             status = TurnStatus.INTERRUPTED if work.cancelled() else work.result()
             if work.cancelled():
                 self._messages.add_notice_block("Interrupted.", "info")

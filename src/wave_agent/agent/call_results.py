@@ -31,6 +31,15 @@ class RequestedCall(Struct, frozen=True):
         return {"tool_name": self.name, "tool_input": tool_input, "tool_use_id": self.id}
 
 
+class CallChanges(Struct, frozen=True):
+    """What a call really did to files."""
+
+    paths: tuple[str, ...] = ()
+    """Of those that it created, changed or deleted."""
+    notes: tuple[TextBlock, ...] = ()
+    """For the model."""
+
+
 class CallEnd(Struct, frozen=True):
     """What a call leaves to do at the end of its batch."""
 

@@ -10,7 +10,7 @@ from wave_agent.agent.turn import Turn
 from wave_agent.agent.wiring import Ground
 from wave_agent.errors import SessionError
 from wave_agent.events import Error, Notice, SessionStarted
-from wave_agent.hooks.events import HookEvent
+from wave_agent.hooks.events import HookEvent, changed_files
 from wave_agent.hooks.manager import HookManager
 from wave_agent.messages import NO_RESULT
 from wave_agent.settings.trust import Vigil
@@ -57,6 +57,8 @@ class LifeCycle:
             if notice := await tool.close():
                 with suppress(SessionError):  # an unwritable transcript must not keep anything open
                     ground.messages.add_notice_block(notice, "info")
+        if self._calls.watch is not None:
+            await self._calls.watch.close()
         if ground.sandbox is not None:
             ground.sandbox.close()
         await ground.model.close()
@@ -98,7 +100,10 @@ class LifeCycle:
             return
         with suppress(SessionError):  # an unwritable transcript must not keep anything open
             mode = self._calls.mode.value
-            ended = await self._hooks.run(HookEvent.SESSION_END, {"reason": reason}, permission_mode=mode)
+            await self._calls.settle()
+            changed = self._calls.changes.changed_ever() if self._hooks.hears(HookEvent.SESSION_END) else ()
+            facts = {"reason": reason, **changed_files(changed)}
+            ended = await self._hooks.run(HookEvent.SESSION_END, facts, permission_mode=mode)
             perform(consequences(ended), self._ground.messages)
 
     async def _report_changed_settings(self) -> None:

@@ -17,7 +17,7 @@ from wave_agent.hooks.execution import HookRunner
 from wave_agent.hooks.pinned import search_path
 from wave_agent.models.base import Model, ModelRequest
 from wave_agent.models.windows import Window
-from wave_agent.permissions.decision import NOT_LOOSER, Approver, PermissionMode
+from wave_agent.permissions.decision import NOT_LOOSER, Approver, PermissionMode, RestoreApprover
 from wave_agent.permissions.protected_paths import ProtectedPaths, protected_paths
 from wave_agent.permissions.sandbox import SETTINGS_DIRECTORIES, Sandbox
 from wave_agent.sessions.transcript import transcript_file
@@ -50,6 +50,9 @@ class Options(SourceChoice, frozen=True, kw_only=True):
     append_system_prompt: str = ""
     permission_mode: str | None = None
     can_use_tool: Approver | None = None
+    may_restore: RestoreApprover | None = None
+    """Asked before a file is restored that a rule protects. None: it is restored unasked, if that is certain to be
+    right."""
     callbacks: Callbacks = Callbacks()
     sandbox: bool = False
     """Run commands in a sandbox. Raises `SandboxError` if none is available."""

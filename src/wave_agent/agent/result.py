@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, to_builtins
 
 from wave_agent.events import Event, HookRun, StatusName
 from wave_agent.messages import Message
@@ -25,6 +25,17 @@ class Context(Struct, frozen=True, kw_only=True):
     window: int | None
 
 
+class Violation(Struct, frozen=True, kw_only=True):
+    """A file that a call changed although a rule denies it, which could not be foreseen."""
+
+    path: str
+    tool_use_id: str
+    restored: bool
+    """It is as it was before."""
+    kept_at: str | None
+    """Where the changed version is now, if it was moved away."""
+
+
 class Result(Struct, frozen=True, kw_only=True):
     """The result of one prompt."""
 
@@ -41,6 +52,8 @@ class Result(Struct, frozen=True, kw_only=True):
     session_id: str
     transcript_path: str
     duration_ms: int
+    violations: tuple[Violation, ...] = ()
+    """Files that were changed for this prompt although a rule denies it."""
 
     @property
     def hooks_failed_open(self) -> int:
@@ -61,5 +74,6 @@ class Result(Struct, frozen=True, kw_only=True):
             "hooks": [run.to_dict() for run in self.hooks],
             "hooks_failed_open": self.hooks_failed_open,
             "usage": {"input_tokens": self.usage.input_tokens, "output_tokens": self.usage.output_tokens},
+            "violations": [to_builtins(one) for one in self.violations],
             "duration_ms": self.duration_ms,
         }

@@ -10,7 +10,7 @@ from msgspec import Struct
 from wave_agent.agent.authority import Authority
 from wave_agent.agent.call_results import CallEnd, CallResults, RequestedCall, hook_note
 from wave_agent.hooks.dialects import Aside, Dialect, has_failed, heard_by
-from wave_agent.hooks.events import EVENTS, Flow, HookEvent
+from wave_agent.hooks.events import EVENTS, Flow, HookEvent, changed_files
 from wave_agent.hooks.manager import HookManager, ToolFacts
 from wave_agent.hooks.stage import EffectsOf
 from wave_agent.hooks.verdicts import Outcome
@@ -63,12 +63,19 @@ class ResultHooks:
         return self._end(call, [reviewed], notes, error=why)
 
     async def after_run(
-        self, call: RequestedCall, facts: dict[str, Any], result: ToolResult, ran: Ran, notes: Sequence[TextBlock]
+        self,
+        call: RequestedCall,
+        facts: dict[str, Any],
+        result: ToolResult,
+        ran: Ran,
+        notes: Sequence[TextBlock],
+        *,
+        changed: Sequence[str] = (),
     ) -> CallEnd:
         """The tool has run. The hook's dialect determines which event reports a failed tool; hooks that see it second
-        see what the first ones left of the result."""
+        see what the first ones left of the result. `changed`: the files that it changed."""
         aside = Aside(duration_ms=ran.duration_ms, original=result.original)
-        after = partial(self._review, effects=call.effects, aside=aside)
+        after = partial(self._review, effects=call.effects, aside=aside, changed=changed)
         reviewed = [await after(HookEvent.POST_TOOL_USE, facts, result, failed=not result.success)]
         if not result.success:
             left = reviewed[0].result
@@ -84,11 +91,12 @@ class ResultHooks:
         effects: EffectsOf,
         aside: Aside,
         failed: bool,
+        changed: Sequence[str] = (),
     ) -> _Reviewed:
         """What hooks on this event make of a result. `failed`: the tool has run, and failed."""
         wrong = {} if result.success else {"error": result.content}
         response = {"success": result.success, "content": result.content, **wrong, **result.response}
-        about = {"tool_response": response, "error": result.content, "is_interrupt": False}
+        about = {"tool_response": response, "error": result.content, "is_interrupt": False, **changed_files(changed)}
         wanted = {field.name for field in EVENTS[event].stdin}
         facts = {**facts, **{name: value for name, value in about.items() if name in wanted}}
         tool = ToolFacts(effects=effects)

@@ -1,7 +1,7 @@
 """One tool call: PreToolUse hooks, permission, the tool itself, the hooks after it."""
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
@@ -11,6 +11,7 @@ from wave_agent.agent.call_facts import CallExaminer
 from wave_agent.agent.call_judge import CallJudge, DeniedCall, InvalidCall, PermittedCall, unjudged
 from wave_agent.agent.call_results import CallEnd, CallResults, RequestedCall
 from wave_agent.agent.consequences import Operation
+from wave_agent.agent.result import Violation
 from wave_agent.agent.result_hooks import ResultHooks
 from wave_agent.agent.tool_use import INTERRUPTED, ToolUse
 from wave_agent.errors import SessionError
@@ -23,6 +24,9 @@ from wave_agent.text import strip_controls
 from wave_agent.tools.base import Tool, ToolContext, ToolInputError, ToolResult
 from wave_agent.tools.changes import FileChanges
 from wave_agent.tools.registry import find_tool
+
+if TYPE_CHECKING:  # loaded with the first call that acts
+    from wave_agent.agent.file_watch import FileWatch
 
 NOT_BEGUN = f"{NOT_RUN}the turn was interrupted before this call began."
 
@@ -42,8 +46,10 @@ class CallRunner:
         emit: Callable[[Event], None],
         sync: Callable[[], None] = lambda: None,
         changes: FileChanges | None = None,
+        start_watch: "Callable[[], FileWatch] | None" = None,
     ) -> None:
-        """`sync` is called before a tool that changes something. `changes` are those of the tools."""
+        """`sync` is called before a tool that changes something. `changes` are those of the tools. `start_watch`: see
+        `ToolUse`."""
         self._messages, self._tools, self._authority, self._emit = messages, tools, authority, emit
         self._results = results = CallResults(messages, context)
         self._examiner = CallExaminer(authority, context, hooks.search_path)
@@ -58,8 +64,18 @@ class CallRunner:
             start=str(context.cwd),
             notify=messages.add_notice_block,
         )
-        self._use = ToolUse(hooks=hooks, authority=authority, context=context, results=results, emit=emit, sync=sync)
-        self._after = ResultHooks(hooks, authority, results, changes or FileChanges())
+        self._changes = changes or FileChanges()
+        self._use = ToolUse(
+            hooks=hooks,
+            authority=authority,
+            context=context,
+            results=results,
+            emit=emit,
+            sync=sync,
+            changes=self._changes,
+            start_watch=start_watch,
+        )
+        self._after = ResultHooks(hooks, authority, results, self._changes)
 
     @property
     def mode(self) -> PermissionMode:
@@ -90,6 +106,30 @@ class CallRunner:
         tool = self._tools.get(call.name)
         return tool is not None and tool.polls
 
+    @property
+    def changes(self) -> FileChanges:
+        """What the tools and commands of this session did to files."""
+        return self._changes
+
+    @property
+    def watch(self) -> "FileWatch | None":
+        """What notices changes by commands, once a call has acted."""
+        return self._use.watch
+
+    @property
+    def violations(self) -> tuple[Violation, ...]:
+        """Every change in this session that a rule denies."""
+        return () if self.watch is None else tuple(self.watch.violations)
+
+    async def settle(self) -> None:
+        """Notices what background commands have changed by now."""
+        if self.watch is not None:
+            await self.watch.settle()
+
+    def news(self) -> list[str]:
+        """For the model's next request: what `settle` has found."""
+        return [] if self.watch is None else self.watch.take_news()
+
     def refuse(self, call: RequestedCall, problem: str) -> CallEnd:
         """Refuses a call without judging it: no hook sees it."""
         self._emit(ToolStarted(id=call.id, name=call.name, parameters=call.parameters or {}))
@@ -114,6 +154,8 @@ class CallRunner:
             return self._results.refuse(call, call.problem)
         call = replace(call, effects=self._examiner.effects_here(tool))
         try:
+            if not self.reads_only(call):
+                self._use.expect(tool)
             permitted, later = await self._permit(call, tool, parameters)
         except SessionError:
             raise
@@ -137,11 +179,12 @@ class CallRunner:
                 return verdict, later
 
     async def _run(self, call: RequestedCall, tool: Tool, permitted: PermittedCall) -> CallEnd:
-        result, ran = await self._use.run(call, tool, permitted)
+        result, ran, changed = await self._use.run(call, tool, permitted)
         facts = call.facts(permitted.tool_input)
+        notes = (*permitted.notes, *changed.notes)
         if not result.ran:
-            return await self._after.after_failure(call, facts, result, permitted.notes, ran=ran)
-        return await self._after.after_run(call, facts, result, ran, permitted.notes)
+            return await self._after.after_failure(call, facts, result, notes, ran=ran)
+        return await self._after.after_run(call, facts, result, ran, notes, changed=changed.paths)
 
     def _unjudged(self, call: RequestedCall, error: Exception) -> CallEnd:
         """An error while judging a call is a deny: a guard or a rule might have denied it."""

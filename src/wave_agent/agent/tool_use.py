@@ -4,17 +4,17 @@ import asyncio
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from time import monotonic
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
 from wave_agent.agent.authority import Authority
 from wave_agent.agent.call_judge import PermittedCall
-from wave_agent.agent.call_results import CallResults, RequestedCall
+from wave_agent.agent.call_results import CallChanges, CallResults, RequestedCall
 from wave_agent.errors import SessionError
 from wave_agent.events import Event, ToolOutput
 from wave_agent.formats.readable import readable, readable_text
-from wave_agent.hooks.events import HookEvent
+from wave_agent.hooks.events import HookEvent, changed_files
 from wave_agent.hooks.manager import HookManager, ToolFacts
 from wave_agent.messages import Ran
 from wave_agent.permissions.decision import ToolKind
@@ -23,6 +23,10 @@ from wave_agent.system.timestamps import stamp, utc_now
 from wave_agent.system.waiting import SideBySide
 from wave_agent.text import strip_controls
 from wave_agent.tools.base import Tool, ToolContext, ToolInputError, ToolInterrupted, ToolResult
+from wave_agent.tools.changes import FileChanges
+
+if TYPE_CHECKING:  # loaded with the first call that acts
+    from wave_agent.agent.file_watch import FileWatch
 
 INTERRUPTED = "Interrupted by the user before it was done."
 _SEARCHES = ("grep", "glob")
@@ -41,15 +45,21 @@ class ToolUse:
         results: CallResults,
         emit: Callable[[Event], None],
         sync: Callable[[], None],
+        changes: FileChanges,
+        start_watch: "Callable[[], FileWatch] | None" = None,
     ) -> None:
         """`sync` is called before a tool that changes something: the record of the call is on disk before its
-        effect."""
+        effect. `changes` are noted by tools that know what they change; for the others, `start_watch` is called once,
+        before the first of them. Without it, nothing is watched."""
         self._hooks = hooks
         self._authority = authority
         self._context = context
         self._results = results
         self._emit = emit
         self._sync = sync
+        self._changes = changes
+        self._start_watch = start_watch
+        self.watch: FileWatch | None = None
         self._begun: set[str] = set()
         # A batch is arranged before its calls are judged, and a hook can turn a command that only reads into another.
         self._side_by_side = SideBySide()
@@ -58,15 +68,23 @@ class ToolUse:
         """Whether the tool of this call was started."""
         return call_id in self._begun
 
-    async def run(self, call: RequestedCall, tool: Tool, permitted: PermittedCall) -> tuple[ToolResult, Ran]:
-        """The result, even if the tool could not do its work, and how long it took."""
-        started, clock = stamp(utc_now()), monotonic()
-        result = await self._run(call, tool, permitted)
+    def expect(self, tool: Tool) -> None:
+        """A call of this tool may act soon: what is necessary to notice its changes begins now."""
+        if self.watch is None and self._start_watch is not None and not tool.notes_changes:
+            self.watch = self._start_watch()
+
+    async def run(
+        self, call: RequestedCall, tool: Tool, permitted: PermittedCall
+    ) -> tuple[ToolResult, Ran, CallChanges]:
+        """The result, even if the tool could not do its work, how long it took, and which files it changed."""
+        result, ran, changed = await self._run(call, tool, permitted)
         # Hooks, the model and the transcript get the same text of a result, readable for all of them.
         result = replace(result, content=readable_text(result.content), response=readable(result.response))
-        return result, Ran(started, round((monotonic() - clock) * 1000, 3))
+        return result, replace(ran, changed_files=tuple(changed_files(changed.paths)["changed_files"])), changed
 
-    async def _run(self, call: RequestedCall, tool: Tool, permitted: PermittedCall) -> ToolResult:
+    async def _run(
+        self, call: RequestedCall, tool: Tool, permitted: PermittedCall
+    ) -> tuple[ToolResult, Ran, CallChanges]:
         # While a hook may still redact the result, none of it is shown.
         after = (HookEvent.POST_TOOL_USE, HookEvent.POST_TOOL_USE_FAILURE)
         hidden = any(self._hooks.watches(event, tool.name) for event in after)
@@ -76,20 +94,53 @@ class ToolUse:
         try:
             await asyncio.sleep(0)  # lets an interrupt requested by a callback take effect before anything is done
             async with self._side_by_side.running(reads=permitted.kind is ToolKind.READS):
-                self._begun.add(call.id)
-                with context.door():
-                    return await tool.run(permitted.arguments, context)
-        except ToolInputError as error:
-            return ToolResult(content=str(error), success=False, ran=False)
-        except (Exception, SystemExit) as error:  # a bug in a tool is the call's result, not the end of the agent
-            what = strip_controls(f"{tool.name} failed: {type(error).__name__}: {error}")
-            return ToolResult(content=what, success=False, ran=False)
+                if permitted.kind is ToolKind.READS:
+                    return *await self._result(call, tool, permitted, context), CallChanges()
+                return await self._watched(call, tool, permitted, context)
         except asyncio.CancelledError as error:
             if isinstance(error, ToolInterrupted) and not hidden:  # output a hook might have redacted is not stored
                 with suppress(SessionError):  # noted: see `SessionLog.failure`
                     self._results.finish(call, error.result, error=INTERRUPTED)
             await self._notify_hooks(call, permitted)
             raise asyncio.CancelledError from None  # the plain class: a task group knows no other
+
+    async def _watched(
+        self, call: RequestedCall, tool: Tool, permitted: PermittedCall, context: ToolContext
+    ) -> tuple[ToolResult, Ran, CallChanges]:
+        """Between two looks at the files of the project, unless the tool knows itself what it changes."""
+        self.expect(tool)
+        watch = None if tool.notes_changes else self.watch
+        if watch is None:
+            self._changes.begin_call()
+            result, ran = await self._result(call, tool, permitted, context)
+            return result, ran, CallChanges(self._changes.of_call())
+        await watch.before()
+        try:
+            result, ran = await self._result(call, tool, permitted, context)
+        except asyncio.CancelledError as error:
+            changed = await watch.after(call.id, tool.name, interrupted=True)
+            if isinstance(error, ToolInterrupted) and changed.notes:
+                notes = (note.content for note in changed.notes)
+                content = "\n\n".join((error.result.content, *notes))
+                raise ToolInterrupted(replace(error.result, content=content)) from None
+            raise
+        return result, ran, await watch.after(call.id, tool.name)
+
+    async def _result(
+        self, call: RequestedCall, tool: Tool, permitted: PermittedCall, context: ToolContext
+    ) -> tuple[ToolResult, Ran]:
+        """Runs the tool itself."""
+        self._begun.add(call.id)
+        started, clock = stamp(utc_now()), monotonic()
+        try:
+            with context.door():
+                result = await tool.run(permitted.arguments, context)
+        except ToolInputError as error:
+            result = ToolResult(content=str(error), success=False, ran=False)
+        except (Exception, SystemExit) as error:  # a bug in a tool is the call's result, not the end of the agent
+            what = strip_controls(f"{tool.name} failed: {type(error).__name__}: {error}")
+            result = ToolResult(content=what, success=False, ran=False)
+        return result, Ran(started, round((monotonic() - clock) * 1000, 3))
 
     async def _notify_hooks(self, call: RequestedCall, permitted: PermittedCall) -> None:
         """Notifies hooks of an interrupt. The turn is over, so they are not waited for."""

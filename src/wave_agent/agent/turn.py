@@ -18,7 +18,7 @@ from wave_agent.agent.repeated_calls import GIVEN_UP, HINTED, NOT_RUN, Repeats, 
 from wave_agent.agent.tool_calls import CallRunner
 from wave_agent.errors import ModelError
 from wave_agent.events import Event, Notice, ReasoningDelta, TextDelta
-from wave_agent.hooks.events import Flow, HookEvent
+from wave_agent.hooks.events import Flow, HookEvent, changed_files
 from wave_agent.hooks.manager import HookManager
 from wave_agent.hooks.verdicts import Blocks, Outcome
 from wave_agent.messages import MessageManager, TextBlock
@@ -139,6 +139,7 @@ class Turn:
 
     async def _step(self) -> TurnStatus | None:
         """One request, and what follows from its answer. None: there is more to do."""
+        await self._parts.calls.settle()
         self._tell_news()
         if await self._make_room():
             return TurnStatus.STOPPED
@@ -344,13 +345,15 @@ class Turn:
 
     async def _try_to_stop(self) -> TurnStatus | None:
         """None: hooks keep the agent working."""
-        before = self._blocks
+        before, calls, hooks = self._blocks, self._parts.calls, self._parts.hooks
+        await calls.settle()
         outcome = await self._fire(
             HookEvent.STOP,
             blocks=before,
             stop_hook_active=self._kept_working,
             stop_block_count=before.total,
             last_assistant_message=self.text or "",
+            **changed_files(calls.changes.changed() if hooks.hears(HookEvent.STOP) else ()),
         )
         if outcome.flow is Flow.KEEP_WORKING:
             self._kept_working = True

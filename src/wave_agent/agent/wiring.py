@@ -8,6 +8,7 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import Struct, to_builtins
 from msgspec.structs import replace
@@ -38,7 +39,7 @@ from wave_agent.permissions.sandbox import Sandbox
 from wave_agent.rules.rule import Places
 from wave_agent.sessions.log import SessionLog
 from wave_agent.sessions.store import FileSessionStore
-from wave_agent.sessions.transcript import Resumed, transcript_file
+from wave_agent.sessions.transcript import DISPLACED, Resumed, transcript_file
 from wave_agent.system.credentials import without_credentials
 from wave_agent.system.orphans import Leftovers, holder_of
 from wave_agent.system.reentrancy import Inside
@@ -47,6 +48,9 @@ from wave_agent.tools.bash import default_shell
 from wave_agent.tools.changes import FileChanges
 from wave_agent.tools.registry import builtin_tools
 from wave_agent.tools.shells import directory_left, earlier_shells
+
+if TYPE_CHECKING:
+    from wave_agent.agent.file_watch import FileWatch
 
 
 class Ground(Struct, frozen=True, kw_only=True):
@@ -157,7 +161,7 @@ def make_parts(ground: Ground) -> Parts:
         briefing=briefing,
         max_turns=foundation.max_turns,
         emit=ground.listeners.emit,
-        reports=lambda: [report for tool in tools for report in tool.reports()],
+        reports=lambda: [*(report for tool in tools for report in tool.reports()), *calls.news()],
         draft=draft,
         limits=limits_in(foundation.settings.models.get(window.name, {})),
         compactor=Compactor(
@@ -295,6 +299,30 @@ def _calls(ground: Ground, hooks: HookManager) -> CallRunner:
         emit=ground.listeners.emit,
         sync=ground.log.require_on_disk,  # before a tool that changes something runs
         changes=ground.changes,
+        start_watch=partial(_watch, ground, hooks),
+    )
+
+
+def _watch(ground: Ground, hooks: HookManager) -> "FileWatch":
+    from wave_agent.agent.file_watch import FileWatch, WatchedPlaces  # lazy: many sessions never act
+
+    foundation = ground.foundation
+    return FileWatch(
+        WatchedPlaces(
+            project=foundation.project,
+            own=(str(foundation.home),),
+            contents=ground.outputs,
+            displaced=ground.transcript.with_suffix(DISPLACED),
+        ),
+        foundation.settings.rules.deny,
+        Places(foundation.project, hooks.session.home, hooks.session.start),
+        foundation.environment,
+        changes=ground.changes,
+        messages=ground.messages,
+        record=ground.log.violation,
+        is_busy=lambda: any(tool.is_busy() for tool in ground.tools.values()),
+        others=lambda: hooks.is_busy,
+        approver=foundation.options.may_restore,
     )
 
 

@@ -144,6 +144,7 @@ def failed(error: str) -> dict[str, Any]:
         "hooks": [],
         "hooks_failed_open": 0,
         "usage": {"input_tokens": 0, "output_tokens": 0},
+        "violations": [],
         "duration_ms": 0,
     }
 

@@ -94,6 +94,11 @@ class HookCall:
         return self.payload.get("tool_response") or {}
 
     @property
+    def changed_files(self) -> "list[str]":
+        """Absolute paths of the files that the call, the turn or the session changed; empty on other events."""
+        return list(self.payload.get("changed_files") or ())
+
+    @property
     def error(self) -> str:
         """Why a tool failed, or what kind of failure ended the turn; empty on other events."""
         return self.payload.get("error", "")

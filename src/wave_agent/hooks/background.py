@@ -33,6 +33,10 @@ class BackgroundHooks:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
+    @property
+    def is_running(self) -> bool:
+        return bool(self._tasks)
+
     async def close(self) -> None:
         """Give the running hooks a moment to finish, then end them."""
         ends = monotonic() + self._grace

@@ -3,14 +3,15 @@
 Everything that differs between events is a column here. Instead of writing `if event == …`, add a column.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import IntEnum, StrEnum
 from types import MappingProxyType
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from msgspec import Struct
 
 from wave_agent.errors import FAILURE_KINDS
+from wave_agent.formats.readable import readable_text
 
 HookEventName: TypeAlias = Literal[
     "UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop", "SessionStart", "PreCompact", "PostCompact",
@@ -125,6 +126,30 @@ EFFECTS = StdinField(
     "what the call would do: `reads`, `writes`, `deletes`, `runs`, `hosts`, and whether that is all (`complete`)",
     computed=True,
 )
+
+
+CHANGED_FILES = 1_000
+"""Maximum number of paths in `changed_files`."""
+
+
+def _changed_files(what: str) -> tuple[StdinField, StdinField]:
+    return (
+        StdinField("changed_files", "array", f"absolute paths of the files that {what} created, changed or deleted"),
+        StdinField(
+            "changed_files_left_out",
+            "integer",
+            f"only if there are more than {CHANGED_FILES:,}: how many more",
+            optional=True,
+        ),
+    )
+
+
+def changed_files(paths: Sequence[str]) -> dict[str, Any]:
+    """The stdin fields for files that were changed, on events that have them."""
+    left_out = len(paths) - CHANGED_FILES
+    more = {"changed_files_left_out": left_out} if left_out > 0 else {}
+    return {"changed_files": [readable_text(path) for path in paths[:CHANGED_FILES]], **more}
+
 
 _NAME = frozenset({"hookEventName"})
 _BLOCK_WORDS: Mapping[str, Decision] = MappingProxyType({
@@ -290,6 +315,7 @@ _ROWS = (
             ),
             StdinField("tool_result", "object", "the same"),
             StdinField("tool_output", "object", "the same"),
+            *_changed_files("this call"),
         ),
         aliases={"tool_result": "tool_response", "tool_output": "tool_response"},
         arguments=(("tool_name",), ("tool_response", "content")),
@@ -311,6 +337,7 @@ _ROWS = (
             ),
             StdinField("stop_block_count", "integer", "how many times, for this prompt"),
             StdinField("last_assistant_message", "string", "the model's last text"),
+            *_changed_files("this turn"),
         ),
         context=ContextPlace.KEEP_WORKING,
         specific=_CONTEXT,
@@ -454,6 +481,7 @@ _ROWS = (
         stdin=(
             StdinField("reason", "string", "`clear`, `resume`, `logout`, `prompt_input_exit` or `other`"),
             StdinField("end_source", "string", "the same"),
+            *_changed_files("this session"),
         ),
         aliases={"end_source": "reason"},
         reason_reader=Audience.USER,

@@ -213,6 +213,15 @@ class HookManager:
         found = (hook for hook in self.hooks if hook.event is event and hook.enabled)
         return any(not hook.is_async and hook.matcher.matches(target) for hook in found)
 
+    def hears(self, event: HookEvent) -> bool:
+        """Whether any hook may run on this event."""
+        return any(hook.event is event and hook.enabled for hook in self.hooks)
+
+    @property
+    def is_busy(self) -> bool:
+        """Hooks that nothing waits for are running."""
+        return self._engine is not None and self._engine.background.is_running
+
     async def close(self) -> None:
         """Give async hooks a moment to finish, then end them and close the runner."""
         if self._engine is not None:

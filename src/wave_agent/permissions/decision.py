@@ -179,6 +179,29 @@ Approver: TypeAlias = Callable[[PermissionRequest], Allow | Deny | Awaitable[All
 """Answers questions on behalf of the program."""
 
 
+class UnforeseenChange(Struct, frozen=True, kw_only=True):
+    """A file that a call changed although a rule denies it."""
+
+    path: str
+    kind: Literal["created", "changed", "deleted"]
+    rule: str
+    """The rule that denies it; empty if it names a link to the file."""
+
+
+class RestoreRequest(Struct, frozen=True, kw_only=True):
+    """The question whether files become what they were before a call."""
+
+    tool_name: str
+    tool_use_id: str
+    changes: tuple[UnforeseenChange, ...]
+    meanwhile: bool
+    """Something else was running that may have changed them."""
+
+
+RestoreApprover: TypeAlias = Callable[[RestoreRequest], Awaitable[bool]]
+"""True: restore them."""
+
+
 _TOGETHER = 5
 """Rules offered at once: users do not read more."""
 

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from wave_agent.agent.call_facts import tool_facts as facts_of
 from wave_agent.agent.hook_effects import effects_outside
 from wave_agent.events import HookRun
-from wave_agent.hooks.events import Decision, HookEvent
+from wave_agent.hooks.events import Decision, HookEvent, changed_files
 from wave_agent.hooks.pinned import search_path
 from wave_agent.hooks.stage import ToolFacts
 from wave_agent.replay.comparison import Judgement, recorded
@@ -89,6 +89,8 @@ class _TranscriptReader:
         self.denied = _denied(lines.lines)
         self.stop_blocks = 0
         self.answer = ""
+        self.changed: set[str] = set()
+        """Files changed since the last prompt."""
 
     def read(self) -> Iterator[Happening]:
         written = 0
@@ -110,6 +112,7 @@ class _TranscriptReader:
                 yield from self.result(line, result, written)
         elif line.source == "user" and line.text and not line.record.get("isMeta") and not _is_aside(line):
             self.stop_blocks, self.answer = 0, ""
+            self.changed.clear()
             yield Happening(
                 event=HookEvent.USER_PROMPT_SUBMIT,
                 line=line.number,
@@ -160,6 +163,8 @@ class _TranscriptReader:
         content = result_text(dict(result))[: line.record.get("own_length")]
         fields: Any = line.record.get("toolUseResult")
         own = cast(dict[str, Any], fields) if isinstance(fields, dict) else {}
+        changed = _texts(line.record.get("changed_files"))
+        self.changed.update(changed)
         runs = self.runs.of(HookEvent.POST_TOOL_USE, call_id)
         replaced = any(run.original_sha256 for run in runs)
         self.replaced += replaced
@@ -172,6 +177,7 @@ class _TranscriptReader:
                 "tool_input": call.tool_input,
                 "tool_use_id": call_id,
                 "tool_response": {**own, "success": not result.get("is_error"), "content": content},
+                **changed_files(changed),
             },
             call=main_value(call.tool_input),
             before=self.judged(runs),
@@ -188,10 +194,15 @@ class _TranscriptReader:
                 "stop_hook_active": blocks > 0,
                 "stop_block_count": blocks,
                 "last_assistant_message": self.answer,
+                **changed_files(sorted(self.changed)),
             },
             call=self.answer,
             before=before,
         )
+
+
+def _texts(found: Any) -> list[str]:
+    return [one for one in cast(list[Any], found) if isinstance(one, str)] if isinstance(found, list) else []
 
 
 def _is_aside(line: TranscriptLine) -> bool:

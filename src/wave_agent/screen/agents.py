@@ -9,7 +9,7 @@ from wave_agent.agent.agent import Agent
 from wave_agent.agent.options import Options
 from wave_agent.agent.result import Callbacks
 from wave_agent.events import Event
-from wave_agent.permissions.decision import Approver
+from wave_agent.permissions.decision import Approver, RestoreApprover
 from wave_agent.screen.custom import CustomCommand, directories, load_commands, project_commands
 from wave_agent.settings.sources import project_settings
 from wave_agent.settings.trust import Record, TrustStore, candidates, file_digest, record_of
@@ -64,6 +64,7 @@ class Agents:
         *,
         on_event: Callable[[Event], None],
         can_use_tool: Approver,
+        may_restore: RestoreApprover,
         resume: str | None = None,
         source: str = "startup",
         before: Agent | None = None,
@@ -73,6 +74,7 @@ class Agents:
             self._options,
             callbacks=Callbacks(on_event=on_event),
             can_use_tool=can_use_tool,
+            may_restore=may_restore,
             interactive=True,
             resume=resume,
             source=source,

@@ -16,7 +16,7 @@ from wave_agent.agent.agent import Agent
 from wave_agent.agent.surroundings import git_branch
 from wave_agent.errors import SettingsError, UntrustedHooksError, WaveError
 from wave_agent.events import Event, HookFinished, HookRun
-from wave_agent.permissions.decision import Allow, Deny, PermissionMode, PermissionRequest
+from wave_agent.permissions.decision import Allow, Deny, PermissionMode, PermissionRequest, RestoreRequest
 from wave_agent.screen.activity import Activity
 from wave_agent.screen.agents import Agents
 from wave_agent.screen.attachments import Attachment
@@ -33,7 +33,7 @@ from wave_agent.screen.hooks_view import HooksView
 from wave_agent.screen.keys import Where, bindings
 from wave_agent.screen.lookup import find_call, find_context
 from wave_agent.screen.narration import Narration
-from wave_agent.screen.permission import PermissionDialog, meaning_of, rules_in
+from wave_agent.screen.permission import KEEP_CHANGE, PermissionDialog, RestoreDialog, meaning_of, rules_in
 from wave_agent.screen.prompt import PromptBox
 from wave_agent.screen.question import Question
 from wave_agent.screen.replay import entries_of
@@ -153,7 +153,12 @@ class WaveApp(App[int]):
 
     def _open(self, resume: str | None, source: str = "startup", before: Agent | None = None) -> Agent:
         return self._agents.open(
-            on_event=self._hear, can_use_tool=self._may_run, resume=resume, source=source, before=before
+            on_event=self._hear,
+            can_use_tool=self._may_run,
+            may_restore=self._may_restore,
+            resume=resume,
+            source=source,
+            before=before,
         )
 
     async def _show_session(self, agent: Agent) -> None:
@@ -313,6 +318,15 @@ class WaveApp(App[int]):
         for rule in rules_in(answer):
             await self._allow_for_good(rule)
         return meaning_of(answer)
+
+    async def _may_restore(self, request: RestoreRequest) -> bool:
+        """Asks the user about files that a call changed although a rule denies it."""
+        await self.all_told()
+        asked = monotonic()
+        answer = await self.ask(RestoreDialog(request, self.agent.project))
+        if self._narration is not None:
+            self._narration.waited(request.tool_use_id, monotonic() - asked)
+        return answer != KEEP_CHANGE
 
     async def _allow_for_good(self, rule: str) -> None:
         self.agent.allow(rule)

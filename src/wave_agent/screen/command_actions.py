@@ -188,7 +188,10 @@ class Desk:
             await self._tell(*lines)
             self._front.go_along(Attachment("undo", "file changes undone", "\n".join(lines)))
         elif not taken.refused:
-            await self._tell("No Write or Edit changes to undo. Changes made by commands are not undone.")
+            await self._tell(
+                "No changes to files to undo. Files outside the project, and those that git ignores, are only covered "
+                "if Write or Edit changed them."
+            )
 
     async def do_exit(self, _arguments: str) -> None:
         self._front.leave()

@@ -28,7 +28,7 @@ COMMANDS = (
     SlashCommand("cost", "", "show token usage, and its cost if prices are configured"),
     SlashCommand("export", "[FILE]", "write the conversation as Markdown"),
     SlashCommand("theme", "[NAME]", "show or change the colours: dark, light, terminal, terminal-light"),
-    SlashCommand("undo", "", "revert the files changed by the last turn with edits", while_working=False),
+    SlashCommand("undo", "", "revert what the last turn that changed files did to them", while_working=False),
     SlashCommand("exit", "", "leave"),
 )  # fmt: skip
 BY_NAME = {command.name: command for command in COMMANDS}

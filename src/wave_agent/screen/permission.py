@@ -6,7 +6,7 @@ from textual.app import ComposeResult
 from textual.content import Content
 from textual.widgets import Input, OptionList
 
-from wave_agent.permissions.decision import Allow, Deny, PermissionRequest
+from wave_agent.permissions.decision import Allow, Deny, PermissionRequest, RestoreRequest
 from wave_agent.screen.diff import numbered
 from wave_agent.screen.plain import plain
 from wave_agent.screen.question import Choice, Question
@@ -59,6 +59,34 @@ def meaning_of(answer: str | None) -> Allow | Deny:
     if answer is None:
         return Deny("the user interrupted.")
     return Deny(f"the user said no: {reason}" if reason else f"the user said no. {ASK_INSTEAD}")
+
+
+RESTORE, KEEP_CHANGE = "restore", "keep"
+_LISTED = 20
+"""Maximum number of files in one question."""
+
+
+class RestoreDialog(Question):
+    """Answers `restore` or `keep`; None, if the user turned away, restores as well: that is what the rules say."""
+
+    def __init__(self, request: RestoreRequest, project: str) -> None:
+        changes = request.changes
+        lines = [
+            f"{one.kind} {one.path.removeprefix(f'{project}/')}" + (f" ({one.rule})" if one.rule else "")
+            for one in changes[:_LISTED]
+        ]
+        if len(changes) > _LISTED:
+            lines.append(f"and {len(changes) - _LISTED:,} more")
+        files = "a file" if len(changes) == 1 else f"{len(changes):,} files"
+        doubt = "\n\nSomething else was running meanwhile, and may have done it." if request.meanwhile else ""
+        super().__init__(
+            f"{request.tool_name} changed {files} that rules protect. Restore?",
+            Content.assemble(plain("\n".join(lines)), plain(doubt, "$text-warning")),
+            [
+                Choice(RESTORE, "Restore; the changed version is kept elsewhere", "r"),
+                Choice(KEEP_CHANGE, "Keep the change", "k"),
+            ],
+        )
 
 
 class PermissionDialog(Question):

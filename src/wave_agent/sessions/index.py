@@ -24,7 +24,7 @@ from wave_agent.messages import (
     ToolBlock,
 )
 from wave_agent.sessions.store import FileSessionStore
-from wave_agent.sessions.transcript import is_session_id, transcript_file, transcripts
+from wave_agent.sessions.transcript import DISPLACED, is_session_id, transcript_file, transcripts
 from wave_agent.system.orphans import holder_of
 
 
@@ -77,7 +77,7 @@ def find_session(home: Path, project_dir: str, prefix: str) -> Path:
 
 
 def delete_session(path: Path) -> None:
-    """Deletes a transcript and the outputs that were too long for it. Raises `SessionError` while an agent uses it."""
+    """Deletes a transcript and what is stored beside it. Raises `SessionError` while an agent uses it."""
     store = FileSessionStore(path, holder=partial(holder_of, path.parents[2]))
     try:
         store.open(resumed=True)
@@ -88,7 +88,8 @@ def delete_session(path: Path) -> None:
         raise SessionError(f"The session {path.stem} cannot be deleted: {error.strerror}") from error
     finally:
         store.close()
-    shutil.rmtree(path.with_suffix(""), ignore_errors=True)
+    for beside in ("", DISPLACED):
+        shutil.rmtree(path.with_suffix(beside), ignore_errors=True)
 
 
 def forget_old_sessions(home: Path, days: int, now: datetime | None = None) -> int:

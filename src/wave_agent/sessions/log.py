@@ -1,8 +1,9 @@
 """What is on disk of a session, and what happens when something cannot be written."""
 
 import asyncio
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager, suppress
+from typing import Any
 
 from wave_agent.errors import SessionError
 from wave_agent.events import HookRun
@@ -52,6 +53,9 @@ class SessionLog:
 
     def hook_run(self, run: HookRun) -> None:
         self._record(lambda: self._recorder.hook_run(run))
+
+    def violation(self, facts: Mapping[str, Any]) -> None:
+        self._record(lambda: self._recorder.violation(facts))
 
     def change(self, change: Change) -> None:
         self._record(lambda: self._recorder.change(change))

@@ -4,7 +4,7 @@
 
     {"type":"session","version":1,…}                                    the first line
     {"type":"user"|"assistant","message":{"role":…,"content":…},…}      the conversation
-    {"type":"system","subtype":"error"|"notice"|"hook_run"|"prompt_blocked"|"compact",…}
+    {"type":"system","subtype":"error"|"notice"|"hook_run"|"prompt_blocked"|"compact"|"violation",…}
 
 A prompt is written to disk only after hooks have accepted it.
 """
@@ -94,6 +94,11 @@ class Recorder:
 
     def hook_run(self, run: HookRun) -> None:
         self._write({"type": "system", "subtype": "hook_run", **msgspec.to_builtins(run)})
+        self._tell_failure()
+
+    def violation(self, facts: Mapping[str, Any]) -> None:
+        """A file that rules protect was changed."""
+        self._write({"type": "system", "subtype": "violation", **facts})
         self._tell_failure()
 
     def change(self, change: Change) -> None:

@@ -29,6 +29,8 @@ from wave_agent.sessions.hash_chain import Link, last_link
 
 Record = dict[str, Any]
 
+DISPLACED = ".displaced"
+"""Suffix of the directory for changed files that were moved away because a rule protects them."""
 _UNKNOWN_SIDE = 1000
 """Pixels, for images recorded by other agents, which do not store the size."""
 _SESSION_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")

@@ -113,6 +113,10 @@ class Delivery(Generic[Value]):
         """From the thread, once."""
         self._mailbox.post(self._loop, partial(self._arrive, result))
 
+    @property
+    def has_arrived(self) -> bool:
+        return bool(self._results)
+
     async def wait(self) -> Value:
         while not self._results:
             self._waiter = self._loop.create_future()

@@ -118,6 +118,8 @@ class Tool(ABC):
     """It runs its `command` with Bash on this machine: what the line says is all that happens."""
     polls: ClassVar[bool] = False
     """It checks the progress of something else: repeating the same call, with the same result, is fine."""
+    notes_changes: ClassVar[bool] = False
+    """It notes itself which files it changes, in `FileChanges`."""
     Input: ClassVar[type[Struct]]
 
     @abstractmethod
@@ -135,6 +137,10 @@ class Tool(ABC):
     def standing(self) -> Sequence[str]:
         """Facts the model needs as long as they last, for when the conversation is summarised."""
         return ()
+
+    def is_busy(self) -> bool:
+        """Something that a call started is still running."""
+        return False
 
     def directory(self) -> str:
         """The directory it has moved the session to; empty: the session is where it was started."""

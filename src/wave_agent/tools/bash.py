@@ -162,6 +162,9 @@ class Bash(Tool):
         where = (f"Commands start in {self._directory}.",) if self._directory else ()
         return (*where, *self._shells.running())
 
+    def is_busy(self) -> bool:
+        return self._shells.is_busy()
+
     def directory(self) -> str:
         return self._directory if self._directory and os.path.isdir(self._directory) else ""
 

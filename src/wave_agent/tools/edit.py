@@ -33,6 +33,7 @@ class Edit(Tool):
     )
     kind: ClassVar[ToolKind] = ToolKind.EDITS
     path_fields: ClassVar[tuple[str, ...]] = ("file_path",)
+    notes_changes: ClassVar[bool] = True
     Input: ClassVar[type[Struct]] = EditInput
 
     def __init__(self, known: KnownFiles, changes: FileChanges) -> None:

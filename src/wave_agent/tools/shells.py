@@ -229,6 +229,12 @@ class Shells:
         names = [f"{one.name} ({_short(one.command)})" for one in self._shells.values() if one.process.running]
         return [f"The background command {name} is still running." for name in names]
 
+    def is_busy(self) -> bool:
+        """A command runs in the background, or has left something running."""
+        if any(one.process.running for one in self._shells.values()):
+            return True
+        return self._orphans is not None and self._orphans.any_alive()
+
     def watch(self) -> "StrayWatch":
         """For one command, in the foreground or background: finds what it leaves running."""
         if self._orphans is None:

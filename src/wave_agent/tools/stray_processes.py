@@ -71,6 +71,14 @@ class Orphans:
         with self._lock:
             self._groups.add(group)
 
+    def any_alive(self) -> bool:
+        """Whether any that was found is still running."""
+        with self._lock:
+            noted, groups = tuple(self._noted), tuple(self._groups)
+        return any(_lives(Orphan(pid, born, "")) for pid, born in noted) or any(
+            signal_group(group, 0) for group in groups
+        )
+
     def release_later(self, release: Callable[[], None]) -> None:
         with self._lock:
             self._releases.append(release)

@@ -27,6 +27,7 @@ class Write(Tool):
     )
     kind: ClassVar[ToolKind] = ToolKind.EDITS
     path_fields: ClassVar[tuple[str, ...]] = ("file_path",)
+    notes_changes: ClassVar[bool] = True
     Input: ClassVar[type[Struct]] = WriteInput
 
     def __init__(self, known: KnownFiles, changes: FileChanges) -> None:

@@ -74,6 +74,22 @@ def test_what_was_changed_deleted_created_or_replaced_is_as_before(guarded: Guar
     assert stat.S_IMODE(guarded.displaced.stat().st_mode) == 0o700
 
 
+def test_a_directory_with_the_name_of_a_file(guarded: Guarded) -> None:
+    guarded.sh(
+        "rm vendor/b .env; mkdir vendor/b; mkdir -p .env/deep; echo 1 > .env/deep/x; rm vendor/link; mkfifo vendor/link"
+    )
+    done = guarded.restored()
+    assert done["vendor/b"] == RestoredFile(path=str(guarded.root / "vendor/b"), outcome="restored")
+    for name in (".env", "vendor/link"):
+        if done[name].outcome == "refused":  # only a file can be moved to another file system
+            assert done[name].why == "something that is not a file has its name"
+            guarded.sh(f"rm -r {name}")
+            guarded.before.pop(str(guarded.root / name))
+        else:
+            assert os.path.lexists(done[name].displaced or "")
+    assert snapshot(guarded.root) == guarded.before
+
+
 def test_a_link_instead_of_a_directory_leads_nowhere(guarded: Guarded, tmp_path: Path) -> None:
     write(tmp_path, {"outside/lib/a": "theirs", "outside/b": "theirs"})
     elsewhere = snapshot(tmp_path / "outside")

@@ -274,6 +274,41 @@ def test_a_denied_file_written_through_a_name_outside_the_project_is_seen(
     assert project.names(watcher.settle()) == {".env": "changed"}
 
 
+def test_a_denied_file_is_written_again_and_again_through_a_name_outside_the_project(
+    project: Project, watching: Watching, tmp_path: Path
+) -> None:
+    write(project.root, {".env": "1", "vendor.env": "1"})
+    watcher = watching(is_denied=lambda path: path.endswith(".env"))
+    project.sh(f"ln .env {tmp_path}/other; echo 2 > {tmp_path}/other")
+    assert project.names(watcher.settle()) == {".env": "changed"}
+    project.sh(f"echo 3 > {tmp_path}/other")
+    assert project.names(watcher.settle()) == {".env": "changed"}
+    project.sh(f"echo new > x; mv x .env; echo 4 > {tmp_path}/other")  # no longer the same file
+    assert project.names(watcher.settle()) == {".env": "changed"}
+    project.sh(f"ln -f .env {tmp_path}/other; echo 5 > {tmp_path}/other; rm vendor.env")
+    assert project.names(watcher.settle()) == {".env": "changed", "vendor.env": "deleted"}
+    assert project.names(watcher.settle()) == {}
+    project.sh("cp .env same; mv same .env")  # another file with the same content
+    assert project.names(watcher.settle()) == {}
+    assert project.names(watcher.settle()) == {}
+    project.sh(f"ln -f .env {tmp_path}/other; echo 6 > {tmp_path}/other")
+    assert project.names(watcher.settle()) == {".env": "changed"}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only there is a limit")
+def test_more_denied_files_than_may_be_watched(project: Project, tmp_path: Path) -> None:
+    write(project.root, {"a.env": "1", "b.env": "1"})
+    watcher = ProjectWatcher(
+        str(project.root), project.private, is_denied=lambda path: path.endswith(".env"), limits=WatchLimits(watches=2)
+    )
+    watcher.arm()
+    assert watcher.watches
+    for name in ("a.env", "b.env"):
+        project.sh(f"ln -f {name} {tmp_path}/other; echo 2 > {tmp_path}/other")
+        assert project.names(watcher.settle()) == {name: "changed"}
+    watcher.close()
+
+
 def test_what_a_denied_link_leads_to_is_denied(project: Project, watching: Watching) -> None:
     write(project.root, {".gitignore": "real/\n", "real/env": "1", "real/other": "2", "dir/a": "3"})
     (project.root / ".env").symlink_to("real/env")

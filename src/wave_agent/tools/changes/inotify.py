@@ -32,7 +32,8 @@ class Mask:
 
 # Changes through a memory map are not reported, but closing the file afterwards is.
 _CHANGES = Mask.MODIFY | Mask.CLOSE_WRITE | Mask.ATTRIB | Mask.MOVED_FROM | Mask.MOVED_TO | Mask.CREATE | Mask.DELETE
-_WATCHED = _CHANGES | Mask.ONLY_DIRECTORIES | Mask.NO_LINKS
+_FILE = _CHANGES | Mask.NO_LINKS
+_DIRECTORY = _FILE | Mask.ONLY_DIRECTORIES
 _HEAD = struct.Struct("iIII")
 _BUFFER = 1 << 18
 _LIMIT = "/proc/sys/fs/inotify/max_user_watches"
@@ -60,7 +61,14 @@ class Inotify:
 
     def watch(self, directory: str) -> int:
         """The number of the watch; the same one for the same directory. Raises `OSError`."""
-        number: int = self._add(self._queue, os.fsencode(directory), _WATCHED)
+        return self._watch(directory, _DIRECTORY)
+
+    def watch_file(self, path: str) -> int:
+        """The same for a file: by whatever name it is changed."""
+        return self._watch(path, _FILE)
+
+    def _watch(self, path: str, what: int) -> int:
+        number: int = self._add(self._queue, os.fsencode(path), what)
         if number < 0:
             raise _last_error()
         return number

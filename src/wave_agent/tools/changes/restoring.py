@@ -72,18 +72,35 @@ def restore(changes: Sequence[FileChange], root: str, private: Path) -> tuple[Re
 def _restore(change: FileChange, data: bytes | None, private: Path) -> str | None:
     """Where the changed version is now."""
     parent_path, name = os.path.split(change.path)
-    if change.after is None and os.path.lexists(change.path):
-        raise NotRestoredError(CHANGED_SINCE)
     with opened_directory(parent_path, make=change.before is not None) as parent:
+        in_the_way = change.after is None and _is_in_the_way(parent, name)
         if change.after is not None and not is_as(parent, name, change.after):
             raise NotRestoredError(CHANGED_SINCE)
         if change.before is None or data is None:
             return _move_away(parent, name, private)
         # Written first: if the disk is full, nothing has been moved away yet.
         with _prepared(parent, change.before, data) as temporary:
-            displaced = None if change.after is None else _move_away(parent, name, private)
+            displaced = _move_away(parent, name, private) if change.after is not None or in_the_way else None
             _put(parent, temporary, name)
             return displaced
+
+
+def _is_in_the_way(parent: int, name: str) -> bool:
+    """Something that is not a file has the name of a deleted file. An empty directory is removed."""
+    try:
+        mode = os.stat(name, dir_fd=parent, follow_symlinks=False).st_mode
+    except FileNotFoundError:
+        return False
+    if _is_file(mode):  # it was not there at the last look
+        raise NotRestoredError(CHANGED_SINCE)
+    with suppress(OSError):
+        os.rmdir(name, dir_fd=parent)
+        return False
+    return True
+
+
+def _is_file(mode: int) -> bool:
+    return stat.S_ISREG(mode) or stat.S_ISLNK(mode)
 
 
 def take_back(path: str, before: FileVersion | None, after: FileVersion | None, data: bytes | None) -> None:
@@ -189,6 +206,8 @@ def _move_away(parent: int, name: str, private: Path) -> str:
     except OSError as error:
         if error.errno != errno.EXDEV:
             raise
+        if not _is_file(os.stat(name, dir_fd=parent, follow_symlinks=False).st_mode):
+            raise NotRestoredError("something that is not a file has its name") from None
     else:
         return str(target)
     aside = f".wave-{os.urandom(6).hex()}.tmp"

@@ -36,6 +36,10 @@ class _Turn:
     def size(self) -> int:
         return sum(file.size for file in self.files.values())
 
+    @property
+    def changed(self) -> set[str]:
+        return {path for path, file in self.files.items() if file.is_changed}
+
 
 class FileChanges:
     """Shared by the tools of one session."""
@@ -45,11 +49,25 @@ class FileChanges:
         self._turns: list[_Turn] = [_Turn()]
         self._memory = memory
         self._size = 0
+        self._call: set[str] = set()
+        self._forgotten: set[str] = set()
+        """Changed in this turn, but too much to be stored."""
+        self._earlier: set[str] = set()
+        """Changed in earlier turns that are not stored any more."""
 
     def begin_turn(self) -> None:
         """Changes noted from now on belong together."""
+        self._earlier |= self._forgotten
+        self._forgotten.clear()
         if self._turns[-1].files:
             self._turns.append(_Turn())
+
+    def begin_call(self) -> None:
+        self._call.clear()
+
+    def of_call(self) -> tuple[str, ...]:
+        """Real paths of the files whose changes were noted since `begin_call`."""
+        return tuple(sorted(self._call))
 
     @property
     def has_files(self) -> bool:
@@ -62,7 +80,12 @@ class FileChanges:
 
     def changed(self) -> tuple[str, ...]:
         """Real paths of the files that are different from the start of this turn, by commands too."""
-        return tuple(sorted(path for path, file in self._turns[-1].files.items() if file.is_changed))
+        return tuple(sorted({*self._forgotten, *self._turns[-1].changed}))
+
+    def changed_ever(self) -> tuple[str, ...]:
+        """The same for all turns of this session that were not undone."""
+        stored = (path for turn in self._turns for path in turn.changed)
+        return tuple(sorted({*self._earlier, *self._forgotten, *stored}))
 
     def note(self, path: str, before: bytes | None, after: bytes | None) -> None:
         """A tool, or a hook after it, has changed the file."""
@@ -83,6 +106,7 @@ class FileChanges:
         self._bound()
 
     def _note(self, path: str, file: "NotedFile") -> None:
+        self._call.add(path)
         files = self._turns[-1].files
         known = files.get(path)
         if known is not None:
@@ -95,12 +119,12 @@ class FileChanges:
         """A turn is stored completely or not at all, including the current one."""
         while self._size > self._memory:
             self._size -= self._turns[0].size
+            (self._forgotten if len(self._turns) == 1 else self._earlier).update(self._turns[0].changed)
             self._turns = self._turns[1:] or [_Turn()]
 
     def take_back(self) -> TakenBack:
         """Undoes the latest turn that changed a file. Files changed since are left alone."""
-        changed = (turn for turn in reversed(self._turns) if any(file.is_changed for file in turn.files.values()))
-        turn = next(changed, None)
+        turn = next((turn for turn in reversed(self._turns) if turn.changed), None)
         self._turns = [one for one in self._turns if one.files and one is not turn] or [_Turn()]
         self.begin_turn()
         if turn is None:
@@ -110,4 +134,5 @@ class FileChanges:
         self._size -= turn.size
         undo = Undo()
         undo.run(turn.files, turn.directories)
+        self._earlier.update(undo.refused)
         return TakenBack(restored=tuple(undo.restored), removed=tuple(undo.removed), refused=undo.refused)

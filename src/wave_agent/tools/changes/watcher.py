@@ -45,8 +45,7 @@ class WatchLimits(Struct, frozen=True, kw_only=True):
     largest: int = 8 << 20
     """Maximum size of a changed file whose content is kept, unless a rule denies it."""
     always_checked: int = 2_000
-    """Denied files that each look checks, even if no event names them: they may have another name outside the
-    project."""
+    """Denied files that are watched by themselves: they may have another name outside the project."""
     files: int = 400_000
     """Files and directories of a project. A home directory has more."""
     watches: int | None = None
@@ -96,6 +95,11 @@ class ProjectWatcher:
         self._queue: Inotify | None = None
         self._wants_watch = watch
         self._watched: dict[int, str] = {}
+        self._watched_files: dict[int, str] = {}
+        self._unsure: set[str] = set()
+        """Denied files that may have changed just before they were watched: the next look checks them."""
+        self._checks_all = False
+        """Not all denied files are watched: every look checks all of them."""
         self._objects = GitObjects(self.root, self._environment)
         self._later: Touched = {}
         """Differences that were noticed, but belong to the next look."""
@@ -183,6 +187,7 @@ class ProjectWatcher:
         self._tree.vanished.clear()
         for path in sorted(self._tree.denied):
             self._keep(path, self._tree.value(path) or b"", denied=True)
+        self._watch_denied()
         self._ask_git()
         self._copy()
 
@@ -275,6 +280,7 @@ class ProjectWatcher:
         except _CannotWatchError:
             self._stop_watching()
             self._tree.walk(self.root, touched)
+        self._watch_denied()
 
     def _follow(self, events: Iterable[TouchedEntry], touched: Touched) -> bool:
         """Looks at what the events name. False: events were lost."""
@@ -283,6 +289,11 @@ class ProjectWatcher:
         for watch, mask, name in events:
             if mask & Mask.OVERFLOW:
                 return False
+            if watch in self._watched_files:
+                entries.add(_parted(self._watched_files[watch]))
+                if mask & Mask.IGNORED:
+                    del self._watched_files[watch]
+                continue
             directory = self._watched.get(watch)
             if directory is None:
                 continue
@@ -313,9 +324,10 @@ class ProjectWatcher:
                 self._tree.touch(*_parted(path), touched)
 
     def _check_denied(self, touched: Touched) -> None:
-        if len(self._tree.denied) > self._limits.always_checked:
+        checked, self._unsure = self._tree.denied if self._checks_all else self._unsure, set()
+        if len(checked) > self._limits.always_checked:
             return
-        for path in sorted(self._tree.denied):
+        for path in sorted(checked):
             value = self._tree.value(path)
             try:
                 same = value is not None and signature(os.lstat(path)) == value[:SIGNATURE]
@@ -365,6 +377,8 @@ class ProjectWatcher:
             if before is None:
                 return None
             return FileChange(path=path, kind="deleted", before=before, after=None, denied=denied)
+        if denied:  # with the same content it may be another file
+            self._watch_file(path)
         data = self._read(path, new, denied=denied)
         same = before.content.equals(data) if before is not None and isinstance(data, bytes) else None
         if old is not None and same:
@@ -426,6 +440,28 @@ class ProjectWatcher:
             self._queue.close()
         self._queue = None
         self._watched.clear()
+        self._watched_files.clear()
+
+    def _watch_denied(self) -> None:
+        self._checks_all = False
+        if len(self._tree.denied) <= self._limits.always_checked:
+            for path in self._tree.denied:
+                self._watch_file(path)
+
+    def _watch_file(self, path: str) -> None:
+        """By itself, in addition to its directory."""
+        self._unsure.add(path)
+        if self._queue is None or self._checks_all:
+            return
+        if len(self._watched) + len(self._watched_files) >= self._allowed:
+            self._checks_all = True
+            return
+        try:
+            self._watched_files[self._queue.watch_file(path)] = path
+        except FileNotFoundError:  # it has vanished by now, which its directory reports
+            pass
+        except OSError:
+            self._checks_all = True
 
     def _watch(self, directory: str) -> int:
         """Raises `_CannotWatchError` at a limit of the system, `OSError` if this directory cannot be watched."""
