@@ -8,6 +8,7 @@ from wave_agent.effects.surroundings import Surroundings
 from wave_agent.effects.values import Effects
 from wave_agent.shell.directories import ANYWHERE, as_pattern, below
 from wave_agent.shell.options import Option, OptionTable, read
+from wave_agent.shell.patterns import as_written
 from wave_agent.shell.targets import Target
 from wave_agent.shell.values import Placed, Reach, Word
 
@@ -28,12 +29,18 @@ _OPTIONAL = ("$", "`")
 """A word that starts like this may turn out to be an option."""
 
 
+_WILD_NAME = re.compile(r"/(?:\[[*?\[]\]|[^/*?\[])*(?![^/*?\[])(?!/|\[[*?\[]\]).")
+"""The first name with a wildcard that is not quoted."""
+
+
 class Gathering:
     """The effects found so far."""
 
     def __init__(self, surroundings: Surroundings) -> None:
         self.surroundings = surroundings
         self.complete = True
+        self.any_wildcard = False
+        """A wildcard may match more than it says: the line changes how Bash reads them."""
         self._reads: dict[str, None] = {}
         self._writes: dict[str, None] = {}
         self._deletes: dict[str, None] = {}
@@ -75,6 +82,8 @@ class Gathering:
         path = normpath(pattern)
         if path.startswith("//"):
             path = path[1:]
+        if self.any_wildcard and (wild := _WILD_NAME.search(path)):
+            path = f"{path[: wild.start()]}/**"
         if socket := _SOCKET.fullmatch(path):
             self.host(socket[1])
         elif _NO_FILE.fullmatch(path):
@@ -157,7 +166,7 @@ class Command:
 
     def paths(self, words: Iterable[Word], inside: Word | None = None) -> Iterable[str]:
         """The files that words name, as absolute patterns."""
-        for word in words:
+        for word in _as_they_may_be(words):
             if word.text in ("", "-") or word.text.startswith(_SUBSTITUTED):
                 continue
             if not word.static and not _is_found(word):
@@ -172,6 +181,14 @@ class Command:
                 if place == ANYWHERE and not pattern.startswith("/"):
                     self.unknown()
                 yield join(as_pattern(place), pattern)
+
+
+def _as_they_may_be(words: Iterable[Word]) -> Iterable[Word]:
+    """Words, also as they are written if no file has a matching name."""
+    for word in words:
+        yield word
+        if (written := as_written(word)) is not None:
+            yield written
 
 
 def is_directory(text: str) -> bool:
