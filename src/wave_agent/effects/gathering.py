@@ -4,13 +4,14 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from posixpath import join, normpath
 
+from wave_agent.effects.overlap import may_meet
 from wave_agent.effects.surroundings import Surroundings
 from wave_agent.effects.values import Effects
 from wave_agent.shell.directories import ANYWHERE, as_pattern, below
 from wave_agent.shell.options import Option, OptionTable, read
 from wave_agent.shell.patterns import as_written
 from wave_agent.shell.targets import Target
-from wave_agent.shell.values import Placed, Reach, Word
+from wave_agent.shell.values import Placed, Reach, Word, escape
 
 _MOST = 1000
 """Entries of each kind. A call with more is not complete."""
@@ -116,9 +117,17 @@ class Command:
 
     def options(self, table: OptionTable, *, mixed: bool = True) -> tuple[list[Option], list[Word]]:
         """Options and operands. A word that may be an option or not makes the effects incomplete."""
-        if any(_may_be_option(word) for word in _before_end(self.arguments)):
+        if any(_may_be_option(word) or self._finds_option(word) for word in _before_end(self.arguments)):
             self.unknown()
         return read(self.words, table, mixed=mixed)
+
+    def _finds_option(self, word: Word) -> bool:
+        """A wildcard that matches a file which is named like an option, such as `-r`."""
+        if word.glob is None or word.glob[0] not in "*?[-":
+            return False
+        first = f"/{word.glob.partition('/')[0]}"
+        names = (name for place in self.directories for name in self.surroundings.option_names(place))
+        return any(may_meet(f"/{escape(name)}", first) for name in names)
 
     def reads(self, words: Iterable[Word], *, tree: bool = False) -> None:
         for pattern in self.paths(words):
@@ -140,7 +149,9 @@ class Command:
         for word in words:
             if word.static:
                 self.hosts_in(word.text)
-                for part in (word.text, word.text.partition("=")[2]):
+                value = word.text.partition("=")[2]
+                self.reads([Word(part[1:]) for part in (word.text, value) if part.startswith("@")])
+                for part in (word.text, value):
                     if looks_like_path(part):
                         self.reads([Word(part) if part is not word.text else word])
 

@@ -66,6 +66,9 @@ _TABLES: Mapping[str, OptionTable] = {
         ),
     ),
     "grep": OptionTable("eABCmf", ("--max-depth", "--max-count", "--threads")),
+    "config": OptionTable("ft", ("--file", "--blob", "--type", "--default", "--comment", "--value")),
+    "notes": OptionTable("mFCc", ("--message", "--file", "--ref", "--reuse-message", "--reedit-message", "--strategy")),
+    "tag": OptionTable("mFu", ("--message", "--file", "--sort", "--format", "--cleanup", "--local-user")),
     "blame": OptionTable("LS", ("--since", "--date", "--contents", "--ignore-rev", "--ignore-revs-file")),
 }
 """Options that take the next word; those of log and diff for any other subcommand."""
@@ -81,6 +84,8 @@ class _Git:
         self.name = operands[0].text
         self.options, self.operands = read(operands, _TABLES.get(self.name, _HISTORY), mixed=True)
         texts = [word.text for word in operands]
+        self.first = texts[1] if len(texts) > 1 else None
+        """The word after its name."""
         self.paths: Sequence[Word] = operands[texts.index("--") + 1 :] if "--" in texts else ()
         """After `--`: certainly paths."""
 
@@ -168,13 +173,38 @@ def _shows(one: _Git) -> None:
         one.command.unknown()
 
 
+_PATCHES = (
+    *("-p", "-u", "--patch", "-L", "-c", "--cc", "-m", "-U", "--unified", "--patch-with-stat", "--patch-with-raw"),
+    *("--binary", "-W", "--function-context", "--word-diff", "--color-words", "--word-diff-regex", "--remerge-diff"),
+    *("--diff-merges", "--dd", "--ext-diff", "--textconv"),
+)
+"""Options with which a log shows what changed."""
+
+
 def _logs(one: _Git) -> None:
-    if has(one.options, "-p", "-u", "--patch", "-L", "-c", "--cc", "-m", "-U", "--unified"):
+    if has(one.options, *_PATCHES):
         _shows(one)
 
 
 def _stash(one: _Git) -> None:
-    if [word.text for word in one.operands[:1]] not in (["list"], ["drop"], ["clear"]):
+    """The name of its subcommand comes first: after `--` or an option it is a file, and is stashed."""
+    if one.first not in ("list", "drop", "clear"):
+        one.command.unknown()
+    else:
+        _logs(one)
+
+
+def _configures(one: _Git) -> None:
+    """Settings may come from any file, or from a commit."""
+    one.reads(values_of(one.options, "-f", "--file"))
+    if has(one.options, "--blob", "-e", "--edit") or one.first == "edit":
+        one.command.unknown()
+
+
+def _annotates(one: _Git) -> None:
+    """Notes and tags: their text may come from a file, or from an editor."""
+    one.reads(values_of(one.options, "-F", "--file"))
+    if one.name == "notes" and one.first not in (None, "list", "show", "remove", "prune", "get-ref"):
         one.command.unknown()
 
 
@@ -184,7 +214,7 @@ def _adds(one: _Git) -> None:
 
 def _commits(one: _Git) -> None:
     """Hooks run. A message may come from a file."""
-    one.reads(values_of(one.options, "-F", "--file"))
+    one.reads(values_of(one.options, "-F", "--file", "-t", "--template"))
     one.command.unknown()
 
 
@@ -300,8 +330,8 @@ def _is_address(text: str) -> bool:
 _TELLING = """
     branch bugreport check-attr check-ignore check-mailmap check-ref-format cherry column commit-graph
     count-objects describe for-each-ref fsck gc help ls-files ls-tree maintenance
-    merge-base mktree multi-pack-index name-rev notes pack-refs prune reflog repack rerere rev-list rev-parse shortlog
-    show-branch show-index show-ref status symbolic-ref tag update-index update-ref var verify-pack version config
+    merge-base mktree multi-pack-index name-rev pack-refs prune repack rerere rev-list rev-parse shortlog
+    show-branch show-index show-ref status symbolic-ref update-index update-ref var verify-pack version
     write-tree fsck-objects diagnose replace
 """
 _SUBCOMMANDS: Mapping[str, Callable[[_Git], None]] = {
@@ -313,7 +343,9 @@ _SUBCOMMANDS: Mapping[str, Callable[[_Git], None]] = {
         ),
         _shows,
     ),
-    "log": _logs,
+    **dict.fromkeys(("log", "reflog"), _logs),
+    "config": _configures,
+    **dict.fromkeys(("notes", "tag"), _annotates),
     "stash": _stash,
     **dict.fromkeys(("add", "stage", "hash-object"), _adds),
     **dict.fromkeys(("commit", "merge", "rebase", "cherry-pick", "revert", "am", "pull"), _commits),

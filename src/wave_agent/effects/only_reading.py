@@ -26,7 +26,7 @@ from wave_agent.effects.programs import note
 from wave_agent.effects.surroundings import Surroundings
 from wave_agent.effects.text_programs import awk_acts, sed_arguments, sed_script
 from wave_agent.effects.values import Effects
-from wave_agent.shell.options import Option, OptionTable, read
+from wave_agent.shell.options import Option, OptionTable, read, several
 from wave_agent.shell.reader import read_line
 from wave_agent.shell.values import Placed, ShellCommand, Word
 
@@ -140,7 +140,7 @@ class Row(Struct, frozen=True):
         options, operands = read(one.words, OptionTable(self.values), mixed=self.mixed)
         if not all(map(self._allows, options)) or any(map(_may_be_option, one.words[1:])):
             return False
-        return self.operands is None or len(operands) <= self.operands
+        return self.operands is None or len(several(operands)) <= self.operands
 
     def _allows(self, option: Option) -> bool:
         name = option.name
@@ -374,6 +374,10 @@ def _words_are_harmless(row: GitRow, texts: Sequence[str]) -> bool:
     options = [text for text in texts[:end] if text.startswith("-")]
     operands = [*(text for text in texts[:end] if not text.startswith("-")), *texts[end + 1 :]]
     if not all(re.fullmatch(row.options, option, re.DOTALL) for option in options):
+        return False
+    if (row.only is not None or row.needs) and "--" in texts:
+        return False  # what follows is no subcommand, and may be made
+    if row.needs and row.only is not None and texts[:1] != operands[:1]:
         return False
     if row.only is not None and operands and row.only.fullmatch(operands[0]) is None:
         return False

@@ -25,6 +25,7 @@ def run_shell(command: Command) -> None:
         return
     options, operands = command.options(_SHELL_OPTIONS, mixed=False)
     files = operands[:1]
+    command.reads(values_of(options, "--rcfile", "--init-file"))
     if has(options, "--version", "--help"):
         return
     if has(options, "--rcfile", "--init-file", "-i", "-l", "--login") or command.name == "fish":

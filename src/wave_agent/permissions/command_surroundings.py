@@ -5,7 +5,8 @@ Nothing is looked up before someone asks, and nothing that the project configure
 
 import os
 import stat
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 
 from msgspec import Struct
 
@@ -18,6 +19,7 @@ LONGEST = 256 * 1024
 PATIENCE = 0.2
 """Seconds for one question to git."""
 _MOST_KEPT = 64
+_MOST_NAMES = 50_000
 _CHANGING = ("include.", "includeif.", "extensions.worktreeconfig")
 """Settings with which others depend on more than the files they are in."""
 
@@ -51,6 +53,7 @@ class CommandSurroundings:
             git_alias=lambda name, place: self._alias(name, place, variables),
             git_remote=lambda name, place: self._remote(name, place, variables),
             git_settings=lambda place: self.settings(place, variables),
+            option_names=option_names,
             find_program=lambda name: find_program(name, variables),
         )
 
@@ -118,6 +121,15 @@ class CommandSurroundings:
 
     def _asked(self, directory: str, variables: Mapping[str, str], *arguments: str) -> bytes:
         return Git(self._git, variables, PATIENCE).ask(directory, *arguments)
+
+
+def option_names(directory: str) -> Sequence[str]:
+    """Names in a directory that start with `-`, among the first of very many."""
+    try:
+        with os.scandir(directory) as entries:
+            return [entry.name for entry in islice(entries, _MOST_NAMES) if entry.name.startswith("-")]
+    except (OSError, ValueError):
+        return ()
 
 
 def find_program(name: str, variables: Mapping[str, str]) -> str | None:
