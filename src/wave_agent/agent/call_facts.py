@@ -14,6 +14,7 @@ from wave_agent.hooks.stage import EffectsOf, ToolFacts, unknown_effects
 from wave_agent.permissions.decision import JudgedCall, Rules
 from wave_agent.permissions.protected_paths import ProtectedPaths
 from wave_agent.system.real_files import Seen, is_below, look
+from wave_agent.system.trusted_git import find_git
 from wave_agent.tools.base import Tool, ToolContext, ToolInputError
 
 if TYPE_CHECKING:
@@ -101,7 +102,6 @@ class CallExaminer:
         from wave_agent.permissions.git.effects import (  # lazy: a session may never use git
             GitLine,
             changed_by_git,
-            find_git,
             meddles,
         )
 

@@ -1,5 +1,6 @@
 """Programs that read files: which of their words are the files."""
 
+import re
 from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
@@ -130,7 +131,14 @@ def _json_query(command: Command) -> None:
 
 
 def _is_module(text: str) -> bool:
-    return "import" in text or "include" in text
+    """It uses other files, or shows the environment."""
+    return any(word in text for word in ("import", "include", "modulemeta", "$ENV", "$__")) or (
+        _ENVIRONMENT.search(text) is not None
+    )
+
+
+_ENVIRONMENT = re.compile(r"(?<![.\w\"$@])env\b(?!\s*:)")
+"""The function of jq, not a field."""
 
 
 def _disk_dump(command: Command) -> None:

@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from posixpath import join, normpath
+from posixpath import dirname, join, normpath
 
+from wave_agent.effects.hosts import normal_host
 from wave_agent.effects.overlap import may_meet
 from wave_agent.effects.surroundings import Surroundings
 from wave_agent.effects.values import Effects
@@ -16,6 +17,7 @@ from wave_agent.shell.values import Placed, Reach, Word, escape
 _MOST = 1000
 """Entries of each kind. A call with more is not complete."""
 _LONGEST = 4096
+_MOST_PLACES = 64
 _NO_FILE = re.compile(
     r"/dev/(?:null|zero|full|random|urandom|tty|stdin|stdout|stderr|fd/\d+|pts/\d+)|/proc/(?:self|thread-self)/fd/\d+"
 )
@@ -75,11 +77,31 @@ class Gathering:
 
     def host(self, name: str) -> None:
         if len(self._hosts) < _MOST:
-            self._hosts[name.strip("[]").rstrip(".").lower()] = None
+            self._hosts[normal_host(name)] = None
         else:
             self.complete = False
 
     def _path(self, found: dict[str, None], pattern: str) -> None:
+        self._one_path(found, pattern)
+        if "/.." in pattern:
+            for path in self._as_the_system_sees_it(pattern):
+                self._one_path(found, path)
+
+    def _as_the_system_sees_it(self, pattern: str) -> Sequence[str]:
+        """The path with links followed before each `..`."""
+        places: list[str] = ["/"]
+        for step in pattern.split("/"):
+            if step == "..":
+                reals = [self.surroundings.behind(place) for place in places]
+                self.complete &= None not in reals
+                places = list(dict.fromkeys(dirname(real) for one in reals if one is not None for real in one))
+                self.complete &= len(places) <= _MOST_PLACES
+                places = places[:_MOST_PLACES]
+            elif step not in ("", "."):
+                places = [join(place, step) for place in places]
+        return places
+
+    def _one_path(self, found: dict[str, None], pattern: str) -> None:
         path = normpath(pattern)
         if path.startswith("//"):
             path = path[1:]
@@ -191,6 +213,8 @@ class Command:
                 place = directory if inside is None else below(directory, inside)
                 if place == ANYWHERE and not pattern.startswith("/"):
                     self.unknown()
+                if inside is not None and place != ANYWHERE and ".." in inside.text:
+                    yield join(as_pattern(directory), inside.pattern, pattern)
                 yield join(as_pattern(place), pattern)
 
 

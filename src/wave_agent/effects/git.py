@@ -101,6 +101,10 @@ class _Git:
 
 def git(command: Command) -> None:
     options, operands = command.options(GIT, mixed=False)
+    for value in values_of(options, "-c", "--config-env"):
+        if value.text.lower().startswith("url."):  # it gives addresses another meaning
+            command.host(ANY_HOST)
+            command.hosts_in(value.text)
     if has(options, "--git-dir", "--work-tree", "--exec-path", "--config-env", "-c"):
         command.unknown()
     if not operands:
@@ -315,12 +319,29 @@ def _reaches(one: _Git, address: Sequence[Word]) -> None:
             one.command.host(ANY_HOST)
             return
         text = found
-    elif not address[0].static:
-        one.command.host(ANY_HOST)
+    else:
+        text = _instead(one, text)
+        if not address[0].static:
+            one.command.host(ANY_HOST)
     if (host := address_host(text)) is not None:
         one.command.host(host)
     else:
         one.reads([Word(text.removeprefix("file://"))], tree=True)
+
+
+def _instead(one: _Git, address: str) -> str:
+    """The address that settings put in its place. `url.BASE.insteadOf`: the longest beginning wins."""
+    settings = one.command.surroundings.git_settings(one.directory()) or {}
+    bases = {
+        value: name[len("url.") : -len(suffix)]
+        for name, value in settings.items()
+        for suffix in (".insteadof", ".pushinsteadof")
+        if name.startswith("url.") and name.endswith(suffix) and value and address.startswith(value)
+    }
+    if len(bases) > 1:
+        one.command.host(ANY_HOST)
+    longest = max(bases, key=len, default="")
+    return bases[longest] + address[len(longest) :] if longest else address
 
 
 def _is_address(text: str) -> bool:
