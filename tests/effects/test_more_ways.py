@@ -22,6 +22,7 @@ REAL = surroundings("/p")
         ("git config --file=.env -l", "/p/.env"),
         ("bash --rcfile .env -i", "/p/.env"),
         ("bash --init-file .env -i", "/p/.env"),
+        ("bash --rcfile .env -ic true", "/p/.env"),
         ("git notes add -F .env", "/p/.env"),
         ("git tag -F .env x", "/p/.env"),
         ("git commit -t .env", "/p/.env"),
@@ -77,6 +78,7 @@ def test_writes(line: str, path: str) -> None:
         "git notes edit",
         "strace -o '|touch x' true",
         "valgrind ls",
+        "bash --rcfile x -ic true",
     ],
 )
 def test_incomplete(line: str) -> None:

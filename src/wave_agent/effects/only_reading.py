@@ -211,7 +211,7 @@ _NUMBER = re.compile(r"-\d+[a-zA-Z]?")
 
 def _sed(one: ShellCommand, _: Surroundings) -> bool:
     """`-n`, `-E`, `-e` and the like; no script from a file, nothing read or written by the script."""
-    options, code, _, certain = sed_arguments(one.words)
+    options, code, _files, certain = sed_arguments(one.words)
     script = sed_script(code)
     plain = (
         certain
