@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from tests.agent.test_effects_in_sessions import bash, results
+from wave_agent.testing import call
 
 
 @pytest.fixture
@@ -27,7 +28,15 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.parametrize("mode", ["default", "plan"])
 async def test_these_leave_the_project(project: Path, mode: str) -> None:
     lines = [
-        *("cat up/../key", "cd up && cat ../key", "cat z[[:digit:]]/key", "cat ./u*/../key", "ls z*", "ls ./?1"),
+        *(
+            "cat up/../key",
+            "cd up && cat ../key",
+            "cat z[[:digit:]]/key",
+            "cat ./u*/../key",
+            "ls z*",
+            "ls ./?1",
+            "ls u*/..",
+        ),
         *("ls ~", "find ~", "du -a ~", "stat ~", "ls ~root", "ls ~-", "ls ~+/..", "ls ~/x ~"),
         *("ls -RL .", "ls -LR", "find -L .", "find . -follow", "du -L", "du -aL .", "tree -l"),
         *("cd -", "cd", "cd ~", "cd ~-", "cd z1", "cd /", "cd .."),
@@ -35,6 +44,24 @@ async def test_these_leave_the_project(project: Path, mode: str) -> None:
     ]
     found = await results(project, *map(bash, lines), permission_mode=mode)
     assert [line for line, one in zip(lines, found, strict=True) if not one.startswith("Not run")] == []
+
+
+async def test_tools_for_files_take_two_dots_as_text(project: Path) -> None:
+    settings: Any = {"permissions": {"deny": ["Read(secret/**)"]}}
+    path = {"file_path": str(project / "sub/d/../key")}
+    read, grep, glob = await results(
+        project,
+        call("Read", **path),
+        call("Grep", pattern="canary", path="sub/d/..", output_mode="content"),
+        call("Glob", pattern="*", path="sub/d/.."),
+        settings=settings,
+        permission_mode="bypassPermissions",
+    )
+    assert "canary" not in read
+    assert "key" not in grep
+    assert "key" not in glob
+    await results(project, call("Write", file_path="up/../new", content="x"), permission_mode="bypassPermissions")
+    assert (project / "new").exists()
 
 
 async def test_these_stay_inside(project: Path) -> None:

@@ -3,6 +3,7 @@
 from tests.effects.arena import effects, surroundings
 from tests.rows import rows
 from wave_agent.effects.only_reading import only_reads
+from wave_agent.effects.shown import summary
 from wave_agent.effects.surroundings import Surroundings
 
 AROUND = Surroundings(directory="/p", project="/p", variables={"HOME": "/h"})
@@ -26,6 +27,14 @@ REAL = surroundings("/p")
         ("git notes add -F .env", "/p/.env"),
         ("git tag -F .env x", "/p/.env"),
         ("git commit -t .env", "/p/.env"),
+        ("shopt -s dotglob; cat a/*nv", "/p/a/**"),
+        ("shopt -s $X; cat a/*nv", "/p/a/**"),
+        ("GLOBIGNORE=x; cat *nv", "/p/**"),
+        ("shopt -s extglob\ncat .@(env|x)", "/**"),
+        ("cat .[\\e]nv", "/p/.[e]nv"),
+        ("cat x[ab]", "/p/x[[]ab]"),
+        ("cd -P d/.. && cat key", "/**/key"),
+        ("env -C d/.. cat key", "/**/key"),
         ("grep .e*", "/p/.e*"),
         ("jq .e*", "/p/.e*"),
         ("rg .e*", "/p/.e*"),
@@ -60,6 +69,25 @@ def test_reads(line: str, path: str) -> None:
 )
 def test_writes(line: str, path: str) -> None:
     assert path in effects(line, AROUND).writes
+
+
+def test_links_are_followed_before_two_dots() -> None:
+    links = {"/p/d": ("/p/secret/x",), "/p/*": ("/p/secret/x", "/p/sub")}
+    around = Surroundings(directory="/p", project="/p", behind=lambda path: links.get(path, (path,)))
+    assert effects("cat d/../key", around).reads == ("/p/key", "/p/secret/key")
+    assert effects("cd d && cat ../key", around).reads == ("/p/key", "/p/secret/key")
+    assert effects("cat */../key", around).reads == ("/p/key", "/p/secret/key")
+    assert "/p/secret/key" in effects("tar -C d/.. -cf /x key", around).reads
+    assert effects("echo > d/../key", around).writes == ("/p/key", "/p/secret/key")
+    unknown = Surroundings(directory="/p", project="/p", behind=lambda _: None)
+    assert not effects("cat d/../key", unknown).complete
+    many = Surroundings(directory="/p", project="/p", behind=lambda path: [f"{path}/{n}/x" for n in range(99)])
+    assert not effects("cat d/../key", many).complete
+
+
+def test_what_a_command_changes_besides_files_is_not_left_out() -> None:
+    assert summary(effects("git branch new", AROUND), "/p") == "names no file and no host"
+    assert summary(effects("ls", AROUND), "/p") == "touches no file and reaches no host"
 
 
 @rows(

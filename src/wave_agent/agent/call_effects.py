@@ -101,7 +101,7 @@ class CallEffects:
         commands = read_line(line).plain
         for one in commands:
             for word in _looked_at(one, variables):
-                if _TILDE.fullmatch(word.text):
+                if _TILDE.fullmatch(word.text) or (word.glob is not None and "/.." in word.text):
                     return word.text  # where that is, only the shell knows
                 paths = [os.path.normpath(os.path.join(place, word.text)) for place in places]
                 # To the system, `link/..` is the directory that contains the link's target.
