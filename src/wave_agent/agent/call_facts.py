@@ -14,7 +14,6 @@ from wave_agent.hooks.stage import EffectsOf, ToolFacts, unknown_effects
 from wave_agent.permissions.decision import JudgedCall, Rules
 from wave_agent.permissions.protected_paths import ProtectedPaths
 from wave_agent.system.real_files import Seen, is_below, look
-from wave_agent.system.trusted_git import find_git
 from wave_agent.tools.base import Tool, ToolContext, ToolInputError
 
 if TYPE_CHECKING:
@@ -104,6 +103,7 @@ class CallExaminer:
             changed_by_git,
             meddles,
         )
+        from wave_agent.system.trusted_git import find_git
 
         protected = self._authority.protected
         return await asyncio.to_thread(

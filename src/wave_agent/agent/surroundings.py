@@ -15,7 +15,6 @@ from msgspec import Struct
 from wave_agent.system.credentials import without_credentials
 from wave_agent.system.project_files import NotReadError, read_project_file
 from wave_agent.system.real_files import resolve_or_keep
-from wave_agent.system.trusted_git import find_git
 from wave_agent.text import strip_controls
 from wave_agent.tools.search.walk import Walk
 
@@ -102,6 +101,8 @@ def _branch(git: Path) -> str:
 
 def count_changes(project: str, git: Path, environment: Mapping[str, str], patience: float = PATIENCE) -> int | None:
     """The number of files in `git status`. None if git is missing, slow, or would run a program of the repository."""
+    from wave_agent.system.trusted_git import find_git  # lazy: not every project is a repository
+
     program = find_git(environment.get("PATH", ""), project)
     if program is None or _runs_something(git):
         return None
