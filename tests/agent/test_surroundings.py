@@ -146,3 +146,11 @@ def test_a_name_is_one_line_whatever_it_holds(tmp_path: Path) -> None:
     (tmp_path / "a\nDate: today\x1b[31m").touch()
     Path(os.fsdecode(os.fsencode(tmp_path) + b"/b\xff")).touch()
     assert top_level(str(tmp_path))[0] == ("a Date: today", "b\ufffd")
+
+
+def test_a_git_of_the_project_is_not_run(repository: Path) -> None:
+    (repository / "bin").mkdir()
+    (repository / "bin/git").write_text(f"#!/bin/sh\ntouch {repository}/ran\n")
+    (repository / "bin/git").chmod(0o755)
+    assert changes(repository, PATH=f"{repository}/bin:{os.environ['PATH']}") == 1
+    assert not (repository / "ran").exists()

@@ -163,7 +163,7 @@ def test_incomplete_effects(line: str) -> None:
         ("telnet", ["*"]),
         ("git fetch --all", ["*", "evil.example"]),
         ("git push -u origin main", ["evil.example"]),
-        ('git fetch "https://$X/y"', ["*", "$x"]),
+        ('git fetch "https://$X/y"', ["*"]),
         ("git clone --recursive https://a.example/y b", ["a.example", "*"]),
         ("scp -r a me@a.example:", ["a.example"]),
         ("dig @a.example x", ["a.example", "*"]),

@@ -121,3 +121,24 @@ def test_a_program_is_found_by_the_path_of_commands(project: Path) -> None:
     assert find_program("same", path) == str(tool)
     assert find_program("tool", {"PATH": f"bin:{tool.parent}"}) is None
     assert find_program("tool", {}) is None
+
+
+def test_what_is_behind_a_path_or_a_pattern(project: Path) -> None:
+    (project / "d").symlink_to("sub")
+    (project / "e").symlink_to("/usr")
+    behind = at(project).behind
+    assert behind(f"{project}/d") == (f"{project}/sub",)
+    assert behind(f"{project}/[de]") is not None
+    assert set(behind(f"{project}/?") or ()) == {f"{project}/sub", "/usr"}
+    assert behind(f"{project}/**") is None
+    for number in range(300):
+        (project / f"n{number}").mkdir()
+    assert behind(f"{project}/n*") is None
+
+
+def test_names_like_options(project: Path) -> None:
+    (project / "-r").touch()
+    (project / "x-r").touch()
+    assert at(project).option_names(str(project)) == ["-r"]
+    assert at(project).option_names(f"{project}/none") == ()
+    assert at(project).option_names("\0") == ()

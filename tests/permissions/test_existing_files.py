@@ -149,9 +149,10 @@ def test_a_link_that_leads_outside_is_outside(project: Path) -> None:
         "w*/far",
         "**",
         "**/*.py",
+        "*",
     ):
         assert leads_outside((os.path.normpath(f"{project}/{inner}"),), [str(project)]) is not None, inner
-    for inner in ("src/a*", "vendor/**", "*", ".env"):
+    for inner in ("src/a*", "vendor/**", "v*", ".env"):
         assert leads_outside((f"{project}/{inner}",), [str(project)]) is None, inner
 
 

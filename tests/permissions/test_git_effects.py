@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from wave_agent.permissions.git.effects import BLURS, EFFECTS, HARMLESS, GitLine, changed_by_git, find_git, meddles
+from wave_agent.permissions.git.effects import BLURS, EFFECTS, HARMLESS, GitLine, changed_by_git, meddles
+from wave_agent.system.trusted_git import find_git
 from wave_agent.tools.base import ToolContext
 from wave_agent.tools.bash import Bash
 from wave_agent.tools.shells import Shells
@@ -645,7 +646,20 @@ def test_objects_that_are_missing_are_not_fetched(place: Place, tmp_path: Path) 
 def test_a_git_inside_the_project_is_not_asked(tmp_path: Path) -> None:
     (tmp_path / "bin").mkdir()
     shutil.copy(GIT, tmp_path / "bin/git")
-    assert find_git(f"bin:.:{tmp_path}/bin:/usr/bin", str(tmp_path)) is None
+    assert find_git(f"bin:.:{tmp_path}/bin", str(tmp_path)) is None
+    assert find_git(f"bin:.:{tmp_path}/bin:{os.path.dirname(GIT)}", str(tmp_path)) == GIT
+
+
+def test_a_git_that_any_user_could_have_put_there_is_not_asked(tmp_path: Path) -> None:
+    (tmp_path / "bin").mkdir()
+    shutil.copy(GIT, tmp_path / "bin/git")
+    assert find_git(f"{tmp_path}/bin", "/elsewhere") == f"{tmp_path}/bin/git"
+    (tmp_path / "bin").chmod(0o777)
+    assert find_git(f"{tmp_path}/bin", "/elsewhere") is None
+    assert find_git(f"{tmp_path}/bin:{os.path.dirname(GIT)}", "/elsewhere") == GIT
+
+
+def test_a_relative_git_is_not_asked(tmp_path: Path) -> None:
     assert find_git(f"bin:.:{os.path.dirname(GIT)}", str(tmp_path)) == GIT
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
@@ -15,10 +16,11 @@ from wave_agent.effects.values import Effects
 from wave_agent.permissions.command_surroundings import CommandSurroundings
 from wave_agent.permissions.decision import JudgedCall, PermissionMode, ToolKind
 from wave_agent.permissions.existing_files import leads_outside, on_disk
-from wave_agent.permissions.git.effects import find_git
 from wave_agent.rules.touched import literal
 from wave_agent.shell.reader import read_line
-from wave_agent.shell.values import escape
+from wave_agent.shell.values import ShellCommand, Word, escape
+from wave_agent.system.real_files import resolve_or_keep
+from wave_agent.system.trusted_git import find_git
 from wave_agent.tools.base import Tool, ToolContext
 
 _SEARCHES = ("Grep", "Glob")
@@ -94,18 +96,61 @@ class CallEffects:
 
     def _outside(self, tool: Tool, line: str, effects: Effects, directories: Sequence[str]) -> str | None:
         """A path outside these directories that a command which only reads would look at."""
-        directory, _ = tool.place(self._context)
+        directory, variables = tool.place(self._context)
         places, named = [directory], list[str]()
-        for one in read_line(line).plain:
-            for word in one.words[1:]:
+        commands = read_line(line).plain
+        for one in commands:
+            for word in _looked_at(one, variables):
+                if _TILDE.fullmatch(word.text) or (word.glob is not None and "/.." in word.text):
+                    return word.text  # where that is, only the shell knows
                 paths = [os.path.normpath(os.path.join(place, word.text)) for place in places]
+                # To the system, `link/..` is the directory that contains the link's target.
+                followed = [resolve_or_keep(os.path.join(place, word.text)) for place in places]
+                named += [escape(path) for path in followed if ".." in word.text and os.path.lexists(path)]
                 if word.glob is not None:
                     named += [os.path.normpath(os.path.join(place, word.glob)) for place in places]
                 else:
                     named += [escape(path) for path in paths if os.path.lexists(path)]
                 if one.words[0].text == "cd":
                     places += paths
-        return leads_outside((escape(directory), *named, *effects.reads), directories)
+            if _follows_links(one):
+                named += [f"{path}/**" for path in (*named, *map(escape, places))]
+        # Whoever goes back to the project looks at nothing outside.
+        start = () if [one.words[0].text for one in commands] == ["cd"] else (escape(directory),)
+        return leads_outside((*start, *named, *effects.reads), directories)
+
+
+def _looked_at(one: ShellCommand, variables: Mapping[str, str]) -> Sequence[Word]:
+    """The words of a command that may be paths, with `~` resolved as far as it is known."""
+    words = one.words[1:]
+    if one.words[0].text == "cd":
+        words = words or (Word("~"),)
+        words = tuple(Word("~-") if word.text == "-" else word for word in words)
+    return [_without_tilde(word, variables) for word in words]
+
+
+def _without_tilde(word: Word, variables: Mapping[str, str]) -> Word:
+    sign, slash, rest = word.text.partition("/")
+    if not sign.startswith("~") or word.glob is not None:
+        return word
+    known = {"~": variables.get("HOME"), "~+": variables.get("PWD"), "~-": variables.get("OLDPWD")}
+    place = known.get(sign) or (os.path.expanduser(sign) if sign not in known else None)
+    return word if place is None else Word(f"{place}{slash}{rest}")
+
+
+_TILDE = re.compile(r"~[-+]?\d*(?:/.*)?", re.DOTALL)
+_FOLLOWING = {
+    "ls": re.compile(r"-\w*[LH]\w*|--dereference.*"),
+    "find": re.compile(r"-L|-H|-follow"),
+    "du": re.compile(r"-\w*[LHD]\w*|--dereference.*"),
+    "tree": re.compile(r"-\w*l\w*"),
+}
+"""Options with which programs that list names go through links."""
+
+
+def _follows_links(one: ShellCommand) -> bool:
+    option = _FOLLOWING.get(one.words[0].text)
+    return option is not None and any(option.fullmatch(word.text) for word in one.words[1:])
 
 
 def _needs_time(effects: Effects, *, rules: bool) -> bool:

@@ -101,9 +101,9 @@ class CallExaminer:
         from wave_agent.permissions.git.effects import (  # lazy: a session may never use git
             GitLine,
             changed_by_git,
-            find_git,
             meddles,
         )
+        from wave_agent.system.trusted_git import find_git
 
         protected = self._authority.protected
         return await asyncio.to_thread(

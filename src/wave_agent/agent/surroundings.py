@@ -5,7 +5,6 @@ Nothing here is worth waiting for, and nothing here may run code from the reposi
 
 import os
 import re
-import shutil
 import subprocess
 from collections.abc import Mapping
 from itertools import islice
@@ -102,8 +101,10 @@ def _branch(git: Path) -> str:
 
 def count_changes(project: str, git: Path, environment: Mapping[str, str], patience: float = PATIENCE) -> int | None:
     """The number of files in `git status`. None if git is missing, slow, or would run a program of the repository."""
-    program = shutil.which("git", path=environment.get("PATH"))
-    if program is None or not os.path.isabs(program) or _runs_something(git):
+    from wave_agent.system.trusted_git import find_git  # lazy: not every project is a repository
+
+    program = find_git(environment.get("PATH", ""), project)
+    if program is None or _runs_something(git):
         return None
     quiet = ("--no-optional-locks", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null")
     what = ("status", "--porcelain", "-z", "--no-renames", "--ignore-submodules=all", "--untracked-files=normal")

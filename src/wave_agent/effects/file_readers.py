@@ -1,11 +1,12 @@
 """Programs that read files: which of their words are the files."""
 
+import re
 from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
 from wave_agent.effects.gathering import Command, looks_like_path
-from wave_agent.shell.options import OptionTable, has, value_of, values_of
+from wave_agent.shell.options import OptionTable, has, several, value_of, values_of
 from wave_agent.shell.values import Word
 
 HERE = Word(".")
@@ -35,7 +36,7 @@ class FileReader(Struct, frozen=True):
             one.name in _NUMBERS and one.value is not None and not one.value.text.isdigit() for one in options
         ):
             command.unknown()  # elsewhere, the number is optional
-        files = operands if has(options, *self.instead) else operands[self.skip :]
+        files = operands if has(options, *self.instead) or not self.skip else several(operands)[self.skip :]
         deep = has(options, *self.deep)
         command.reads(files or ([HERE] if deep else []), tree=deep)
         command.reads(values_of(options, *self.files))
@@ -96,7 +97,7 @@ def _search(command: Command) -> None:
     """`rg`, `ag`, `ack`: below directories they leave out hidden files."""
     options, operands = command.options(_RG_SEARCH)
     named = has(options, "-e", "--regexp", "-f", "--file", "--files", "--type-list")
-    places = operands if named else operands[1:]
+    places = operands if named else several(operands)[1:]
     command.reads(values_of(options, "-f", "--file", "--ignore-file"))
     command.reads(places)
     for pattern in list(command.paths(places or [HERE])):
@@ -120,7 +121,8 @@ def _json_query(command: Command) -> None:
         else:
             rest.append(word)
     command.arguments, command.words = tuple(rest[1:]), tuple(rest)
-    options, operands = command.options(_JQ)
+    options, named = command.options(_JQ)
+    operands = several(named)
     from_file = has(options, "-f", "--from-file")
     code = [] if from_file else operands[:1]
     if from_file or has(options, "-L", "--library-path") or any(_is_module(word.text) for word in code):
@@ -129,7 +131,14 @@ def _json_query(command: Command) -> None:
 
 
 def _is_module(text: str) -> bool:
-    return "import" in text or "include" in text
+    """It uses other files, or shows the environment."""
+    return any(word in text for word in ("import", "include", "modulemeta", "$ENV", "$__")) or (
+        _ENVIRONMENT.search(text) is not None
+    )
+
+
+_ENVIRONMENT = re.compile(r"(?<![.\w\"$@])env\b(?!\s*:)")
+"""The function of jq, not a field."""
 
 
 def _disk_dump(command: Command) -> None:
@@ -139,7 +148,7 @@ def _disk_dump(command: Command) -> None:
 def _archive(command: Command) -> None:
     """`zip ARCHIVE FILE…`"""
     options, operands = command.options(OptionTable("bntPsxi", ("--out", "--password", "--suffixes", "--exclude")))
-    command.reads(operands[1:], tree=has(options, "-r", "-R", "--recurse-paths"))
+    command.reads(several(operands)[1:], tree=has(options, "-r", "-R", "--recurse-paths"))
     if has(options, "-@", "--names-stdin", "-T", "-TT"):
         command.unknown()
 
@@ -168,7 +177,7 @@ def _first(command: Command) -> None:
     # To xxd, everything after the first operand is one.
     _, operands = command.options(OptionTable("abClnt" if splits else "cglosnR"), mixed=splits)
     command.reads(operands[:1])
-    command.writes(() if splits else operands[1:2])
+    command.writes(() if splits else several(operands)[1:2])
 
 
 _COPY = OptionTable("tSmog", ("--target-directory", "--suffix", "--mode", "--owner", "--group"))
@@ -176,7 +185,8 @@ _COPY = OptionTable("tSmog", ("--target-directory", "--suffix", "--mode", "--own
 
 def _copied(command: Command) -> None:
     """`cp`, `mv`, `ln`, `install`: all operands but the last, which is where they go."""
-    options, operands = command.options(_COPY)
+    options, named = command.options(_COPY)
+    operands = several(named)
     if command.name == "install" and has(options, "-d", "--directory"):
         return
     apart = value_of(options, "-t", "--target-directory") is not None or len(operands) == 1
@@ -229,6 +239,18 @@ def _in_own_language(command: Command) -> None:
     command.unknown()
 
 
+def response_file(command: Command) -> None:
+    """`strings @FILE`: the file is read, and has more words for the command."""
+    files = [Word(word.text[1:], word.static) for word in command.arguments if word.text.startswith("@")]
+    command.reads(files)
+    if files:
+        command.unknown()
+
+
+RESPONSE_FILES = """
+    ar as addr2line c++filt elfedit gprof ld ld.bfd ld.gold nm objcopy objdump ranlib readelf size strings strip
+"""
+"""Programs that take words from files which are named like that."""
 _PLAIN = """
     cat tac rev expand unexpand fmt tsort bzcat xzcat zcat zstdcat lz4cat gzcat zless zmore bzless xzless
     sum hexyl pr ptx nl wdiff colordiff diff3 zdiff readelf nm objdump size ldd shellcheck md5 crc32 asciidoctor

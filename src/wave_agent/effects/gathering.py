@@ -2,18 +2,22 @@
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from posixpath import join, normpath
+from posixpath import dirname, join, normpath
 
+from wave_agent.effects.hosts import normal_host
+from wave_agent.effects.overlap import may_meet
 from wave_agent.effects.surroundings import Surroundings
 from wave_agent.effects.values import Effects
 from wave_agent.shell.directories import ANYWHERE, as_pattern, below
 from wave_agent.shell.options import Option, OptionTable, read
+from wave_agent.shell.patterns import as_written
 from wave_agent.shell.targets import Target
-from wave_agent.shell.values import Placed, Reach, Word
+from wave_agent.shell.values import Placed, Reach, Word, escape
 
 _MOST = 1000
 """Entries of each kind. A call with more is not complete."""
 _LONGEST = 4096
+_MOST_PLACES = 64
 _NO_FILE = re.compile(
     r"/dev/(?:null|zero|full|random|urandom|tty|stdin|stdout|stderr|fd/\d+|pts/\d+)|/proc/(?:self|thread-self)/fd/\d+"
 )
@@ -28,12 +32,18 @@ _OPTIONAL = ("$", "`")
 """A word that starts like this may turn out to be an option."""
 
 
+_WILD_NAME = re.compile(r"/(?:\[[*?\[]\]|[^/*?\[])*(?![^/*?\[])(?!/|\[[*?\[]\]).")
+"""The first name with a wildcard that is not quoted."""
+
+
 class Gathering:
     """The effects found so far."""
 
     def __init__(self, surroundings: Surroundings) -> None:
         self.surroundings = surroundings
         self.complete = True
+        self.any_wildcard = False
+        """A wildcard may match more than it says: the line changes how Bash reads them."""
         self._reads: dict[str, None] = {}
         self._writes: dict[str, None] = {}
         self._deletes: dict[str, None] = {}
@@ -67,14 +77,36 @@ class Gathering:
 
     def host(self, name: str) -> None:
         if len(self._hosts) < _MOST:
-            self._hosts[name.strip("[]").rstrip(".").lower()] = None
+            self._hosts[normal_host(name)] = None
         else:
             self.complete = False
 
     def _path(self, found: dict[str, None], pattern: str) -> None:
+        self._one_path(found, pattern)
+        if "/.." in pattern:
+            for path in self._as_the_system_sees_it(pattern):
+                self._one_path(found, path)
+
+    def _as_the_system_sees_it(self, pattern: str) -> Sequence[str]:
+        """The path with links followed before each `..`."""
+        places: list[str] = ["/"]
+        for step in pattern.split("/"):
+            if step == "..":
+                reals = [self.surroundings.behind(place) for place in places]
+                self.complete &= None not in reals
+                places = list(dict.fromkeys(dirname(real) for one in reals if one is not None for real in one))
+                self.complete &= len(places) <= _MOST_PLACES
+                places = places[:_MOST_PLACES]
+            elif step not in ("", "."):
+                places = [join(place, step) for place in places]
+        return places
+
+    def _one_path(self, found: dict[str, None], pattern: str) -> None:
         path = normpath(pattern)
         if path.startswith("//"):
             path = path[1:]
+        if self.any_wildcard and (wild := _WILD_NAME.search(path)):
+            path = f"{path[: wild.start()]}/**"
         if socket := _SOCKET.fullmatch(path):
             self.host(socket[1])
         elif _NO_FILE.fullmatch(path):
@@ -107,9 +139,17 @@ class Command:
 
     def options(self, table: OptionTable, *, mixed: bool = True) -> tuple[list[Option], list[Word]]:
         """Options and operands. A word that may be an option or not makes the effects incomplete."""
-        if any(_may_be_option(word) for word in _before_end(self.arguments)):
+        if any(_may_be_option(word) or self._finds_option(word) for word in _before_end(self.arguments)):
             self.unknown()
         return read(self.words, table, mixed=mixed)
+
+    def _finds_option(self, word: Word) -> bool:
+        """A wildcard that matches a file which is named like an option, such as `-r`."""
+        if word.glob is None or word.glob[0] not in "*?[-":
+            return False
+        first = f"/{word.glob.partition('/')[0]}"
+        names = (name for place in self.directories for name in self.surroundings.option_names(place))
+        return any(may_meet(f"/{escape(name)}", first) for name in names)
 
     def reads(self, words: Iterable[Word], *, tree: bool = False) -> None:
         for pattern in self.paths(words):
@@ -131,7 +171,9 @@ class Command:
         for word in words:
             if word.static:
                 self.hosts_in(word.text)
-                for part in (word.text, word.text.partition("=")[2]):
+                value = word.text.partition("=")[2]
+                self.reads([Word(part[1:]) for part in (word.text, value) if part.startswith("@")])
+                for part in (word.text, value):
                     if looks_like_path(part):
                         self.reads([Word(part) if part is not word.text else word])
 
@@ -157,7 +199,7 @@ class Command:
 
     def paths(self, words: Iterable[Word], inside: Word | None = None) -> Iterable[str]:
         """The files that words name, as absolute patterns."""
-        for word in words:
+        for word in _as_they_may_be(words):
             if word.text in ("", "-") or word.text.startswith(_SUBSTITUTED):
                 continue
             if not word.static and not _is_found(word):
@@ -171,7 +213,17 @@ class Command:
                 place = directory if inside is None else below(directory, inside)
                 if place == ANYWHERE and not pattern.startswith("/"):
                     self.unknown()
+                if inside is not None and place != ANYWHERE and ".." in inside.text:
+                    yield join(as_pattern(directory), inside.pattern, pattern)
                 yield join(as_pattern(place), pattern)
+
+
+def _as_they_may_be(words: Iterable[Word]) -> Iterable[Word]:
+    """Words, also as they are written if no file has a matching name."""
+    for word in words:
+        yield word
+        if (written := as_written(word)) is not None:
+            yield written
 
 
 def is_directory(text: str) -> bool:

@@ -66,6 +66,9 @@ _TABLES: Mapping[str, OptionTable] = {
         ),
     ),
     "grep": OptionTable("eABCmf", ("--max-depth", "--max-count", "--threads")),
+    "config": OptionTable("ft", ("--file", "--blob", "--type", "--default", "--comment", "--value")),
+    "notes": OptionTable("mFCc", ("--message", "--file", "--ref", "--reuse-message", "--reedit-message", "--strategy")),
+    "tag": OptionTable("mFu", ("--message", "--file", "--sort", "--format", "--cleanup", "--local-user")),
     "blame": OptionTable("LS", ("--since", "--date", "--contents", "--ignore-rev", "--ignore-revs-file")),
 }
 """Options that take the next word; those of log and diff for any other subcommand."""
@@ -81,6 +84,8 @@ class _Git:
         self.name = operands[0].text
         self.options, self.operands = read(operands, _TABLES.get(self.name, _HISTORY), mixed=True)
         texts = [word.text for word in operands]
+        self.first = texts[1] if len(texts) > 1 else None
+        """The word after its name."""
         self.paths: Sequence[Word] = operands[texts.index("--") + 1 :] if "--" in texts else ()
         """After `--`: certainly paths."""
 
@@ -96,6 +101,10 @@ class _Git:
 
 def git(command: Command) -> None:
     options, operands = command.options(GIT, mixed=False)
+    for value in values_of(options, "-c", "--config-env"):
+        if value.text.lower().startswith("url."):  # it gives addresses another meaning
+            command.host(ANY_HOST)
+            command.hosts_in(value.text)
     if has(options, "--git-dir", "--work-tree", "--exec-path", "--config-env", "-c"):
         command.unknown()
     if not operands:
@@ -168,13 +177,38 @@ def _shows(one: _Git) -> None:
         one.command.unknown()
 
 
+_PATCHES = (
+    *("-p", "-u", "--patch", "-L", "-c", "--cc", "-m", "-U", "--unified", "--patch-with-stat", "--patch-with-raw"),
+    *("--binary", "-W", "--function-context", "--word-diff", "--color-words", "--word-diff-regex", "--remerge-diff"),
+    *("--diff-merges", "--dd", "--ext-diff", "--textconv"),
+)
+"""Options with which a log shows what changed."""
+
+
 def _logs(one: _Git) -> None:
-    if has(one.options, "-p", "-u", "--patch", "-L", "-c", "--cc", "-m", "-U", "--unified"):
+    if has(one.options, *_PATCHES):
         _shows(one)
 
 
 def _stash(one: _Git) -> None:
-    if [word.text for word in one.operands[:1]] not in (["list"], ["drop"], ["clear"]):
+    """The name of its subcommand comes first: after `--` or an option it is a file, and is stashed."""
+    if one.first not in ("list", "drop", "clear"):
+        one.command.unknown()
+    else:
+        _logs(one)
+
+
+def _configures(one: _Git) -> None:
+    """Settings may come from any file, or from a commit."""
+    one.reads(values_of(one.options, "-f", "--file"))
+    if has(one.options, "--blob", "-e", "--edit") or one.first == "edit":
+        one.command.unknown()
+
+
+def _annotates(one: _Git) -> None:
+    """Notes and tags: their text may come from a file, or from an editor."""
+    one.reads(values_of(one.options, "-F", "--file"))
+    if one.name == "notes" and one.first not in (None, "list", "show", "remove", "prune", "get-ref"):
         one.command.unknown()
 
 
@@ -184,7 +218,7 @@ def _adds(one: _Git) -> None:
 
 def _commits(one: _Git) -> None:
     """Hooks run. A message may come from a file."""
-    one.reads(values_of(one.options, "-F", "--file"))
+    one.reads(values_of(one.options, "-F", "--file", "-t", "--template"))
     one.command.unknown()
 
 
@@ -285,12 +319,29 @@ def _reaches(one: _Git, address: Sequence[Word]) -> None:
             one.command.host(ANY_HOST)
             return
         text = found
-    elif not address[0].static:
-        one.command.host(ANY_HOST)
+    else:
+        text = _instead(one, text)
+        if not address[0].static:
+            one.command.host(ANY_HOST)
     if (host := address_host(text)) is not None:
         one.command.host(host)
     else:
         one.reads([Word(text.removeprefix("file://"))], tree=True)
+
+
+def _instead(one: _Git, address: str) -> str:
+    """The address that settings put in its place. `url.BASE.insteadOf`: the longest beginning wins."""
+    settings = one.command.surroundings.git_settings(one.directory()) or {}
+    bases = {
+        value: name[len("url.") : -len(suffix)]
+        for name, value in settings.items()
+        for suffix in (".insteadof", ".pushinsteadof")
+        if name.startswith("url.") and name.endswith(suffix) and value and address.startswith(value)
+    }
+    if len(bases) > 1:
+        one.command.host(ANY_HOST)
+    longest = max(bases, key=len, default="")
+    return bases[longest] + address[len(longest) :] if longest else address
 
 
 def _is_address(text: str) -> bool:
@@ -300,8 +351,8 @@ def _is_address(text: str) -> bool:
 _TELLING = """
     branch bugreport check-attr check-ignore check-mailmap check-ref-format cherry column commit-graph
     count-objects describe for-each-ref fsck gc help ls-files ls-tree maintenance
-    merge-base mktree multi-pack-index name-rev notes pack-refs prune reflog repack rerere rev-list rev-parse shortlog
-    show-branch show-index show-ref status symbolic-ref tag update-index update-ref var verify-pack version config
+    merge-base mktree multi-pack-index name-rev pack-refs prune repack rerere rev-list rev-parse shortlog
+    show-branch show-index show-ref status symbolic-ref update-index update-ref var verify-pack version
     write-tree fsck-objects diagnose replace
 """
 _SUBCOMMANDS: Mapping[str, Callable[[_Git], None]] = {
@@ -313,7 +364,9 @@ _SUBCOMMANDS: Mapping[str, Callable[[_Git], None]] = {
         ),
         _shows,
     ),
-    "log": _logs,
+    **dict.fromkeys(("log", "reflog"), _logs),
+    "config": _configures,
+    **dict.fromkeys(("notes", "tag"), _annotates),
     "stash": _stash,
     **dict.fromkeys(("add", "stage", "hash-object"), _adds),
     **dict.fromkeys(("commit", "merge", "rebase", "cherry-pick", "revert", "am", "pull"), _commits),

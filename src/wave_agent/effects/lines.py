@@ -3,11 +3,14 @@
 import re
 from collections.abc import Collection
 
+from msgspec.structs import replace
+
 from wave_agent.effects.gathering import Command, Gathering
 from wave_agent.effects.programs import PROGRAMS, matters, note
 from wave_agent.effects.project_scripts import run_file
 from wave_agent.effects.surroundings import Surroundings
 from wave_agent.effects.values import Effects
+from wave_agent.shell.patterns import glob_pattern
 from wave_agent.shell.reader import read_placed
 from wave_agent.shell.values import Placed, Word
 from wave_agent.shell.words import Pattern
@@ -26,6 +29,27 @@ def line_effects(line: str, surroundings: Surroundings) -> Effects:
     return reading.gathering.effects()
 
 
+def _changes_wildcards(placed: Placed) -> bool:
+    """`shopt -s dotglob`, `bash -O extglob`"""
+    name = placed.words[0].text
+    named = name in ("shopt", "bash") and any(word.text in _WILDCARD_OPTIONS for word in placed.words[1:])
+    return named or (name == "shopt" and not all(word.static for word in placed.words))
+
+
+def _unquoted(placed: Placed) -> Placed:
+    """In a line that is not understood, any wildcard may be one."""
+    return replace(placed, words=tuple(map(_pattern, placed.words)))
+
+
+def _pattern(word: Word) -> Word:
+    wild = word.glob is None and word.static and any(sign in word.text for sign in "*?[")
+    return replace(word, glob=glob_pattern([(word.text, False, True)])) if wild else word
+
+
+_EXTENDED = re.compile(r"[@?*+!]\(")
+_WILDCARD_OPTIONS = frozenset({"dotglob", "extglob", "globstar", "nocaseglob", "nocasematch", "globasciiranges"})
+
+
 class _Reading:
     """One call: its line, and the scripts below it."""
 
@@ -42,12 +66,18 @@ class _Reading:
         unsure = not parsed.understood or parsed.anything or parsed.unresolved
         if unsure or any(map(matters, parsed.assignments)):
             self.gathering.complete = False
+        if "GLOBIGNORE" in parsed.assignments or any(map(_changes_wildcards, parsed.placed)):
+            self.gathering.any_wildcard = True
+            self.gathering.complete = False
+        if self.gathering.any_wildcard and _EXTENDED.search(text):
+            self.gathering.read("/**")
+            self.gathering.write("/**")
         for pattern in parsed.redirected_from:
             self.gathering.read(pattern)
         for pattern in parsed.redirected_to:
             self.gathering.write(pattern)
         for placed in parsed.placed:
-            self._command(placed, parsed.functions)
+            self._command(placed if parsed.understood else _unquoted(placed), parsed.functions)
 
     def script(self, text: str, source: str, directory: str) -> None:
         """Text from a file of the project, or from an alias."""

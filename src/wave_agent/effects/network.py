@@ -10,10 +10,15 @@ from wave_agent.effects.values import ANY_HOST
 from wave_agent.shell.options import Option, OptionTable, has, values_of
 from wave_agent.shell.values import Word
 
-_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?=//)")
+_SCHEME = re.compile(
+    r"[A-Za-z][A-Za-z0-9+.-]*:(?=//)|(?:https?|wss?|s?ftps?|tftp|scp|file|dict|gophers?|ldaps?|imaps?|pop3s?|smtps?|rtsp"
+    r"|telnet|smbs?|mqtt|git|ssh):(?=/)",
+    re.IGNORECASE,
+)
+"""Curl takes one slash for two."""
 _REMOTE = re.compile(r"(?:[^/:@\s]+@)?(\[[0-9A-Fa-f:]+\]|[^/:@\s]+):(?!//|:)(.*)", re.DOTALL)
 """`user@host:path`"""
-_HOST = re.compile(r"(?:[^@\s]*@)?(\[[0-9A-Fa-f:.]+\]|[^/:?#@\s]+)")
+_HOST = re.compile(r"(?:[^/?#\s]*@)?(\[[^\]\s]+\]|[^/:?#@\s]+)")
 _BUILT = re.compile(r"[$`{}\[\],]")
 """Something in a name that is not literal: curl has braces and ranges of its own."""
 
@@ -25,7 +30,7 @@ def reach(command: Command, address: Word) -> None:
     if scheme is not None and scheme[0].lower() == "file:":
         command.reads([Word("/" + text[scheme.end() :].lstrip("/").removeprefix("localhost/"), address.static)])
         return
-    named = _HOST.match(text[scheme.end() :].removeprefix("//") if scheme is not None else text)
+    named = _HOST.match(text[scheme.end() :].lstrip("/") if scheme is not None else text)
     if named is None or _BUILT.search(named[1].strip("[]")):
         command.host(ANY_HOST)
         command.unknown()

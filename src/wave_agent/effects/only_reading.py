@@ -24,9 +24,9 @@ from msgspec import Struct
 from wave_agent.effects.gathering import Command, Gathering
 from wave_agent.effects.programs import note
 from wave_agent.effects.surroundings import Surroundings
-from wave_agent.effects.text_programs import SED, awk_acts, sed_script
+from wave_agent.effects.text_programs import awk_acts, sed_arguments, sed_script
 from wave_agent.effects.values import Effects
-from wave_agent.shell.options import Option, OptionTable, read, values_of
+from wave_agent.shell.options import Option, OptionTable, read, several
 from wave_agent.shell.reader import read_line
 from wave_agent.shell.values import Placed, ShellCommand, Word
 
@@ -140,7 +140,7 @@ class Row(Struct, frozen=True):
         options, operands = read(one.words, OptionTable(self.values), mixed=self.mixed)
         if not all(map(self._allows, options)) or any(map(_may_be_option, one.words[1:])):
             return False
-        return self.operands is None or len(operands) <= self.operands
+        return self.operands is None or len(several(operands)) <= self.operands
 
     def _allows(self, option: Option) -> bool:
         name = option.name
@@ -211,10 +211,13 @@ _NUMBER = re.compile(r"-\d+[a-zA-Z]?")
 
 def _sed(one: ShellCommand, _: Surroundings) -> bool:
     """`-n`, `-E`, `-e` and the like; no script from a file, nothing read or written by the script."""
-    options, operands = read(one.words, SED, mixed=True)
-    code = values_of(options, "-e", "--expression") or operands[:1]
+    options, code, _files, certain = sed_arguments(one.words)
     script = sed_script(code)
-    plain = all(option.name in _SED_OPTIONS for option in options) and not any(map(_may_be_option, one.words[1:]))
+    plain = (
+        certain
+        and all(option.name in _SED_OPTIONS for option in options)
+        and not any(map(_may_be_option, one.words[1:]))
+    )
     return plain and bool(code) and script.understood and not script.reads and not script.writes
 
 
@@ -227,7 +230,8 @@ def _awk(one: ShellCommand, _: Surroundings) -> bool:
     """A program without output to elsewhere, with `-F` and `-v` only. Operands are files: an assignment is not."""
     options, operands = read(one.words, OptionTable("Fv"))
     plain = all(option.name in ("-F", "-v") for option in options) and bool(operands)
-    return plain and not awk_acts(operands[0].text) and not any(map(_may_be_option, operands[1:]))
+    literal = plain and operands[0].glob is None and not any(map(_may_be_option, operands[1:]))
+    return literal and not awk_acts(operands[0].text)
 
 
 def _date(one: ShellCommand, _: Surroundings) -> bool:
@@ -370,6 +374,10 @@ def _words_are_harmless(row: GitRow, texts: Sequence[str]) -> bool:
     options = [text for text in texts[:end] if text.startswith("-")]
     operands = [*(text for text in texts[:end] if not text.startswith("-")), *texts[end + 1 :]]
     if not all(re.fullmatch(row.options, option, re.DOTALL) for option in options):
+        return False
+    if (row.only is not None or row.needs) and "--" in texts:
+        return False  # what follows is no subcommand, and may be made
+    if row.needs and row.only is not None and texts[:1] != operands[:1]:
         return False
     if row.only is not None and operands and row.only.fullmatch(operands[0]) is None:
         return False

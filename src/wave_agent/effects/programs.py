@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Mapping, Sequence
 
-from wave_agent.effects.file_readers import FILE_READERS, OTHER_READERS
+from wave_agent.effects.file_readers import FILE_READERS, OTHER_READERS, RESPONSE_FILES, response_file
 from wave_agent.effects.gathering import Command
 from wave_agent.effects.git import git
 from wave_agent.effects.network import NETWORK
@@ -63,6 +63,12 @@ def _unknown_program(command: Command) -> None:
     """It probably reads what looks like a path, and may do anything."""
     command.reads_like_paths(command.arguments)
     command.unknown()
+
+
+def _traced(command: Command) -> None:
+    """`-o '|COMMAND'` runs one, and another process may be followed."""
+    if any(text.startswith(("-o|", "-o!", "|", "!", "--output=|", "--output=!", "-p")) for text in command.texts):
+        command.unknown()
 
 
 def _made_somewhere(command: Command) -> None:
@@ -213,6 +219,11 @@ def _table() -> Mapping[str, tuple[Part, ...]]:
     for name, reader in (*FILE_READERS.items(), *OTHER_READERS.items(), *NETWORK.items()):
         add((name,), reader)
     add(AWKS, awk)
+    add(RESPONSE_FILES.split(), response_file)
+    add([name for name in RESPONSE_FILES.split() if name not in FILE_READERS], _unknown_program)
+    add(("time", "strace", "ltrace", "flock", "valgrind", "perf"), _written)
+    add(("strace", "ltrace"), _traced)
+    add(("valgrind", "perf"), _unknown_program)
     add(("sed",), sed)
     add(("git",), git)
     add(("tar", "bsdtar", "gtar"), _tar)

@@ -21,9 +21,12 @@ STANDARD_INPUT = re.compile(r"-|/dev/(?:stdin|fd/\d+)|/proc/(?:self|thread-self)
 
 def run_shell(command: Command) -> None:
     """`bash FILE`; with `-c` or input from the line, the reader of the line has followed it."""
-    if any(_is_text_option(text) for text in command.texts):
-        return
     options, operands = command.options(_SHELL_OPTIONS, mixed=False)
+    starting = values_of(options, "--rcfile", "--init-file")
+    command.reads(starting)
+    if any(_is_text_option(text) for text in command.texts):
+        command.gathering.complete &= not starting
+        return
     files = operands[:1]
     if has(options, "--version", "--help"):
         return

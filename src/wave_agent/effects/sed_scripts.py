@@ -1,18 +1,30 @@
-"""Scripts for sed: which files they read and write, and whether they run something."""
+"""Scripts for sed: which files they read and write, and whether they run something.
+
+GNU sed, BSD sed and others disagree on where a label, a text or a bracket expression ends. Where they do, the script is
+not understood; what any of them might read or write is listed nevertheless.
+"""
 
 import re
+from itertools import islice
 
 from msgspec import Struct
 
-_ADDRESS = re.compile(r"(?:\d+(?:~\d+)?|\$|(?:/(?:[^/\\\n]|\\.)*/|\\([^\\\n])(?:(?!\1)[^\\\n]|\\.)*\1)[IM]*)\s*")
+_ADDRESS = re.compile(r"(?:\d+(?:~\d+)?|\$|(?:/((?:[^/\\\n]|\\.)*+)/|\\([^\\\n])((?:(?!\2)[^\\\n]|\\.)*+)\2)[IM]*)\s*")
 _ALSO = re.compile(r",\s*[+~]?\s*")
 _BLANKS = re.compile(r"[\s;]*")
 _PLAIN = frozenset("dDgGhHlnNpPxqQ=zF}")
 _TO_END = re.compile(r"[^\n]*")
-_LABEL = re.compile(r"[^\n;}]*")
+_LABEL = re.compile(r"[ \t]*[^\s;]*[ \t]*")
 _NUMBER = re.compile(r"[ \t]*\d*")
 _FLAGS = re.compile(r"[gpiIM0-9]*")
 _TEXT = re.compile(r"(?:[^\\\n]|\\.)*", re.DOTALL)
+_BLANK_BEFORE_TEXT = re.compile(r"[ \t]*\\[ \t]+(?:\n|\Z)")
+_REGEX = re.compile(r"(?:[^\\\[\n]|\\[^\n]|\[\^?\]?(?:\[([:.=])(?:(?!\1\]).)*+\1\]|[^\]\n])*+\])*+")
+"""A regular expression in which every bracket is closed: so no delimiter is inside one, where it would mean itself."""
+_AFTER = ("", ";", "\n", "}", " ", "#")
+"""What may follow a command on its line."""
+_ANY_FILE = re.compile(r"(?<![A-Za-z])[gpiImMe0-9]*([rRwW])(?=[ \t]*+([^\n;}]*[^\s;}])([^\n]*))")
+_MOST_GUESSED = 32
 
 
 class SedScript(Struct, frozen=True):
@@ -31,8 +43,16 @@ def read_sed_script(text: str) -> SedScript:
     try:
         scanner.run()
     except _NotUnderstoodError:
-        return SedScript(tuple(scanner.reads), tuple(scanner.writes), understood=False)
-    return SedScript(tuple(scanner.reads), tuple(scanner.writes))
+        scanner.understood = False
+    if not scanner.understood:
+        for found in islice(_ANY_FILE.finditer(text), _MOST_GUESSED):
+            kind = scanner.reads if found[1] in "rR" else scanner.writes
+            kind += [found[2], f"{found[2]}{found[3]}"]
+    return SedScript(_each_once(scanner.reads), _each_once(scanner.writes), scanner.understood)
+
+
+def _each_once(names: list[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(names))
 
 
 class _Scanner:
@@ -41,6 +61,7 @@ class _Scanner:
         self.at = 0
         self.reads: list[str] = []
         self.writes: list[str] = []
+        self.understood = True
 
     def run(self) -> None:
         while True:
@@ -60,45 +81,73 @@ class _Scanner:
         return found[0]
 
     def _addresses(self) -> None:
-        if self._skip(_ADDRESS) and self._skip(_ALSO) and self._skip(_ADDRESS) == "" and self._skip(_NUMBER) == "":
+        if self._address() and self._skip(_ALSO) and not self._address() and self._skip(_NUMBER) == "":
             raise _NotUnderstoodError
         while self.text[self.at : self.at + 1] in ("!", " ", "\t"):
             self.at += 1
 
+    def _address(self) -> bool:
+        found = _ADDRESS.match(self.text, self.at)
+        if found is None:
+            return False
+        if not _REGEX.fullmatch(found[1] or found[3] or ""):
+            raise _NotUnderstoodError
+        self.at = found.end()
+        return True
+
     def _command(self, sign: str) -> None:
-        if sign in ("{", "#"):
-            self._skip(_TO_END) if sign == "#" else None
+        if sign == "{":
+            return
+        if sign == "#":
+            self._understands(not self._skip(_TO_END).endswith("\\"))
         elif sign in ("s", "y"):
             self._substitute(sign)
         elif sign in ("r", "R", "w", "W"):
-            (self.reads if sign in "rR" else self.writes).append(self._skip(_TO_END).strip())
+            self._file(self.reads if sign in "rR" else self.writes)
         elif sign in ("a", "i", "c"):
+            self._understands(_BLANK_BEFORE_TEXT.match(self.text, self.at) is None)
             self._skip(_TEXT)
         elif sign in (":", "b", "t", "T"):
-            self._skip(_LABEL)
+            self._label()
         elif sign and sign in _PLAIN:
             self._skip(_NUMBER)
-            if self.text[self.at : self.at + 1] not in ("", ";", "\n", "}", " ", "#"):
-                raise _NotUnderstoodError
+            self._ends()
         else:
             raise _NotUnderstoodError
+
+    def _understands(self, certain: bool) -> None:
+        """The rest is read in any case, for what it may do."""
+        self.understood &= certain
+
+    def _ends(self) -> None:
+        if self.text[self.at : self.at + 1] not in _AFTER:
+            raise _NotUnderstoodError
+
+    def _file(self, files: list[str]) -> None:
+        name = self._skip(_TO_END).lstrip(" \t")
+        self._understands("\\" not in name)
+        files.append(name)
+
+    def _label(self) -> None:
+        """To GNU it ends at a blank or `;`, and commands may follow; to others it is the rest of the line."""
+        label = self._skip(_LABEL).strip(" \t")
+        rest = self.text[self.at :].partition("\n")[0]
+        # A brace may be part of the label. A command that goes on in the next line may be none.
+        self._understands("}" not in label.rstrip("}") and rest[:1] in ("", ";", "}", "#") and rest[-1:] != "\\")
 
     def _substitute(self, sign: str) -> None:
         between = self.text[self.at : self.at + 1]
         if between in ("", "\\", "\n"):
             raise _NotUnderstoodError
         mark = re.escape(between)
-        # In brackets the mark stands for itself, so such expressions are left alone.
-        whole = re.compile(rf"{mark}((?:(?!{mark})[^\\]|\\.)*+){mark}(?:(?!{mark})[^\\]|\\.)*+{mark}", re.DOTALL)
+        whole = re.compile(rf"{mark}((?:(?!{mark})[^\\\n]|\\.)*+){mark}(?:(?!{mark})[^\\\n]|\\.)*+{mark}", re.DOTALL)
         found = whole.match(self.text, self.at)
-        if found is None or ("[" in found[1] and between in found[1].replace(f"\\{between}", "")):
-            raise _NotUnderstoodError
-        if "[" in found[1] and "]" not in found[1].rpartition("[")[2]:
+        if found is None or (sign == "s" and not _REGEX.fullmatch(found[1])):
             raise _NotUnderstoodError
         self.at = found.end()
         self._skip(_FLAGS)
         if sign == "s" and self.text[self.at : self.at + 1] == "w":
             self.at += 1
-            self.writes.append(self._skip(_TO_END).strip())
-        elif self.text[self.at : self.at + 1] not in ("", ";", "\n", "}", " ", "#"):
-            raise _NotUnderstoodError
+            self._file(self.writes)
+        else:
+            self._ends()

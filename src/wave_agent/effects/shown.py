@@ -23,6 +23,10 @@ MEANINGS: Mapping[str, str] = {
 """The fields of `to_json`."""
 
 _NAME_LIMIT = 60
+_CHANGES_MORE = frozenset(
+    {"git", "kill", "killall", "pkill", "fg", "bg", "disown", "sync", "stty", "shutdown", "reboot"}
+)
+"""Programs that change what is no file of the project: the repository, processes."""
 
 
 def to_json(effects: Effects) -> dict[str, Any]:
@@ -62,6 +66,8 @@ def summary(effects: Effects, directory: str) -> str:
     parts += [f"reaches {_hosts(effects.hosts)}"] if effects.hosts else []
     if not effects.complete:
         return f"{', '.join(parts)} and may do more" if parts else "may do anything"
+    if not parts and any(words[0] in _CHANGES_MORE for words in effects.runs):
+        return "names no file and no host"
     return ", ".join(parts) or "touches no file and reaches no host"
 
 

@@ -1,6 +1,6 @@
 """What the effects of a call depend on besides its input: places, variables, and functions that look something up."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 
 from msgspec import Struct
@@ -22,6 +22,14 @@ def _no_program(_name: str) -> str | None:
     return None
 
 
+def _no_names(_directory: str) -> Sequence[str]:
+    return ()
+
+
+def _no_links(pattern: str) -> Sequence[str] | None:
+    return (pattern,)
+
+
 class Surroundings(Struct, frozen=True, kw_only=True):
     """Where a call runs. Every function may say that it does not know; the effects are then not complete."""
 
@@ -37,6 +45,12 @@ class Surroundings(Struct, frozen=True, kw_only=True):
     git_remote: Callable[[str, str], str | None] = _no_git_value
     """The URL of a remote in the repository of a directory. An empty name is the remote that `git fetch` would use."""
     git_settings: Callable[[str], Mapping[str, str] | None] = _no_settings
-    """All settings that git would use in a directory, with names in lower case. Only `only_reads` asks for them."""
+    """All settings that git would use in a directory, with names in lower case. Asked for commands that reach a
+    remote, and by `only_reads`."""
+    behind: Callable[[str], Sequence[str] | None] = _no_links
+    """The real paths, as patterns, of what an absolute pattern matches: to the system, `link/..` is the directory that
+    contains the link's target."""
+    option_names: Callable[[str], Sequence[str]] = _no_names
+    """Names in a directory that start with `-`: a wildcard may turn them into options."""
     find_program: Callable[[str], str | None] = _no_program
     """The absolute path that PATH has for a name, with links resolved. Only `only_reads` asks for it."""

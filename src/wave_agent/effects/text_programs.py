@@ -1,40 +1,59 @@
 """sed and awk: programs whose first operand is a program of its own."""
 
 import re
+from collections.abc import Sequence
+
+from msgspec.structs import replace
 
 from wave_agent.effects.gathering import Command
 from wave_agent.effects.sed_scripts import SedScript, read_sed_script
-from wave_agent.shell.options import OptionTable, has, values_of
+from wave_agent.shell.options import Option, OptionTable, has, read, values_of
 from wave_agent.shell.values import Word
 
 SED = OptionTable("efl", ("--expression", "--file", "--line-length"), attached="i")
 AWK = OptionTable(
     "FfveilE", ("--field-separator", "--file", "--assign", "--source", "--include", "--load", "--exec", "--profile")
 )
-_AWK_ACTS = re.compile(r"[>|@]|\bsystem\b|\bgetline\b|ARG[VC]|\bFILENAME\s*=")
+_AWK_ACTS = re.compile(
+    r"[>|@]|\\\n|\b(?:system|getline|extension)\b|ARG[VC]|ENVIRON|SYMTAB|FUNCTAB|PROCINFO|\bFILENAME\s*="
+)
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=.*", re.DOTALL)
 AWKS = ("awk", "gawk", "mawk", "nawk", "original-awk")
 
 
 def sed_script(words: list[Word]) -> SedScript:
-    """Several expressions are lines of one script."""
+    """Several expressions are lines of one script. A pattern may become names of files."""
     if all(word.static for word in words):
-        return read_sed_script("\n".join(word.text for word in words))
+        found = read_sed_script("\n".join(word.text for word in words))
+        return replace(found, understood=found.understood and all(word.glob is None for word in words))
     return SedScript(understood=False)
 
 
-def sed(command: Command) -> None:
-    options, operands = command.options(SED)
+def sed_arguments(words: Sequence[Word]) -> tuple[list[Option], list[Word], list[Word], bool]:
+    """Options, the expressions, the files, and whether every sed reads them so: BSD knows no options after operands."""
+    options, operands = read(words, SED, mixed=True)
+    first, _ = read(words, SED)
     code = values_of(options, "-e", "--expression")
+    given = bool(code) or has(options, "-f", "--file")
+    certain = len(code) == len(values_of(first, "-e", "--expression")) and (
+        has(options, "-f", "--file") == has(first, "-f", "--file")
+    )
+    return options, code if given else operands[:1], operands if given else operands[1:], certain
+
+
+def sed(command: Command) -> None:
+    command.options(SED)
+    options, code, rest, certain = sed_arguments(command.words)
     files = values_of(options, "-f", "--file")
-    rest = operands if code or files else operands[1:]
-    found = sed_script(code if code or files else operands[:1])
+    found = sed_script(code)
     lengths = values_of(options, "-l", "--line-length")
-    if files or not found.understood or not all(value.text.isdigit() for value in lengths):
+    if files or not certain or not found.understood or not all(value.text.isdigit() for value in lengths):
         command.unknown()
+    if not certain or any(word.glob is not None for word in code):
+        rest = [*rest, *code]
     command.reads((*rest, *files, *map(Word, found.reads)))
     command.writes(map(Word, found.writes))
-    if has(options, "-i", "--in-place"):
+    if has(options, "-i", "--in-place", "-I"):
         command.writes(rest)
         suffixes = [value.text for value in values_of(options, "-i", "--in-place")]
         copies = [(word, one if "*" in one else f"*{one}") for word in rest for one in suffixes]
@@ -52,8 +71,15 @@ def awk(command: Command) -> None:
     options, operands = command.options(AWK, mixed=False)
     code = values_of(options, "-e", "--source")
     elsewhere = has(options, "-f", "--file", "-i", "--include", "-l", "--load", "-E", "--exec", "-o", "-p", "-d", "-D")
-    rest = operands if code or elsewhere else operands[1:]
-    text = " ".join(word.text for word in (code if code or elsewhere else operands[:1]))
+    code = code if code or elsewhere else operands[:1]
+    rest = operands[1:] if code == operands[:1] else operands
+    text = " ".join(word.text for word in code)
+    if any(word.glob is not None for word in code):  # it may become names of files
+        command.unknown()
+        command.reads(code)
+    for word in rest:
+        if socket := _AWK_SOCKET.fullmatch(f'"{word.text}"'):
+            command.host(socket[1])
     if elsewhere or awk_acts(text) or has(options, "--profile", "--dump-variables", "--debug", "--pretty-print"):
         command.unknown()
     _awk_strings(command, text)
@@ -79,5 +105,5 @@ def _awk_strings(command: Command, text: str) -> None:
 
 
 def awk_acts(text: str) -> bool:
-    """Whether the program may write, run something or choose its own input."""
+    """Whether the program may write, run something, choose its own input or show the environment."""
     return _AWK_ACTS.search(text) is not None

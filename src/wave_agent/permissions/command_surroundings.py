@@ -3,14 +3,18 @@
 Nothing is looked up before someone asks, and nothing that the project configures is run.
 """
 
+import glob
 import os
 import stat
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 
 from msgspec import Struct
 
 from wave_agent.effects.surroundings import Surroundings
 from wave_agent.permissions.git.repository import Git, GitUnknownError
+from wave_agent.rules.touched import literal
+from wave_agent.shell.values import escape
 from wave_agent.system.real_files import is_below, open_file, read_at_most, resolve, resolve_or_keep
 
 LONGEST = 256 * 1024
@@ -18,6 +22,8 @@ LONGEST = 256 * 1024
 PATIENCE = 0.2
 """Seconds for one question to git."""
 _MOST_KEPT = 64
+_MOST_BEHIND = 200
+_MOST_NAMES = 50_000
 _CHANGING = ("include.", "includeif.", "extensions.worktreeconfig")
 """Settings with which others depend on more than the files they are in."""
 
@@ -51,6 +57,8 @@ class CommandSurroundings:
             git_alias=lambda name, place: self._alias(name, place, variables),
             git_remote=lambda name, place: self._remote(name, place, variables),
             git_settings=lambda place: self.settings(place, variables),
+            behind=behind,
+            option_names=option_names,
             find_program=lambda name: find_program(name, variables),
         )
 
@@ -118,6 +126,26 @@ class CommandSurroundings:
 
     def _asked(self, directory: str, variables: Mapping[str, str], *arguments: str) -> bytes:
         return Git(self._git, variables, PATIENCE).ask(directory, *arguments)
+
+
+def behind(pattern: str) -> Sequence[str] | None:
+    """The real paths of what a pattern matches, as patterns. None: too many to follow."""
+    path = literal(pattern)
+    if path is not None:
+        return (escape(resolve_or_keep(path)),)
+    if "**" in pattern:
+        return None
+    matching = list(islice(glob.iglob(pattern), _MOST_BEHIND + 1))
+    return None if len(matching) > _MOST_BEHIND else [escape(resolve_or_keep(one)) for one in matching]
+
+
+def option_names(directory: str) -> Sequence[str]:
+    """Names in a directory that start with `-`, among the first of very many."""
+    try:
+        with os.scandir(directory) as entries:
+            return [entry.name for entry in islice(entries, _MOST_NAMES) if entry.name.startswith("-")]
+    except (OSError, ValueError):
+        return ()
 
 
 def find_program(name: str, variables: Mapping[str, str]) -> str | None:

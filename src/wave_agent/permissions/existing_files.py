@@ -141,7 +141,7 @@ class _Search:
             real = resolve_or_keep(path)
             if rest and (name is not None or os.path.isdir(real)):
                 yield from self._below(real, rest)
-            elif not rest and (self.wanted(real) or self.wanted(path)) and _is_file(real):
+            elif not rest and (self.wanted(real) or self.wanted(path)) and (self._links or _is_file(real)):
                 yield real
 
     def _entries(self, directory: str, step: str) -> Iterator[str]:

@@ -159,7 +159,10 @@ def _host_pattern(text: str, pattern: str | None, purpose: Purpose) -> str | Non
         raise RuleError(
             f'"{text}": write a host without scheme, port and path: Net(example.com), Net(*.example.com) or Net(*)'
         )
-    return host
+    from wave_agent.effects.hosts import normal_host  # lazy: few sessions have such rules
+
+    below = "*." if host.startswith("*.") else ""
+    return f"{below}{normal_host(host.removeprefix('*.'))}"
 
 
 def below(rule: Rule, directory: str) -> Rule:

@@ -52,7 +52,11 @@ def host_matches(pattern: str, host: str) -> bool:
     """`*.example.com` is every name below `example.com`, but not that name itself."""
     if pattern.startswith("*."):
         return host.endswith(pattern[1:]) and len(host) >= len(pattern)
-    return host == pattern
+    return host == pattern or (_LOOPBACK.fullmatch(pattern) is not None and _LOOPBACK.fullmatch(host) is not None)
+
+
+_LOOPBACK = re.compile(r"(?:.+\.)?localhost|127(?:\.\d+){3}|0\.0\.0\.0|::1?")
+"""Names and addresses of this machine."""
 
 
 @lru_cache(maxsize=4096)

@@ -2,7 +2,6 @@
 
 import hashlib
 import os
-import shutil
 import subprocess
 from contextlib import suppress
 from pathlib import Path
@@ -15,6 +14,7 @@ from wave_agent.settings.layers import LayerFile, project_places, wants_foreign
 from wave_agent.settings.other_agents import PROJECT_FILES, as_foreign
 from wave_agent.settings.trust import Record, candidates, digest_of, file_digest, record_of
 from wave_agent.system.project import Project
+from wave_agent.system.trusted_git import find_git
 
 _PATIENCE = 30.0
 
@@ -52,8 +52,10 @@ class _CommitTree:
     def __init__(self, ref: str, project: str) -> None:
         self._project = project
         self._ref = ref
-        if shutil.which("git") is None:
-            raise SettingsError(f"--trust-ref {ref}: git is not installed.")
+        program = find_git(os.environ.get("PATH", os.defpath), project)
+        if program is None:
+            raise SettingsError(f"--trust-ref {ref}: git is not installed, or only in the project itself.")
+        self._program = program
         asked = self._git("rev-parse", "--verify", "--end-of-options", f"{ref}^{{commit}}")
         if asked.returncode != 0:
             raise SettingsError(f"--trust-ref {ref}: {_reason(asked, ref)}")
@@ -99,7 +101,7 @@ class _CommitTree:
             environment.pop(key, None)
         try:
             return subprocess.run(
-                ["git", *quiet, *arguments],
+                [self._program, *quiet, *arguments],
                 cwd=self._project,
                 env=environment,
                 stdin=subprocess.DEVNULL,

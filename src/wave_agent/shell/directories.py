@@ -3,6 +3,8 @@
 A directory is a path, or a `Pattern` of possible paths.
 """
 
+import re
+from collections.abc import Iterator
 from posixpath import join, normpath
 
 from wave_agent.shell.values import Word, escape
@@ -21,6 +23,21 @@ def below(directory: str, word: Word) -> str:
     if isinstance(directory, Pattern):
         return Pattern(normpath(join(directory, escape(word.text))))
     return normpath(join(directory, word.text))
+
+
+def possible(directory: str, word: Word) -> Iterator[str]:
+    """The same for a program, to which `link/..` is the directory that contains the link's target: that may be any."""
+    yield below(directory, word)
+    if leaves_a_name(word.text):
+        yield ANYWHERE
+
+
+def leaves_a_name(text: str) -> bool:
+    """`a/..`"""
+    return _LEAVING.search(text) is not None
+
+
+_LEAVING = re.compile(r"(?:^|/)(?!\.{0,2}/)[^/]+/(?:\.?/)*\.\.(?:/|$)")
 
 
 def as_pattern(directory: str) -> str:

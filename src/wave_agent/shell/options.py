@@ -66,6 +66,11 @@ def _short(word: Word, options: OptionTable, rest: list[Word]) -> Iterator[Optio
         return
 
 
+def several(operands: Sequence[Word]) -> list[Word]:
+    """The operands, with every pattern twice: it may become more than one of them."""
+    return [word for one in operands for word in ((one, one) if one.glob is not None else (one,))]
+
+
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=|-$")
 
 

@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, NoReturn
 
 from wave_agent.shell.carriers import LANGUAGES, RUNS_PROGRAMS
-from wave_agent.shell.directories import ANYWHERE, as_pattern, below
+from wave_agent.shell.directories import ANYWHERE, as_pattern, below, possible
 from wave_agent.shell.doubt import forms, may_make
 from wave_agent.shell.effort import MOST, MOST_UNPARSED, TooMuchError, limited, spend
 from wave_agent.shell.grammar import DEEPEST, LONGEST, can_parse, is_deep, is_sound, parse
@@ -672,7 +672,7 @@ class _TreeReader:
             return
         directories = self._directories
         if one.directory is not None:
-            self._directories = tuple(below(base, one.directory) for base in directories)
+            self._directories = tuple(place for base in directories for place in possible(base, one.directory))
         for assignment in one.assignments:
             self.known.give(assignment)
         self._found(one.words, stdin, level + 1, shortened=one.shortened)
@@ -724,6 +724,9 @@ class _TreeReader:
         home = self.known.values.get("HOME", ())
         if name == "popd" or (name == "pushd" and not operands) or any(_BACK.fullmatch(one.text) for one in arguments):
             yield from (*self._directories, *self._visited)
+        physical = any(word.text.startswith("-") and "P" in word.text for word in arguments)
+        if physical and any(".." in word.text for word in operands):
+            yield ANYWHERE  # where the system finds it: see `possible`
         for target in operands or [Word(home[0])] if name == "cd" and home else operands:
             starts = [start for value in self.known.values.get("CDPATH", ()) for start in value.split(":")]
             for directory in self._directories:

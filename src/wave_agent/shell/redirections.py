@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
+from wave_agent.shell.patterns import as_written
 from wave_agent.shell.values import ValueOrigin, Word
 from wave_agent.shell.words import Variables, origin, output, searched, source, words
 
@@ -72,6 +73,7 @@ def _named(node: "Node", targets: list["Node"], variables: Variables, operators:
     if operator not in operators:
         return []
     found = [word for target in targets for fields in words(target, variables) for word in fields]
+    found += [word for one in found if (word := as_written(one)) is not None]
     return [word for word in found if operator != ">&" or not DESCRIPTOR.fullmatch(word.text)]
 
 

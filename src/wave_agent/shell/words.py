@@ -9,10 +9,11 @@ from msgspec import Struct
 
 from wave_agent.shell.effort import spend
 from wave_agent.shell.grammar import spelling
+from wave_agent.shell.patterns import glob_pattern
 from wave_agent.shell.printing import decode, printed
 from wave_agent.shell.searches import handed_on
 from wave_agent.shell.sources import reports
-from wave_agent.shell.values import ValueOrigin, Word, escape
+from wave_agent.shell.values import ValueOrigin, Word
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -484,9 +485,7 @@ def _word(parts: list[Segment], variables: Variables) -> Word:
     # Unknown parts may be anything; at the start they say nothing about the location.
     first = next((part for part in parts if part.text), parts[0])
     wild = any(not part.static or (not part.quoted and _WILDCARD.search(part.text)) for part in parts)
-    pattern = "".join(
-        part.glob if not part.static else escape(part.text) if part.quoted else part.text for part in parts
-    )
+    pattern = glob_pattern((part.text if part.static else part.glob, part.quoted, part.static) for part in parts)
     return Word(
         "".join(part.text for part in parts),
         static=all(part.static for part in parts),

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from wave_agent.shell.carriers import unbundled
 from wave_agent.shell.git import git_targets, users_settings
-from wave_agent.shell.options import Option, OptionTable, has, read, says, value_of, values_of
+from wave_agent.shell.options import Option, OptionTable, has, read, says, several, value_of, values_of
 from wave_agent.shell.readers import named
 from wave_agent.shell.searches import found
 from wave_agent.shell.targets import Target
@@ -81,7 +81,8 @@ class _Each(Struct, frozen=True):
         skip = 0 if has(options, *self.unless) else self.skip
         reach = Reach.TREE if has(options, "-R", "--recursive") else self.reach
         existing = self.existing(options)
-        yield from (Target(word, reach, existing=existing, removes=self.removes) for word in operands[skip:])
+        named = several(operands) if skip else operands
+        yield from (Target(word, reach, existing=existing, removes=self.removes) for word in named[skip:])
 
 
 _SED = OptionTable("efl", ("--expression", "--file", "--line-length"), attached="i")
@@ -99,7 +100,8 @@ class _Into(Struct, frozen=True):
     """The sources are removed afterwards."""
 
     def __call__(self, words: Sequence[Word]) -> Iterator[Target]:
-        options, operands = read(words, _COPY, mixed=True)
+        options, named = read(words, _COPY, mixed=True)
+        operands = several(named)
         target = value_of(options, "-t", "--target-directory")
         sources = operands if target is not None else operands[:-1]
         if target is None and len(operands) > 1:
@@ -122,7 +124,8 @@ class _Into(Struct, frozen=True):
 
 def _link(words: Sequence[Word]) -> Iterator[Target]:
     """A file can also be written through another name, so the link's target is included."""
-    options, operands = read(words, _COPY, mixed=True)
+    options, named = read(words, _COPY, mixed=True)
+    operands = several(named)
     if len(operands) == 1:
         yield Target(Word(basename(operands[0].text), operands[0].static), Reach.TREE)
     yield from _Into(Reach.TREE)(words)
@@ -163,7 +166,8 @@ def _install(words: Sequence[Word]) -> Iterator[Target]:
 
 
 def _rsync(words: Sequence[Word]) -> Iterator[Target]:
-    options, operands = read(words, _RSYNC, mixed=True)
+    options, named = read(words, _RSYNC, mixed=True)
+    operands = several(named)
     yield from (Target(value, Reach.INSIDE) for value in values_of(options, *_RSYNC_FILES))
     if len(operands) > 1:
         names = tuple(basename(word.pattern) for word in operands[:-1] if not word.text.endswith("/"))
@@ -175,7 +179,8 @@ def _rsync(words: Sequence[Word]) -> Iterator[Target]:
 
 
 def _secure_copy(words: Sequence[Word]) -> Iterator[Target]:
-    _, operands = read(words, OptionTable("cDFiJloPSX"), mixed=True)
+    _, named = read(words, OptionTable("cDFiJloPSX"), mixed=True)
+    operands = several(named)
     names = tuple(basename(word.pattern) for word in operands[:-1])
     yield from (Target(word, Reach.TREE, names) for word in operands[1:][-1:] if ":" not in word.text)
 
@@ -183,7 +188,7 @@ def _secure_copy(words: Sequence[Word]) -> Iterator[Target]:
 def _second(words: Sequence[Word]) -> Iterator[Target]:
     """`uniq IN OUT`"""
     _, operands = read(words, OptionTable("fsw", ("--skip-fields", "--skip-chars", "--check-chars")), mixed=True)
-    yield from map(Target, operands[1:2])
+    yield from map(Target, several(operands)[1:2])
 
 
 # ------------------------------------------------------------------------------------------- an option says where it is
@@ -220,6 +225,25 @@ class _OneDash(Struct, frozen=True):
                 yield from map(Target, [Word(value, word.static)] if equals else words[at + 1 : at + 2])
 
 
+class _Wrapper(Struct, frozen=True):
+    """The same, of a command that runs another one: its own options come first."""
+
+    names: tuple[str, ...]
+    values: str = ""
+    """Letters of other options that take a value."""
+    operand: bool = False
+    """Its first operand is also a file that it makes."""
+
+    def __call__(self, words: Sequence[Word]) -> Iterator[Target]:
+        letters = "".join(name[1] for name in self.names if len(name) == 2)
+        longs = tuple(name for name in self.names if len(name) > 2)
+        options, operands = read(words, OptionTable(letters + self.values, longs))
+        for word in (*values_of(options, *self.names), *operands[: self.operand]):
+            # Some add the number of a process.
+            yield Target(word)
+            yield Target(Word(word.text, word.static, f"{word.pattern}.*"))
+
+
 _LOGS = ("-O", "-I", "-B", "-T", "--log-out", "--log-in", "--log-io", "--log-timing")
 
 
@@ -235,7 +259,7 @@ def _compiler(words: Sequence[Word]) -> Iterator[Target]:
 
 def _split(words: Sequence[Word]) -> Iterator[Target]:
     _, operands = read(words, OptionTable("abClnt", ("--bytes", "--lines", "--number", "--filter")), mixed=True)
-    yield from (Target(Word(word.text, word.static, f"{word.pattern}*")) for word in operands[1:2])
+    yield from (Target(Word(word.text, word.static, f"{word.pattern}*")) for word in several(operands)[1:2])
 
 
 def _sed(words: Sequence[Word]) -> Iterator[Target]:
@@ -397,6 +421,10 @@ def _scalar(words: Sequence[Word]) -> Iterator[Target]:
         yield from (Target(word, Reach.NAMED) for word in operands[1:] if not word.text.startswith("-"))
 
 
+_VALGRIND_FILES = (
+    *("--log-file", "--xml-file", "--callgrind-out-file", "--cachegrind-out-file", "--massif-out-file"),
+    *("--dhat-out-file", "--xtree-leak-file", "--xtree-memory-file"),
+)
 WRITERS: Mapping[str, Callable[[Sequence[Word]], Iterator[Target]]] = {
     **dict.fromkeys(("tee", "sponge"), _Each()),
     **dict.fromkeys(("mkdir", "mkfifo"), _Each(OptionTable("m", ("--mode",)))),
@@ -427,6 +455,12 @@ WRITERS: Mapping[str, Callable[[Sequence[Word]], Iterator[Target]]] = {
         _compress,
     ),
     "scalar": _scalar,
+    "time": _Wrapper(("-o", "--output"), "f"),
+    "strace": _Wrapper(("-o", "--output"), "aAbeEIOpPsSuUX"),
+    "ltrace": _Wrapper(("-o", "--output"), "aAeFlnpsuwx"),
+    "flock": _Wrapper((), "wEc", operand=True),
+    "valgrind": _Wrapper(_VALGRIND_FILES),
+    "perf": _OptionValue(("-o", "--output"), "eFpgCt"),
     "script": _typescript,
     **dict.fromkeys(("cc", "gcc", "g++", "c++", "clang", "clang++", "ld", "as", "rustc"), _compiler),
     "go": _OneDash(("-o", "-coverprofile", "-cpuprofile", "-memprofile", "-outputdir")),

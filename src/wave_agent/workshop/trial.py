@@ -30,10 +30,11 @@ from wave_agent.hooks.semantics import kinds_of, rule_of
 from wave_agent.hooks.stage import EffectsOf
 from wave_agent.hooks.verdicts import Ask, Outcome, TellUser, Verdict
 from wave_agent.permissions.decision import JudgedCall, Permission, PermissionMode, Rules, Ruling, decide
-from wave_agent.permissions.git.effects import GitLine, changed_by_git, find_git, meddles
+from wave_agent.permissions.git.effects import GitLine, changed_by_git, meddles
 from wave_agent.permissions.protected_paths import ProtectedPaths
 from wave_agent.rules.rule import Places
 from wave_agent.sessions.recorder import FileSessionStore, Recorder
+from wave_agent.system.trusted_git import find_git
 from wave_agent.tools.base import Tool, ToolContext, ToolInputError
 from wave_agent.workshop.explanation import Account, account_of
 from wave_agent.workshop.sample_events import Subject

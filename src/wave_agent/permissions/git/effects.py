@@ -109,16 +109,6 @@ def _subcommand(run: Placed) -> str:
     return operands[0].text if operands[0].static else ""
 
 
-def find_git(path: str, project: str) -> str | None:
-    """The git to ask: not one that a project could have put there."""
-    root = f"{os.path.realpath(project)}/"
-    for directory in path.split(os.pathsep):
-        program = os.path.join(directory, "git")
-        if directory.startswith("/") and os.access(program, os.X_OK) and os.path.isfile(program):
-            return None if os.path.realpath(program).startswith(root) or program.startswith(root) else program
-    return None
-
-
 _RESTORING = ("checkout", "restore")
 """They can restore missing files."""
 

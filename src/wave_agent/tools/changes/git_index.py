@@ -144,8 +144,8 @@ class GitObjects:
 
     def read(self, names: Sequence[str]) -> dict[str, bytes]:
         """Those that git has. What it returns is checked against the name: a replaced object is not used."""
-        from wave_agent.permissions.git.effects import find_git  # lazy: few sessions undo a command
         from wave_agent.permissions.git.repository import Git, GitUnknownError
+        from wave_agent.system.trusted_git import find_git  # lazy: few sessions undo a command
 
         program = find_git(self._environment.get("PATH", ""), self._root)
         given = "".join(f"{name}\n" for name in names).encode()
