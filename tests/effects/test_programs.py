@@ -24,6 +24,35 @@ def effects(line: str, around: Surroundings = AROUND) -> Effects:
         ("cat ~/.ssh/id", "/p/home/.ssh/id", "", ""),
         ("cat /proc/self/root/etc/x", "/etc/x", "", ""),
         ("cat 'a*b'", "/p/a[*]b", "", ""),
+        ("rg x", "/p/**/[!.]*", "", ""),
+        ("rg x -g '!a'", "/p/**/[!.]*", "", ""),
+        ("rg x -g '*.py' -g .env -g '**'", "/p/**/**.py /p/**/.env /p/**/**", "", ""),
+        ("rg x -g 'a/b'", "/p/**", "", ""),
+        ("rg x --iglob=.ENV sub", "/p/sub /p/sub/**", "", ""),
+        ("rg -uu x", "/p/**", "", ""),
+        ("rg -tpy x", "/p/**/[!.]* /p/**/.*.* /p/**/.*rc /p/**/.*log* /p/**/.*profile /p/**/.zshenv", "", ""),
+        ("ack x", "/p/**", "", ""),
+        ("echo x > .ignore; rg x", "/p/**", "/p/.ignore", ""),
+        ("rg x ..", "/ /**/[!.]*", "", ""),
+        ("rgrep x", "/p /p/**", "", ""),
+        ("grep -r x --include='*.py' --include=b src", "/p/src /p/src/**/**.py /p/src/**/b", "", ""),
+        ("grep -r x --exclude=b --include=c", "/p /p/**", "", ""),
+        ("grep -r x --exclude='*.lock' --exclude-dir=.git", "/p /p/**", "", ""),
+        ("grep -r x --exclude=.a", "/p /p/**/[!.]* /p/**/.[!a]* /p/**/.a?*", "", ""),
+        ("grep -r x --exclude=ab", "/p /p/**/[!a]* /p/**/a[!b]* /p/**/ab?* /p/**/a", "", ""),
+        ("grep -r x --exclude-from=a.b", "/p /p/** /p/a.b", "", ""),
+        ("diff a b", "/p/a /p/b /p/a/* /p/a/.* /p/b/* /p/b/.*", "", ""),
+        ("diff -r a b", "/p/a /p/a/** /p/b /p/b/**", "", ""),
+        ("diff -r --to-file=a b", "/p/a /p/a/** /p/b /p/b/**", "", ""),
+        ("date -f a", "/p/a", "", ""),
+        ("find . -iname 'a*' -exec cat {} +", "/p/**/[aA]*", "", ""),
+        ("find . -iname '[a]' -exec cat {} +", "/p/**", "", ""),
+        ("find . -name '?a' -exec cat {} +", "/p/**/**a", "", ""),
+        ("fd -H a -x cat", "/p/**", "", ""),
+        ("fd a sub/ --exec cat {}", "/p/{} /p/sub/**/[!.]* /p/**/[!.]*", "", ""),
+        ("fd a | xargs cat", "/p/**/[!.]*", "", ""),
+        ("fd -x", "", "", ""),
+        ("rg -l x | xargs cat", "/p/**/[!.]*", "", ""),
         ("unzip -o box.zip -d out", "/p/box.zip", "/p/out/**", ""),
         ("install -d a b", "", "/p/a /p/b", ""),
         ("mv a b/", "/p/a /p/a/**", "/p/b/a /p/b/a/**", "/p/a /p/a/**"),
@@ -98,6 +127,8 @@ def test_complete_effects(line: str, reads: str, writes: str, deletes: str) -> N
         "busybox cat a",
         "wc --files0-from=list",
         "md5sum -c list",
+        "rg --pre x y",
+        "RIPGREP_CONFIG_PATH=x rg y",
         "tar -T list -cf out",
         "tar -xPf box.tar",
         "rsync --files-from=list . dst",
@@ -257,3 +288,16 @@ def test_the_number_of_commands_and_hosts_is_limited() -> None:
 )
 def test_scripts_for_sed(text: str, expected: SedScript) -> None:
     assert read_sed_script(text) == expected
+
+
+def test_a_list_of_ignored_files_may_name_a_hidden_one() -> None:
+    texts = {"/p/.gitignore": "*.pyc\n!.env\n", "/p/sub/.ignore": "!build\n"}
+    around = Surroundings(directory="/p/sub", project="/p", read_text=texts.get)
+    assert effects("rg x", around).reads == ("/p/sub/**",)
+    del texts["/p/.gitignore"]
+    assert effects("rg x", around).reads == ("/p/sub/**/[!.]*",)
+
+
+def test_a_file_has_no_entries_to_compare() -> None:
+    around = Surroundings(directory="/p", project="/p", read_text={"/p/a": "x", "/p/b": "y"}.get)
+    assert effects("diff a b", around).reads == ("/p/a", "/p/b")

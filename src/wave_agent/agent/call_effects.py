@@ -84,6 +84,9 @@ class CallEffects:
         rules = [rule for rule in (*authority.rules.deny, *authority.rules.ask) if rule.is_about_effects]
         if tool.name in _SEARCHES:
             effects = replace(effects, reads=tuple(path for path in effects.reads if literal(path) is not None))
+        if tool.runs_bash and _runs_git(effects) and any(rule.tool == "read" for rule in rules):
+            around = self._commands.for_rules(self.surroundings(tool), rules, authority.places)
+            effects = effects_of(tool.name, subject.tool_input, around)
         if self.only_reads(tool, subject.tool_input, effects):
             subject = replace(subject, kind=ToolKind.READS)
             if authority.mode is not PermissionMode.BYPASS:
@@ -113,5 +116,10 @@ def _needs_time(effects: Effects, *, rules: bool) -> bool:
     acts = bool(effects.writes or effects.deletes or effects.hosts)
     if not rules and acts:
         return False
-    asks_git = not acts and any(run[0] == "git" for run in effects.runs)
-    return asks_git or any(literal(path) is None for path in (*effects.reads, *effects.writes, *effects.deletes))
+    return _runs_git(effects) or any(
+        literal(path) is None for path in (*effects.reads, *effects.writes, *effects.deletes)
+    )
+
+
+def _runs_git(effects: Effects) -> bool:
+    return any(run[0].rpartition("/")[2] == "git" for run in effects.runs)

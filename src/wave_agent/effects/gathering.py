@@ -34,6 +34,8 @@ class Gathering:
     def __init__(self, surroundings: Surroundings) -> None:
         self.surroundings = surroundings
         self.complete = True
+        self.assigned: set[str] = set()
+        """Names of the variables that the line sets."""
         self._reads: dict[str, None] = {}
         self._writes: dict[str, None] = {}
         self._deletes: dict[str, None] = {}
@@ -58,6 +60,10 @@ class Gathering:
 
     def delete(self, pattern: str) -> None:
         self._path(self._deletes, pattern)
+
+    def writes_one_of(self, names: tuple[str, ...]) -> bool:
+        """Whether a file of such a name is written so far."""
+        return any(pattern.endswith(names) for pattern in self._writes)
 
     def run(self, words: Sequence[Word]) -> None:
         if len(self._runs) < _MOST:

@@ -42,6 +42,7 @@ class _Reading:
         unsure = not parsed.understood or parsed.anything or parsed.unresolved
         if unsure or any(map(matters, parsed.assignments)):
             self.gathering.complete = False
+        self.gathering.assigned.update(parsed.assignments)
         for pattern in parsed.redirected_from:
             self.gathering.read(pattern)
         for pattern in parsed.redirected_to:

@@ -165,7 +165,9 @@ def _reformatted(command: Command) -> None:
 def _environment(command: Command) -> None:
     """`env NAME=value COMMAND`: another PATH finds other programs. `env -S` has a quoting of its own."""
     split = any(text.startswith(("-S", "--split")) for text in command.texts)
-    if split or any(matters(text.partition("=")[0]) for text in command.texts if "=" in text):
+    names = [text.partition("=")[0] for text in command.texts if "=" in text]
+    command.gathering.assigned.update(names)
+    if split or any(map(matters, names)):
         command.unknown()
 
 

@@ -1,6 +1,6 @@
 """What the effects of a call depend on besides its input: places, variables, and functions that look something up."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 
 from msgspec import Struct
@@ -15,6 +15,14 @@ def _no_git_value(_name: str, _directory: str) -> str | None:
 
 
 def _no_settings(_directory: str) -> Mapping[str, str] | None:
+    return None
+
+
+def _no_files(_directory: str, _scope: str) -> Sequence[str] | None:
+    return None
+
+
+def _not_known(_path: str) -> bool | None:
     return None
 
 
@@ -38,5 +46,10 @@ class Surroundings(Struct, frozen=True, kw_only=True):
     """The URL of a remote in the repository of a directory. An empty name is the remote that `git fetch` would use."""
     git_settings: Callable[[str], Mapping[str, str] | None] = _no_settings
     """All settings that git would use in a directory, with names in lower case. Only `only_reads` asks for them."""
+    git_files: Callable[[str, str], Sequence[str] | None] = _no_files
+    """Of the files in the repository of a directory, those that rules are about: `tracked` ones, those in its `history`
+    or those that it would add (`new`). None: not known, or not only these matter."""
+    is_there: Callable[[str], bool | None] = _not_known
+    """Whether something is at an absolute path."""
     find_program: Callable[[str], str | None] = _no_program
     """The absolute path that PATH has for a name, with links resolved. Only `only_reads` asks for it."""

@@ -5,18 +5,19 @@ Nothing is looked up before someone asks, and nothing that the project configure
 
 import os
 import stat
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from wave_agent.effects.surroundings import Surroundings
 from wave_agent.permissions.git.repository import Git, GitUnknownError
+from wave_agent.permissions.git.ruled_files import PATIENCE, RuledFiles
+from wave_agent.rules.rule import Places, Rule
 from wave_agent.system.real_files import is_below, open_file, read_at_most, resolve, resolve_or_keep
 
 LONGEST = 256 * 1024
 """Bytes of a script that is looked into."""
-PATIENCE = 0.2
-"""Seconds for one question to git."""
 _MOST_KEPT = 64
 _CHANGING = ("include.", "includeif.", "extensions.worktreeconfig")
 """Settings with which others depend on more than the files they are in."""
@@ -51,8 +52,18 @@ class CommandSurroundings:
             git_alias=lambda name, place: self._alias(name, place, variables),
             git_remote=lambda name, place: self._remote(name, place, variables),
             git_settings=lambda place: self.settings(place, variables),
+            is_there=os.path.lexists,
             find_program=lambda name: find_program(name, variables),
         )
+
+    def for_rules(self, surroundings: Surroundings, rules: Sequence[Rule], places: Places) -> Surroundings:
+        """The same, with what git knows about the files that these rules are about."""
+        files = RuledFiles(self._git, rules, places)
+
+        def known(directory: str, scope: str) -> Sequence[str] | None:
+            return files.of(directory, scope, surroundings.variables)
+
+        return replace(surroundings, git_files=known)
 
     def read_text(self, path: str) -> str | None:
         """The text of one of the project's own files, if it is not too long."""
