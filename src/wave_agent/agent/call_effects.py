@@ -17,8 +17,9 @@ from wave_agent.permissions.decision import JudgedCall, PermissionMode, ToolKind
 from wave_agent.permissions.existing_files import leads_outside, on_disk
 from wave_agent.permissions.git.effects import find_git
 from wave_agent.rules.touched import literal
+from wave_agent.shell.plain import goes_on_only_after_success
 from wave_agent.shell.reader import read_line
-from wave_agent.shell.values import escape
+from wave_agent.shell.values import Word, escape
 from wave_agent.tools.base import Tool, ToolContext
 
 _SEARCHES = ("Grep", "Glob")
@@ -90,25 +91,58 @@ class CallEffects:
         if self.only_reads(tool, subject.tool_input, effects):
             subject = replace(subject, kind=ToolKind.READS)
             if authority.mode is not PermissionMode.BYPASS:
-                outside = self._outside(tool, str(subject.tool_input["command"]), effects, authority.directories)
+                line = str(subject.tool_input["command"])
+                outside = self._outside(tool, line, effects.reads, authority.directories)
                 subject = replace(subject, inside=outside is None, outside=outside)
+        if tool.runs_bash and _may_need_parts(effects, authority):
+            subject = replace(subject, reading=self._reading(tool, subject, authority.directories))
         found = on_disk(effects, rules, authority.places)
         return replace(subject, effects=found.effects, unsearched=found.unsure)
 
-    def _outside(self, tool: Tool, line: str, effects: Effects, directories: Sequence[str]) -> str | None:
-        """A path outside these directories that a command which only reads would look at."""
+    def _reading(self, tool: Tool, subject: JudgedCall, directories: Sequence[str]) -> tuple[str, ...]:
+        """The commands of the line that only read by themselves, inside these directories."""
+        from wave_agent.effects.only_reading import reading_parts  # lazy: see above
+
+        line = str(subject.tool_input.get("command"))
+        parts = reading_parts(line, self.surroundings(tool))
+        inside = [
+            one for one in parts if self._outside(tool, line, one.reads, directories, only=one.command.words) is None
+        ]
+        return tuple(one.command.quoted for one in inside)
+
+    def _outside(
+        self,
+        tool: Tool,
+        line: str,
+        reads: Sequence[str],
+        directories: Sequence[str],
+        only: Sequence[Word] | None = None,
+    ) -> str | None:
+        """A path outside these directories that a command which only reads would look at. `only`: of a line, the words
+        of this command."""
         directory, _ = tool.place(self._context)
         places, named = [directory], list[str]()
+        replaces = goes_on_only_after_success(line)
         for one in read_line(line).plain:
+            moved = list[str]()
             for word in one.words[1:]:
                 paths = [os.path.normpath(os.path.join(place, word.text)) for place in places]
+                moved += paths if one.words[0].text == "cd" else []
+                if only is not None and one.words != only:
+                    continue
                 if word.glob is not None:
                     named += [os.path.normpath(os.path.join(place, word.glob)) for place in places]
                 else:
                     named += [escape(path) for path in paths if os.path.lexists(path)]
-                if one.words[0].text == "cd":
-                    places += paths
-        return leads_outside((escape(directory), *named, *effects.reads), directories)
+            places = (moved if replaces else [*places, *moved]) if moved else places
+        return leads_outside((escape(directory), *named, *reads), directories)
+
+
+def _may_need_parts(effects: Effects, authority: Authority) -> bool:
+    """Whether the line has several commands, of which rules may permit some."""
+    if len(effects.runs) < 2:
+        return False
+    return any(rule.tool == "bash" and rule.pattern is not None for rule in authority.rules.allow)
 
 
 def _needs_time(effects: Effects, *, rules: bool) -> bool:

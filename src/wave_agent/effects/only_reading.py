@@ -27,6 +27,7 @@ from wave_agent.effects.surroundings import Surroundings
 from wave_agent.effects.text_programs import SED, awk_acts, sed_script
 from wave_agent.effects.values import Effects
 from wave_agent.shell.options import Option, OptionTable, read, values_of
+from wave_agent.shell.plain import goes_on_only_after_success
 from wave_agent.shell.reader import read_line
 from wave_agent.shell.values import Placed, ShellCommand, Word
 
@@ -42,13 +43,72 @@ def only_reads(line: str, effects: Effects, surroundings: Surroundings) -> bool:
     acts = effects.writes or effects.deletes or effects.hosts
     if acts or len(line) > _LONGEST or any(map(_CHANGES_BASH.fullmatch, surroundings.variables)):
         return False
-    if any(path.startswith(_NOT_LOOKED_AT) for path in effects.reads):
+    if _is_not_looked_at(effects):
         return False
     commands = read_line(line).plain
-    places = _places(commands, surroundings.directory)
+    places = _places(line, commands, surroundings.directory)
     if places is None or not all(_only_reads(one, places, surroundings) for one in commands):
         return False
     return bool(commands) and (effects.complete or all(_is_complete(one, surroundings) for one in commands))
+
+
+class ReadingPart(Struct, frozen=True):
+    """A command of a line that only reads by itself."""
+
+    command: ShellCommand
+    reads: tuple[str, ...]
+
+
+def reading_parts(line: str, surroundings: Surroundings) -> tuple[ReadingPart, ...]:
+    """The commands of a line that only read by themselves, whatever the others do.
+
+    The line runs without the variables of `reading_environment`, so that git must not need them. And no command before
+    may have changed what git would run.
+    """
+    if len(line) > _LONGEST or any(map(_CHANGES_BASH.fullmatch, surroundings.variables)):
+        return ()
+    commands = read_line(line).plain
+    places = _places(line, commands, surroundings.directory)
+    if places is None:
+        return ()
+    found: list[ReadingPart] = []
+    settled = True
+    for one in commands:
+        is_git = one.words[0].text == "git"
+        if _only_reads(one, places, surroundings) and (not is_git or (settled and _is_quiet(places, surroundings))):
+            gathering = _gathered(one, places, surroundings)
+            effects = gathering.effects()
+            acts = effects.writes or effects.deletes or effects.hosts
+            if not acts and (is_git or effects.complete) and not _is_not_looked_at(effects):
+                found.append(ReadingPart(one, effects.reads))
+        elif is_git:
+            settled &= len(one.words) > 1 and one.words[1].text in _SETTLED
+    return tuple(found)
+
+
+_SETTLED = frozenset(
+    {
+        *("add", "commit", "checkout", "switch", "restore", "reset", "stash", "pull", "fetch", "push", "merge"),
+        *("rebase", "rm", "mv"),
+    }
+)
+"""Git commands that change no settings."""
+
+
+def _is_quiet(places: Sequence[str], surroundings: Surroundings) -> bool:
+    """Whether git does nothing of what `reading_environment` switches off. Its index may be refreshed."""
+    for place in places:
+        settings = surroundings.git_settings(place) or {}
+        if any(settings.get(name.lower(), "false") not in ("", "false") for name in _RUNS):
+            return False
+    return True
+
+
+_RUNS = ("core.fsmonitor", "log.showSignature")
+
+
+def _is_not_looked_at(effects: Effects) -> bool:
+    return any(path.startswith(_NOT_LOOKED_AT) for path in effects.reads)
 
 
 def reading_environment(variables: Mapping[str, str]) -> dict[str, str]:
@@ -63,20 +123,24 @@ def reading_environment(variables: Mapping[str, str]) -> dict[str, str]:
 
 _COUNT = re.compile(r"[0-9]{1,4}")
 _GIT_OFF = {"core.fsmonitor": "false", "diff.autoRefreshIndex": "false", "log.showSignature": "false"}
-_CHANGES_BASH = re.compile(r"BASH_FUNC_.*|BASH_ENV|SHELLOPTS|BASHOPTS|LD_PRELOAD|LD_AUDIT|POSIXLY_CORRECT")
+_CHANGES_BASH = re.compile(r"BASH_FUNC_.*|BASH_ENV|SHELLOPTS|BASHOPTS|LD_PRELOAD|LD_AUDIT|POSIXLY_CORRECT|CDPATH")
 """Variables with which Bash, or every program, does something else."""
 
 
-def _places(commands: Sequence[ShellCommand], directory: str) -> tuple[str, ...] | None:
-    """The directories that the commands may run in. A `cd` may fail, so none replaces another."""
-    places = (directory,)
+def _places(line: str, commands: Sequence[ShellCommand], directory: str) -> tuple[str, ...] | None:
+    """The directories that the commands may run in. A `cd` may fail, so it only replaces the directory if all that
+    follows needs its success."""
+    seen, here = (directory,), (directory,)
+    replaces = goes_on_only_after_success(line)
     for one in commands:
         if one.words[0].text == "cd" and len(commands) > 1:
             target = one.words[-1]
             if len(one.words) != 2 or target.glob is not None or target.text.startswith(("-", "~")):
                 return None
-            places = tuple(dict.fromkeys((*places, *(normpath(join(place, target.text)) for place in places))))
-    return places if len(places) <= _MOST_PLACES else None
+            there = tuple(normpath(join(place, target.text)) for place in here)
+            here = there if replaces else tuple(dict.fromkeys((*here, *there)))
+            seen = tuple(dict.fromkeys((*seen, *here)))
+    return seen if len(seen) <= _MOST_PLACES else None
 
 
 _MOST_PLACES = 8
@@ -94,10 +158,13 @@ def _is_complete(one: ShellCommand, surroundings: Surroundings) -> bool:
     """Git does not say which of its files a command shows; anything else must be known."""
     if one.words[0].text == "git":
         return True
+    return _gathered(one, (surroundings.directory,), surroundings).complete
+
+
+def _gathered(one: ShellCommand, places: Sequence[str], surroundings: Surroundings) -> Gathering:
     gathering = Gathering(surroundings)
-    placed = Placed(one.words, (surroundings.directory,), Word(""))
-    note(Command(placed, gathering, _no_script))
-    return gathering.complete
+    note(Command(Placed(one.words, tuple(places), Word("")), gathering, _no_script))
+    return gathering
 
 
 def _no_script(_text: str, _source: str, _directory: str) -> None:

@@ -80,6 +80,27 @@ _CHANGE_WHAT_FOLLOWS = frozenset(
 
 def plain_commands(text: str) -> tuple[ShellCommand, ...]:
     """The commands of the line, or none if it is anything but a sequence of them."""
+    if _STATUS not in text:
+        return _sequence(text)
+    # The status of the last command is a number. It may only be told, not used.
+    one, other = _sequence(text.replace(_STATUS, "0")), _sequence(text.replace(_STATUS, "1"))
+    told = len(one) == len(other) and all(
+        first == second or first.words[0].text in _TELL for first, second in zip(one, other, strict=True)
+    )
+    return one if told else ()
+
+
+_STATUS = "$?"
+_TELL = ("echo", "test")
+
+
+def goes_on_only_after_success(text: str) -> bool:
+    """Whether every command of a line of plain commands runs only if those before it succeeded."""
+    operators = [token for token in _tokens(text) if token and all(sign in "<>&|;()" for sign in token)]
+    return "\n" not in text and all(one == "&&" or "<" in one or ">" in one for one in operators)
+
+
+def _sequence(text: str) -> tuple[ShellCommand, ...]:
     if not can_parse(text) or _NEVER.search(text):
         return ()
     other = _other_reading(text)
@@ -144,18 +165,21 @@ def _is_literal(node: "Node") -> bool:
     )
 
 
-def _other_reading(text: str) -> list[str]:
-    """The words without operators, redirections and their targets."""
+def _tokens(text: str) -> list[str]:
     lexer = shlex.shlex(text, posix=True, punctuation_chars=True)
     lexer.commenters = ""
     lexer.wordchars += "~!@%^*+=[]:?,./\\-_{}$"
-    found: list[str] = []
     try:
-        tokens = list(lexer)
+        return list(lexer)
     except ValueError:
         return []
+
+
+def _other_reading(text: str) -> list[str]:
+    """The words without operators, redirections and their targets."""
+    found: list[str] = []
     skip = False
-    for token in tokens:
+    for token in _tokens(text):
         if skip:
             skip = False
         elif token and all(character in "<>&|;()" for character in token):
