@@ -81,6 +81,9 @@ REFUSED = [
     "make test && cat ../outside/Makefile",
     "make test & echo started",
     "PATH=sub make test | tail -1",
+    "make test < a.txt",
+    "(make test; rm a.txt)",
+    "(make test) 2>&1 | tail -1",
     "make test && git config core.fsmonitor x && git status",
     "make test && eval 'touch out.txt'",
     "make other | tail -1",
@@ -105,7 +108,8 @@ async def test_deny_and_ask_rules_see_the_whole_line(project: Path) -> None:
 
 
 async def test_settings_that_run_something_keep_git_out(project: Path) -> None:
-    subprocess.run(["git", "config", "core.fsmonitor", "./run.sh"], cwd=project, check=True)
+    with (project / ".git" / "config").open("a") as settings:
+        settings.write("[core]\n\tfsmonitor = ./run.sh\n")
     lines = ["make test && git status -s", "make test && ls"]
     assert await refused(project, lines) == lines[:1]
 

@@ -54,6 +54,25 @@ EVERYTHING = changed(find_program=lambda name: f"/usr/bin/{name}")
         'cat a.txt; echo "exit $?"',
         "cd src && git log --oneline -5",
         "git status --short",
+        "git status -sb",
+        "git blame -L 1,5 a.txt",
+        "git log -S x --oneline",
+        "git log --grep x --author A -G y",
+        "git log -L 1,3:a.txt",
+        "git -C src log",
+        "git --no-pager -C src -C .. log",
+        "cat < a.txt",
+        "tr a b < sub/a.txt | wc -l",
+        "command -v git",
+        "(cd src && ls)",
+        "(cd src; git log -1) | head",
+        "[ -d build ] && ls",
+        "[ ! -f a.txt ] || cat a.txt",
+        "ps aux",
+        "ps -ef",
+        "printenv PATH",
+        "gcc --version",
+        "npx --help",
         "git --no-pager diff --stat HEAD~1 -- src",
         "git log --oneline -n 5 --format=%h%x09%s",
         "git show HEAD:a.txt",
@@ -193,6 +212,33 @@ def test_lines_in_the_class(line: str) -> None:
         "git cat-file --textconv HEAD:x",
         "less a.txt",
         "cat <<< x",
+        "cat < $X",
+        "(ls > x)",
+        "(touch x)",
+        "(ls) &",
+        "f() (ls); f",
+        "[ -v x ]",
+        "[ $(touch x) ] && ls",
+        "[[ -d x ]] && ls",
+        "[ -d x -o -d y ]",
+        "(cd /elsewhere && git log)",
+        "cat < /dev/tcp/evil.example/80",
+        "cat < a.txt > b.txt",
+        "python3 < a.txt",
+        "ls; python3 -c 1 < a.txt",
+        "git -C /elsewhere log",
+        "git -C",
+        "git log -S -- --output=x",
+        "git log -S --output=x",
+        "git diff -S x",
+        "command ls",
+        "command -v -p",
+        "ps e",
+        "ps auxe",
+        "printenv",
+        "printenv SECRET_TOKEN",
+        "gcc --version x",
+        "gcc -v",
         "curl https://evil.example",
         "rm a.txt",
     ],
@@ -276,6 +322,7 @@ OPERANDS = ["secret.txt", "other.txt", "sub", ".", "'a b.txt'", "*.txt", "missin
 CODE = ["1p", "p", "$d", "s/a/b/g", "/x/d", "y/a/b/", "1,3p", "{p;p}", "1!d", "$=", "1", "{print $1}", "a", ".", "."]
 REVISIONS = ["HEAD", "main", "HEAD~0", "HEAD:other.txt", "-- other.txt", "--", "main..HEAD", "list", "show", "origin"]
 BETWEEN = [" | ", " && ", "; ", " || ", "\n"]
+FORMS = ["({})", "{} < other.txt", "[ -d sub ] && {}", "[ -f out ] || {}", "{}; echo $?", "(cd sub && {})", "{} > out"]
 
 
 def one(random: Random) -> str:
@@ -314,6 +361,8 @@ def generated(seed: int, count: int, around: Surroundings) -> tuple[list[str], i
         line = one(random)
         while random.random() < 0.3:
             line += random.choice(BETWEEN) + one(random)
+        if random.random() < 0.3:
+            line = random.choice(FORMS).format(line)
         if reads_only(line, around):
             kept.append(line)
         else:

@@ -18,7 +18,6 @@ from wave_agent.permissions.existing_files import leads_outside, on_disk
 from wave_agent.permissions.git.effects import find_git
 from wave_agent.rules.touched import literal
 from wave_agent.shell.plain import goes_on_only_after_success
-from wave_agent.shell.reader import read_line
 from wave_agent.shell.values import Word, escape
 from wave_agent.tools.base import Tool, ToolContext
 
@@ -70,7 +69,11 @@ class CallEffects:
         """Whether a command only reads, and leaves the directory as it is for those after it."""
         if not tool.runs_bash or not isinstance(line := tool_input.get("command"), str):
             return False
-        return not any(one.words[0].text == "cd" for one in read_line(line).plain) and self.only_reads(tool, tool_input)
+        from wave_agent.effects.only_reading import reading_commands  # lazy: see above
+
+        return not any(one.words[0].text == "cd" for one in reading_commands(line)) and self.only_reads(
+            tool, tool_input
+        )
 
     async def examined(self, tool: Tool, subject: JudgedCall, authority: Authority) -> JudgedCall:
         """The call, with what rules and modes need to know of its effects."""
@@ -120,10 +123,12 @@ class CallEffects:
     ) -> str | None:
         """A path outside these directories that a command which only reads would look at. `only`: of a line, the words
         of this command."""
+        from wave_agent.effects.only_reading import reading_commands  # lazy: see above
+
         directory, _ = tool.place(self._context)
         places, named = [directory], list[str]()
         replaces = goes_on_only_after_success(line)
-        for one in read_line(line).plain:
+        for one in reading_commands(line):
             moved = list[str]()
             for word in one.words[1:]:
                 paths = [os.path.normpath(os.path.join(place, word.text)) for place in places]

@@ -22,12 +22,12 @@ from posixpath import isabs, join, normpath
 from msgspec import Struct
 
 from wave_agent.effects.gathering import Command, Gathering
-from wave_agent.effects.programs import note
+from wave_agent.effects.programs import VERSIONED, note
 from wave_agent.effects.surroundings import Surroundings
 from wave_agent.effects.text_programs import SED, awk_acts, sed_script
 from wave_agent.effects.values import Effects
 from wave_agent.shell.options import Option, OptionTable, read, values_of
-from wave_agent.shell.plain import goes_on_only_after_success
+from wave_agent.shell.plain import goes_on_only_after_success, plain_commands
 from wave_agent.shell.reader import read_line
 from wave_agent.shell.values import Placed, ShellCommand, Word
 
@@ -45,11 +45,19 @@ def only_reads(line: str, effects: Effects, surroundings: Surroundings) -> bool:
         return False
     if _is_not_looked_at(effects):
         return False
-    commands = read_line(line).plain
+    commands = reading_commands(line)
     places = _places(line, commands, surroundings.directory)
     if places is None or not all(_only_reads(one, places, surroundings) for one in commands):
         return False
     return bool(commands) and (effects.complete or all(_is_complete(one, surroundings) for one in commands))
+
+
+def reading_commands(line: str) -> tuple[ShellCommand, ...]:
+    """The commands of a line that may be in the class; none if it is more than a sequence of them."""
+    parsed = read_line(line)
+    if parsed.plain or not parsed.understood:
+        return parsed.plain
+    return plain_commands(line, reading=True)
 
 
 class ReadingPart(Struct, frozen=True):
@@ -234,7 +242,7 @@ _SAFE = """
     grep egrep fgrep df du id whoami groups uname nproc arch tty true false echo pwd type which sleep expr uptime free
 """
 """No option of these writes, runs or signals anything."""
-BUILTINS = frozenset({"cd", "echo", "false", "pwd", "printf", "test", "true", "type", ":"})
+BUILTINS = frozenset({"cd", "echo", "false", "pwd", "printf", "test", "true", "type", ":", "command", "["})
 
 
 def _condition(one: ShellCommand, _: Surroundings) -> bool:
@@ -318,6 +326,8 @@ class GitRow(Struct, frozen=True):
     """It may show differences: drivers for them can run."""
     work_tree: bool = False
     """It looks at the work tree: filters and the monitor can run."""
+    values: frozenset[str] = frozenset()
+    """Options with a value in the next word."""
 
 
 _SELECT = (
@@ -352,15 +362,18 @@ def _words(text: str) -> re.Pattern[str]:
     return re.compile(text)
 
 
+_VALUES = frozenset(
+    {"-S", "-G", "-L", *(f"--{name}" for name in ("grep", "author", "committer", "since", "until", "after", "before"))}
+)
 GIT_ROWS: Mapping[str, GitRow] = {
-    "log": GitRow(_LOG, diffs=True),
-    "show": GitRow(_LOG, diffs=True),
+    "log": GitRow(_LOG, diffs=True, values=_VALUES),
+    "show": GitRow(_LOG, diffs=True, values=_VALUES),
     "whatchanged": GitRow(_LOG, diffs=True),
     "diff": GitRow(f"{_DIFF}|--no-color|--color(?:=\\w+)?", diffs=True, work_tree=True),
     "diff-tree": GitRow(f"{_LOG}|--stdin", diffs=True),
     "status": GitRow(
-        r"-s|--short|-b|--branch|--porcelain(?:=v?[12])?|-v|--verbose|-u\w*|--untracked-files(?:=\w+)?|--ignored(?:=\w+)?"
-        r"|-z|--long|--show-stash|--(?:no-)?ahead-behind|--(?:no-)?renames|--no-column",
+        r"-[sbvz]+|--short|--branch|--porcelain(?:=v?[12])?|--verbose|-u\w*|--untracked-files(?:=\w+)?|--ignored(?:=\w+)?"
+        r"|--long|--show-stash|--(?:no-)?ahead-behind|--(?:no-)?renames|--no-column",
         work_tree=True,
         diffs=True,
     ),
@@ -368,6 +381,7 @@ GIT_ROWS: Mapping[str, GitRow] = {
         r"-L.+|-[lstewfnMC]+\d*|--since=.*|--date=[\w:-]+|--porcelain|--line-porcelain|--show-\w+|--root",
         diffs=True,
         work_tree=True,
+        values=frozenset({"-L"}),
     ),
     "shortlog": GitRow(f"-[nsec]+|{_SELECT}"),
     "rev-parse": GitRow(
@@ -424,8 +438,10 @@ _GIT_VARIABLES = re.compile(
 
 def _git(one: ShellCommand, places: Sequence[str], surroundings: Surroundings) -> bool:
     texts = [word.text for word in one.words[1:]]
-    while texts and texts[0] in ("--no-pager", "--no-optional-locks"):
-        texts = texts[1:]
+    while texts and texts[0] in ("--no-pager", "--no-optional-locks", "-C"):
+        if texts[0] == "-C":
+            places = [normpath(join(place, *texts[1:2])) for place in places]
+        texts = texts[2 if texts[0] == "-C" else 1 :]
     row = GIT_ROWS.get(texts[0]) if texts else None
     if row is None or any(map(_may_be_option, one.words[1:])) or not _words_are_harmless(row, texts[1:]):
         return False
@@ -436,8 +452,10 @@ def _words_are_harmless(row: GitRow, texts: Sequence[str]) -> bool:
     end = texts.index("--") if "--" in texts else len(texts)
     options = [text for text in texts[:end] if text.startswith("-")]
     operands = [*(text for text in texts[:end] if not text.startswith("-")), *texts[end + 1 :]]
-    if not all(re.fullmatch(row.options, option, re.DOTALL) for option in options):
+    if not all(option in row.values or re.fullmatch(row.options, option, re.DOTALL) for option in options):
         return False
+    if texts[end : end + 1] and texts[end - 1 : end] and texts[end - 1] in row.values:
+        return False  # this is its value, and options may follow
     if row.only is not None and operands and row.only.fullmatch(operands[0]) is None:
         return False
     if not operands and "" in row.needs:
@@ -481,6 +499,30 @@ def _rg(one: ShellCommand, surroundings: Surroundings) -> bool:
     return "RIPGREP_CONFIG_PATH" not in surroundings.variables and _RG_ROW(one, surroundings)
 
 
+def _command(one: ShellCommand, _: Surroundings) -> bool:
+    """`command -v NAME`: where a program is."""
+    return len(one.words) > 2 and one.words[1].text in ("-v", "-V") and one.words[2].text[:1] != "-"
+
+
+def _processes(one: ShellCommand, _: Surroundings) -> bool:
+    """No form that shows the variables of processes."""
+    return all(re.fullmatch(r"-?[aux]+|-[eAfFlj]+|-p|\d+", word.text) for word in one.words[1:])
+
+
+def _variables(one: ShellCommand, _: Surroundings) -> bool:
+    """Variables that cannot be a secret."""
+    known = r"PATH|HOME|PWD|OLDPWD|SHELL|USER|LOGNAME|LANG|LC_\w+|TERM|TMPDIR|TZ|HOSTNAME|VIRTUAL_ENV|PYTHONPATH|CI"
+    return len(one.words) > 1 and all(re.fullmatch(known, word.text) for word in one.words[1:])
+
+
+def _version(one: ShellCommand, surroundings: Surroundings) -> bool:
+    """`gcc --version`, of the system. What is elsewhere may be a proxy that installs the version it is asked for."""
+    if len(one.words) != 2 or one.words[1].text not in ("--version", "--help"):
+        return False
+    path = surroundings.find_program(one.words[0].text) or ""
+    return path.startswith(("/usr/", "/bin/", "/opt/", "/nix/"))
+
+
 HARMLESS: Mapping[str, Callable[[ShellCommand, Surroundings], bool]] = {
     **dict.fromkeys(_SAFE.split(), _ANY),
     ":": _ANY,
@@ -508,9 +550,13 @@ HARMLESS: Mapping[str, Callable[[ShellCommand, Surroundings], bool]] = {
     "column": _row("txe", "csoN", "table separator output-separator"),
     "hostname": _row("s", operands=0),
     "date": _date,
+    "command": _command,
+    "ps": _processes,
+    "printenv": _variables,
+    **dict.fromkeys(VERSIONED, _version),
     "cd": _change,
     "printf": _printf,
-    "test": _condition,
+    **dict.fromkeys(("test", "["), _condition),
     "find": _find,
     "sed": _sed,
     **dict.fromkeys(("awk", "mawk", "gawk"), _awk),
