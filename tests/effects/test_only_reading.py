@@ -13,7 +13,15 @@ import pytest
 from tests.effects.arena import effects, surroundings
 from tests.effects.scratch import STRACE, Scratch, acts
 from tests.rows import rows
-from wave_agent.effects.only_reading import BUILTINS, GIT_ROWS, HARMLESS, Row, only_reads, reading_environment
+from wave_agent.effects.only_reading import (
+    BUILTINS,
+    GIT_ROWS,
+    HARMLESS,
+    Row,
+    only_reads,
+    reading_environment,
+    reading_parts,
+)
 from wave_agent.effects.surroundings import Surroundings
 
 AROUND = surroundings("/srv/project")
@@ -298,6 +306,39 @@ def test_the_environment_adds_to_settings_that_are_there() -> None:
     assert found["GIT_CONFIG_KEY_2"] == "core.fsmonitor"
     assert found["GIT_CONFIG_COUNT"] == "5"
     assert reading_environment({"GIT_CONFIG_COUNT": "x"})["GIT_CONFIG_COUNT"] == "3"
+
+
+def parts(line: str, **others: object) -> list[str]:
+    around = changed(find_program=lambda name: f"/usr/bin/{name}", **others)
+    return [one.command.quoted for one in reading_parts(line, around)]
+
+
+@rows(
+    ("line", "expected"),
+    [
+        ("make test | tail -1", ["tail -1"]),
+        ("cd src && make test && cd ..", ["cd src", "cd .."]),
+        ("make && git status", ["git status"]),
+        ("git commit -m x && git status", ["git status"]),
+        ("git config a.b c && git status", []),
+        ("git && git status", []),
+        ("make | sort -o x", []),
+        ("make; cat /dev/sda; md5sum -c x; ls", ["ls"]),
+        ("cd && ls && make", []),
+        ("make $(x) | tail", []),
+        ("make < x | tail", []),
+        ("x" * 5000, []),
+    ],
+)
+def test_parts_of_a_line(line: str, expected: list[str]) -> None:
+    assert parts(line) == expected
+
+
+def test_parts_need_what_the_environment_would_switch_off() -> None:
+    line = "make && git status && ls"
+    assert parts(line, git_settings=lambda _: {"core.fsmonitor": "x"}) == ["ls"]
+    assert parts(line, git_settings=lambda _: {"core.fsmonitor": "false"}) == ["git status", "ls"]
+    assert parts(line, variables={"BASH_ENV": "x"}) == []
 
 
 # ------------------------------------------------------------------------------------------------------ generated lines
