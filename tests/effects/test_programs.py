@@ -80,6 +80,7 @@ def effects(line: str, around: Surroundings = AROUND) -> Effects:
         ("git status -s", "", "", ""),
         ("git rerere", "", "", ""),
         ("gcc --version", "", "", ""),
+        ("make -v all", "", "", ""),
         ("npm --help", "", "", ""),
         ("unzip -o box.zip -d out", "/p/box.zip", "/p/out/**", ""),
         ("install -d a b", "", "/p/a /p/b", ""),

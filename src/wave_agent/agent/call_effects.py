@@ -127,7 +127,6 @@ class CallEffects:
 
         directory, _ = tool.place(self._context)
         places, named = [directory], list[str]()
-        replaces = goes_on_only_after_success(line)
         for one in reading_commands(line):
             moved = list[str]()
             for word in one.words[1:]:
@@ -139,7 +138,8 @@ class CallEffects:
                     named += [os.path.normpath(os.path.join(place, word.glob)) for place in places]
                 else:
                     named += [escape(path) for path in paths if os.path.lexists(path)]
-            places = (moved if replaces else [*places, *moved]) if moved else places
+            if moved:
+                places = moved if goes_on_only_after_success(line) else [*places, *moved]
         return leads_outside((escape(directory), *named, *reads), directories)
 
 

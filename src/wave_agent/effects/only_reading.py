@@ -139,14 +139,13 @@ def _places(line: str, commands: Sequence[ShellCommand], directory: str) -> tupl
     """The directories that the commands may run in. A `cd` may fail, so it only replaces the directory if all that
     follows needs its success."""
     seen, here = (directory,), (directory,)
-    replaces = goes_on_only_after_success(line)
     for one in commands:
         if one.words[0].text == "cd" and len(commands) > 1:
             target = one.words[-1]
             if len(one.words) != 2 or target.glob is not None or target.text.startswith(("-", "~")):
                 return None
             there = tuple(normpath(join(place, target.text)) for place in here)
-            here = there if replaces else tuple(dict.fromkeys((*here, *there)))
+            here = there if goes_on_only_after_success(line) else tuple(dict.fromkeys((*here, *there)))
             seen = tuple(dict.fromkeys((*seen, *here)))
     return seen if len(seen) <= _MOST_PLACES else None
 
