@@ -67,6 +67,7 @@ RUN = [
 REFUSED = [
     "make test | bash",
     "make test | xargs rm",
+    "make test | xargs cat",
     "make test | tee out.txt",
     "make test > out.txt",
     "make test | tail -5 > out.txt",

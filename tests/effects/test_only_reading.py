@@ -72,6 +72,8 @@ EVERYTHING = changed(find_program=lambda name: f"/usr/bin/{name}")
         "cat < a.txt",
         "tr a b < sub/a.txt | wc -l",
         "command -v git",
+        "rg -l x | xargs -n 1 wc -l",
+        "find . -name '*.py' -print0 | xargs -0 cat",
         "(cd src && ls)",
         "(cd src; git log -1) | head",
         "[ -d build ] && ls",
@@ -221,6 +223,18 @@ def test_lines_in_the_class(line: str) -> None:
         "less a.txt",
         "cat <<< x",
         "cat < $X",
+        "find . -exec sort {} +",
+        "find . -exec wc",
+        "find . -exec sh -c x {} +",
+        "find . -exec wc {} + -delete",
+        "make | xargs cat",
+        "git log | xargs cat",
+        "cat a.txt | xargs cat",
+        "find . | xargs rm",
+        "find . | xargs -P 4 cat",
+        "find . | xargs sort",
+        "find . | xargs",
+        "xargs cat < a.txt",
         "(ls > x)",
         "(touch x)",
         "(ls) &",
@@ -323,6 +337,7 @@ def parts(line: str, **others: object) -> list[str]:
         ("git config a.b c && git status", []),
         ("git && git status", []),
         ("make | sort -o x", []),
+        ("make | xargs cat; ls", ["ls"]),
         ("make; cat /dev/sda; md5sum -c x; ls", ["ls"]),
         ("cd && ls && make", []),
         ("make $(x) | tail", []),
@@ -363,7 +378,10 @@ OPERANDS = ["secret.txt", "other.txt", "sub", ".", "'a b.txt'", "*.txt", "missin
 CODE = ["1p", "p", "$d", "s/a/b/g", "/x/d", "y/a/b/", "1,3p", "{p;p}", "1!d", "$=", "1", "{print $1}", "a", ".", "."]
 REVISIONS = ["HEAD", "main", "HEAD~0", "HEAD:other.txt", "-- other.txt", "--", "main..HEAD", "list", "show", "origin"]
 BETWEEN = [" | ", " && ", "; ", " || ", "\n"]
-FORMS = ["({})", "{} < other.txt", "[ -d sub ] && {}", "[ -f out ] || {}", "{}; echo $?", "(cd sub && {})", "{} > out"]
+FORMS = [
+    *("({})", "{} < other.txt", "[ -d sub ] && {}", "[ -f out ] || {}", "{}; echo $?", "(cd sub && {})", "{} > out"),
+    *("find . -name '*.txt' | xargs {}", "cd sub && {} && cd ..", "cd sub; {}"),
+]
 
 
 def one(random: Random) -> str:

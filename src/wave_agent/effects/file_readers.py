@@ -8,7 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from wave_agent.effects.gathering import Command, looks_like_path
-from wave_agent.shell.options import Option, OptionTable, has, value_of, values_of
+from wave_agent.shell.options import Option, OptionTable, has, says, value_of, values_of
 from wave_agent.shell.values import Word
 
 HERE = Word(".")
@@ -176,7 +176,7 @@ def _search(command: Command) -> None:
     command.reads(places)
     if has(options, "--pre"):
         command.unknown()
-    hidden = has(options, *_HIDDEN) or command.name == "ack" or _is_configured(command)
+    hidden = says(options, *_HIDDEN) or command.name == "ack" or _is_configured(command)
     names = None if hidden else _searched_names(options)
     for pattern in list(command.paths(places or [HERE])):
         each = None if _lists_hidden(command, pattern) else names

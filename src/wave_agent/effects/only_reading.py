@@ -83,6 +83,8 @@ def reading_parts(line: str, surroundings: Surroundings) -> tuple[ReadingPart, .
     settled = True
     for one in commands:
         is_git = one.words[0].text == "git"
+        if one.words[0].text == "xargs":
+            continue  # what it reads is only known from the whole line
         if _only_reads(one, places, surroundings) and (not is_git or (settled and _is_quiet(places, surroundings))):
             gathering = _gathered(one, places, surroundings)
             effects = gathering.effects()
@@ -165,6 +167,8 @@ def _is_complete(one: ShellCommand, surroundings: Surroundings) -> bool:
     """Git does not say which of its files a command shows; anything else must be known."""
     if one.words[0].text == "git":
         return True
+    if one.words[0].text == "xargs":
+        return False
     return _gathered(one, (surroundings.directory,), surroundings).complete
 
 
@@ -281,6 +285,18 @@ def _find(one: ShellCommand, _: Surroundings) -> bool:
 
 
 _NUMBER = re.compile(r"-\d+[a-zA-Z]?")
+
+
+def _is_safe(words: Sequence[Word], surroundings: Surroundings) -> bool:
+    """Whether this runs a program that only reads, whatever words are added."""
+    name = words[0].text if words else ""
+    return name in _SAFE.split() and name not in ("type", "tail") and _is_of_the_system(name, surroundings)
+
+
+def _xargs(one: ShellCommand, surroundings: Surroundings) -> bool:
+    options, operands = read(one.words, OptionTable("nLI"))
+    plain = all(option.name in ("-0", "-r", "-n", "-L", "-I", "--null", "--no-run-if-empty") for option in options)
+    return plain and _is_safe(operands, surroundings) and not any(map(_may_be_option, one.words[1:]))
 
 
 def _sed(one: ShellCommand, _: Surroundings) -> bool:
@@ -557,6 +573,7 @@ HARMLESS: Mapping[str, Callable[[ShellCommand, Surroundings], bool]] = {
     "printf": _printf,
     **dict.fromkeys(("test", "["), _condition),
     "find": _find,
+    "xargs": _xargs,
     "sed": _sed,
     **dict.fromkeys(("awk", "mawk", "gawk"), _awk),
 }

@@ -158,6 +158,7 @@ def _tree(start: Word, *, without_git: bool) -> list[Word]:
 
 def found_name(words: Sequence[Word]) -> Word | None:
     """The one name that is searched for, if all results have it."""
+    words = _without_pruned(words)
     texts = [word.text for word in words]
     negated = (texts[at + 1] not in _PATHS for at, text in enumerate(texts[:-1]) if text in _NOT)
     if _OR & set(texts) or any(negated):
@@ -167,6 +168,18 @@ def found_name(words: Sequence[Word]) -> Word | None:
     if at is None:
         return None
     return words[at + 1] if tests[at] == "-name" else _any_case(words[at + 1])
+
+
+def _without_pruned(words: Sequence[Word]) -> Sequence[Word]:
+    """Without `-path X -prune -o` at the start, if what follows says what to do with the results."""
+    texts = [word.text for word in words]
+    at = next((at for at, text in enumerate(texts) if text in ("-name", *_PATHS)), len(texts))
+    if texts[at + 2 : at + 4] != ["-prune", "-o"] or not any(text.startswith(_SHOWS) for text in texts[at + 4 :]):
+        return words
+    return _without_pruned((*words[:at], *words[at + 4 :]))
+
+
+_SHOWS = ("-print", "-exec", "-ok", "-ls", "-fprint")
 
 
 def _any_case(word: Word) -> Word | None:
