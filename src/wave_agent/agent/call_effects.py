@@ -17,7 +17,7 @@ from wave_agent.permissions.command_surroundings import CommandSurroundings
 from wave_agent.permissions.decision import JudgedCall, PermissionMode, ToolKind
 from wave_agent.permissions.existing_files import leads_outside, on_disk
 from wave_agent.rules.touched import literal
-from wave_agent.shell.reader import read_line
+from wave_agent.shell.plain import goes_on_only_after_success
 from wave_agent.shell.values import ShellCommand, Word, escape
 from wave_agent.system.real_files import resolve_or_keep
 from wave_agent.system.trusted_git import find_git
@@ -71,7 +71,11 @@ class CallEffects:
         """Whether a command only reads, and leaves the directory as it is for those after it."""
         if not tool.runs_bash or not isinstance(line := tool_input.get("command"), str):
             return False
-        return not any(one.words[0].text == "cd" for one in read_line(line).plain) and self.only_reads(tool, tool_input)
+        from wave_agent.effects.only_reading import reading_commands  # lazy: see above
+
+        return not any(one.words[0].text == "cd" for one in reading_commands(line)) and self.only_reads(
+            tool, tool_input
+        )
 
     async def examined(self, tool: Tool, subject: JudgedCall, authority: Authority) -> JudgedCall:
         """The call, with what rules and modes need to know of its effects."""
@@ -86,24 +90,55 @@ class CallEffects:
         rules = [rule for rule in (*authority.rules.deny, *authority.rules.ask) if rule.is_about_effects]
         if tool.name in _SEARCHES:
             effects = replace(effects, reads=tuple(path for path in effects.reads if literal(path) is not None))
+        if tool.runs_bash and _runs_git(effects) and any(rule.tool == "read" for rule in rules):
+            around = self._commands.for_rules(self.surroundings(tool), rules, authority.places)
+            effects = effects_of(tool.name, subject.tool_input, around)
         if self.only_reads(tool, subject.tool_input, effects):
             subject = replace(subject, kind=ToolKind.READS)
             if authority.mode is not PermissionMode.BYPASS:
-                outside = self._outside(tool, str(subject.tool_input["command"]), effects, authority.directories)
+                line = str(subject.tool_input["command"])
+                outside = self._outside(tool, line, effects.reads, authority.directories)
                 subject = replace(subject, inside=outside is None, outside=outside)
+        if tool.runs_bash and _may_need_parts(effects, authority):
+            subject = replace(subject, reading=self._reading(tool, subject, authority.directories))
         found = on_disk(effects, rules, authority.places)
         return replace(subject, effects=found.effects, unsearched=found.unsure)
 
-    def _outside(self, tool: Tool, line: str, effects: Effects, directories: Sequence[str]) -> str | None:
-        """A path outside these directories that a command which only reads would look at."""
+    def _reading(self, tool: Tool, subject: JudgedCall, directories: Sequence[str]) -> tuple[str, ...]:
+        """The commands of the line that only read by themselves, inside these directories."""
+        from wave_agent.effects.only_reading import reading_parts  # lazy: see above
+
+        line = str(subject.tool_input.get("command"))
+        parts = reading_parts(line, self.surroundings(tool))
+        inside = [
+            one for one in parts if self._outside(tool, line, one.reads, directories, only=one.command.words) is None
+        ]
+        return tuple(one.command.quoted for one in inside)
+
+    def _outside(
+        self,
+        tool: Tool,
+        line: str,
+        reads: Sequence[str],
+        directories: Sequence[str],
+        only: Sequence[Word] | None = None,
+    ) -> str | None:
+        """A path outside these directories that a command which only reads would look at. `only`: of a line, the words
+        of this command."""
+        from wave_agent.effects.only_reading import reading_commands  # lazy: see above
+
         directory, variables = tool.place(self._context)
         places, named = [directory], list[str]()
-        commands = read_line(line).plain
+        commands = list(reading_commands(line))
         for one in commands:
+            moved = list[str]()
             for word in _looked_at(one, variables):
+                paths = [os.path.normpath(os.path.join(place, word.text)) for place in places]
+                moved += paths if one.words[0].text == "cd" else []
+                if only is not None and one.words != only:
+                    continue
                 if _TILDE.fullmatch(word.text) or (word.glob is not None and "/.." in word.text):
                     return word.text  # where that is, only the shell knows
-                paths = [os.path.normpath(os.path.join(place, word.text)) for place in places]
                 # To the system, `link/..` is the directory that contains the link's target.
                 followed = [resolve_or_keep(os.path.join(place, word.text)) for place in places]
                 named += [escape(path) for path in followed if ".." in word.text and os.path.lexists(path)]
@@ -111,13 +146,13 @@ class CallEffects:
                     named += [os.path.normpath(os.path.join(place, word.glob)) for place in places]
                 else:
                     named += [escape(path) for path in paths if os.path.lexists(path)]
-                if one.words[0].text == "cd":
-                    places += paths
-            if _follows_links(one):
+            if _follows_links(one) and (only is None or one.words == only):
                 named += [f"{path}/**" for path in (*named, *map(escape, places))]
+            if moved:
+                places = moved if goes_on_only_after_success(line) else [*places, *moved]
         # Whoever goes back to the project looks at nothing outside.
         start = () if [one.words[0].text for one in commands] == ["cd"] else (escape(directory),)
-        return leads_outside((*start, *named, *effects.reads), directories)
+        return leads_outside((*start, *named, *reads), directories)
 
 
 def _looked_at(one: ShellCommand, variables: Mapping[str, str]) -> Sequence[Word]:
@@ -153,10 +188,22 @@ def _follows_links(one: ShellCommand) -> bool:
     return option is not None and any(option.fullmatch(word.text) for word in one.words[1:])
 
 
+def _may_need_parts(effects: Effects, authority: Authority) -> bool:
+    """Whether the line has several commands, of which rules may permit some."""
+    if len(effects.runs) < 2:
+        return False
+    return any(rule.tool == "bash" and rule.pattern is not None for rule in authority.rules.allow)
+
+
 def _needs_time(effects: Effects, *, rules: bool) -> bool:
     """Files may have to be searched for, or git asked."""
     acts = bool(effects.writes or effects.deletes or effects.hosts)
     if not rules and acts:
         return False
-    asks_git = not acts and any(run[0] == "git" for run in effects.runs)
-    return asks_git or any(literal(path) is None for path in (*effects.reads, *effects.writes, *effects.deletes))
+    return _runs_git(effects) or any(
+        literal(path) is None for path in (*effects.reads, *effects.writes, *effects.deletes)
+    )
+
+
+def _runs_git(effects: Effects) -> bool:
+    return any(run[0].rpartition("/")[2] == "git" for run in effects.runs)

@@ -2,11 +2,13 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from posixpath import dirname, join
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from wave_agent.effects.gathering import Command, looks_like_path
-from wave_agent.shell.options import OptionTable, has, several, value_of, values_of
+from wave_agent.shell.options import Option, OptionTable, has, says, several, value_of, values_of
 from wave_agent.shell.values import Word
 
 HERE = Word(".")
@@ -19,14 +21,19 @@ class FileReader(Struct, frozen=True):
     options: OptionTable = OptionTable()
     files: tuple[str, ...] = ()
     """Options whose value is a file that it reads."""
+    operands: tuple[str, ...] = ()
+    """Options whose value is read like an operand."""
     lists: tuple[str, ...] = ()
-    """Options that make it read files which no word names."""
+    """Options that make it read files which no word names, but another file does."""
     skip: int = 0
     """Leading operands that are not files: a pattern."""
     instead: tuple[str, ...] = ()
     """One of these options replaces the skipped operands."""
     deep: tuple[str, ...] = ()
     """With one of these options, directories are read with everything below them, and the current one by default."""
+    always_deep: bool = False
+    shallow: bool = False
+    """Of directories, it reads the files directly in them."""
 
     def __call__(self, command: Command) -> None:
         options, operands = command.options(self.options)
@@ -37,12 +44,54 @@ class FileReader(Struct, frozen=True):
         ):
             command.unknown()  # elsewhere, the number is optional
         files = operands if has(options, *self.instead) or not self.skip else several(operands)[self.skip :]
-        deep = has(options, *self.deep)
-        command.reads(files or ([HERE] if deep else []), tree=deep)
-        command.reads(values_of(options, *self.files))
-        for option in options:
-            if option.value is not None and "-" in option.name[1:2] and looks_like_path(option.value.text):
-                command.reads([option.value])
+        deep = self.always_deep or has(options, *self.deep)
+        files = [*(files or ([HERE] if deep else [])), *(values_of(options, *self.operands))]
+        names = _included(options) if deep and self.skip else None
+        command.reads(files, tree=deep and names is None)
+        for pattern in list(command.paths(files if names else ())):
+            for name in names or ():
+                command.gathering.read(f"{pattern}/**/{name}")
+        if self.shallow and not deep:
+            _entries(command, files)
+        others = [one for one in options if one.name not in _PATTERNS]
+        command.reads(values_of(others, *self.files, *self.lists))
+        command.reads(
+            one.value
+            for one in others
+            if one.value is not None and one.name.startswith("--") and looks_like_path(one.value.text)
+        )
+
+
+_PATTERNS = ("--include", "--exclude", "--exclude-dir")
+_INCLUDES = re.compile(r"--(?:inc|exclude\b(?!-))")
+_LONGEST_EXCLUDED = 10
+
+
+def _included(options: Sequence[Option]) -> tuple[str, ...] | None:
+    """`--include=NAME`, `--exclude=NAME`: patterns of the names of files that are read below a directory. None: any.
+
+    The first of them says what happens to a file that matches none.
+    """
+    given = [one for one in options if _INCLUDES.match(one.name) and one.value is not None]
+    texts = [one.value.text for one in given if one.value is not None]
+    includes = [text for one, text in zip(given, texts, strict=True) if one.name.startswith("--inc")]
+    if not given or not all(map(_NAME.fullmatch, texts)):
+        return None
+    if given[0].name.startswith("--inc"):
+        return tuple(f"*{text}" if text.startswith("*") and not text.startswith("**") else text for text in includes)
+    if includes or len(given) > 1 or "*" in texts[0] or len(texts[0]) > _LONGEST_EXCLUDED:
+        return None
+    name = texts[0]
+    other = [f"{name[:at]}[!{one}]*" for at, one in enumerate(name)]
+    return (*other, f"{name}?*", *(name[:at] for at in range(1, len(name)) if name[:at] != "."))
+
+
+def _entries(command: Command, words: Sequence[Word]) -> None:
+    """What is directly in those that may be directories, hidden or not."""
+    for pattern in list(command.paths(words)):
+        if command.surroundings.read_text(pattern) is None:
+            command.gathering.read(f"{pattern}/*")
+            command.gathering.read(f"{pattern}/.*")
 
 
 def _reader(
@@ -54,7 +103,10 @@ def _reader(
 ) -> FileReader:
     letters = "".join(name[1] for name in files if len(name) == 2)
     return FileReader(
-        OptionTable(values + letters, (*longs, *(name for name in files if len(name) > 2))), files, lists, deep=deep
+        OptionTable(values + letters, (*longs, *(name for name in files if len(name) > 2))),
+        files=files,
+        lists=lists,
+        deep=deep,
     )
 
 
@@ -72,36 +124,98 @@ _GREP = FileReader(
     instead=("-e", "-f", "--regexp", "--file"),
     deep=("-r", "-R", "--recursive", "--dereference-recursive", "-d", "--directories"),
 )
+_RGREP = replace(_GREP, always_deep=True)
 _SUM = _reader("", lists=("-c", "--check"))
-_DIFF = _reader(
-    "CUFILWxXS",
-    *("--exclude", "--label", "--context", "--unified", "--ignore-matching-lines", "--show-function-line", "--width"),
-    files=("-X", "--exclude-from", "--from-file", "--to-file"),
+_DIFF = FileReader(
+    OptionTable(
+        "CUFILWxXS",
+        (
+            *("--exclude", "--label", "--context", "--unified", "--ignore-matching-lines", "--show-function-line"),
+            *("--width", "--exclude-from", "--from-file", "--to-file"),
+        ),
+    ),
+    files=("-X", "--exclude-from"),
+    operands=("--from-file", "--to-file"),
     deep=("-r", "--recursive"),
+    shallow=True,
 )
 _COMPRESSED = _reader("S", "--suffix", "--threads", deep=("-r", "--recursive"))
 _RG_SEARCH = OptionTable(
-    "ABCEMTefgjmrtd",
+    "ABCEGMTefgjmrtd",
     (
         *("--after-context", "--before-context", "--context", "--encoding", "--max-columns", "--type-not", "--regexp"),
         *("--file", "--glob", "--iglob", "--threads", "--max-count", "--replace", "--type", "--max-depth", "--sort"),
         *("--sortr", "--color", "--colors", "--engine", "--ignore-file", "--max-filesize", "--path-separator", "--pre"),
-        *("--pre-glob", "--context-separator", "--field-match-separator", "--type-add", "--type-clear"),
+        *(
+            "--file-search-regex",
+            "--pre-glob",
+            "--context-separator",
+            "--field-match-separator",
+            "--type-add",
+            "--type-clear",
+        ),
     ),
 )
-_EVERYTHING = ("-.", "--hidden", "-u", "--unrestricted")
-"""Options with which hidden files are searched as well."""
+_HIDDEN = ("-.", "--hidden", "-u", "--unrestricted", "--type-add", "--ignore-file", "--glob-case-insensitive")
+"""Options with which hidden files are searched as well, or may be."""
+_IGNORES = (".gitignore", ".ignore", ".rgignore")
+_NAMES_HIDDEN = re.compile(r"^!(?:.*/)?[.*?\[{\\]", re.MULTILINE)
+_CONFIGURED = "RIPGREP_CONFIG_PATH"
+_NOT_HIDDEN = "[!.]*"
+_TYPED = (_NOT_HIDDEN, ".*.*", ".*rc", ".*log*", ".*profile", ".zshenv")
+"""Names that the types which it knows by itself may have."""
+_NAME = re.compile(r"[^/\\{}\[?]+")
 
 
 def _search(command: Command) -> None:
-    """`rg`, `ag`, `ack`: below directories they leave out hidden files."""
+    """`rg`, `ag`, `ack`: below directories they leave out hidden files, unless something says otherwise."""
     options, operands = command.options(_RG_SEARCH)
     named = has(options, "-e", "--regexp", "-f", "--file", "--files", "--type-list")
     places = operands if named else several(operands)[1:]
     command.reads(values_of(options, "-f", "--file", "--ignore-file"))
     command.reads(places)
+    if has(options, "--pre"):
+        command.unknown()
+    hidden = says(options, *_HIDDEN) or command.name == "ack" or _is_configured(command)
+    names = None if hidden else _searched_names(options)
     for pattern in list(command.paths(places or [HERE])):
-        command.gathering.read(f"{pattern}/**" if has(options, *_EVERYTHING) else f"{pattern}/**/[!.]*")
+        each = None if _lists_hidden(command, pattern) else names
+        for one in (f"{pattern}/**",) if each is None else [f"{pattern}/**/{name}" for name in each]:
+            command.gathering.read(one)
+
+
+def _searched_names(options: Sequence[Option]) -> tuple[str, ...] | None:
+    """Patterns of the names of files that are searched. None: any.
+
+    A glob that includes something switches the filters off for what it matches, and nothing else is then searched.
+    """
+    if any(not value.text.startswith("!") for value in values_of(options, "--iglob")):
+        return None
+    globs = [value.text for value in values_of(options, "-g", "--glob") if not value.text.startswith("!")]
+    if not globs:
+        return _TYPED if has(options, "-t", "--type") else (_NOT_HIDDEN,)
+    if not all(map(_NAME.fullmatch, globs)):
+        return None
+    # Its star also matches a leading dot.
+    return tuple(f"*{glob}" if glob.startswith("*") and not glob.startswith("**") else glob for glob in globs)
+
+
+def _is_configured(command: Command) -> bool:
+    return _CONFIGURED in command.surroundings.variables or _CONFIGURED in command.gathering.assigned
+
+
+def _lists_hidden(command: Command, place: str) -> bool:
+    """Whether a list of ignored files, in this directory or above it, says of a hidden file that it is not ignored."""
+    if command.gathering.writes_one_of(_IGNORES):
+        return True
+    while True:
+        for name in _IGNORES:
+            text = command.surroundings.read_text(join(place, name))
+            if text is not None and _NAMES_HIDDEN.search(text):
+                return True
+        if place in ("/", command.surroundings.project):
+            return False
+        place = dirname(place)
 
 
 _JQ_PAIRS = ("--arg", "--argjson")
@@ -253,7 +367,7 @@ RESPONSE_FILES = """
 """Programs that take words from files which are named like that."""
 _PLAIN = """
     cat tac rev expand unexpand fmt tsort bzcat xzcat zcat zstdcat lz4cat gzcat zless zmore bzless xzless
-    sum hexyl pr ptx nl wdiff colordiff diff3 zdiff readelf nm objdump size ldd shellcheck md5 crc32 asciidoctor
+    sum hexyl pr ptx nl wdiff diff3 zdiff readelf nm objdump size ldd shellcheck md5 crc32 asciidoctor
 """
 FILE_READERS: Mapping[str, FileReader] = {
     # Where it is not certain which options take a value, none does: the value is then listed as well.
@@ -262,7 +376,11 @@ FILE_READERS: Mapping[str, FileReader] = {
     **dict.fromkeys(
         ("md5sum", "sha1sum", "sha224sum", "sha256sum", "sha384sum", "sha512sum", "b2sum", "shasum", "cksum"), _SUM
     ),
-    "diff": _DIFF,
+    "rgrep": _RGREP,
+    **dict.fromkeys(("diff", "colordiff"), _DIFF),
+    "date": FileReader(
+        OptionTable("dfrs", ("--date", "--file", "--reference", "--set")), ("-f", "--file"), skip=100_000
+    ),
     **dict.fromkeys(
         ("gzip", "gunzip", "xz", "unxz", "bzip2", "bunzip2", "zstd", "unzstd", "lzma", "uncompress", "compress"),
         _COMPRESSED,

@@ -44,6 +44,8 @@ class Gathering:
         self.complete = True
         self.any_wildcard = False
         """A wildcard may match more than it says: the line changes how Bash reads them."""
+        self.assigned: set[str] = set()
+        """Names of the variables that the line sets."""
         self._reads: dict[str, None] = {}
         self._writes: dict[str, None] = {}
         self._deletes: dict[str, None] = {}
@@ -68,6 +70,10 @@ class Gathering:
 
     def delete(self, pattern: str) -> None:
         self._path(self._deletes, pattern)
+
+    def writes_one_of(self, names: tuple[str, ...]) -> bool:
+        """Whether a file of such a name is written so far."""
+        return any(pattern.endswith(names) for pattern in self._writes)
 
     def run(self, words: Sequence[Word]) -> None:
         if len(self._runs) < _MOST:

@@ -7,16 +7,19 @@ hooks, and those whose files are named by commits, are not complete.
 import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
-from posixpath import basename
+from posixpath import basename, join, normpath
+
+from msgspec import Struct
 
 from wave_agent.effects.gathering import Command, looks_like_path
 from wave_agent.effects.network import address_host
+from wave_agent.effects.overlap import may_meet
 from wave_agent.effects.values import ANY_HOST
 from wave_agent.shell.git import git_targets
 from wave_agent.shell.git_commands import COMMANDS
 from wave_agent.shell.git_runs import GIT
-from wave_agent.shell.options import Option, OptionTable, has, read, value_of, values_of
-from wave_agent.shell.values import Word
+from wave_agent.shell.options import Option, OptionTable, has, read, says, value_of, values_of
+from wave_agent.shell.values import Word, escape
 
 _HISTORY = OptionTable(
     "nGSLO",
@@ -65,6 +68,8 @@ _TABLES: Mapping[str, OptionTable] = {
             *("--filter", "--shallow-since", "--server-option", "--bundle-uri", "--upload-pack", "--revision"),
         ),
     ),
+    "ls-files": OptionTable("xX", ("--exclude", "--exclude-from")),
+    "archive": OptionTable("o", ("--format", "--prefix", "--output", "--add-file", "--remote")),
     "grep": OptionTable("eABCmf", ("--max-depth", "--max-count", "--threads")),
     "config": OptionTable("ft", ("--file", "--blob", "--type", "--default", "--comment", "--value")),
     "notes": OptionTable("mFCc", ("--message", "--file", "--ref", "--reuse-message", "--reedit-message", "--strategy")),
@@ -72,15 +77,29 @@ _TABLES: Mapping[str, OptionTable] = {
     "blame": OptionTable("LS", ("--since", "--date", "--contents", "--ignore-rev", "--ignore-revs-file")),
 }
 """Options that take the next word; those of log and diff for any other subcommand."""
-_AT_REVISION = re.compile(r"(?!.*://)[^:]*:(?:\./)?(.+)", re.DOTALL)
+_AT_REVISION = re.compile(r"(?!.*://)(?:[^:]+:|:(?:[0-3]:)?)(?![/(!^])(?:\./)?(.+)", re.DOTALL)
+_SPECIAL = re.compile(r":|.*[*?\[\\]", re.DOTALL)
+"""A pathspec that is more than a path."""
+_PATHSPEC_OPTIONS = ("--icase-pathspecs", "--glob-pathspecs")
+_READ = (
+    *("--pathspec-from-file", "--file", "--ignore-revs-file", "--exclude-from", "--add-file", "--contents"),
+    *("--template", "--blob"),
+)
+"""Options of any subcommand whose value is a file."""
 
 
 class _Git:
     """One git command."""
 
-    def __init__(self, command: Command, operands: Sequence[Word], below: Word | None) -> None:
+    def __init__(
+        self, command: Command, operands: Sequence[Word], below: Word | None, *, special: bool, elsewhere: bool
+    ) -> None:
         self.command = command
         self.below = below
+        self.special = special
+        """Every path is a pattern."""
+        self.elsewhere = elsewhere
+        """It may use another repository than that of the directory."""
         self.name = operands[0].text
         self.options, self.operands = read(operands, _TABLES.get(self.name, _HISTORY), mixed=True)
         texts = [word.text for word in operands]
@@ -88,6 +107,8 @@ class _Git:
         """The word after its name."""
         self.paths: Sequence[Word] = operands[texts.index("--") + 1 :] if "--" in texts else ()
         """After `--`: certainly paths."""
+        self.others: Sequence[Word] = self.operands[: len(self.operands) - len(self.paths)]
+        """Before `--`."""
 
     def reads(self, words: Sequence[Word], *, tree: bool = False) -> None:
         for pattern in self.command.paths(words, self.below):
@@ -95,8 +116,84 @@ class _Git:
             if tree:
                 self.command.gathering.read(f"{pattern}/**")
 
+    def files(self, words: Sequence[Word], scope: str) -> None:
+        """Reads what git knows below these paths, or everywhere."""
+        special = [word for word in words if self.special or _SPECIAL.match(word.text)]
+        plain = [word for word in words if word not in special]
+        self.reads(plain)
+        found = self.known(scope)
+        if found is not None:
+            for path in found:
+                if not words or self._names(plain, special, path):
+                    self.command.gathering.read(escape(path))
+            project = f"{escape(self.command.surroundings.project)}/"
+            for pattern in self.command.paths(plain, self.below):
+                if not f"{normpath(pattern)}/".startswith(project):  # compared without a repository
+                    self.command.gathering.read(f"{pattern}/**")
+            return
+        self.reads(plain, tree=True)
+        self.reads([Word(_place(word.text), word.static) for word in special], tree=True)
+        if not words or any(word.text.startswith(":") for word in special):
+            self.everything()
+
+    def everything(self) -> None:
+        """Any file of the repository. Where that starts is not known."""
+        self.reads([Word(".")], tree=True)
+        self.command.gathering.read(f"{escape(self.command.surroundings.project)}/**")
+
+    def _names(self, plain: Sequence[Word], special: Sequence[Word], path: str) -> bool:
+        for pattern in map(normpath, self.command.paths(plain, self.below)):
+            if may_meet(pattern, escape(path)) or may_meet(f"{pattern}/**", escape(path)):
+                return True
+        if any(self.special or word.text.startswith(":") for word in special):
+            return True
+        return any(
+            path.startswith(f"{place.rstrip('/')}/") and _matches(word.text, path[len(place.rstrip("/")) + 1 :])
+            for word in special
+            for place in self.places()
+        )
+
+    def known(self, scope: str) -> Sequence[str] | None:
+        found: list[str] = []
+        for place in self.places():
+            some = (
+                None if self.elsewhere or _SPECIAL.match(place) else self.command.surroundings.git_files(place, scope)
+            )
+            if some is None:
+                return None
+            found += some
+        return found
+
+    def places(self) -> list[str]:
+        """The directories that it may run in."""
+        return [normpath(one) for one in self.command.paths([self.below or Word(".")])]
+
+    def is_path(self, word: Word) -> bool | None:
+        """Whether something is there. None: not known."""
+        if not word.static:
+            return None
+        there = [self.command.surroundings.is_there(path) for path in self.command.paths([Word(word.text)], self.below)]
+        return True if True in there else None if None in there else False
+
     def directory(self) -> str:
-        return next(iter(self.command.paths([self.below or Word(".")])), self.command.surroundings.directory)
+        return next(iter(self.places()), self.command.surroundings.directory)
+
+
+def _place(text: str) -> str:
+    """The directory that the matches of a pathspec are in."""
+    return _SIGNS.split(text, maxsplit=1)[0].rpartition("/")[0] or "."
+
+
+_SIGNS = re.compile(r"[*?\[\\:]")
+
+
+def _matches(spec: str, path: str) -> bool:
+    """A star also matches slashes. What matches a directory stands for everything in it."""
+    spec = normpath(spec)
+    if re.search(r"[\[\\]|\.\.", spec):
+        return True
+    expression = "".join(".*" if one == "*" else "." if one == "?" else re.escape(one) for one in spec)
+    return re.fullmatch(rf"{expression}(?:/.*)?", path, re.DOTALL) is not None
 
 
 def git(command: Command) -> None:
@@ -105,13 +202,19 @@ def git(command: Command) -> None:
         if value.text.lower().startswith("url."):  # it gives addresses another meaning
             command.host(ANY_HOST)
             command.hosts_in(value.text)
-    if has(options, "--git-dir", "--work-tree", "--exec-path", "--config-env", "-c"):
+    assigned = [name for name in command.gathering.assigned if name.startswith("GIT_")]
+    elsewhere = has(options, "--git-dir", "--work-tree", "--namespace", "--bare", "--config-env", "-c")
+    if elsewhere or has(options, "--exec-path"):
         command.unknown()
     if not operands:
         return
     below = value_of(options, "-C")
     name = operands[0].text
-    one = _Git(command, operands, below)
+    special = has(options, *_PATHSPEC_OPTIONS) or any("PATHSPECS" in name for name in assigned)
+    one = _Git(command, operands, below, special=special, elsewhere=elsewhere or bool(assigned))
+    one.reads(values_of([option for option in one.options if option.name in _READ], *_READ))
+    if has(one.options, "--pathspec-from-file"):
+        command.unknown()
     if name not in COMMANDS:
         _alias(one, name, operands, options)
         return
@@ -153,8 +256,9 @@ def _alias(one: _Git, name: str, operands: Sequence[Word], options: list[Option]
     one.command.script(f"{text} {rest}", f"alias.{name}", directory)
 
 
-def _nothing(_: _Git) -> None:
-    """It tells something about the repository, or changes it, but shows and touches no file."""
+def _nothing(one: _Git) -> None:
+    """It tells something about the repository, or changes it, but shows and touches no file, or only a named one."""
+    one.reads(values_of(one.options, "-F", "-f", "-X"))
 
 
 def _anything(one: _Git) -> None:
@@ -163,39 +267,151 @@ def _anything(one: _Git) -> None:
 
 
 def _shows(one: _Git) -> None:
-    """The content of files, now or in a commit. Without a certain path it may be any file in the repository."""
-    certain = list(one.paths)
-    named: list[Word] = []
-    for word in one.operands:
+    """The content of files, now or in a commit."""
+    one.reads(values_of(one.options, "-f", "-O"))
+    if one.name == "diff" and has(one.options, "--no-index"):
+        one.reads(one.operands, tree=True)
+        return
+    sorted_out = _sorted_out(one)
+    _at_revisions(one, sorted_out.files)
+    if one.name == "grep" and has(one.options, "--no-index", "--untracked", "--recurse-submodules"):
+        _searches_disk(one, sorted_out.paths)
+        return
+    if _tells_names_only(one, sorted_out) or (sorted_out.files and not (sorted_out.paths or sorted_out.others)):
+        return
+    _finds(one, sorted_out)
+
+
+class _Operands(Struct, frozen=True):
+    """What the operands of a command are."""
+
+    paths: tuple[Word, ...]
+    files: tuple[Word, ...]
+    """`HEAD:src/app.py`"""
+    others: tuple[Word, ...]
+    """Revisions."""
+    unsure: tuple[Word, ...]
+    """One or the other."""
+
+
+def _sorted_out(one: _Git) -> _Operands:
+    paths, files, others, unsure = list(one.paths), list[Word](), list[Word](), list[Word]()
+    skipped = 1 if _SKIPPED.get(one.name) and not has(one.options, *_SKIPPED[one.name]) else 0
+    for word in one.others[skipped:]:
+        there = one.is_path(word)
         if at_revision := _AT_REVISION.fullmatch(word.text):
-            certain.append(Word(at_revision[1], word.static))
-        elif looks_like_path(word.text) and ".." not in word.text:
-            named.append(word)
-    one.reads(certain or named, tree=True)
-    one.reads(values_of(one.options, "--contents", "-f", "-O"))
-    if not certain:
+            files.append(Word(at_revision[1], word.static))
+            others += [] if word.static else [word]
+        elif there or _SPECIAL.match(word.text) or (one.name in _OF_FILES and word is one.others[-1]):
+            paths.append(word)
+        elif there is None and not one.paths and looks_like_path(word.text) and ".." not in word.text:
+            unsure.append(word)
+        else:
+            others.append(word)
+    for value in values_of(one.options, "-L"):
+        _, colon, file = value.text.rpartition(":")
+        if colon and one.name != "blame":
+            files.append(Word(file, value.static))
+    return _Operands(tuple(paths), tuple(files), tuple(others), tuple(unsure))
+
+
+_OF_FILES = ("blame", "annotate")
+"""Subcommands whose last operand is a file."""
+_SKIPPED = {"grep": ("-e", "-f"), "cat-file": ("-p", "-t", "-s", "-e", "--batch", "--textconv", "--filters")}
+"""Subcommands with a first operand that is neither a path nor a revision, unless there is one of these options."""
+
+
+def _at_revisions(one: _Git, files: Sequence[Word]) -> None:
+    """Such a path starts from the top of the work tree, if it does not start with a dot."""
+    one.reads(files, tree=True)
+    for word in files:
+        if word.static:
+            path = escape(normpath(join(one.command.surroundings.project, word.text)))
+            one.command.gathering.read(path)
+            one.command.gathering.read(f"{path}/**")
+
+
+_NAMES = (
+    *("--stat", "--name-only", "--name-status", "--shortstat", "--numstat", "--summary", "-s", "--no-patch"),
+    *("--raw", "--compact-summary", "--dirstat"),
+)
+_PATCHES = (
+    *("-p", "-u", "-U", "--patch", "--unified", "--patch-with-stat", "--patch-with-raw", "--word-diff"),
+    *("--color-words", "--binary", "--check", "--cc", "-c", "--dd", "--remerge-diff", "--diff-merges"),
+    *("--function-context", "-W", "-L", "--submodule", "--word-diff-regex", "--ws-error-highlight", "--ext-diff"),
+    "--textconv",
+)
+"""Options with which differences are shown, or may be."""
+
+
+def _patches(one: _Git) -> bool:
+    return has([option for option in one.options if option.name != "--color"], *_PATCHES)
+
+
+_DIFFERENCES = frozenset({"diff", "diff-files", "diff-index", "diff-tree", "show", "log", "whatchanged"})
+_OBJECT = re.compile(r"[0-9a-f]{4,64}")
+
+
+def _tells_names_only(one: _Git, found: _Operands) -> bool:
+    """`--stat` and the like show no content; `git show` shows a blob whatever is asked."""
+    if one.name not in _DIFFERENCES or not says(one.options, *_NAMES) or _patches(one):
+        return False
+    named = (*found.others, *found.unsure)
+    return one.name != "show" or all(word.static and not _OBJECT.fullmatch(word.text) for word in named)
+
+
+def _finds(one: _Git, found: _Operands) -> None:
+    """Without a path it may be any file that git knows."""
+    now = one.name in ("diff", "diff-files", "grep") and not has(one.options, "--cached", "--staged")
+    commits = found.others or found.unsure or any(word.text.startswith(":/") for word in one.others)
+    scope = "tracked" if now and not commits else "history"
+    known = one.known(scope) is not None
+    if known or found.paths:
+        one.files(found.paths, scope)
+    else:
+        one.reads(found.unsure, tree=True)
+        one.command.unknown()
+    if one.name in _OTHER_OBJECTS or has(one.options, "--submodule", "--recurse-submodules", "--stdin", "--batch"):
         one.command.unknown()
 
 
-_PATCHES = (
-    *("-p", "-u", "--patch", "-L", "-c", "--cc", "-m", "-U", "--unified", "--patch-with-stat", "--patch-with-raw"),
-    *("--binary", "-W", "--function-context", "--word-diff", "--color-words", "--word-diff-regex", "--remerge-diff"),
-    *("--diff-merges", "--dd", "--ext-diff", "--textconv"),
-)
-"""Options with which a log shows what changed."""
+_OTHER_OBJECTS = frozenset({"cat-file", "fast-export", "bundle"})
+"""They name objects by more than paths."""
+
+
+def _searches_disk(one: _Git, paths: Sequence[Word]) -> None:
+    """Files that git does not know are searched as well."""
+    special = [word for word in paths if one.special or _SPECIAL.match(word.text)]
+    one.reads([word for word in paths if word not in special], tree=True)
+    one.reads([Word(_place(word.text), word.static) for word in special], tree=True)
+    if not paths or any(word.text.startswith(":") for word in special):
+        one.everything()
+    if has(one.options, "--recurse-submodules"):
+        one.command.unknown()
 
 
 def _logs(one: _Git) -> None:
-    if has(one.options, *_PATCHES):
+    if _patches(one) or has(one.options, "-m"):
         _shows(one)
+
+
+def _statuses(one: _Git) -> None:
+    """With `-v`, it shows what is staged."""
+    if has(one.options, "-v", "--verbose"):
+        _finds(one, _Operands(tuple(one.operands), (), (Word("HEAD"),), ()))
+
+
+def _rerere(one: _Git) -> None:
+    if [word.text for word in one.operands[:1]] == ["diff"]:
+        one.command.unknown()
 
 
 def _stash(one: _Git) -> None:
     """The name of its subcommand comes first: after `--` or an option it is a file, and is stashed."""
-    if one.first not in ("list", "drop", "clear"):
+    if one.first == "show" and one.known("history") is not None:
+        one.files((), "history")
+    if one.first not in ("list", "drop", "clear") or _patches(one):
         one.command.unknown()
-    else:
-        _logs(one)
 
 
 def _configures(one: _Git) -> None:
@@ -213,7 +429,13 @@ def _annotates(one: _Git) -> None:
 
 
 def _adds(one: _Git) -> None:
-    one.reads(one.operands, tree=True)
+    """What is stored can be shown later by a name that says nothing of its path: this is reading, like copying."""
+    every = has(one.options, "-A", "--all", "-u", "--update", "--no-ignore-removal", "--renormalize", "--refresh")
+    if one.name in ("hash-object", "update-index") or has(one.options, "-f", "--force"):
+        if one.operands or every:
+            _searches_disk(one, one.operands)
+    elif one.operands or every:
+        one.files(one.operands, "new")
 
 
 def _commits(one: _Git) -> None:
@@ -256,7 +478,7 @@ def _restores(one: _Git) -> None:
     for pattern in one.command.paths(named, one.below):
         one.command.gathering.write(pattern)
         one.command.gathering.write(f"{pattern}/**")
-    if not certain or has(one.options, "--pathspec-from-file"):
+    if not certain:
         one.command.unknown()
 
 
@@ -351,8 +573,8 @@ def _is_address(text: str) -> bool:
 _TELLING = """
     branch bugreport check-attr check-ignore check-mailmap check-ref-format cherry column commit-graph
     count-objects describe for-each-ref fsck gc help ls-files ls-tree maintenance
-    merge-base mktree multi-pack-index name-rev pack-refs prune repack rerere rev-list rev-parse shortlog
-    show-branch show-index show-ref status symbolic-ref update-index update-ref var verify-pack version
+    merge-base mktree multi-pack-index name-rev pack-refs prune repack rev-list rev-parse shortlog
+    show-branch show-index show-ref symbolic-ref update-ref var verify-pack version
     write-tree fsck-objects diagnose replace
 """
 _SUBCOMMANDS: Mapping[str, Callable[[_Git], None]] = {
@@ -367,8 +589,10 @@ _SUBCOMMANDS: Mapping[str, Callable[[_Git], None]] = {
     **dict.fromkeys(("log", "reflog"), _logs),
     "config": _configures,
     **dict.fromkeys(("notes", "tag"), _annotates),
+    "status": _statuses,
+    "rerere": _rerere,
     "stash": _stash,
-    **dict.fromkeys(("add", "stage", "hash-object"), _adds),
+    **dict.fromkeys(("add", "stage", "hash-object", "update-index"), _adds),
     **dict.fromkeys(("commit", "merge", "rebase", "cherry-pick", "revert", "am", "pull"), _commits),
     "rm": _removes,
     "mv": _moves,

@@ -72,6 +72,7 @@ class _Reading:
         if self.gathering.any_wildcard and _EXTENDED.search(text):
             self.gathering.read("/**")
             self.gathering.write("/**")
+        self.gathering.assigned.update(parsed.assignments)
         for pattern in parsed.redirected_from:
             self.gathering.read(pattern)
         for pattern in parsed.redirected_to:

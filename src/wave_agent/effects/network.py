@@ -184,7 +184,8 @@ def _named(command: Command) -> None:
 
 def _dig(command: Command) -> None:
     """The question goes to the server after `@`, or to one that the system chooses; the name itself tells something."""
-    _, operands = command.options(OptionTable("bcfkpqtxyi"))
+    options, operands = command.options(OptionTable("bcfkpqtxyi"))
+    command.reads(values_of(options, "-f", "-k"))
     for word in operands:
         if word.text.startswith("@") or "." in word.text:
             reach(command, Word(word.text.removeprefix("@"), word.static))

@@ -22,11 +22,12 @@ from posixpath import isabs, join, normpath
 from msgspec import Struct
 
 from wave_agent.effects.gathering import Command, Gathering
-from wave_agent.effects.programs import note
+from wave_agent.effects.programs import VERSIONED, note
 from wave_agent.effects.surroundings import Surroundings
 from wave_agent.effects.text_programs import awk_acts, sed_arguments, sed_script
 from wave_agent.effects.values import Effects
-from wave_agent.shell.options import Option, OptionTable, read, several
+from wave_agent.shell.options import Option, OptionTable, read, several, values_of
+from wave_agent.shell.plain import goes_on_only_after_success, plain_commands
 from wave_agent.shell.reader import read_line
 from wave_agent.shell.values import Placed, ShellCommand, Word
 
@@ -42,13 +43,82 @@ def only_reads(line: str, effects: Effects, surroundings: Surroundings) -> bool:
     acts = effects.writes or effects.deletes or effects.hosts
     if acts or len(line) > _LONGEST or any(map(_CHANGES_BASH.fullmatch, surroundings.variables)):
         return False
-    if any(path.startswith(_NOT_LOOKED_AT) for path in effects.reads):
+    if _is_not_looked_at(effects):
         return False
-    commands = read_line(line).plain
-    places = _places(commands, surroundings.directory)
+    commands = reading_commands(line)
+    places = _places(line, commands, surroundings.directory)
     if places is None or not all(_only_reads(one, places, surroundings) for one in commands):
         return False
     return bool(commands) and (effects.complete or all(_is_complete(one, surroundings) for one in commands))
+
+
+def reading_commands(line: str) -> tuple[ShellCommand, ...]:
+    """The commands of a line that may be in the class; none if it is more than a sequence of them."""
+    parsed = read_line(line)
+    if parsed.plain or not parsed.understood:
+        return parsed.plain
+    return plain_commands(line, reading=True)
+
+
+class ReadingPart(Struct, frozen=True):
+    """A command of a line that only reads by itself."""
+
+    command: ShellCommand
+    reads: tuple[str, ...]
+
+
+def reading_parts(line: str, surroundings: Surroundings) -> tuple[ReadingPart, ...]:
+    """The commands of a line that only read by themselves, whatever the others do.
+
+    The line runs without the variables of `reading_environment`, so that git must not need them. And no command before
+    may have changed what git would run.
+    """
+    if len(line) > _LONGEST or any(map(_CHANGES_BASH.fullmatch, surroundings.variables)):
+        return ()
+    commands = read_line(line).plain
+    places = _places(line, commands, surroundings.directory)
+    if places is None:
+        return ()
+    found: list[ReadingPart] = []
+    settled = True
+    for one in commands:
+        is_git = one.words[0].text == "git"
+        if one.words[0].text == "xargs":
+            continue  # what it reads is only known from the whole line
+        if _only_reads(one, places, surroundings) and (not is_git or (settled and _is_quiet(places, surroundings))):
+            gathering = _gathered(one, places, surroundings)
+            effects = gathering.effects()
+            acts = effects.writes or effects.deletes or effects.hosts
+            if not acts and (is_git or effects.complete) and not _is_not_looked_at(effects):
+                found.append(ReadingPart(one, effects.reads))
+        elif is_git:
+            settled &= len(one.words) > 1 and one.words[1].text in _SETTLED
+    return tuple(found)
+
+
+_SETTLED = frozenset(
+    {
+        *("add", "commit", "checkout", "switch", "restore", "reset", "stash", "pull", "fetch", "push", "merge"),
+        *("rebase", "rm", "mv"),
+    }
+)
+"""Git commands that change no settings."""
+
+
+def _is_quiet(places: Sequence[str], surroundings: Surroundings) -> bool:
+    """Whether git does nothing of what `reading_environment` switches off. Its index may be refreshed."""
+    for place in places:
+        settings = surroundings.git_settings(place) or {}
+        if any(settings.get(name.lower(), "false") not in ("", "false") for name in _RUNS):
+            return False
+    return True
+
+
+_RUNS = ("core.fsmonitor", "log.showSignature")
+
+
+def _is_not_looked_at(effects: Effects) -> bool:
+    return any(path.startswith(_NOT_LOOKED_AT) for path in effects.reads)
 
 
 def reading_environment(variables: Mapping[str, str]) -> dict[str, str]:
@@ -63,20 +133,23 @@ def reading_environment(variables: Mapping[str, str]) -> dict[str, str]:
 
 _COUNT = re.compile(r"[0-9]{1,4}")
 _GIT_OFF = {"core.fsmonitor": "false", "diff.autoRefreshIndex": "false", "log.showSignature": "false"}
-_CHANGES_BASH = re.compile(r"BASH_FUNC_.*|BASH_ENV|SHELLOPTS|BASHOPTS|LD_PRELOAD|LD_AUDIT|POSIXLY_CORRECT")
+_CHANGES_BASH = re.compile(r"BASH_FUNC_.*|BASH_ENV|SHELLOPTS|BASHOPTS|LD_PRELOAD|LD_AUDIT|POSIXLY_CORRECT|CDPATH")
 """Variables with which Bash, or every program, does something else."""
 
 
-def _places(commands: Sequence[ShellCommand], directory: str) -> tuple[str, ...] | None:
-    """The directories that the commands may run in. A `cd` may fail, so none replaces another."""
-    places = (directory,)
+def _places(line: str, commands: Sequence[ShellCommand], directory: str) -> tuple[str, ...] | None:
+    """The directories that the commands may run in. A `cd` may fail, so it only replaces the directory if all that
+    follows needs its success."""
+    seen, here = (directory,), (directory,)
     for one in commands:
         if one.words[0].text == "cd" and len(commands) > 1:
             target = one.words[-1]
             if len(one.words) != 2 or target.glob is not None or target.text.startswith(("-", "~")):
                 return None
-            places = tuple(dict.fromkeys((*places, *(normpath(join(place, target.text)) for place in places))))
-    return places if len(places) <= _MOST_PLACES else None
+            there = tuple(normpath(join(place, target.text)) for place in here)
+            here = there if goes_on_only_after_success(line) else tuple(dict.fromkeys((*here, *there)))
+            seen = tuple(dict.fromkeys((*seen, *here)))
+    return seen if len(seen) <= _MOST_PLACES else None
 
 
 _MOST_PLACES = 8
@@ -94,10 +167,15 @@ def _is_complete(one: ShellCommand, surroundings: Surroundings) -> bool:
     """Git does not say which of its files a command shows; anything else must be known."""
     if one.words[0].text == "git":
         return True
+    if one.words[0].text == "xargs":
+        return False
+    return _gathered(one, (surroundings.directory,), surroundings).complete
+
+
+def _gathered(one: ShellCommand, places: Sequence[str], surroundings: Surroundings) -> Gathering:
     gathering = Gathering(surroundings)
-    placed = Placed(one.words, (surroundings.directory,), Word(""))
-    note(Command(placed, gathering, _no_script))
-    return gathering.complete
+    note(Command(Placed(one.words, tuple(places), Word("")), gathering, _no_script))
+    return gathering
 
 
 def _no_script(_text: str, _source: str, _directory: str) -> None:
@@ -167,7 +245,7 @@ _SAFE = """
     grep egrep fgrep df du id whoami groups uname nproc arch tty true false echo pwd type which sleep expr uptime free
 """
 """No option of these writes, runs or signals anything."""
-BUILTINS = frozenset({"cd", "echo", "false", "pwd", "printf", "test", "true", "type", ":"})
+BUILTINS = frozenset({"cd", "echo", "false", "pwd", "printf", "test", "true", "type", ":", "command", "["})
 
 
 def _condition(one: ShellCommand, _: Surroundings) -> bool:
@@ -207,6 +285,18 @@ def _find(one: ShellCommand, _: Surroundings) -> bool:
 
 
 _NUMBER = re.compile(r"-\d+[a-zA-Z]?")
+
+
+def _is_safe(words: Sequence[Word], surroundings: Surroundings) -> bool:
+    """Whether this runs a program that only reads, whatever words are added."""
+    name = words[0].text if words else ""
+    return name in _SAFE.split() and name not in ("type", "tail") and _is_of_the_system(name, surroundings)
+
+
+def _xargs(one: ShellCommand, surroundings: Surroundings) -> bool:
+    options, operands = read(one.words, OptionTable("nLI"))
+    plain = all(option.name in ("-0", "-r", "-n", "-L", "-I", "--null", "--no-run-if-empty") for option in options)
+    return plain and _is_safe(operands, surroundings) and not any(map(_may_be_option, one.words[1:]))
 
 
 def _sed(one: ShellCommand, _: Surroundings) -> bool:
@@ -255,6 +345,8 @@ class GitRow(Struct, frozen=True):
     """It may show differences: drivers for them can run."""
     work_tree: bool = False
     """It looks at the work tree: filters and the monitor can run."""
+    values: frozenset[str] = frozenset()
+    """Options with a value in the next word."""
 
 
 _SELECT = (
@@ -289,15 +381,18 @@ def _words(text: str) -> re.Pattern[str]:
     return re.compile(text)
 
 
+_VALUES = frozenset(
+    {"-S", "-G", "-L", *(f"--{name}" for name in ("grep", "author", "committer", "since", "until", "after", "before"))}
+)
 GIT_ROWS: Mapping[str, GitRow] = {
-    "log": GitRow(_LOG, diffs=True),
-    "show": GitRow(_LOG, diffs=True),
+    "log": GitRow(_LOG, diffs=True, values=_VALUES),
+    "show": GitRow(_LOG, diffs=True, values=_VALUES),
     "whatchanged": GitRow(_LOG, diffs=True),
     "diff": GitRow(f"{_DIFF}|--no-color|--color(?:=\\w+)?", diffs=True, work_tree=True),
     "diff-tree": GitRow(f"{_LOG}|--stdin", diffs=True),
     "status": GitRow(
-        r"-s|--short|-b|--branch|--porcelain(?:=v?[12])?|-v|--verbose|-u\w*|--untracked-files(?:=\w+)?|--ignored(?:=\w+)?"
-        r"|-z|--long|--show-stash|--(?:no-)?ahead-behind|--(?:no-)?renames|--no-column",
+        r"-[sbvz]+|--short|--branch|--porcelain(?:=v?[12])?|--verbose|-u\w*|--untracked-files(?:=\w+)?|--ignored(?:=\w+)?"
+        r"|--long|--show-stash|--(?:no-)?ahead-behind|--(?:no-)?renames|--no-column",
         work_tree=True,
         diffs=True,
     ),
@@ -305,6 +400,7 @@ GIT_ROWS: Mapping[str, GitRow] = {
         r"-L.+|-[lstewfnMC]+\d*|--since=.*|--date=[\w:-]+|--porcelain|--line-porcelain|--show-\w+|--root",
         diffs=True,
         work_tree=True,
+        values=frozenset({"-L"}),
     ),
     "shortlog": GitRow(f"-[nsec]+|{_SELECT}"),
     "rev-parse": GitRow(
@@ -361,8 +457,10 @@ _GIT_VARIABLES = re.compile(
 
 def _git(one: ShellCommand, places: Sequence[str], surroundings: Surroundings) -> bool:
     texts = [word.text for word in one.words[1:]]
-    while texts and texts[0] in ("--no-pager", "--no-optional-locks"):
-        texts = texts[1:]
+    while texts and texts[0] in ("--no-pager", "--no-optional-locks", "-C"):
+        if texts[0] == "-C":
+            places = [normpath(join(place, *texts[1:2])) for place in places]
+        texts = texts[2 if texts[0] == "-C" else 1 :]
     row = GIT_ROWS.get(texts[0]) if texts else None
     if row is None or any(map(_may_be_option, one.words[1:])) or not _words_are_harmless(row, texts[1:]):
         return False
@@ -373,12 +471,14 @@ def _words_are_harmless(row: GitRow, texts: Sequence[str]) -> bool:
     end = texts.index("--") if "--" in texts else len(texts)
     options = [text for text in texts[:end] if text.startswith("-")]
     operands = [*(text for text in texts[:end] if not text.startswith("-")), *texts[end + 1 :]]
-    if not all(re.fullmatch(row.options, option, re.DOTALL) for option in options):
+    if not all(option in row.values or re.fullmatch(row.options, option, re.DOTALL) for option in options):
         return False
     if (row.only is not None or row.needs) and "--" in texts:
         return False  # what follows is no subcommand, and may be made
     if row.needs and row.only is not None and texts[:1] != operands[:1]:
         return False
+    if texts[end : end + 1] and texts[end - 1 : end] and texts[end - 1] in row.values:
+        return False  # this is its value, and options may follow
     if row.only is not None and operands and row.only.fullmatch(operands[0]) is None:
         return False
     if not operands and "" in row.needs:
@@ -422,6 +522,30 @@ def _rg(one: ShellCommand, surroundings: Surroundings) -> bool:
     return "RIPGREP_CONFIG_PATH" not in surroundings.variables and _RG_ROW(one, surroundings)
 
 
+def _command(one: ShellCommand, _: Surroundings) -> bool:
+    """`command -v NAME`: where a program is."""
+    return len(one.words) > 2 and one.words[1].text in ("-v", "-V") and one.words[2].text[:1] != "-"
+
+
+def _processes(one: ShellCommand, _: Surroundings) -> bool:
+    """No form that shows the variables of processes."""
+    return all(re.fullmatch(r"-?[aux]+|-[eAfFlj]+|-p|\d+", word.text) for word in one.words[1:])
+
+
+def _variables(one: ShellCommand, _: Surroundings) -> bool:
+    """Variables that cannot be a secret."""
+    known = r"PATH|HOME|PWD|OLDPWD|SHELL|USER|LOGNAME|LANG|LC_\w+|TERM|TMPDIR|TZ|HOSTNAME|VIRTUAL_ENV|PYTHONPATH|CI"
+    return len(one.words) > 1 and all(re.fullmatch(known, word.text) for word in one.words[1:])
+
+
+def _version(one: ShellCommand, surroundings: Surroundings) -> bool:
+    """`gcc --version`, of the system. What is elsewhere may be a proxy that installs the version it is asked for."""
+    if len(one.words) != 2 or one.words[1].text not in ("--version", "--help"):
+        return False
+    path = surroundings.find_program(one.words[0].text) or ""
+    return path.startswith(("/usr/", "/bin/", "/opt/", "/nix/"))
+
+
 HARMLESS: Mapping[str, Callable[[ShellCommand, Surroundings], bool]] = {
     **dict.fromkeys(_SAFE.split(), _ANY),
     ":": _ANY,
@@ -449,10 +573,15 @@ HARMLESS: Mapping[str, Callable[[ShellCommand, Surroundings], bool]] = {
     "column": _row("txe", "csoN", "table separator output-separator"),
     "hostname": _row("s", operands=0),
     "date": _date,
+    "command": _command,
+    "ps": _processes,
+    "printenv": _variables,
+    **dict.fromkeys(VERSIONED, _version),
     "cd": _change,
     "printf": _printf,
-    "test": _condition,
+    **dict.fromkeys(("test", "["), _condition),
     "find": _find,
+    "xargs": _xargs,
     "sed": _sed,
     **dict.fromkeys(("awk", "mawk", "gawk"), _awk),
 }

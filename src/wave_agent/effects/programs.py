@@ -171,7 +171,9 @@ def _reformatted(command: Command) -> None:
 def _environment(command: Command) -> None:
     """`env NAME=value COMMAND`: another PATH finds other programs. `env -S` has a quoting of its own."""
     split = any(text.startswith(("-S", "--split")) for text in command.texts)
-    if split or any(matters(text.partition("=")[0]) for text in command.texts if "=" in text):
+    names = [text.partition("=")[0] for text in command.texts if "=" in text]
+    command.gathering.assigned.update(names)
+    if split or any(map(matters, names)):
         command.unknown()
 
 
@@ -251,14 +253,26 @@ _VERSION = frozenset({"--version", "-V", "-v", "version"})
 
 def note(command: Command) -> None:
     """Adds the effects of a command, apart from what it runs."""
-    parts = PROGRAMS.get(command.name)
-    if parts is not None:
-        for part in parts:
-            part(command)
-    elif not _asks_for_version(command):
-        _unknown_program(command)
+    if _asks_for_version(command):
+        return
+    for part in PROGRAMS.get(command.name, (_unknown_program,)):
+        part(command)
+
+
+VERSIONED = frozenset(
+    {
+        *("pip", "pip3", "uv", "npm", "npx", "node", "deno", "python", "python3", "make", "cmake", "ninja", "gcc"),
+        *("g++", "cc", "c++", "clang", "clang++", "cargo", "rustc", "ruby", "perl", "php", "java", "javac", "docker"),
+        *("pytest", "ruff", "mypy", "black"),
+    }
+)
+"""Programs that only print something if they are asked for their version or for help."""
 
 
 def _asks_for_version(command: Command) -> bool:
     """`python3 --version`"""
-    return language(command.name) is not None and len(command.texts) == 1 and command.texts[0] in _VERSION
+    if len(command.texts) != 1:
+        return False
+    if command.name in VERSIONED and command.texts[0] in ("--version", "--help"):
+        return True
+    return language(command.name) is not None and command.name not in PROGRAMS and command.texts[0] in _VERSION

@@ -18,6 +18,14 @@ def _no_settings(_directory: str) -> Mapping[str, str] | None:
     return None
 
 
+def _no_files(_directory: str, _scope: str) -> Sequence[str] | None:
+    return None
+
+
+def _not_known(_path: str) -> bool | None:
+    return None
+
+
 def _no_program(_name: str) -> str | None:
     return None
 
@@ -47,6 +55,11 @@ class Surroundings(Struct, frozen=True, kw_only=True):
     git_settings: Callable[[str], Mapping[str, str] | None] = _no_settings
     """All settings that git would use in a directory, with names in lower case. Asked for commands that reach a
     remote, and by `only_reads`."""
+    git_files: Callable[[str, str], Sequence[str] | None] = _no_files
+    """Of the files in the repository of a directory, those that rules are about: `tracked` ones, those in its `history`
+    or those that it would add (`new`). None: not known, or not only these matter."""
+    is_there: Callable[[str], bool | None] = _not_known
+    """Whether something is at an absolute path."""
     behind: Callable[[str], Sequence[str] | None] = _no_links
     """The real paths, as patterns, of what an absolute pattern matches: to the system, `link/..` is the directory that
     contains the link's target."""

@@ -10,17 +10,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from wave_agent.effects.surroundings import Surroundings
 from wave_agent.permissions.git.repository import Git, GitUnknownError
+from wave_agent.permissions.git.ruled_files import PATIENCE, RuledFiles
+from wave_agent.rules.rule import Places, Rule
 from wave_agent.rules.touched import literal
 from wave_agent.shell.values import escape
 from wave_agent.system.real_files import is_below, open_file, read_at_most, resolve, resolve_or_keep
 
 LONGEST = 256 * 1024
 """Bytes of a script that is looked into."""
-PATIENCE = 0.2
-"""Seconds for one question to git."""
 _MOST_KEPT = 64
 _MOST_BEHIND = 200
 _MOST_NAMES = 50_000
@@ -57,10 +58,20 @@ class CommandSurroundings:
             git_alias=lambda name, place: self._alias(name, place, variables),
             git_remote=lambda name, place: self._remote(name, place, variables),
             git_settings=lambda place: self.settings(place, variables),
+            is_there=os.path.lexists,
             behind=behind,
             option_names=option_names,
             find_program=lambda name: find_program(name, variables),
         )
+
+    def for_rules(self, surroundings: Surroundings, rules: Sequence[Rule], places: Places) -> Surroundings:
+        """The same, with what git knows about the files that these rules are about."""
+        files = RuledFiles(self._git, rules, places)
+
+        def known(directory: str, scope: str) -> Sequence[str] | None:
+            return files.of(directory, scope, surroundings.variables)
+
+        return replace(surroundings, git_files=known)
 
     def read_text(self, path: str) -> str | None:
         """The text of one of the project's own files, if it is not too long."""

@@ -106,6 +106,8 @@ class JudgedCall(Struct, frozen=True, kw_only=True):
     """What it would do, with the paths that the disk adds. None: nothing depends on it."""
     unsearched: str | None = None
     """A pattern among its paths that matches too many files to compare them with the rules."""
+    reading: tuple[str, ...] = ()
+    """The commands of its line that only read by themselves, inside the project."""
     secret: bool = False
     """Its input is not for the model: a hook may have inserted it."""
 
@@ -224,7 +226,8 @@ def suggested_together(call: JudgedCall, places: Places) -> tuple[str, ...]:
 
 
 def _for_each_command(call: JudgedCall) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(f"Bash({_beginning(one)}:*)" for one in plain_commands(call.tool_input)))
+    commands = [one for one in plain_commands(call.tool_input) if one not in call.reading]
+    return tuple(dict.fromkeys(f"Bash({_beginning(one)}:*)" for one in commands))
 
 
 def _beginning(command: str) -> str:
@@ -239,7 +242,7 @@ def _would_permit(texts: Sequence[str], call: JudgedCall, places: Places) -> boo
         rules = [parse_rule(text, Purpose.PERMIT) for text in texts]
     except RuleError:
         return False
-    return bool(permitting(rules, call.tool, call.real, places))
+    return bool(permitting(rules, call.tool, call.real, places, call.reading))
 
 
 def decide(call: JudgedCall, mode: PermissionMode, rules: Rules, hooks: Outcome, places: Places) -> Permission:
@@ -281,7 +284,7 @@ class _Situation(Struct, frozen=True):
 
     def permitting(self, rules: Sequence[Rule]) -> tuple[Rule, ...]:
         """Those of these allow rules that permit the call. Links must not widen them."""
-        return permitting(rules, self.call.tool, self.call.real, self.places)
+        return permitting(rules, self.call.tool, self.call.real, self.places, self.call.reading)
 
 
 class _Restriction(Struct, frozen=True):
@@ -452,7 +455,7 @@ def _by_mode(case: _Situation) -> Permission:
 
 
 def _uncovered(case: _Situation) -> str:
-    return uncovered(case.rules.allow, case.call.tool, case.call.tool_input)
+    return uncovered(case.rules.allow, case.call.tool, case.call.tool_input, case.call.reading)
 
 
 def _unpermitted(case: _Situation) -> str:

@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from wave_agent.formats.user_regex import compile_strictly, matching_glob
-from wave_agent.shell.values import ParsedLine, ShellCommand, ValueOrigin
+from wave_agent.shell.values import ParsedLine, ShellCommand, ValueOrigin, Word
 
 if TYPE_CHECKING:
     from wave_agent.effects.values import Effects  # a session without path rules never needs it
@@ -354,18 +354,33 @@ def _permits(pattern: str, command: ShellCommand) -> bool:
     return _compiled(pattern, anything).fullmatch(command.quoted) is not None
 
 
-def permitting(rules: Sequence[Rule], tool: str, tool_input: Mapping[str, Any], places: Places) -> tuple[Rule, ...]:
-    """The rules that permit a call: the first that does so alone, or the first for each command of its line."""
+def permitting(
+    rules: Sequence[Rule], tool: str, tool_input: Mapping[str, Any], places: Places, reading: Sequence[str] = ()
+) -> tuple[Rule, ...]:
+    """The rules that permit a call: the first that does so alone, or the first for each command of its line. Commands
+    in `reading` need none: they only read by themselves."""
     alone = next((rule for rule in rules if rule.matches(tool, tool_input, places, Purpose.PERMIT)), None)
     if alone is not None:
         return (alone,)
     patterns = [(rule, rule.pattern) for rule in rules if rule.tool == "bash" and rule.pattern is not None]
     if tool.casefold() != "bash" or not patterns:
         return ()
-    commands = _read_line(str(tool_input.get("command", ""))).plain
-    found = [next((rule for rule, text in patterns if _permits(text, one)), None) for one in commands]
-    permits = tuple(dict.fromkeys(rule for rule in found if rule is not None))
-    return () if None in found else permits
+    found: dict[Rule, None] = {}
+    moved = False
+    for one in _read_line(str(tool_input.get("command", ""))).plain:
+        rule = next((rule for rule, text in patterns if _permits(text, one)), None)
+        if one.quoted in reading and (rule is None or one.words[0].text == "cd"):
+            moved |= one.words[0].text == "cd"
+        elif rule is None or (moved and any(map(_depends_on_place, one.words))):
+            return ()
+        else:
+            found[rule] = None
+    return tuple(found)
+
+
+def _depends_on_place(word: Word) -> bool:
+    """A relative path means another file elsewhere, and a rule that names it may not mean that one."""
+    return not word.text.startswith(("/", "-")) and ("/" in word.text or "." in word.text)
 
 
 def plain_commands(tool_input: Mapping[str, Any]) -> tuple[str, ...]:
@@ -377,15 +392,17 @@ _SHOWN = 80
 """Characters of a command in a message."""
 
 
-def uncovered(rules: Sequence[Rule], tool: str, tool_input: Mapping[str, Any]) -> str:
-    """The part of a Bash line that none of these rules permits, in a few words. Empty if no rules are about lines."""
+def uncovered(rules: Sequence[Rule], tool: str, tool_input: Mapping[str, Any], reading: Sequence[str] = ()) -> str:
+    """The part of a Bash line that none of these rules permits, in a few words. Empty if no rules are about lines.
+    Commands in `reading` need no rule."""
     patterns = [rule.pattern for rule in rules if rule.tool == "bash" and rule.pattern is not None]
     if tool.casefold() != "bash" or not patterns:
         return ""
     commands = _read_line(str(tool_input.get("command", ""))).plain
     if not commands:
         return "a line with an assignment, a redirection to a file, a substitution or the like"
-    missing = next((one for one in commands if not any(_permits(text, one) for text in patterns)), commands[0])
+    needing = [one for one in commands if one.quoted not in reading] or commands
+    missing = next((one for one in needing if not any(_permits(text, one) for text in patterns)), needing[0])
     shown = missing.quoted
     return f"`{shown if len(shown) <= _SHOWN else shown[:_SHOWN] + '…'}`"
 

@@ -9,7 +9,7 @@ import shlex
 from typing import TYPE_CHECKING
 
 from wave_agent.shell.grammar import can_parse, parse
-from wave_agent.shell.values import ShellCommand
+from wave_agent.shell.values import ShellCommand, Word
 from wave_agent.shell.words import combinations, source
 
 if TYPE_CHECKING:
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 # Expansions, escaped line ends, comments and characters that parsers might read differently.
 _NEVER = re.compile(r"[`#\r\x00-\x08\x0b-\x1f\x7f]|\\\n|[^\x00-\x7f]\s|\\$")
 _BETWEEN = frozenset({"&&", "||", "|", "|&", ";", "\n"})
+_AROUND = frozenset({"(", ")"})
 _WORDS = frozenset({"word", "raw_string", "string", "concatenation", "number", "command_name", "string_content"})
 _KEYWORDS = frozenset(
     [
@@ -78,13 +79,35 @@ _CHANGE_WHAT_FOLLOWS = frozenset(
 """Commands after which another one may not be what its name says."""
 
 
-def plain_commands(text: str) -> tuple[ShellCommand, ...]:
-    """The commands of the line, or none if it is anything but a sequence of them."""
+def plain_commands(text: str, *, reading: bool = False) -> tuple[ShellCommand, ...]:
+    """The commands of the line, or none if it is anything but a sequence of them. `reading`: also with what commands
+    that only read may have: input from a file, parentheses, `[ … ]`."""
+    if _STATUS not in text:
+        return _sequence(text, reading=reading)
+    # The status of the last command is a number. It may only be told, not used.
+    one, other = (_sequence(text.replace(_STATUS, number), reading=reading) for number in ("0", "1"))
+    told = len(one) == len(other) and all(
+        first == second or first.words[0].text in _TELL for first, second in zip(one, other, strict=True)
+    )
+    return one if told else ()
+
+
+_STATUS = "$?"
+_TELL = ("echo", "test")
+
+
+def goes_on_only_after_success(text: str) -> bool:
+    """Whether every command of a line of plain commands runs only if those before it succeeded."""
+    operators = [token for token in _tokens(text) if token and all(sign in "<>&|;()" for sign in token)]
+    return "\n" not in text and all(one == "&&" or "<" in one or ">" in one for one in operators)
+
+
+def _sequence(text: str, *, reading: bool) -> tuple[ShellCommand, ...]:
     if not can_parse(text) or _NEVER.search(text):
         return ()
     other = _other_reading(text)
     root = parse(text)
-    nodes = None if root.has_error else _row(root)
+    nodes = None if root.has_error else _row(root, reading=reading)
     if not nodes:
         return ()
     commands = tuple(command for node in nodes for command in [_command(node)] if command is not None)
@@ -94,35 +117,48 @@ def plain_commands(text: str) -> tuple[ShellCommand, ...]:
     return () if changes else commands
 
 
-def _row(node: "Node") -> list["Node"] | None:
+def _row(node: "Node", *, reading: bool) -> list["Node"] | None:
     """The simple commands, if only operators join them."""
     found: list[Node] = []
     for child in node.children:
-        if child.type == "command":
-            found.append(child)
-        elif child.type in ("list", "pipeline"):
-            inside = _row(child)
-            if inside is None:
-                return None
-            found += inside
-        elif child.type == "redirected_statement" and all(map(_harmless, child.children[1:])):
-            inside = [child.children[0]] if child.children[0].type == "command" else _row(child.children[0])
-            if inside is None:
-                return None
-            found += inside
-        elif child.is_named or child.type not in _BETWEEN:
+        inside: list[Node] | None = []
+        if child.type == "command" or (reading and child.type == "test_command"):
+            inside = [child]
+        elif child.type in ("list", "pipeline") or (reading and child.type == "subshell"):
+            inside = _row(child, reading=reading)
+        elif child.type == "redirected_statement" and all(
+            _harmless(one, reading=reading) for one in child.children[1:]
+        ):
+            first = child.children[0]
+            inside = [first] if first.type == "command" else _row(first, reading=reading)
+        elif child.is_named or not (child.type in _BETWEEN or (reading and child.type in _AROUND)):
+            inside = None
+        if inside is None:
             return None
+        found += inside
     return found
 
 
 _HARMLESS = re.compile(r"(?:\d*|&)>>?\s*/dev/null|\d*>&\d|\d*<\s*/dev/null")
 
 
-def _harmless(redirect: "Node") -> bool:
-    return redirect.type == "file_redirect" and _HARMLESS.fullmatch(source(redirect)) is not None
+_INPUT = re.compile(r"<\s*(?!/dev/)[\w./][\w./-]*")
+
+
+def _harmless(redirect: "Node", reading: bool) -> bool:
+    if redirect.type != "file_redirect":
+        return False
+    text = source(redirect)
+    return _HARMLESS.fullmatch(text) is not None or (reading and _INPUT.fullmatch(text) is not None)
+
+
+_CONDITION = re.compile(r"\[( (?:[\w./=-]+|!|!=))+ \]")
 
 
 def _command(node: "Node") -> ShellCommand | None:
+    if node.type == "test_command":
+        text = source(node)
+        return ShellCommand(tuple(map(Word, text.split()))) if _CONDITION.fullmatch(text) else None
     if any(child.type not in _WORDS for child in node.children) or not _is_literal(node):
         return None
     lines, _ = combinations(node.children, {})
@@ -144,18 +180,21 @@ def _is_literal(node: "Node") -> bool:
     )
 
 
-def _other_reading(text: str) -> list[str]:
-    """The words without operators, redirections and their targets."""
+def _tokens(text: str) -> list[str]:
     lexer = shlex.shlex(text, posix=True, punctuation_chars=True)
     lexer.commenters = ""
     lexer.wordchars += "~!@%^*+=[]:?,./\\-_{}$"
-    found: list[str] = []
     try:
-        tokens = list(lexer)
+        return list(lexer)
     except ValueError:
         return []
+
+
+def _other_reading(text: str) -> list[str]:
+    """The words without operators, redirections and their targets."""
+    found: list[str] = []
     skip = False
-    for token in tokens:
+    for token in _tokens(text):
         if skip:
             skip = False
         elif token and all(character in "<>&|;()" for character in token):

@@ -32,6 +32,11 @@ def _searched(words: Sequence[Word]) -> Iterator[Word]:
         yield from (Word(word.text, word.static, word.glob) for word in words[1:] if word.glob or "/" in word.text)
     elif name == "git":
         yield from _git(words)
+    elif name in ("fd", "fdfind"):
+        yield from searched_by_fd(words)
+    elif name == "rg" and any(map(_LISTS_FILES.fullmatch, (word.text for word in words))):
+        hidden = any(map(_SHOWS_HIDDEN.match, (word.text for word in words)))
+        yield from _shown([*words[1:], Word(".")], hidden=hidden)
     elif name == "mktemp" and all(re.fullmatch("-[duq]+", word.text) for word in words[1:]):
         yield Word("/tmp", static=False, glob="/**/tmp.*")
 
@@ -73,6 +78,26 @@ def _grep(words: Sequence[Word]) -> Iterator[Word]:
             yield from _tree(root, without_git=without_git)
         else:
             yield Word(root.text, root.static, _below(root, named) if deep and named is not None else root.glob)
+
+
+_LISTS_FILES = re.compile(r"--files(?:-with(?:out)?-match(?:es)?)?|-[a-zA-Z]*l[a-zA-Z]*")
+_SHOWS_HIDDEN = re.compile(r"-[a-zA-Z]*[.uHg]|--(?:hidden|unrestricted|i?glob|no-ignore|type-add|ignore-file)")
+
+
+def searched_by_fd(words: Sequence[Word]) -> Iterator[Word]:
+    """The results of `fd`. Which of its words is a place, and which the value of an option, is not told apart."""
+    own = words[1 : next((at for at, word in enumerate(words) if _EXECUTES.match(word.text)), len(words))]
+    yield from _shown([*own, Word(".")], hidden=any(map(_SHOWS_HIDDEN.match, (word.text for word in own))))
+
+
+_EXECUTES = re.compile(r"-[xX]|--ex")
+
+
+def _shown(places: Sequence[Word], *, hidden: bool) -> Iterator[Word]:
+    """Files below those of the words that can be places: all of them, or those that are not hidden."""
+    for word in places:
+        if word.text in (".", "..") or "/" in word.text.rstrip("/") or word.text.endswith("/"):
+            yield Word(word.text, word.static, f"{word.pattern.rstrip('/')}/**{'' if hidden else '/[!.]*'}")
 
 
 def found(words: Sequence[Word]) -> list[Word]:
@@ -133,15 +158,42 @@ def _tree(start: Word, *, without_git: bool) -> list[Word]:
 
 def found_name(words: Sequence[Word]) -> Word | None:
     """The one name that is searched for, if all results have it."""
+    words = _without_pruned(words)
     texts = [word.text for word in words]
     negated = (texts[at + 1] not in _PATHS for at, text in enumerate(texts[:-1]) if text in _NOT)
     if _OR & set(texts) or any(negated):
         return None
     tests = _tests(texts)
-    return next((words[at + 1] for at, text in enumerate(tests[:-1]) if text in ("-name", "-iname")), None)
+    at = next((at for at, text in enumerate(tests[:-1]) if text in ("-name", "-iname")), None)
+    if at is None:
+        return None
+    return words[at + 1] if tests[at] == "-name" else _any_case(words[at + 1])
+
+
+def _without_pruned(words: Sequence[Word]) -> Sequence[Word]:
+    """Without `-path X -prune -o` at the start, if what follows says what to do with the results."""
+    texts = [word.text for word in words]
+    at = next((at for at, text in enumerate(texts) if text in ("-name", *_PATHS)), len(texts))
+    if texts[at + 2 : at + 4] != ["-prune", "-o"] or not any(text.startswith(_SHOWS) for text in texts[at + 4 :]):
+        return words
+    return _without_pruned((*words[:at], *words[at + 4 :]))
+
+
+_SHOWS = ("-print", "-exec", "-ok", "-ls", "-fprint")
+
+
+def _any_case(word: Word) -> Word | None:
+    """The pattern of a name in capitals or not."""
+    if "[" in word.text:
+        return None
+    text = "".join(f"[{one.lower()}{one.upper()}]" if one.isalpha() else one for one in word.text)
+    return Word(text, word.static, text)
 
 
 def _below(start: Word, named: Word) -> str:
-    """The name is a pattern, quoted or not, and its star also matches a leading dot."""
-    below = f"{start.pattern.rstrip('/')}/**"
-    return f"{below}/{named.text.replace('*', '**', 1) if named.text.startswith('*') else named.text}"
+    """The name is a pattern, quoted or not, and also matches at a leading dot."""
+    return f"{start.pattern.rstrip('/')}/**/{_FIRST.sub('**', named.text)}"
+
+
+_FIRST = re.compile(r"\A(?:\*|\?|\[(?![a-zA-Z]+\])\]?[^\]]*\])\**")
+"""A wildcard at the start of a name."""

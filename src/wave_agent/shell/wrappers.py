@@ -12,7 +12,7 @@ from wave_agent.shell.git_runs import git_runs
 from wave_agent.shell.options import Option, OptionTable, has, read, says, value_of, values_of, without_assignments
 from wave_agent.shell.printing import decode
 from wave_agent.shell.runs import ANY_COMMAND, Inner, ShellText, Tail, joined
-from wave_agent.shell.searches import found, found_name
+from wave_agent.shell.searches import found, found_name, searched_by_fd
 from wave_agent.shell.values import Word
 
 SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ksh", "ash", "mksh", "yash", "rbash", "fish", "csh", "tcsh"})
@@ -369,10 +369,16 @@ def _find(words: Sequence[Word], _: Word | None) -> Iterator[Inner]:
 def _fd(words: Sequence[Word], _stdin: Word | None) -> Iterator[Inner]:
     for at, word in enumerate(words[1:], 1):
         name, _, value = word.text.partition("=")
+        run: tuple[Word, ...] | None = None
         if len(name) > 3 and "--exec-batch".startswith(name):
-            yield Tail((*([Word(value)] if value else []), *words[at + 1 :]))
+            run = (*([Word(value)] if value else []), *words[at + 1 :])
         elif word.text[:2] in ("-x", "-X"):
-            yield Tail((*([Word(word.text[2:])] if word.text[2:] else []), *words[at + 1 :]))
+            run = (*([Word(word.text[2:])] if word.text[2:] else []), *words[at + 1 :])
+        if run is not None:
+            yield Tail(run)
+            for place in searched_by_fd(words) if run else ():
+                filled = tuple(place if word.text == "{}" else word for word in run)
+                yield Tail(filled if filled != run else (*run, place))
 
 
 def _capsh(words: Sequence[Word], _: Word | None) -> Iterator[Inner]:
