@@ -26,7 +26,7 @@ from wave_agent.effects.programs import VERSIONED, note
 from wave_agent.effects.surroundings import Surroundings
 from wave_agent.effects.text_programs import awk_acts, sed_arguments, sed_script
 from wave_agent.effects.values import Effects
-from wave_agent.shell.options import Option, OptionTable, read, several, values_of
+from wave_agent.shell.options import Option, OptionTable, read, several
 from wave_agent.shell.plain import goes_on_only_after_success, plain_commands
 from wave_agent.shell.reader import read_line
 from wave_agent.shell.values import Placed, ShellCommand, Word
