@@ -348,3 +348,43 @@ def test_a_list_of_ignored_files_may_name_a_hidden_one() -> None:
 def test_a_file_has_no_entries_to_compare() -> None:
     around = Surroundings(directory="/p", project="/p", read_text={"/p/a": "x", "/p/b": "y"}.get)
     assert effects("diff a b", around).reads == ("/p/a", "/p/b")
+
+
+@rows(
+    ("line", "reads"),
+    [
+        ("git diff", "/p/.env /p/sub/x.key"),
+        ("git diff .", "/p /p/.env /p/sub/x.key"),
+        ("git diff sub", "/p/sub /p/sub/x.key"),
+        ("git diff '*.key'", "/p/sub/x.key"),
+        ("git diff 'su?'", "/p/sub/x.key"),
+        ("git diff '[.]env'", "/p/.env /p/sub/x.key"),
+        ("git diff ':!sub'", "/p/.env /p/sub/x.key"),
+        ("git diff -- a.txt", "/p/a.txt"),
+        ("git diff -- /out", "/out /out/**"),
+        ("git diff HEAD a.txt", "/p/a.txt"),
+        ("git show HEAD", "/p/old"),
+        ("git diff HEAD", "/p/old"),
+        ("git diff :/fix", "/p/old"),
+        ("git stash show", "/p/old"),
+        ("git status -v", "/p/old"),
+    ],
+)
+def test_what_git_knows(line: str, reads: str) -> None:
+    known = {"tracked": ["/p/.env", "/p/sub/x.key"], "history": ["/p/old"]}
+    around = Surroundings(
+        directory="/p",
+        project="/p",
+        git_files=lambda _, scope: known[scope],
+        is_there=lambda path: path in ("/p", "/p/sub", "/p/a.txt"),
+    )
+    found = effects(line, around)
+    assert set(found.reads) == set(reads.split())
+    assert found.complete or "stash" in line
+
+
+def test_git_in_a_place_that_is_not_known() -> None:
+    around = Surroundings(directory="/p", project="/p", git_files=lambda _, _scope: [])
+    assert not effects('cd "$X"; git diff', around).complete
+    assert not effects("GIT_DIR=x git diff", around).complete
+    assert effects("git diff", around).complete

@@ -42,7 +42,8 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def files(
     project: Path, *rules: str, scope: str = "tracked", at: str = "", variables: Mapping[str, str] = VARIABLES
 ) -> list[str] | None:
-    asked = RuledFiles(shutil.which("git"), list(map(parse_rule, rules)), Places(str(project), str(project / "home")))
+    places = Places(str(project), str(project / "home"))
+    asked = RuledFiles(shutil.which("git"), list(map(parse_rule, rules)), places, patience=60)
     found = asked.of(str(project / at), scope, variables)
     return None if found is None else sorted(os.path.relpath(path, project) for path in found)
 
@@ -79,12 +80,13 @@ def test_the_project_may_be_named_by_a_link(project: Path, tmp_path: Path) -> No
     link = tmp_path / "link"
     link.symlink_to(project)
     places = Places(str(link), "/h")
-    found = RuledFiles(shutil.which("git"), [parse_rule("Read(a.txt)")], places).of(str(link), "tracked", VARIABLES)
+    asked = RuledFiles(shutil.which("git"), [parse_rule("Read(a.txt)")], places, patience=60)
+    found = asked.of(str(link), "tracked", VARIABLES)
     assert found == [str(link / "a.txt")]
 
 
 def effects(project: Path, line: str, rule: str) -> Effects:
-    commands = CommandSurroundings(str(project), shutil.which("git"))
+    commands = CommandSurroundings(str(project), shutil.which("git"), patience=60)
     around = commands.at(str(project), VARIABLES)
     ruled = commands.for_rules(around, [parse_rule(rule)], Places(str(project), "/h"))
     return effects_of("Bash", {"command": line}, ruled)

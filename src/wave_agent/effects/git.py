@@ -172,7 +172,8 @@ class _Git:
         """Whether something is there. None: not known."""
         if not word.static:
             return None
-        there = [self.command.surroundings.is_there(path) for path in self.command.paths([Word(word.text)], self.below)]
+        paths = map(normpath, self.command.paths([Word(word.text)], self.below))
+        there = [self.command.surroundings.is_there(path) for path in paths]
         return True if True in there else None if None in there else False
 
     def directory(self) -> str:

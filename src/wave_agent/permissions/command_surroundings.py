@@ -41,8 +41,10 @@ class _Kept(Struct, frozen=True):
 class CommandSurroundings:
     """Answers for the commands of one session."""
 
-    def __init__(self, project: str, git: str | None) -> None:
-        """`git` is the program to ask; None: there is none that can be trusted."""
+    def __init__(self, project: str, git: str | None, *, patience: float = PATIENCE) -> None:
+        """`git` is the program to ask; None: there is none that can be trusted. `patience` is how many seconds it may
+        take for one answer."""
+        self._patience = patience
         self._project = project
         self._real_project = resolve_or_keep(project)
         self._git = git
@@ -66,7 +68,7 @@ class CommandSurroundings:
 
     def for_rules(self, surroundings: Surroundings, rules: Sequence[Rule], places: Places) -> Surroundings:
         """The same, with what git knows about the files that these rules are about."""
-        files = RuledFiles(self._git, rules, places)
+        files = RuledFiles(self._git, rules, places, patience=self._patience)
 
         def known(directory: str, scope: str) -> Sequence[str] | None:
             return files.of(directory, scope, surroundings.variables)
@@ -136,7 +138,7 @@ class CommandSurroundings:
         return found if f"remote.{name or found}.url".lower() in settings or found != (name or "origin") else None
 
     def _asked(self, directory: str, variables: Mapping[str, str], *arguments: str) -> bytes:
-        return Git(self._git, variables, PATIENCE).ask(directory, *arguments)
+        return Git(self._git, variables, self._patience).ask(directory, *arguments)
 
 
 def behind(pattern: str) -> Sequence[str] | None:

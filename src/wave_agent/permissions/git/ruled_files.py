@@ -26,8 +26,8 @@ _NEW = ("--cached", "--others", "--exclude-standard")
 class RuledFiles:
     """Asks git about the files that some rules about reading cover."""
 
-    def __init__(self, git: str | None, rules: Sequence[Rule], places: Places) -> None:
-        self._git, self._places = git, places
+    def __init__(self, git: str | None, rules: Sequence[Rule], places: Places, *, patience: float = PATIENCE) -> None:
+        self._git, self._places, self._patience = git, places, patience
         self._rules = [rule for rule in rules if rule.tool == "read" and rule.is_about_effects]
 
     def of(self, directory: str, scope: str, variables: Mapping[str, str]) -> Sequence[str] | None:
@@ -61,7 +61,7 @@ class RuledFiles:
         return os.path.normpath(os.path.join(self._places.project, os.path.relpath(path, real)))
 
     def _asked(self, top: str, variables: Mapping[str, str], *arguments: str) -> bytes:
-        return Git(self._git, variables, PATIENCE).ask(top, *arguments)
+        return Git(self._git, variables, self._patience).ask(top, *arguments)
 
     def _specs(self, rule: Rule, top: str) -> list[str | None]:
         """What git would call the files of a rule. None: it depends on more than the repository."""
