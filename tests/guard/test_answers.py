@@ -4,14 +4,14 @@ import json
 from typing import Any
 
 from tests.rows import rows
-from wave_agent.guard.answers import Answer, Reply, degraded, failed, reply
+from wave_agent.guard.answers import Answer, Reply, degraded, failed, reply, together
 from wave_agent.guard.hosts import HOSTS, Form, Verb
 from wave_agent.hooks.events import EVENTS, HookEvent
 
 BEFORE = {row.name: row.installed[0] for row in HOSTS.values()}
 """Each host's event before a tool."""
 DENY = Answer(verb=Verb.DENY, reason="no")
-ASK = Answer(verb=Verb.ASK, reason="sure?")
+ASK = Answer(verb=Verb.ASK, reason="sure?", why="a rule asks")
 REWRITE = Answer(tool_input={"command": "ls"}, advice='{"command": "ls"}')
 BY_EXIT_CODE = ("claude", "codex", "gemini", "qwen", "kimi")
 
@@ -191,3 +191,15 @@ def test_every_host_can_deny_before_a_tool_and_every_form_is_used() -> None:
     for row in HOSTS.values():
         assert Verb.DENY in row.enforces[HookEvent.PRE_TOOL_USE]
         assert set(row.enforces) <= set(EVENTS)
+
+
+def test_several_answers_are_the_strictest_with_all_reasons() -> None:
+    allow, none = Answer(verb=Verb.ALLOW, reason="a"), Answer(context="c", message="m", replacement="r")
+    other = Answer(verb=Verb.DENY, reason="never")
+    assert together([allow]) == allow
+    assert together([allow, allow]).verb is Verb.ALLOW
+    assert together([allow, none]) == Answer(context="c", message="m", replacement="r")
+    assert together([ASK, none]).verb is Verb.ASK
+    assert together([ASK, Answer(verb=Verb.END)]).verb is Verb.END
+    found = together([ASK, DENY, none, other])
+    assert (found.verb, found.reason, found.context) == (Verb.DENY, "no\nnever", "c")

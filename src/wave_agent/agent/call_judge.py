@@ -9,15 +9,15 @@ from msgspec.structs import replace
 
 from wave_agent.agent.asking import PermissionAsker
 from wave_agent.agent.authority import Authority
-from wave_agent.agent.call_facts import CallExaminer, first_look, seen_by, tool_facts
+from wave_agent.agent.call_facts import first_look
 from wave_agent.agent.call_results import CallEnd, CallResults, RequestedCall, hook_note
+from wave_agent.agent.call_review import CallReview
 from wave_agent.agent.consequences import Operation
 from wave_agent.formats.readable import why_unreadable
-from wave_agent.hooks.events import Decision, Flow, HookEvent
-from wave_agent.hooks.manager import HookManager
+from wave_agent.hooks.events import Decision, Flow
 from wave_agent.hooks.verdicts import Outcome
 from wave_agent.messages import TextBlock
-from wave_agent.permissions.decision import INSTEAD, Deny, JudgedCall, Permission, Ruling, ToolKind, decide
+from wave_agent.permissions.decision import INSTEAD, Deny, JudgedCall, Permission, Ruling, ToolKind
 from wave_agent.system.real_files import Seen
 from wave_agent.text import strip_controls
 from wave_agent.tools.base import Tool, ToolInputError
@@ -78,18 +78,16 @@ class CallJudge:
     def __init__(
         self,
         *,
-        hooks: HookManager,
+        review: CallReview,
         authority: Authority,
-        examiner: CallExaminer,
         asker: PermissionAsker,
         results: CallResults,
         start: str,
         notify: Callable[[str], None],
     ) -> None:
         """`start` is where relative paths start. `notify` shows the user why a call was denied."""
-        self._hooks = hooks
+        self._review = review
         self._authority = authority
-        self._examiner = examiner
         self._asker = asker
         self._results = results
         self._start = start
@@ -103,7 +101,7 @@ class CallJudge:
         while True:
             tool_input = tool.normalise(changed.tool_input, self._start)
             before = first_look(tool, tool_input)
-            judged = await self._before(call, tool, tool_input)
+            judged = await self._review.ask_hooks(call, tool, tool_input)
             later = (*later, *self._results.apply(judged, call))
             if judged.flow in (Flow.SKIP_TOOL, Flow.END_TURN):
                 return CallEnd(ends_turn=judged.flow is Flow.END_TURN), later
@@ -113,14 +111,6 @@ class CallJudge:
                 return verdict, later
             # No input runs unseen: guards and rules also judge a replacement from whoever was asked.
             changed = verdict
-
-    async def _before(self, call: RequestedCall, tool: Tool, tool_input: Mapping[str, Any]) -> Outcome:
-        return await self._hooks.run(
-            HookEvent.PRE_TOOL_USE,
-            call.facts(tool_input),
-            permission_mode=self._authority.mode.value,
-            tool=tool_facts(tool, self._start, call.effects),
-        )
 
     async def _permit(
         self, call: RequestedCall, tool: Tool, judged: Outcome, answered: Answered, before: Mapping[str, Seen]
@@ -138,19 +128,14 @@ class CallJudge:
         notes = _rewrite_notes(call, tool, judged, self._authority.places.project)
         if beyond := self._beyond_border(tool, tool_input):
             return DeniedCall(beyond, notes)
-        seen = seen_by(tool, tool_input)
-        if swapped := next((path for path, one in seen.items() if before.get(path, one).real != one.real), None):
-            return DeniedCall(f"{swapped} was replaced while hooks judged this call. {INSTEAD}", notes)
-        subject = await self._examiner.examine(tool, tool_input, seen)
-        if notes:
-            # A hook may have inserted what is in it; its values are not for the model.
-            subject = replace(subject, outside=None, secret=True)
-        permission = decide(subject, self._authority.mode, self._authority.rules, judged, self._authority.places)
+        # A hook may have inserted what is in the input; its values are not for the model.
+        reviewed = await self._review.permission(tool, judged, before, secret=bool(notes))
+        subject, permission = reviewed.subject, reviewed.permission
         if permission.answer is Ruling.DENY:
             if permission.for_user:
                 self._notify(f"{tool.name} was not run: {permission.for_user}")
             return DeniedCall(permission.for_model, notes)
-        permitted = PermittedCall(tool_input, arguments, seen, notes, subject.kind)
+        permitted = PermittedCall(tool_input, arguments, reviewed.seen, notes, subject.kind)
         needed = Answered.PERSON if permission.needs_person else Answered.HOOK
         if permission.answer is Ruling.ALLOW or answered >= needed:
             return permitted

@@ -5,7 +5,7 @@ call that must be rewritten a deny with the rewritten form as advice. If there i
 """
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -24,7 +24,9 @@ class Answer(Struct, frozen=True, kw_only=True):
     verb: Verb | None = None
     """DENY, ASK, ALLOW or END; None: no opinion."""
     reason: str = ""
-    """For the model, and for whoever is asked."""
+    """For the model; of a question, for whoever is asked."""
+    why: str = ""
+    """What a question is about, in the model's version: hooks' own words are for the user."""
     tool_input: Mapping[str, Any] | None = None
     """The host's input as hooks rewrote it."""
     advice: str = ""
@@ -52,6 +54,35 @@ def reply(host: str, name: str, answer: Answer, *, pass_allow: bool = False) -> 
     return _FORMS[row.form](row, name, possible)
 
 
+_STRICTEST = (Verb.DENY, Verb.END, Verb.ASK)
+
+
+def together(answers: Sequence[Answer]) -> Answer:
+    """One answer for a call of the host that is several of ours: the strictest, with everybody's reasons. An allow must
+    be everybody's."""
+    if len(answers) == 1:
+        return answers[0]
+    verbs = {answer.verb for answer in answers}
+    all_allow = Verb.ALLOW if verbs == {Verb.ALLOW} else None
+    verb = next((one for one in _STRICTEST if one in verbs), all_allow)
+    deciding = [answer for answer in answers if answer.verb is verb]
+
+    def joined(texts: Iterable[str]) -> str:
+        return "\n".join(dict.fromkeys(filter(None, texts)))
+
+    replaced = [answer.replacement for answer in answers if answer.replacement is not None]
+    return Answer(
+        verb=verb,
+        reason=joined(answer.reason for answer in deciding),
+        why=joined(answer.why for answer in deciding),
+        tool_input=next((answer.tool_input for answer in answers if answer.tool_input is not None), None),
+        advice=joined(answer.advice for answer in answers),
+        context=joined(answer.context for answer in answers),
+        replacement="\n".join(replaced) if replaced else None,
+        message=joined(answer.message for answer in answers),
+    )
+
+
 def failed(host: str, name: str, why: str) -> Reply:
     """The guard could not judge: a deny where the host can deny. An event that is not this host's is one, too."""
     row = HOSTS[host]
@@ -69,7 +100,7 @@ def degraded(answer: Answer, event: HookEvent, can: frozenset[Verb], *, pass_all
         text = f"A guard wants this call to be different. Repeat it like this: {answer.advice}"
         answer = replace(answer, verb=Verb.DENY, reason="\n".join(filter(None, (answer.reason, text))))
     if answer.verb is Verb.ASK and Verb.ASK not in can:
-        text = f"{answer.reason or 'a guard asks'}\nNobody can be asked here. Do without it, or tell the user."
+        text = f"Not run: {answer.why or 'a guard asks'}. Nobody can be asked here. Do without it, or tell the user."
         answer = replace(answer, verb=Verb.DENY, reason=text)
     if answer.verb is Verb.END and Verb.END not in can:
         # Before a tool, ending the turn includes not running it. At the end of a turn, it is what happens anyway.

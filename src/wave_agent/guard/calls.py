@@ -53,6 +53,8 @@ class HostEvent(Struct, frozen=True, kw_only=True):
     """The session's directory."""
     permission_mode: str = "default"
     """The host's own."""
+    transcript: str = ""
+    """The host's transcript, if hooks can read it."""
     facts: Mapping[str, Any] = {}
     """The event's own stdin fields, without those about the call."""
     tool: str = ""
@@ -85,6 +87,7 @@ def read_event(host: HostRow, name: str, stdin: str, here: str) -> HostEvent:
         session_id=_text(_found(host, payload, "session_id")),
         directory=directory,
         permission_mode=mode if isinstance(mode, str) else "default",
+        transcript=_text(payload.get("transcript_path")) if host.has_known_transcript else "",
         facts=_facts(host, event, payload),
     )
     if not EVENTS[event].has_tool:
@@ -106,7 +109,7 @@ def read_event(host: HostRow, name: str, stdin: str, here: str) -> HostEvent:
     )
 
 
-_COMMON = ("host", "event", "name", "session_id", "directory", "permission_mode", "facts")
+_COMMON = ("host", "event", "name", "session_id", "directory", "permission_mode", "transcript", "facts")
 
 
 def _object(stdin: str) -> dict[str, Any]:

@@ -73,6 +73,10 @@ class HostRow(Struct, frozen=True, kw_only=True):
     """Events that are about one tool → the host's name for it; the input is the event itself."""
     keys: Mapping[str, tuple[str, ...]] = MappingProxyType({})
     """Our name of a payload field → where this host puts it. Default: the same name."""
+    project_variable: str = ""
+    """The variable with the directory the host was started in: `cwd` may follow the commands it runs."""
+    has_known_transcript: bool = False
+    """Its transcript has the format that existing hooks parse."""
     factor: float = 1
     """What a timeout in seconds is multiplied by in this host's settings."""
     experimental: bool = False
@@ -112,6 +116,8 @@ _CLAUDE = HostRow(
     form=Form.EXIT_TWO,
     events=_CLAUDE_EVENTS,
     installed=tuple(_CLAUDE_EVENTS),
+    project_variable="CLAUDE_PROJECT_DIR",
+    has_known_transcript=True,
     enforces={
         E_.PRE_TOOL_USE: _ALL - {Verb.END, Verb.REPLACE},
         E_.PERMISSION_REQUEST: frozenset({Verb.DENY, Verb.ALLOW, Verb.TELL}),
@@ -201,6 +207,7 @@ _GEMINI = HostRow(
         "search_file_content": ToolRow(name="Grep", fields={"dir_path": "path"}),
     },
     keys={"last_assistant_message": ("prompt_response",)},
+    project_variable="GEMINI_PROJECT_DIR",
     factor=1000,
     limits=("does not end a hook that times out: the guard answers before that",),
 )  # fmt: skip

@@ -4,7 +4,7 @@
 
     {"type":"session","version":1,…}                                    the first line
     {"type":"user"|"assistant","message":{"role":…,"content":…},…}      the conversation
-    {"type":"system","subtype":"error"|"notice"|"hook_run"|"prompt_blocked"|"compact",…}
+    {"type":"system","subtype":"error"|"notice"|"hook_run"|"prompt_blocked"|"compact"|"guard_verdict",…}
 
 A prompt is written to disk only after hooks have accepted it.
 """
@@ -94,6 +94,11 @@ class Recorder:
 
     def hook_run(self, run: HookRun) -> None:
         self._write({"type": "system", "subtype": "hook_run", **msgspec.to_builtins(run)})
+        self._tell_failure()
+
+    def guard_verdict(self, **facts: Any) -> None:
+        """What guards decided about an event of another agent."""
+        self._write({"type": "system", "subtype": "guard_verdict", **facts})
         self._tell_failure()
 
     def change(self, change: Change) -> None:
