@@ -47,7 +47,9 @@ PURE := \
 	src/wave_agent/tools/terminal.py \
 	src/wave_agent/guard/answers.py \
 	src/wave_agent/guard/calls.py \
+	src/wave_agent/guard/entries.py \
 	src/wave_agent/guard/hosts.py \
+	src/wave_agent/guard/lines.py \
 	src/wave_agent/guard/patches.py \
 	$(wildcard src/wave_agent/effects/*.py) \
 	$(wildcard src/wave_agent/shell/*.py)

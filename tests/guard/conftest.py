@@ -1,3 +1,4 @@
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -6,5 +7,7 @@ from tests.guard.judging import Arena
 
 
 @pytest.fixture
-def arena(tmp_path: Path) -> Arena:
-    return Arena(tmp_path)
+def arena(tmp_path: Path) -> Iterator[Arena]:
+    arena = Arena(tmp_path)
+    yield arena
+    arena.end_resident()

@@ -1,13 +1,25 @@
 """Events of other agents, judged in this process."""
 
+import fcntl
 import json
 import os
+import signal
+import time
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from wave_agent.guard.answers import Reply
 from wave_agent.guard.run import Asked, answer_event
 from wave_agent.system.ancestry import OTHER_AGENTS
+
+
+def wait_until(done: Callable[[], bool], seconds: float = 20) -> None:
+    ends = time.monotonic() + seconds
+    while not done():
+        assert time.monotonic() < ends, "it did not happen in time"
+        time.sleep(0.01)
 
 
 class Arena:
@@ -18,6 +30,32 @@ class Arena:
         self.home = directory / "home"
         (self.project / ".wave").mkdir(parents=True)
         self.home.mkdir()
+
+    def resident(self) -> int | None:
+        """The process id of the resident guard, once it listens."""
+        guard = self.home / "guard"
+        try:
+            return int((guard / "lock").read_text()) if (guard / "socket").exists() else None
+        except (OSError, ValueError):
+            return None
+
+    def end_resident(self) -> None:
+        """Ends the resident guard that commands of a test have started."""
+        lock = self.home / "guard" / "lock"
+        if not lock.exists():
+            return
+        held = os.open(lock, os.O_RDWR)  # and stays so: one that is about to start finds it taken
+
+        def is_ours() -> bool:
+            try:
+                fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                with suppress(OSError, ValueError):
+                    os.kill(int(lock.read_text()), signal.SIGTERM)
+                return False
+            return True
+
+        wait_until(is_ours)
 
     def rules(self, **permissions: list[str]) -> None:
         """Rules of the project: restrictions need no trust."""

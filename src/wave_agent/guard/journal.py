@@ -9,6 +9,7 @@ import json
 import os
 import re
 import time
+import uuid
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
@@ -18,6 +19,7 @@ from msgspec import Struct
 
 from wave_agent.errors import SessionError
 from wave_agent.events import HookRun
+from wave_agent.guard.calls import HostEvent
 from wave_agent.guard.hosts import Verb
 from wave_agent.guard.verdicts import JudgedEvent
 from wave_agent.hooks.events import EVENTS, Flow
@@ -58,6 +60,8 @@ class Earlier(Struct, frozen=True, kw_only=True):
     """How often hooks have kept the host working on its current prompt."""
     blocks_in_a_row: int = 0
     """The same, without a tool call in between."""
+    open_calls: Mapping[str, str] = {}
+    """Calls without a result: tool and input → id."""
 
 
 def read_earlier(transcript: Path, *, everything: bool = False) -> Earlier:
@@ -79,7 +83,41 @@ def read_earlier(transcript: Path, *, everything: bool = False) -> Earlier:
             total, in_a_row = (total + 1, in_a_row + 1) if blocked else (0, 0)
         elif row.has_tool:
             in_a_row = 0
-    return Earlier(runs=runs, blocks=total, blocks_in_a_row=in_a_row)
+    return Earlier(runs=runs, blocks=total, blocks_in_a_row=in_a_row, open_calls=_open_calls(lines))
+
+
+def _open_calls(lines: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for record in lines:
+        message = record.get("message")
+        content: Any = cast(Mapping[str, Any], message).get("content") if isinstance(message, dict) else None
+        for part in cast(list[Any], content) if isinstance(content, list) else ():
+            if isinstance(part, dict):
+                _follow(cast(Mapping[str, Any], part), found)
+    return found
+
+
+def _follow(part: Mapping[str, Any], calls: dict[str, str]) -> None:
+    if part.get("type") == "tool_use":
+        calls[_key(part.get("name"), part.get("input"))] = str(part.get("id"))
+    elif part.get("type") == "tool_result":
+        done = [key for key, call_id in calls.items() if call_id == part.get("tool_use_id")]
+        for key in done:
+            del calls[key]
+
+
+def _key(tool: Any, tool_input: Any) -> str:
+    return json.dumps([tool, tool_input], sort_keys=True)
+
+
+def with_id(event: HostEvent, earlier: Earlier) -> HostEvent:
+    """Some hosts give calls no id: the result of a call then belongs to the last call that was the same."""
+    if event.tool_use_id or not event.calls:
+        return event
+    first = event.calls[0]
+    known = earlier.open_calls.get(_key(first.tool, first.tool_input)) if EVENTS[event.event].after_tool else None
+    same = known.partition(".")[0] if known else f"call-{uuid.uuid4().hex[:12]}"
+    return msgspec.structs.replace(event, tool_use_id=same)
 
 
 def _lines(transcript: Path, tail: int | None) -> list[dict[str, Any]]:

@@ -18,7 +18,7 @@ from wave_agent.errors import SessionError, WaveError
 from wave_agent.guard.answers import Reply, failed, reply
 from wave_agent.guard.calls import HostEvent, UnreadableError, read_event
 from wave_agent.guard.hosts import HOSTS
-from wave_agent.guard.journal import GuardJournal, read_earlier, session_name
+from wave_agent.guard.journal import GuardJournal, read_earlier, session_name, with_id
 from wave_agent.guard.judge import HostJudge
 from wave_agent.sessions.transcript import transcript_file
 from wave_agent.system.private_files import make_private
@@ -69,7 +69,7 @@ async def _answer(asked: Asked, stdin: bytes, send: Callable[[Reply], None], war
     try:
         async with asyncio.timeout(asked.deadline):
             event = _read(asked, stdin)
-            guard = await asyncio.to_thread(_Guard.open, asked, event)
+            guard = _Guard.open(asked, event)
             judged = await guard.judge.judge()
         answer = reply(asked.host, asked.name, judged.answer, pass_allow=asked.pass_allow)
     except TimeoutError:
@@ -118,7 +118,7 @@ class _Guard(Struct, frozen=True):
             foundation.home, transcript, host=event.host, project=foundation.project, start=foundation.place.start
         )
         _remember(foundation, event, name)
-        return cls(HostJudge(foundation, event, name, earlier), journal)
+        return cls(HostJudge(foundation, with_id(event, earlier), name, earlier), journal)
 
 
 def _start(asked: Asked, event: HostEvent, name: str) -> str:
@@ -148,40 +148,56 @@ def _remember(foundation: Foundation, event: HostEvent, name: str) -> None:
 # ------------------------------------------------------------------------------------------------------ as a process
 
 
-def run_once(asked: Asked) -> int:
-    """Reads the event from stdin, answers on stdout, and returns the exit status. Without a resident guard."""
+class Watchdog:
+    """Makes sure that there is one answer, and that it comes in time even if something blocks that cannot be
+    cancelled."""
+
+    def __init__(self, asked: Asked, send: Callable[[Reply], None]) -> None:
+        self._asked = asked
+        self._send = send
+        self._answered = threading.Lock()
+        self.status = 2
+        self._timer = threading.Timer(asked.deadline + min(1.0, asked.timeout * MARGIN / 2), self._give_up)
+        self._timer.daemon = True
+
+    def __call__(self, answer: Reply) -> None:
+        """Sends the answer, if it is the first."""
+        if self._answered.acquire(blocking=False):
+            self.status = answer.status
+            self._send(answer)
+            self._timer.cancel()
+
+    def __enter__(self) -> "Watchdog":
+        self._timer.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._timer.cancel()
+
+    def _give_up(self) -> None:
+        self(failed(self._asked.host, self._asked.name, f"the guard did not answer within {self._asked.deadline:g} s"))
+        os._exit(self.status)
+
+
+def run_once(asked: Asked, answered: Callable[[], None] = lambda: None) -> int:
+    """Reads the event from stdin, answers on stdout, and returns the exit status. Without a resident guard.
+
+    `answered` is called after the answer, before hooks that nobody waits for are awaited."""
     out = os.dup(1)
     os.dup2(2, 1)  # nothing but the answer is printed there
-    status = 2
-    answered = threading.Lock()
 
     def send(answer: Reply) -> None:
-        nonlocal status
-        if not answered.acquire(blocking=False):
-            return
-        status = answer.status
         with suppress(OSError):
             os.write(2, answer.stderr.encode(errors="replace"))
         with suppress(OSError):
             _write(out, answer.stdout.encode(errors="replace"))
         os.close(out)
+        answered()
 
-    def give_up() -> None:
-        """Something blocks that cannot be cancelled."""
-        send(failed(asked.host, asked.name, f"the guard did not answer within {asked.deadline:g} s"))
-        os._exit(status)
-
-    watchdog = threading.Timer(asked.deadline + min(1.0, asked.timeout * MARGIN / 2), give_up)
-    watchdog.daemon = True
-    watchdog.start()
-    answer_event(
-        asked,
-        sys.stdin.buffer.read(_LONGEST_EVENT + 1),
-        send,
-        lambda text: print(f"wave guard: {text}", file=sys.stderr),
-    )
-    watchdog.cancel()
-    return status
+    with Watchdog(asked, send) as guarded:
+        stdin = sys.stdin.buffer.read(_LONGEST_EVENT + 1)
+        answer_event(asked, stdin, guarded, lambda text: print(f"wave guard: {text}", file=sys.stderr))
+    return guarded.status
 
 
 def _write(descriptor: int, data: bytes) -> None:

@@ -1,6 +1,7 @@
 """`wave guard run`: what a host calls for each event."""
 
 import os
+from pathlib import Path
 
 import click
 
@@ -12,10 +13,9 @@ from wave_agent.guard.run import TIMEOUT, Asked, run_once
 @host_argument
 @click.argument("event")
 @click.option("--timeout", type=click.FloatRange(min=1), default=TIMEOUT, help="The host's own timeout, in seconds.")
-@click.option(
-    "--pass-allow", is_flag=True, help="Pass on what your hooks and rules allow, not only what they restrict."
-)
-def run(host: str, event: str, timeout: float, pass_allow: bool) -> int:
+@click.option("--pass-allow", is_flag=True, help="Also pass on what your hooks and rules allow.")
+@click.option("--resident", is_flag=True, hidden=True, help="Start the resident guard, for the events after this one.")
+def run(*, host: str, event: str, timeout: float, pass_allow: bool, resident: bool) -> int:
     """Judge one event of another agent
 
     Reads the event from stdin in the form of HOST, judges it with your hooks, rules and protected paths, and answers in
@@ -35,4 +35,11 @@ def run(host: str, event: str, timeout: float, pass_allow: bool) -> int:
         timeout=timeout,
         pass_allow=pass_allow,
     )
-    return run_once(asked)
+    return run_once(asked, _start_resident if resident else lambda: None)
+
+
+def _start_resident() -> None:
+    from wave_agent.guard.resident import can_be_resident, start  # lazy: not needed for the answer
+
+    if can_be_resident():
+        start(Path(os.environ.get("WAVE_HOME") or Path.home() / ".wave").absolute())
