@@ -18,6 +18,7 @@ PURE := \
 	src/wave_agent/rules/touched.py \
 	src/wave_agent/hooks/accidental_exit.py \
 	src/wave_agent/hooks/compatibility.py \
+	src/wave_agent/settings/guard_lines.py \
 	src/wave_agent/settings/hook_entries.py \
 	src/wave_agent/hooks/deferred.py \
 	src/wave_agent/hooks/definitions.py \

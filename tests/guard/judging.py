@@ -77,7 +77,7 @@ class Arena:
         return {**kept, "WAVE_HOME": str(self.home)}
 
     def judge(
-        self, host: str, event: str, payload: Any, *, timeout: float = 60, pass_allow: bool = False, **env: str
+        self, host: str, event: str, payload: Any, *, timeout: float = 60, pass_allow: bool = False, **env: Any
     ) -> Reply:
         asked = Asked(
             host=host,

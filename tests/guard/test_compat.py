@@ -9,8 +9,9 @@ from wave_agent.guard.entries import installed
 from wave_agent.guard.hosts import HOSTS
 from wave_agent.guard.lines import PROGRAM, guard_line
 from wave_agent.hooks.definitions import Layer
+from wave_agent.settings.guard_lines import GUARD_LINE
 from wave_agent.settings.hook_entries import SettingsSource, load_hooks, parse_settings
-from wave_agent.settings.other_agents import GUARD_LINE, as_foreign
+from wave_agent.settings.other_agents import as_foreign
 
 GUARD: dict[str, Any] = {"type": "command", "command": guard_line("claude", "PreToolUse")}
 OWN = {"type": "command", "command": "./own.sh"}

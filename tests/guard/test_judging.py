@@ -199,6 +199,6 @@ def test_hooks_that_the_host_runs_itself_do_not_run_twice(arena: Arena) -> None:
     claude.mkdir()
     entry = {"matcher": "Bash", "hooks": [{"type": "command", "command": "exit 2"}]}
     (claude / "settings.json").write_text(json.dumps({"hooks": {"PreToolUse": [entry]}}))
-    env = {"CLAUDE_CONFIG_DIR": str(claude)}
+    env: dict[str, Any] = {"CLAUDE_CONFIG_DIR": str(claude)}
     assert arena.judge("claude", "PreToolUse", arena.call("ls"), **env) == Reply()
     assert arena.judge("kimi", "PreToolUse", {**arena.call("ls"), "tool_name": "Shell"}, **env).status == 2

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from wave_agent.guard.answers import failed
 from wave_agent.guard.hosts import HOSTS, Form
 from wave_agent.hooks.events import EVENTS
-from wave_agent.settings.other_agents import GUARD_LINE
+from wave_agent.settings.guard_lines import GUARD_LINE
 
 LONGEST = 600
 """Seconds; some hosts refuse a longer timeout."""

@@ -9,11 +9,13 @@ It listens on a socket in a directory that only its user can open, and both ends
 
 import fcntl
 import gc
+import json
 import os
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 from collections.abc import Mapping
 from contextlib import suppress
 from importlib import import_module
@@ -119,10 +121,12 @@ def _is(path: Path, inode: int) -> bool:
 
 
 def _warm_up() -> None:
-    from wave_agent.effects.calls import effects_of
-    from wave_agent.effects.surroundings import Surroundings
-
-    effects_of("Bash", {"command": "git status && ls | head > x"}, Surroundings(directory="/", project="/"))
+    """Judges a call in a scratch project: what is loaded, compiled and cached by that, every copy has from the start."""
+    with tempfile.TemporaryDirectory(prefix="wave-guard-") as scratch:
+        environment = {**os.environ, "WAVE_HOME": os.path.join(scratch, "home")}
+        asked = Asked(host="claude", name="PreToolUse", directory=scratch, environment=environment)
+        call = {"tool_name": "Bash", "tool_input": {"command": "git status && ls | head > x"}, "session_id": "warm-up"}
+        answer_event(asked, json.dumps(call).encode(), lambda _: None)
 
 
 def _program() -> dict[str, int]:

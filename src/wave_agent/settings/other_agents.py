@@ -19,6 +19,7 @@ from wave_agent.hooks.definitions import Layer
 from wave_agent.hooks.dialects import Dialect
 from wave_agent.hooks.events import EVENTS, NEVER_HERE
 from wave_agent.rules.rule import RuleError, parse_rule
+from wave_agent.settings.guard_lines import without_guard
 from wave_agent.settings.hook_entries import SettingsSource
 from wave_agent.settings.layers import RESTRICTIONS, LayerFile, project_places, read_place, read_source
 from wave_agent.system.project import Project
@@ -32,13 +33,6 @@ PROJECT_FILES: Mapping[str, Layer] = {
 PLUGIN_FILE = "hooks/hooks.json"
 TAKEN = ("hooks", "permissions", "env")
 RULES = (*RESTRICTIONS, "allow")
-_PATH_TO = r"(?:'[^']*/{0}'|[^\s'|;&]*/{0}|{0})"
-GUARD_LINE = re.compile(
-    rf"(?:{_PATH_TO.format('wave')} guard run|(?:'[^']*'|[^\s'|;&]+) -I -S {_PATH_TO.format('guard/client.py')})"
-    r" (?P<host>[a-z]+) (?P<event>[\w.]+) --timeout \d+(?: --pass-allow)?"
-    r"(?P<rest> \|\| (?:\{ \[ \$\? = 2 \] (?:\|\| echo '[^']*' >&2; exit 2|&& exit 2; exit 0); \}|echo '[^']*'|true))"
-)
-"""The whole of a line that `wave guard install` writes into the settings of other agents."""
 _TOOL_WITH_PATTERN = re.compile(r"\s*(\w+)\(.*\)\s*", re.DOTALL)
 
 
@@ -101,7 +95,7 @@ def _plugin_data(root: str, home: Path) -> Path:
 
 def as_foreign(source: SettingsSource) -> SettingsSource:
     """The parts used from a file written for another agent."""
-    document = _without_guard(_with_hooks(source.document))
+    document = without_guard(_with_hooks(source.document))
     settings = cast(Mapping[str, Any], document.value)
     kept = {key: settings[key] for key in TAKEN if key in settings}
     rules: Any = kept.get("permissions")
@@ -119,43 +113,6 @@ def _with_hooks(document: Document) -> Document:
     events = {key: found[key] for key in found if isinstance(found[key], list)}
     lines: dict[Where, int] = {("hooks", *place): line for place, line in document.lines.items()}
     return Document({"hooks": events}, {(): 1, **lines})
-
-
-def _without_guard(document: Document) -> Document:
-    """Without entries through which another agent asks `wave guard`: this agent judges its own calls."""
-    hooks: Any = cast(Mapping[str, Any], document.value).get("hooks")
-    if not isinstance(hooks, Mapping) or "guard" not in str(cast(object, hooks)):
-        return document
-    left: dict[str, Any] = {}
-    moved: dict[Where, Where] = {}
-    """The former place of what is left → its place now."""
-    for event, groups in cast(Mapping[str, Any], hooks).items():
-        left[event] = groups if not isinstance(groups, list) else []
-        for number, group in enumerate(cast(list[Any], groups) if isinstance(groups, list) else ()):
-            entries: Any = cast(Mapping[str, Any], group).get("hooks") if isinstance(group, Mapping) else None
-            inner = cast(list[Any], entries) if isinstance(entries, list) else []
-            kept = [at for at, entry in enumerate(inner) if not _asks_guard(entry)]
-            if inner and not kept:
-                continue
-            now: Where = ("hooks", event, len(left[event]))
-            moved[("hooks", event, number)] = now
-            moved |= {("hooks", event, number, "hooks", at): (*now, "hooks", place) for place, at in enumerate(kept)}
-            left[event].append({**group, "hooks": [inner[at] for at in kept]} if len(kept) < len(inner) else group)
-    lines: dict[Where, int] = {}
-    for place, line in document.lines.items():
-        around = next((place[:size] for size in (5, 3) if len(place) >= size), None)
-        if around is None or place[0] != "hooks":
-            lines[place] = line
-        elif around in moved:
-            lines[(*moved[around], *place[len(around) :])] = line
-        elif len(around) == 5 and place[:3] in moved and place[3] != "hooks":
-            lines[(*moved[place[:3]], *place[3:])] = line
-    return Document({**document.value, "hooks": left}, lines)
-
-
-def _asks_guard(entry: Any) -> bool:
-    command: Any = cast(Mapping[str, Any], entry).get("command") if isinstance(entry, Mapping) else None
-    return isinstance(command, str) and GUARD_LINE.fullmatch(command.strip()) is not None
 
 
 def _readable(kind: str, rules: Any) -> Any:
