@@ -37,6 +37,8 @@ def _ask(arguments: list[str], event: bytes) -> tuple[int, bytes, bytes] | None:
         import _socket
 
         environment = posix.environ
+        if environment.get(b"WAVE_GUARD_RESIDENT") == b"off":
+            return None
         home = environment.get(b"WAVE_HOME") or environment[b"HOME"] + b"/.wave"
         directory = posix.open(home + b"/guard", posix.O_RDONLY | posix.O_DIRECTORY | posix.O_NOFOLLOW)
         facts = posix.fstat(directory)

@@ -121,7 +121,7 @@ def _is(path: Path, inode: int) -> bool:
 
 
 def _warm_up() -> None:
-    """Judges a call in a scratch project: what is loaded, compiled and cached by that, every copy has from the start."""
+    """Judges a call in a scratch project: whatever that loads, compiles and caches, every copy has from the start."""
     with tempfile.TemporaryDirectory(prefix="wave-guard-") as scratch:
         environment = {**os.environ, "WAVE_HOME": os.path.join(scratch, "home")}
         asked = Asked(host="claude", name="PreToolUse", directory=scratch, environment=environment)

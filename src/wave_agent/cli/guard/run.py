@@ -41,5 +41,5 @@ def run(*, host: str, event: str, timeout: float, pass_allow: bool, resident: bo
 def _start_resident() -> None:
     from wave_agent.guard.resident import can_be_resident, start  # lazy: not needed for the answer
 
-    if can_be_resident():
+    if can_be_resident() and os.environ.get("WAVE_GUARD_RESIDENT") != "off":
         start(Path(os.environ.get("WAVE_HOME") or Path.home() / ".wave").absolute())
