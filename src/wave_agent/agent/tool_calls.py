@@ -8,9 +8,8 @@ from msgspec.structs import replace
 from wave_agent.agent.asking import PermissionAsker
 from wave_agent.agent.authority import Authority
 from wave_agent.agent.call_facts import CallExaminer
-from wave_agent.agent.call_judge import CallJudge, DeniedCall, InvalidCall, PermittedCall, unjudged
+from wave_agent.agent.call_judge import CallJudge, CallReview, DeniedCall, InvalidCall, PermittedCall, unjudged
 from wave_agent.agent.call_results import CallEnd, CallResults, RequestedCall
-from wave_agent.agent.call_review import CallReview
 from wave_agent.agent.consequences import Operation
 from wave_agent.agent.result_hooks import ResultHooks
 from wave_agent.agent.tool_use import INTERRUPTED, ToolUse

@@ -19,7 +19,6 @@ from wave_agent.hooks.definitions import Layer
 from wave_agent.hooks.dialects import Dialect
 from wave_agent.hooks.events import EVENTS, NEVER_HERE
 from wave_agent.rules.rule import RuleError, parse_rule
-from wave_agent.settings.guard_lines import without_guard
 from wave_agent.settings.hook_entries import SettingsSource
 from wave_agent.settings.layers import RESTRICTIONS, LayerFile, project_places, read_place, read_source
 from wave_agent.system.project import Project
@@ -95,6 +94,8 @@ def _plugin_data(root: str, home: Path) -> Path:
 
 def as_foreign(source: SettingsSource) -> SettingsSource:
     """The parts used from a file written for another agent."""
+    from wave_agent.settings.guard_lines import without_guard  # lazy: most projects have no such file
+
     document = without_guard(_with_hooks(source.document))
     settings = cast(Mapping[str, Any], document.value)
     kept = {key: settings[key] for key in TAKEN if key in settings}
