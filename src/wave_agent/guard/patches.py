@@ -8,6 +8,7 @@ from typing import Any
 from msgspec import Struct
 
 BEGIN = "*** Begin Patch"
+_END = "*** End Patch"
 _MARK = re.compile(r"\s*\*\*\* (?P<what>Add File|Update File|Delete File|Move to): ?(?P<path>.*?)\s*")
 
 
@@ -69,10 +70,12 @@ def read_patch(text: str) -> tuple[FileChange, ...]:
     if not begins:
         raise PatchError(f'it does not contain "{BEGIN}"')
     found: list[_Change] = []
+    ended = False
     for line in body.split("\n")[1:]:
         mark = _MARK.fullmatch(line)
+        ended = line.strip() == _END or (ended and mark is None)
         if mark is None:
-            if found:
+            if found and not ended:
                 found[-1].line(line)
         elif not mark["path"]:
             raise PatchError(f'"{line.strip()}" names no file')
