@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.project import WAVE
 from tests.guard.judging import Arena, wait_until
 from wave_agent.guard import client, resident
 
@@ -59,6 +60,18 @@ def test_it_answers_like_the_program_itself_and_forgets_nothing_new(served: Aren
     assert done.stderr.startswith("Not run: denied by the permission rule")
     served.rules(ask=["Bash(git push:*)"])
     assert '"permissionDecision": "ask"' in ask(served, "git push").stdout
+
+
+def test_the_line_of_a_project_is_answered_by_it_too(served: Arena) -> None:
+    served.rules(deny=["Bash(git push:*)"])
+    for _ in range(2):
+        words = [WAVE, "guard", "run", "claude", "PreToolUse", "--timeout", "60"]
+        stdin = json.dumps(served.call("git push"))
+        done = subprocess.run(
+            words, input=stdin, cwd=served.project, env=served.environment, capture_output=True, text=True, check=False
+        )
+        assert (done.returncode, done.stdout) == (2, "")
+        assert "rule Bash(git push:*)" in done.stderr
 
 
 def test_directory_and_environment_are_those_of_the_client(served: Arena, tmp_path: Path) -> None:
@@ -138,4 +151,4 @@ def test_the_client_imports_next_to_nothing() -> None:
     tree = ast.parse(Path(str(client.__file__)).read_text())
     imported = {name.name for node in ast.walk(tree) if isinstance(node, ast.Import) for name in node.names}
     imported |= {str(node.module) for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
-    assert imported == {"posix", "sys", "_socket"}
+    assert imported == {"posix", "sys", "_signal", "_socket"}

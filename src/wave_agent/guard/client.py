@@ -1,13 +1,17 @@
 """What a host starts for each event: passes it on to the resident guard, or judges it itself if there is none.
 
 Run as a file, `python -I -S client.py HOST EVENT --timeout N`: nothing is imported that the interpreter has not loaded
-already, but for sockets. So this file must not import anything else of the package, nor `os`.
+already, but for sockets and signals. So this file must not import anything else of the package, nor `os`.
 
 A request is the length of its head in four bytes, the head (words between NULs: version, host, event, timeout,
 pass_allow, directory, then the environment), and the event. An answer is the status in one byte, then the lengths and
 texts of stdout and stderr.
 """
 
+# `_signal` has no stub, and `signal` would take a while to load.
+# pyright: reportMissingImports=false, reportMissingModuleSource=false, reportUnknownMemberType=false
+
+import _signal
 import posix
 import sys
 from posix import _exit as leave  # pyright: ignore[reportPrivateUsage]  # `os` would take a while to load
@@ -19,15 +23,31 @@ _AGAIN = 255
 
 
 def main(arguments: list[str]) -> None:
-    event = _read(0)
-    answer = _ask(arguments, event)
-    if answer is None:
-        _judge_here(arguments, event)
-        return
-    status, out, err = answer
-    _write(2, err)
-    _write(1, out)
-    leave(status)
+    """Does not return: answers, or becomes another program. If it can do neither, whoever started it has to deny."""
+    try:
+        _set_deadline(arguments)
+        event = _read(0)
+        answer = _ask(arguments, event)
+        if answer is None:
+            _judge_here(arguments, event)
+        else:
+            _write(2, answer[2])
+            _write(1, answer[1])
+            leave(answer[0])
+    finally:
+        leave(3)
+
+
+def _set_deadline(arguments: list[str]) -> None:
+    """An event that does not end, or a resident guard that does not answer, is a deny before the host gives up."""
+    timeout = float(arguments[arguments.index("--timeout") + 1])
+
+    def give_up(_: int, __: object) -> None:
+        _write(2, b"wave guard: the guard did not answer within %g s\n" % timeout)
+        leave(2)
+
+    _signal.signal(_signal.SIGALRM, give_up)
+    _signal.setitimer(_signal.ITIMER_REAL, max(0.5, timeout - max(1.0, timeout * 0.05)))
 
 
 def _ask(arguments: list[str], event: bytes) -> tuple[int, bytes, bytes] | None:
@@ -82,6 +102,7 @@ def _judge_here(arguments: list[str], event: bytes) -> None:
             _write(writer, event)
         finally:
             leave(0)
+    _signal.setitimer(_signal.ITIMER_REAL, 0)  # the program has a deadline of its own
     posix.dup2(reader, 0)
     posix.close(reader)
     posix.close(writer)
@@ -104,7 +125,4 @@ def _write(descriptor: int, data: bytes) -> None:
 
 
 if __name__ == "__main__":
-    try:
-        main(sys.argv[1:])
-    finally:
-        leave(3)  # whoever started this treats it as a deny
+    main(sys.argv[1:])
