@@ -1,6 +1,7 @@
 """Events of other agents are judged with everything that judges our own calls."""
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -162,6 +163,14 @@ def test_a_command_that_changes_the_directory_does_not_change_the_guards(arena: 
     kimi = {**arena.call("ls"), "tool_name": "Shell"}
     assert arena.judge("kimi", "PreToolUse", kimi) == Reply()
     assert arena.judge("kimi", "PreToolUse", {**moved, "tool_name": "Shell"}).status == 2
+
+
+def test_the_directories_of_old_sessions_are_forgotten(arena: Arena) -> None:
+    pins = arena.home / "guard" / "sessions"
+    arena.judge("kimi", "Stop", {"session_id": "old", "cwd": str(arena.project)})
+    os.utime(pins / "kimi-old", (1, 1))
+    arena.judge("kimi", "Stop", {"session_id": "new", "cwd": str(arena.project)})
+    assert [pin.name for pin in pins.iterdir()] == ["kimi-new"]
 
 
 def test_a_directory_of_the_call_decides_what_relative_paths_are(arena: Arena) -> None:

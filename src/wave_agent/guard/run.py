@@ -7,6 +7,7 @@ import asyncio
 import os
 import sys
 import threading
+import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -28,6 +29,8 @@ TIMEOUT = 60.0
 """Seconds within which a host wants an answer, if it does not say."""
 MARGIN = 0.1
 """The part of the timeout that is left for the host's own work and for a slow machine."""
+_KEPT = 90 * 86_400
+"""Seconds for which the directory of a session is remembered."""
 _LONGEST_EVENT = 64 << 20
 """Bytes of an event. Nothing that long is a call that anyone could judge in time."""
 
@@ -142,7 +145,16 @@ def _remember(foundation: Foundation, event: HostEvent, name: str) -> None:
     if event.session_id and not file.exists():
         with suppress(OSError):
             make_private(file.parent)
+            _forget_old(file.parent)
             file.write_text(foundation.place.start)
+
+
+def _forget_old(pins: Path) -> None:
+    """Sessions that began long ago have ended."""
+    limit = time.time() - _KEPT
+    for pin in pins.iterdir():
+        if pin.stat().st_mtime < limit:
+            pin.unlink()
 
 
 # ------------------------------------------------------------------------------------------------------ as a process
