@@ -18,6 +18,7 @@ PURE := \
 	src/wave_agent/rules/touched.py \
 	src/wave_agent/hooks/accidental_exit.py \
 	src/wave_agent/hooks/compatibility.py \
+	src/wave_agent/settings/guard_lines.py \
 	src/wave_agent/settings/hook_entries.py \
 	src/wave_agent/hooks/deferred.py \
 	src/wave_agent/hooks/definitions.py \
@@ -46,6 +47,12 @@ PURE := \
 	src/wave_agent/tools/changes/signatures.py \
 	src/wave_agent/tools/changes/versions.py \
 	src/wave_agent/tools/terminal.py \
+	src/wave_agent/guard/answers.py \
+	src/wave_agent/guard/calls.py \
+	src/wave_agent/guard/entries.py \
+	src/wave_agent/guard/hosts.py \
+	src/wave_agent/guard/lines.py \
+	src/wave_agent/guard/patches.py \
 	$(wildcard src/wave_agent/effects/*.py) \
 	$(wildcard src/wave_agent/shell/*.py)
 

@@ -14,10 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from wave_agent.effects.shown import MEANINGS
+from wave_agent.guard.hosts import HOSTS, Verb
 from wave_agent.hooks.compatibility import COLUMNS, COMPARISONS, Kinship
 from wave_agent.hooks.definitions import LAYERS
 from wave_agent.hooks.dialects import DIALECTS, Dialect
-from wave_agent.hooks.events import COMMON_STDIN, EVENTS, NEVER_HERE, Audience, Decision, EventRow, Flow
+from wave_agent.hooks.events import COMMON_STDIN, EVENTS, NEVER_HERE, Audience, Decision, EventRow, Flow, HookEvent
 from wave_agent.hooks.reader import TABLE, Field, Home
 from wave_agent.hooks.semantics import RULES, ExitClass, Stdout
 from wave_agent.lint.codes import CODES, Level
@@ -167,6 +168,17 @@ def layers() -> str:
         "flag": "`--settings FILE`",
     }
     return table(["layer", "from"], [[code(layer), where[layer]] for layer in LAYERS])
+
+
+def guard_hosts() -> str:
+    rows = []
+    for row in HOSTS.values():
+        can = row.enforces[HookEvent.PRE_TOOL_USE]
+        verbs = [Verb.DENY, Verb.ASK, Verb.REWRITE, Verb.CONTEXT]
+        title = f"{row.title} (experimental)" if row.experimental else row.title
+        marks = ["yes" if verb in can else "–" for verb in verbs]
+        rows.append([code(row.name), title, *marks, ", ".join(map(code, row.installed))])
+    return table(["host", "", "deny", "ask", "rewrite", "context before a tool", "events"], rows)
 
 
 def modes() -> str:
@@ -384,6 +396,7 @@ PARTS: dict[str, Callable[[], str]] = {
     part.__name__: part
     for part in (
         *(events, absent, verdicts, fields, words, stdin, effects, arguments, failures, layers, modes, settings),
+        guard_hosts,
         *(checks, keys, commands, lint_codes, lint_levels, recipes, performance, attacks, dialects, compatibility),
         *(rooms, modules, ways),
     )

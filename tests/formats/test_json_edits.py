@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wave_agent.formats.json_edits import append, replace_span
+from tests.rows import rows
+from wave_agent.formats.json_edits import append, remove, replace_span
 from wave_agent.formats.strict_json import StrictJSONError, parse_document
 
 HOOK = {"hooks": [{"command": "x"}]}
@@ -100,3 +101,26 @@ def test_a_span_is_where_the_value_stands(document: dict[str, Any]) -> None:
         start, end = found.spans[key,]
         assert json.loads(text[start:end]) == value
         assert json.loads(replace_span(text, (start, end), "7")) == {**document, key: 7}
+
+
+REMOVED = [
+    ('{"a": [1, 2, 3]}', ("a", 0), '{"a": [2, 3]}'),
+    ('{"a": [1, 2, 3]}', ("a", 2), '{"a": [1, 2]}'),
+    ('{"a": [ 1 ]}', ("a", 0), '{"a": []}'),
+    ('{\n  "a": 1,\n  "b": 2\n}\n', ("a",), '{\n  "b": 2\n}\n'),
+    ('{\n  "a": 1,\n  "b": 2\n}\n', ("b",), '{\n  "a": 1\n}\n'),
+    ('\ufeff{"a": {"x": 1}, "b": 2}', ("a",), '\ufeff{"b": 2}'),
+]
+
+
+@rows("text, path, left", REMOVED, ids=lambda one: ascii(one)[:30])
+def test_a_value_is_removed_with_its_comma_and_nothing_else(text: str, path: tuple[str | int, ...], left: str) -> None:
+    assert remove(text, path) == left
+
+
+def test_what_was_appended_can_be_removed_again() -> None:
+    text = '{\n    "a": [\n        {"x": 1}\n    ]\n}\n'
+    assert remove(append(text, ("a",), {"y": [2]}), ("a", 1)) == text
+    assert remove(append(text, ("b",), 1), ("b",)) == text
+    with pytest.raises(KeyError):
+        remove(text, ("c",))

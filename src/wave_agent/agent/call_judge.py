@@ -1,4 +1,4 @@
-"""Judging one call: PreToolUse hooks, validation, permission, and whoever has to be asked."""
+"""Judging one call: what guards say (`CallReview`), validation, and whoever has to be asked (`CallJudge`)."""
 
 from collections.abc import Callable, Mapping
 from enum import IntEnum
@@ -21,6 +21,65 @@ from wave_agent.permissions.decision import INSTEAD, Deny, JudgedCall, Permissio
 from wave_agent.system.real_files import Seen
 from wave_agent.text import strip_controls
 from wave_agent.tools.base import Tool, ToolInputError
+
+
+class Reviewed(Struct, frozen=True):
+    """A call with everything known about it, and the permission it has."""
+
+    subject: JudgedCall
+    permission: Permission
+    seen: Mapping[str, Seen] = {}
+    """What its paths pointed to."""
+
+
+class CallReview:
+    """What guards say about a call: hooks, protected paths, rules and the mode. Nobody is asked, and nothing runs: what
+    to do about it is up to this agent, or another one."""
+
+    def __init__(
+        self,
+        hooks: HookManager,
+        authority: Authority,
+        examiner: CallExaminer,
+        start: str,
+        *,
+        shown_mode: str | None = None,
+    ) -> None:
+        """`start` is where relative paths start. `shown_mode` is the mode that hooks see, if not the authority's."""
+        self._hooks = hooks
+        self._authority = authority
+        self._examiner = examiner
+        self._start = start
+        self._shown_mode = shown_mode
+
+    async def ask_hooks(self, call: RequestedCall, tool: Tool, tool_input: Mapping[str, Any]) -> Outcome:
+        """What PreToolUse hooks say, and the input as they leave it."""
+        return await self._hooks.run(
+            HookEvent.PRE_TOOL_USE,
+            call.facts(tool_input),
+            permission_mode=self._shown_mode or self._authority.mode.value,
+            tool=tool_facts(tool, self._start, call.effects),
+        )
+
+    async def permission(
+        self, tool: Tool, judged: Outcome, before: Mapping[str, Seen], *, secret: bool = False
+    ) -> Reviewed:
+        """The permission of a call that hooks have judged.
+
+        `before`: what the paths pointed to when hooks started. `secret`: a hook may have inserted something that the
+        model must not see.
+        """
+        tool_input: Mapping[str, Any] = judged.tool_input or {}
+        seen = seen_by(tool, tool_input)
+        if swapped := next((path for path, one in seen.items() if before.get(path, one).real != one.real), None):
+            why = f"{swapped} was replaced while hooks judged this call. {INSTEAD}"
+            denied = Permission(answer=Ruling.DENY, by="a replaced path", for_model=why)
+            return Reviewed(JudgedCall(tool=tool.name, tool_input=tool_input), denied, seen)
+        subject = await self._examiner.examine(tool, tool_input, seen)
+        if secret:
+            subject = replace(subject, outside=None, secret=True)
+        authority = self._authority
+        return Reviewed(subject, decide(subject, authority.mode, authority.rules, judged, authority.places), seen)
 
 
 class PermittedCall(Struct, frozen=True):
@@ -78,18 +137,16 @@ class CallJudge:
     def __init__(
         self,
         *,
-        hooks: HookManager,
+        review: CallReview,
         authority: Authority,
-        examiner: CallExaminer,
         asker: PermissionAsker,
         results: CallResults,
         start: str,
         notify: Callable[[str], None],
     ) -> None:
         """`start` is where relative paths start. `notify` shows the user why a call was denied."""
-        self._hooks = hooks
+        self._review = review
         self._authority = authority
-        self._examiner = examiner
         self._asker = asker
         self._results = results
         self._start = start
@@ -103,7 +160,7 @@ class CallJudge:
         while True:
             tool_input = tool.normalise(changed.tool_input, self._start)
             before = first_look(tool, tool_input)
-            judged = await self._before(call, tool, tool_input)
+            judged = await self._review.ask_hooks(call, tool, tool_input)
             later = (*later, *self._results.apply(judged, call))
             if judged.flow in (Flow.SKIP_TOOL, Flow.END_TURN):
                 return CallEnd(ends_turn=judged.flow is Flow.END_TURN), later
@@ -113,14 +170,6 @@ class CallJudge:
                 return verdict, later
             # No input runs unseen: guards and rules also judge a replacement from whoever was asked.
             changed = verdict
-
-    async def _before(self, call: RequestedCall, tool: Tool, tool_input: Mapping[str, Any]) -> Outcome:
-        return await self._hooks.run(
-            HookEvent.PRE_TOOL_USE,
-            call.facts(tool_input),
-            permission_mode=self._authority.mode.value,
-            tool=tool_facts(tool, self._start, call.effects),
-        )
 
     async def _permit(
         self, call: RequestedCall, tool: Tool, judged: Outcome, answered: Answered, before: Mapping[str, Seen]
@@ -138,19 +187,14 @@ class CallJudge:
         notes = _rewrite_notes(call, tool, judged, self._authority.places.project)
         if beyond := self._beyond_border(tool, tool_input):
             return DeniedCall(beyond, notes)
-        seen = seen_by(tool, tool_input)
-        if swapped := next((path for path, one in seen.items() if before.get(path, one).real != one.real), None):
-            return DeniedCall(f"{swapped} was replaced while hooks judged this call. {INSTEAD}", notes)
-        subject = await self._examiner.examine(tool, tool_input, seen)
-        if notes:
-            # A hook may have inserted what is in it; its values are not for the model.
-            subject = replace(subject, outside=None, secret=True)
-        permission = decide(subject, self._authority.mode, self._authority.rules, judged, self._authority.places)
+        # A hook may have inserted what is in the input; its values are not for the model.
+        reviewed = await self._review.permission(tool, judged, before, secret=bool(notes))
+        subject, permission = reviewed.subject, reviewed.permission
         if permission.answer is Ruling.DENY:
             if permission.for_user:
                 self._notify(f"{tool.name} was not run: {permission.for_user}")
             return DeniedCall(permission.for_model, notes)
-        permitted = PermittedCall(tool_input, arguments, seen, notes, subject.kind)
+        permitted = PermittedCall(tool_input, arguments, reviewed.seen, notes, subject.kind)
         needed = Answered.PERSON if permission.needs_person else Answered.HOOK
         if permission.answer is Ruling.ALLOW or answered >= needed:
             return permitted

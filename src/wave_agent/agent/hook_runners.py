@@ -1,13 +1,54 @@
-"""One runner for each kind of hook."""
+"""The hooks of a session, with one runner for each kind."""
 
 import shutil
 from collections.abc import Callable, Mapping
+from pathlib import Path
 
+from wave_agent.agent.options import Foundation
+from wave_agent.events import Event
+from wave_agent.hooks.definitions import HookDefinition
 from wave_agent.hooks.execution import HookKind, HookRunner, Runners
+from wave_agent.hooks.manager import HookManager, LiveSession, SessionFacts
 from wave_agent.hooks.pinned import search_path
 from wave_agent.hooks.runners.command import ProcessRunner
 from wave_agent.settings.layers import Settings
 from wave_agent.system.processes import Ledger, no_ledger
+
+
+def hooks_for(
+    foundation: Foundation,
+    session: SessionFacts,
+    *,
+    outputs: Path,
+    ledger: Ledger = no_ledger,
+    on_event: Callable[[Event], None] = lambda _: None,
+    live: LiveSession | None = None,
+) -> HookManager:
+    """Runs the hooks that apply, each only while it is as it was trusted. `outputs` is for texts too long to show."""
+    settings, environment = foundation.settings, foundation.hook_environment
+    refused, given = foundation.gathered.trust.problem, _nothing_more
+    if settings.hooks.hooks:
+        from wave_agent.hooks.python_guard import PythonGuard  # lazy: most projects have no hooks
+
+        python = PythonGuard(foundation.project, foundation.home, environment)
+        refused, given = python.after(refused), python.environment
+    return HookManager(
+        settings.hooks.hooks,
+        runner=foundation.options.hook_runner or hook_runner_for(settings, environment, ledger),
+        session=session,
+        environment=environment,
+        settings_env=settings.env,
+        max_stop_blocks=settings.max_stop_blocks,
+        on_event=on_event,
+        outputs=outputs,
+        why_refused=refused,
+        own_environment=given,
+        live=live or LiveSession(),
+    )
+
+
+def _nothing_more(_: HookDefinition) -> Mapping[str, str]:
+    return {}
 
 
 def hook_runner_for(settings: Settings, environment: Mapping[str, str], ledger: Ledger = no_ledger) -> HookRunner:

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from wave_agent.agent.asking import PermissionAsker
 from wave_agent.agent.authority import Authority
 from wave_agent.agent.call_facts import CallExaminer
-from wave_agent.agent.call_judge import CallJudge, DeniedCall, InvalidCall, PermittedCall, unjudged
+from wave_agent.agent.call_judge import CallJudge, CallReview, DeniedCall, InvalidCall, PermittedCall, unjudged
 from wave_agent.agent.call_results import CallEnd, CallResults, RequestedCall
 from wave_agent.agent.consequences import Operation
 from wave_agent.agent.result import Violation
@@ -54,9 +54,8 @@ class CallRunner:
         self._results = results = CallResults(messages, context)
         self._examiner = CallExaminer(authority, context, hooks.search_path)
         self._judge = CallJudge(
-            hooks=hooks,
+            review=CallReview(hooks, authority, self._examiner, str(context.cwd)),
             authority=authority,
-            examiner=self._examiner,
             asker=PermissionAsker(
                 hooks=hooks, authority=authority, messages=messages, context=context, approver=approver, emit=emit
             ),

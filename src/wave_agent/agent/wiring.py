@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from wave_agent.agent.authority import Authority
 from wave_agent.agent.briefing import Briefing
 from wave_agent.agent.compaction import Compactor
-from wave_agent.agent.hook_runners import hook_runner_for
+from wave_agent.agent.hook_runners import hooks_for
 from wave_agent.agent.instructions import instructions
 from wave_agent.agent.listeners import Listeners
 from wave_agent.agent.options import Foundation, WindowFinder, Windows, model_for, model_name_for, sandbox_for
@@ -26,7 +26,6 @@ from wave_agent.agent.system_prompt import PromptFacts, mode_words, system_promp
 from wave_agent.agent.tool_calls import CallRunner
 from wave_agent.agent.turn import Parts
 from wave_agent.errors import ModelError, SandboxError
-from wave_agent.hooks.definitions import HookDefinition
 from wave_agent.hooks.manager import Deferred, HookManager, LiveSession, SessionFacts
 from wave_agent.hooks.variables import SessionVariables
 from wave_agent.hooks.verdicts import Said
@@ -193,45 +192,29 @@ def with_model(ground: Ground, parts: Parts, model_name: str) -> Parts:
 
 
 def _hooks(ground: Ground) -> HookManager:
-    foundation, settings = ground.foundation, ground.foundation.settings
-    options, environment = foundation.options, foundation.hook_environment
-    refused, given = foundation.gathered.trust.problem, _nothing_more
-    if settings.hooks.hooks:
-        from wave_agent.hooks.python_guard import PythonGuard  # lazy: most projects have no hooks
-
-        python = PythonGuard(foundation.project, foundation.home, environment)
-        refused, given = python.after(refused), python.environment
-    return HookManager(
-        settings.hooks.hooks,
-        runner=options.hook_runner or hook_runner_for(settings, environment, ground.leftovers.entry),
-        session=SessionFacts(
+    foundation = ground.foundation
+    return hooks_for(
+        foundation,
+        SessionFacts(
             session_id=ground.session_id,
             transcript_path=str(ground.transcript),
             project_dir=foundation.project,
             home=os.path.expanduser("~"),
             start=foundation.place.start,
         ),
-        environment=environment,
-        settings_env=settings.env,
-        max_stop_blocks=settings.max_stop_blocks,
-        on_event=ground.listeners.emit,
         outputs=ground.outputs,
-        why_refused=refused,
-        own_environment=given,
+        ledger=ground.leftovers.entry,
+        on_event=ground.listeners.emit,
         live=LiveSession(
             variables=ground.variables,
             # One of the tools may change its directory.
             directory=lambda: next(filter(None, (tool.directory() for tool in ground.tools.values())), ""),
             door=ground.inside.entered,
-            attended=options.can_use_tool is not None,
+            attended=foundation.options.can_use_tool is not None,
             journal=ground.before.hooks,
             deferred=[Deferred(event, Said(hook, text)) for event, hook, text in ground.before.deferred],
         ),
     )
-
-
-def _nothing_more(_: HookDefinition) -> Mapping[str, str]:
-    return {}
 
 
 def _briefing(ground: Ground) -> Briefing:

@@ -40,7 +40,8 @@ class CommandSource(NamedTuple):
 COMMANDS: Mapping[str, CommandSource] = {
     "completion": CommandSource("wave_agent.cli.completion:completion", "Print the completion script for a shell"),
     "demo": CommandSource("wave_agent.cli.demo:demo", "See hooks at work, without a key or a network"),
-    "doctor": CommandSource("wave_agent.cli.doctor:doctor", "Check settings, hooks, endpoint and model"),
+    "doctor": CommandSource("wave_agent.cli.doctor:doctor", "Check settings, hooks, sandbox, endpoint and model"),
+    "guard": CommandSource("wave_agent.cli.guard:guard", "Enforce your hooks and rules in other agents"),
     "hooks": CommandSource("wave_agent.cli.hooks:hooks", "Test, check and manage hooks"),
     "sessions": CommandSource("wave_agent.cli.sessions:sessions", "List, show, verify, export and delete sessions"),
 }

@@ -39,6 +39,32 @@ def append(text: str, path: Path, value: Any) -> str:
     return _insert(text, spans[there], max(last, default=None), key, inside)
 
 
+def remove(text: str, path: Path) -> str:
+    """Removes the value at `path` from its list or object, with its comma and its key.
+
+    Raises `StrictJSONError` if the text is not JSON, and `KeyError` if nothing is there.
+    """
+    spans = parse_document(text).spans
+    shift = text.startswith(_BOM)
+    own, around = spans[path], spans[path[:-1]]
+    siblings = sorted(span for place, span in spans.items() if len(place) == len(path) and place[:-1] == path[:-1])
+    at = siblings.index(own)
+    if at:
+        cut = (siblings[at - 1][1], own[1])
+    elif len(siblings) > 1:
+        body = text[shift:]
+        first = around[0] + 1 + len(_blanks(body[around[0] + 1 :]))
+        comma = own[1] + len(_blanks(body[own[1] :])) + 1
+        cut = (first, comma + len(_blanks(body[comma:])))
+    else:
+        cut = (around[0] + 1, around[1] - 1)
+    return replace_span(text, cut, "")
+
+
+def _blanks(text: str) -> str:
+    return text[: len(text) - len(text.lstrip(" \t\r\n"))]
+
+
 def _nested(path: Path, value: Any) -> Any:
     for step in reversed(path):
         value = {step: value}

@@ -28,6 +28,8 @@ class SessionFacts(Struct, frozen=True, kw_only=True):
     home: str
     start: str = ""
     """The directory the agent was started in, if that is not the project directory."""
+    host: str = ""
+    """The agent whose calls are judged, if it is another one."""
 
 
 class HookEnvironment:

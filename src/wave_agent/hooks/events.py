@@ -228,6 +228,9 @@ COMMON_STDIN = (
     StdinField("cwd", "string", "the directory the agent was started in"),
     StdinField("hook_event_name", "string", "the event"),
     StdinField("permission_mode", "string", "the current permission mode"),
+    StdinField(
+        "host", "string", "the agent that makes the call, if `wave guard` judges for another one", optional=True
+    ),
 )
 _TOOL_STDIN = (
     StdinField("tool_name", "string", "the tool"),

@@ -169,6 +169,7 @@ class HookManager:
             "cwd": self.session.start or self.session.project_dir,
             "hook_event_name": row.event.value,
             "permission_mode": permission_mode,
+            **({"host": self.session.host} if self.session.host else {}),
         }
 
     def _aside(self, known: Aside) -> Aside:

@@ -25,7 +25,7 @@ PROJECT_DIRECTORIES = (".wave/hooks", ".claude/hooks", ".codex/hooks")
 GIT_FILES = ("config", "config.worktree")
 GIT_DIRECTORIES = ("hooks",)
 STATE_FILES = ("settings.json", "settings.local.json", "trust.json")
-STATE_DIRECTORIES = ("hooks", "pycache")
+STATE_DIRECTORIES = ("hooks", "pycache", "guard")
 START_UP_FILES = (
     *(
         ".bashrc",

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any, cast
 
@@ -37,6 +38,8 @@ class SessionSummary(Struct, frozen=True, kw_only=True):
     size: int
     first_prompt: str
     """Empty when no prompt was ever accepted."""
+    host: str = ""
+    """The agent whose session it is, if it is another one."""
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -45,6 +48,7 @@ class SessionSummary(Struct, frozen=True, kw_only=True):
             "modified": self.modified.isoformat(timespec="seconds").replace("+00:00", "Z"),
             "size": self.size,
             "first_prompt": self.first_prompt,
+            **({"host": self.host} if self.host else {}),
         }
 
 
@@ -56,8 +60,8 @@ def list_sessions(home: Path, project_dir: str) -> list[SessionSummary]:
 
 
 def latest_session(home: Path, project_dir: str) -> str:
-    """The id of the most recently used session. Raises `SessionError` if there is none."""
-    sessions = list_sessions(home, project_dir)
+    """The id of this agent's most recently used session. Raises `SessionError` if there is none."""
+    sessions = [session for session in list_sessions(home, project_dir) if not session.host]
     if not sessions:
         raise SessionError("There is no session in this project yet.")
     return sessions[0].session_id
@@ -108,7 +112,8 @@ def _summary(path: Path) -> SessionSummary | None:
     try:
         facts = path.stat()
         with path.open("rb") as file:
-            prompt = _first_prompt(file)
+            first = file.readline()
+            prompt = _first_prompt(chain([first], file))
     except OSError:
         return None
     return SessionSummary(
@@ -117,7 +122,20 @@ def _summary(path: Path) -> SessionSummary | None:
         modified=datetime.fromtimestamp(facts.st_mtime, UTC),
         size=facts.st_size,
         first_prompt=prompt,
+        host=_host(first),
     )
+
+
+def _host(line: bytes) -> str:
+    """From the first line of a transcript."""
+    if b'"host"' not in line:
+        return ""
+    try:
+        found: Any = json.loads(line)
+    except (ValueError, RecursionError):
+        return ""
+    name: Any = cast(dict[str, Any], found).get("host") if isinstance(found, dict) else None
+    return name if isinstance(name, str) else ""
 
 
 def _first_prompt(lines: Iterator[bytes] | Any) -> str:

@@ -4,7 +4,8 @@
 
     {"type":"session","version":1,…}                                    the first line
     {"type":"user"|"assistant","message":{"role":…,"content":…},…}      the conversation
-    {"type":"system","subtype":"error"|"notice"|"hook_run"|"prompt_blocked"|"compact"|"violation",…}
+    {"type":"system","subtype":"error"|"notice"|"hook_run"|"prompt_blocked"|"compact",…}
+    {"type":"system","subtype":"violation"|"guard_verdict",…}
 
 A prompt is written to disk only after hooks have accepted it.
 """
@@ -99,6 +100,11 @@ class Recorder:
     def violation(self, facts: Mapping[str, Any]) -> None:
         """A file that rules protect was changed."""
         self._write({"type": "system", "subtype": "violation", **facts})
+        self._tell_failure()
+
+    def guard_verdict(self, **facts: Any) -> None:
+        """What guards decided about an event of another agent."""
+        self._write({"type": "system", "subtype": "guard_verdict", **facts})
         self._tell_failure()
 
     def change(self, change: Change) -> None:

@@ -94,7 +94,9 @@ def _plugin_data(root: str, home: Path) -> Path:
 
 def as_foreign(source: SettingsSource) -> SettingsSource:
     """The parts used from a file written for another agent."""
-    document = _with_hooks(source.document)
+    from wave_agent.settings.guard_lines import without_guard  # lazy: most projects have no such file
+
+    document = without_guard(_with_hooks(source.document))
     settings = cast(Mapping[str, Any], document.value)
     kept = {key: settings[key] for key in TAKEN if key in settings}
     rules: Any = kept.get("permissions")

@@ -13,6 +13,8 @@ from wave_agent.errors import SettingsError
 VARIABLE = "WAVE_PARENT"
 OTHER_AGENTS: Mapping[str, str] = {"CLAUDECODE": "Claude Code", "GEMINI_CLI": "Gemini CLI"}
 """Variables that agents set for the commands they run."""
+CLIENT_VARIABLE = "WAVE_GUARD_CLIENT"
+"""The process on whose behalf this one works: its parents are checked as well as our own."""
 _ENTRY = f"{VARIABLE}=".encode()
 _ANCESTORS = 64
 
@@ -20,7 +22,10 @@ _ANCESTORS = 64
 def handed_down(environment: Mapping[str, str]) -> list[str]:
     """The variable's values from parent agents, the nearest first, each once."""
     own = environment.get(VARIABLE)
-    found = ([own] if own else []) + list(_of_ancestors())
+    found = [*([own] if own else []), *_of_ancestors(os.getppid())]
+    client = environment.get(CLIENT_VARIABLE, "")
+    if client.isascii() and client.isdecimal():
+        found += _of_ancestors(int(client))
     return [text for text in dict.fromkeys(found) if text]
 
 
@@ -37,9 +42,8 @@ def require_no_agent(environment: Mapping[str, str], what: str) -> None:
         raise SettingsError(f"{what} is for a person, but {name} started this program: nothing was changed.")
 
 
-def _of_ancestors() -> Iterator[str]:
-    """The variable in the environments of parent processes, the nearest first. Nothing without /proc."""
-    pid = os.getppid()
+def _of_ancestors(pid: int) -> Iterator[str]:
+    """The variable in the environments of a process and its parents, the nearest first. Nothing without /proc."""
     for _ in range(_ANCESTORS):
         if pid <= 1:
             return

@@ -1,0 +1,95 @@
+"""`wave guard doctor`: runs the installed lines and checks the answers."""
+
+import json
+import os
+import shlex
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from time import monotonic
+
+import click
+
+from wave_agent.agent.options import Options, find_places, lay_foundation
+from wave_agent.cli.guard.options import any_host_argument
+from wave_agent.cli.options import cwd_option
+from wave_agent.errors import WaveError
+from wave_agent.guard.hosts import HOSTS
+from wave_agent.guard.review import HostReview, InstalledGuard, review
+from wave_agent.text import one_line
+
+_OK, _BAD = "ok", "PROBLEM"
+_PATIENCE = 120
+
+
+@click.command()
+@any_host_argument
+@cwd_option
+def doctor(host: str | None, cwd: str | None) -> int:
+    """Check that the installed guard answers and denies
+
+    Runs each installed line with an event that nobody can read, which must be denied, and with a harmless command,
+    which must get an answer. Also checks that the project's settings can be read and its hooks are trusted.
+    """
+    project, _ = find_places(cwd, os.environ)
+    found = [review(name, project, os.environ) for name in ([host] if host else HOSTS)]
+    problems = 0
+    for good, text in _checks([one for one in found if host or one.guards], project):
+        click.echo(one_line(f"{_OK if good else _BAD:<8} {text}"))
+        problems += not good
+    return int(problems > 0)
+
+
+def _checks(found: list[HostReview], project: str) -> Iterator[tuple[bool, str]]:
+    try:
+        lay_foundation(Options(workdir=project, interactive=False), dict(os.environ))
+        yield True, f"the settings of {project} can be read, and its hooks are trusted"
+    except WaveError as error:
+        yield False, f"every call is denied in {project}: {error}"
+    if not found:
+        yield False, "the guard is not installed anywhere; run wave guard install HOST"
+    for one in found:
+        if not one.guards:
+            yield False, f"{one.host}: not installed; run wave guard install {one.host}"
+        for override in one.overrides:
+            yield False, f"{one.host}: {override}"
+        for problem in one.problems:
+            yield False, f"{one.host}: {problem}"
+        for guard in one.guards:
+            yield from _tried(one, guard)
+
+
+def _tried(found: HostReview, guard: InstalledGuard) -> Iterator[tuple[bool, str]]:
+    where = f"{found.host}, {guard.file}"
+    program = shlex.split(guard.line)[0]
+    if shutil.which(program) is None:
+        yield False, f"{where}: {program} is not on PATH, so every call is denied"
+        return
+    with tempfile.TemporaryDirectory(prefix="wave-guard-") as scratch:
+        unread, _ = _run(guard.line, "this is not JSON", scratch)
+        yield _denies(unread), f"{where}: an event that cannot be read is denied"
+        tool = next(iter(found.row.event_tools.values()), None) or next(iter(found.row.tools))
+        keys = found.row.keys
+        call = {"command": "true"} if tool not in ("read_file",) else {"file_path": os.path.join(scratch, "x")}
+        event = {
+            keys.get("tool_name", ("tool_name",))[0]: tool,
+            keys.get("tool_input", ("tool_input",))[0]: call,
+            "cwd": scratch,
+            **call,
+        }
+        answered, took = _run(guard.line, json.dumps(event), scratch)
+        said = "denied" if _denies(answered) else "passed"
+        yield answered.returncode in (0, 2), f"{where}: a harmless command is {said} in {took * 1000:.0f} ms"
+
+
+def _run(line: str, stdin: str, directory: str) -> tuple[subprocess.CompletedProcess[str], float]:
+    began = monotonic()
+    done = subprocess.run(
+        ["sh", "-c", line], input=stdin, cwd=directory, capture_output=True, text=True, timeout=_PATIENCE, check=False
+    )
+    return done, monotonic() - began
+
+
+def _denies(done: subprocess.CompletedProcess[str]) -> bool:
+    return (done.returncode == 2 and bool(done.stderr.strip())) or (done.returncode == 0 and '"deny"' in done.stdout)

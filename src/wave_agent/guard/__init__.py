@@ -1,0 +1,1 @@
+"""`wave guard`: hooks and rules of a project, enforced in other agents."""
