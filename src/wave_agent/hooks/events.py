@@ -134,7 +134,12 @@ CHANGED_FILES = 1_000
 
 def _changed_files(what: str) -> tuple[StdinField, StdinField]:
     return (
-        StdinField("changed_files", "array", f"absolute paths of the files that {what} created, changed or deleted"),
+        StdinField(
+            "changed_files",
+            "array",
+            f"absolute paths of the files that {what} created, changed or deleted; not in other agents (`host`)",
+            optional=True,
+        ),
         StdinField(
             "changed_files_left_out",
             "integer",
