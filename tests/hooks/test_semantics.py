@@ -1047,6 +1047,7 @@ def states_allow(event: HookEvent, output: dict[str, Any]) -> bool:
 
 
 @given(events, outputs, codes, policies)
+@example(HookEvent.POST_TOOL_USE_FAILURE, {"hookSpecificOutput": {"updatedToolOutput": ""}}, 0, OnFailure.CONTINUE)
 def test_an_invalid_output_never_loosens(event: HookEvent, output: dict[str, Any], code: int, policy: OnFailure):
     found = read(event, printed(output, code), name="guard", on_failure=policy)
     inner = output.get("hookSpecificOutput")
@@ -1060,7 +1061,7 @@ def test_an_invalid_output_never_loosens(event: HookEvent, output: dict[str, Any
             assert right
             assert effect.fields == inner["updatedInput"]
         if isinstance(effect, ReplaceOutput):
-            assert event is POST
+            assert "updatedToolOutput" in EVENTS[event].specific
             assert right
             assert effect.text == inner["updatedToolOutput"]
         if isinstance(effect, AddContext) and {"additionalContext", "hookSpecificOutput"} & output.keys():
