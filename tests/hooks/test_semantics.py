@@ -5,7 +5,7 @@ from itertools import combinations_with_replacement, permutations, product
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
