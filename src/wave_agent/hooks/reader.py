@@ -270,6 +270,10 @@ class _OutputReading:
         """Drops an allow whose `updatedInput` cannot be used: it was meant for that input only."""
         if Decision.ALLOW not in [decision for _, decision in self.decisions]:
             return
+        if not (self.problems or self.unreadable or self.row.behavior_words) and (
+            output.keys() <= FIELDS.keys() and self.specific.keys() <= FIELDS.keys()
+        ):
+            return  # the usual case: every key is known and in its place, so there is nothing to look for
         used = self.taken.get(INPUT)
         for shown, value in _spelt_like(_INPUT_NAMES, output):
             if value is None or value is used:
@@ -412,7 +416,7 @@ class _OutputReading:
             stated=tuple([Stated(decision, self.reason_for(field)) for field, decision in self.decisions]),
             unreadable=tuple(self.unreadable),
             reason=self.texts.get("reason", ""),
-            contexts=tuple(dict.fromkeys(self.contexts)),
+            contexts=tuple(dict.fromkeys(self.contexts) if len(self.contexts) > 1 else self.contexts),
             updated_input=self.taken.get(INPUT),
             updated_tool_output=self.taken.get(OUTPUT),
             withhold=self.withhold,

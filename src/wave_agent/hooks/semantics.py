@@ -466,7 +466,7 @@ def _classify(row: EventRow, name: str, result: HookExecutionResult, text: str) 
     if not found:
         return Stdout.EMPTY, _NO_OUTPUT, ""
     output = read_output(row, found)
-    if not (knows(found) or output.withhold):
+    if not (output.stated or knows(found) or output.withhold):
         return Stdout.FOREIGN, _NO_OUTPUT, unknown_keys(found)
     kind = Stdout.UNREADABLE if output.unreadable else Stdout.DECIDES if output.stated else Stdout.SILENT
     return kind, output, ""
