@@ -112,7 +112,7 @@ def parse_object(text: str, *, twice: bool = False) -> dict[str, Any]:
         raise StrictJSONError(f"{type_name(value)}, not an object")
     if end < len(text):
         raise StrictJSONError("unexpected text after the end of the object")
-    found = cast(dict[str, Any], value)
+    found = cast("dict[str, Any]", value)
     if text.count("{") + text.count("[") > MAX_DEPTH and _depth(found) > MAX_DEPTH:
         raise StrictJSONError(f"nested deeper than {MAX_DEPTH}")
     # A lone surrogate (from an escape) cannot be encoded as UTF-8, and losing a deny because of one would be worse.
@@ -124,9 +124,9 @@ def unsound(value: object) -> str:
     written back."""
     inner: Iterable[object]
     if isinstance(value, dict):
-        inner = cast(dict[str, object], value).values()
+        inner = cast("dict[str, object]", value).values()
     elif isinstance(value, list):
-        inner = cast(list[object], value)
+        inner = cast("list[object]", value)
     elif isinstance(value, Twice):
         return "a duplicate key"
     else:
@@ -157,11 +157,11 @@ def _without_lone_surrogates(value: Any) -> Any:
     if isinstance(value, str):
         return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     if isinstance(value, list):
-        return [_without_lone_surrogates(item) for item in cast(list[Any], value)]
+        return [_without_lone_surrogates(item) for item in cast("list[Any]", value)]
     if isinstance(value, Twice):
         return Twice(map(_without_lone_surrogates, value))
     if isinstance(value, dict):
-        items = cast(dict[str, Any], value).items()
+        items = cast("dict[str, Any]", value).items()
         return {_without_lone_surrogates(key): _without_lone_surrogates(item) for key, item in items}
     return value
 

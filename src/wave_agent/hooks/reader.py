@@ -112,7 +112,7 @@ class Stated(Struct, frozen=True, gc=False):
     reason: str = ""
 
 
-class HookOutput(Struct, frozen=True, kw_only=True):
+class HookOutput(Struct, frozen=True, kw_only=True, gc=False):
     """What the JSON of one run says, on one event."""
 
     stated: tuple[Stated, ...] = ()
@@ -156,7 +156,10 @@ def read_output(row: EventRow, output: Mapping[str, Any]) -> HookOutput:
             use = uses.get(key)
             if use is not None and value is not None:
                 field, types, take = use
-                (take if isinstance(value, types) else _OutputReading.another_type)(reading, field, value, place)
+                if not isinstance(value, types):
+                    reading.another_type(field, value, place)
+                elif take is not None:
+                    take(reading, field, value, place)
             elif type(value) is Twice:
                 reading.twice(key, value, place)
     reading.redaction(output)
@@ -206,13 +209,16 @@ class _OutputReading:
         self.contexts: list[str] = []
         self.taken: dict[str, Any] = {}
         inner = output.get(SPECIFIC)
-        self.specific = cast(dict[str, Any], inner) if isinstance(inner, dict) else {}
+        self.specific = cast("dict[str, Any]", inner) if isinstance(inner, dict) else {}
         named = self.specific.get("hookEventName")
         self.right_event = named is None or named == row.event
 
     def field(self, field: Field, value: Any, place: Home) -> None:
         known, types, take = _uses(self.row.event, place, self.right_event)[field.name]
-        (take if isinstance(value, types) else _OutputReading.another_type)(self, known, value, place)
+        if not isinstance(value, types):
+            self.another_type(known, value, place)
+        elif take is not None:
+            take(self, known, value, place)
 
     def text(self, field: Field, value: str, _: Home) -> None:
         if text := value.strip():
@@ -221,9 +227,6 @@ class _OutputReading:
     def misplaced(self, field: Field, _: object, place: Home) -> None:
         problem = _misplaced(self.row.event, field, place, self.right_event)
         self.problems.append(f"{_shown(field, place)} was ignored: {problem}")
-
-    def checked(self, _: Field, __: object, ___: Home) -> None:
-        """The type is all that matters here."""
 
     def another_type(self, field: Field, value: Any, place: Home) -> None:
         """A duplicate key, the other form of `decision`, or a mistake."""
@@ -311,7 +314,7 @@ class _OutputReading:
     def inside(self, values: Twice) -> Iterator[tuple[Field, Any]]:
         """The decisions inside these objects."""
         for inner in values:
-            for key, value in cast(dict[str, Any], inner if isinstance(inner, dict) else {}).items():
+            for key, value in cast("dict[str, Any]", inner if isinstance(inner, dict) else {}).items():
                 for one in value if isinstance(value, Twice) else (value,):
                     field = _row(self.row, key, one, Home.SPECIFIC)
                     if field is not None and field.decides:
@@ -324,7 +327,7 @@ class _OutputReading:
         if not isinstance(value, field.type):
             return _STRICTNESS.index(None)
         if field is ANSWER:
-            answer = cast(dict[str, Any], value)
+            answer = cast("dict[str, Any]", value)
             word = answer.get("behavior")
             decision = self.row.behavior_words.get(word) if isinstance(word, str) else None
             return _STRICTNESS.index(Decision.STOP if answer.get("interrupt") is True else decision)
@@ -437,17 +440,17 @@ _TAKEN_BY: Mapping[str, _Take] = {
 
 
 @cache
-def _uses(event: HookEvent, place: Home, right_event: bool) -> Mapping[str, tuple[Field, _Types, _Take]]:
-    """How to take each field in this place, and the types it may have."""
+def _uses(event: HookEvent, place: Home, right_event: bool) -> Mapping[str, tuple[Field, _Types, _Take | None]]:
+    """How to take each field in this place, and the types it may have. None: only its type is checked."""
 
-    def take(field: Field) -> _Take:
+    def take(field: Field) -> _Take | None:
         if field.free:
             return _OutputReading.text
         if field.decides:
             return _OutputReading.decision
         if _misplaced(event, field, place, right_event):
             return _OutputReading.misplaced
-        return _TAKEN_BY.get(field.name, _OutputReading.checked)
+        return _TAKEN_BY.get(field.name)
 
     return {name: (field, field.types, take(field)) for name, field in FIELDS.items()}
 
@@ -485,7 +488,7 @@ def _spelt_like(names: frozenset[str], value: Any, path: str = "") -> list[tuple
     """Every value under one of these names, at any depth and in any spelling, with its path."""
     found: list[tuple[str, Any]] = []
     if isinstance(value, dict):
-        for key, inner in cast(dict[str, Any], value).items():
+        for key, inner in cast("dict[str, Any]", value).items():
             if key in _PLAIN_TEXTS and type(inner) is str:
                 continue
             if _plain(key) in names:
@@ -493,7 +496,7 @@ def _spelt_like(names: frozenset[str], value: Any, path: str = "") -> list[tuple
             elif isinstance(inner, _NESTED) or (key == SPECIFIC and not path):
                 found += _spelt_like(names, inner, f"{path}.{key}" if path else key)
     elif isinstance(value, list | tuple):
-        for inner in cast(list[Any], value):
+        for inner in cast("list[Any]", value):
             found += _spelt_like(names, inner, path)
     elif isinstance(value, str) and path == SPECIFIC and any(name in _plain(value) for name in names):
         found.append((path, value))  # an object encoded as a string
@@ -517,8 +520,8 @@ def _content(value: object) -> str | None:
         return value
     if not isinstance(value, list):
         return None
-    parts = cast(list[Any], value)
-    found = [cast(dict[str, Any], part) for part in parts if isinstance(part, dict)]
+    parts = cast("list[Any]", value)
+    found = [cast("dict[str, Any]", part) for part in parts if isinstance(part, dict)]
     texts = [part["text"] for part in found if part.get("type") == "text" and isinstance(part.get("text"), str)]
     return "\n".join(texts) if 0 < len(texts) == len(parts) else None
 
@@ -527,7 +530,7 @@ def _two_texts(value: object) -> str:
     """Why a response with two different texts is unusable: if only one was redacted, the other restores the secret."""
     if not isinstance(value, dict):
         return ""
-    output = cast(dict[str, Any], value)
+    output = cast("dict[str, Any]", value)
     streams, content = _streams(output), _content(output.get("content"))
     if streams is None or content is None or streams.strip() == content.strip():
         return ""
@@ -538,7 +541,7 @@ def _as_text(value: Any) -> str:
     """The replacement for a tool's result, as text for the model."""
     if isinstance(value, str):
         return value
-    output = cast(dict[str, Any], value) if isinstance(value, dict) else {"content": value}
+    output = cast("dict[str, Any]", value) if isinstance(value, dict) else {"content": value}
     text = _streams(output)
     text = _content(output.get("content")) if text is None else text
     return json.dumps(value, ensure_ascii=False) if text is None else text

@@ -86,7 +86,7 @@ class ExitClass(StrEnum):
     OTHER = "another exit code"
 
 
-class _FinishedRun(Struct, frozen=True):
+class _FinishedRun(Struct, frozen=True, gc=False):
     """A finished run, and the effects its output can have. Each rule in `RULES` picks from these."""
 
     row: EventRow

@@ -17,7 +17,7 @@ class FailureKind(StrEnum):
     JSON = "json"
 
 
-# `gc=False`: only texts, so no cycles for the garbage collector to look for.
+# `gc=False`: no cycle leads through these, so the garbage collector need not look at them.
 
 
 class Block(Struct, frozen=True, gc=False):
@@ -36,7 +36,7 @@ class EndTurn(Struct, frozen=True, gc=False):
     reason: str
 
 
-class Rewrite(Struct, frozen=True):
+class Rewrite(Struct, frozen=True, gc=False):
     """Top-level fields to set in the tool's input; None removes one."""
 
     fields: Mapping[str, Any]
@@ -68,7 +68,7 @@ class TellUser(Struct, frozen=True, gc=False):
     text: str
 
 
-class Failure(Struct, frozen=True):
+class Failure(Struct, frozen=True, gc=False):
     """The hook failed. `blocks` is the hook's policy; the event decides whether a failure can block at all."""
 
     kind: FailureKind
@@ -108,7 +108,7 @@ DECISION_OF: Mapping[type, Decision] = {
 MAKE: Mapping[Decision, Callable[[str], Effect]] = {made: kind for kind, made in DECISION_OF.items()}
 
 
-class Verdict(Struct, frozen=True):
+class Verdict(Struct, frozen=True, gc=False):
     """What one hook run means."""
 
     effects: tuple[Effect, ...] = ()
@@ -156,7 +156,7 @@ class Role(StrEnum):
     ASYNC = "async"
 
 
-class RankedVerdict(Struct, frozen=True, kw_only=True):
+class RankedVerdict(Struct, frozen=True, kw_only=True, gc=False):
     """A verdict and its place among the others."""
 
     position: int
