@@ -213,12 +213,10 @@ class _OutputReading:
         named = self.specific.get("hookEventName")
         self.right_event = named is None or named == row.event
 
-    def field(self, field: Field, value: Any, place: Home) -> None:
-        known, types, take = _uses(self.row.event, place, self.right_event)[field.name]
-        if not isinstance(value, types):
-            self.another_type(known, value, place)
-        elif take is not None:
-            take(self, known, value, place)
+    def decide(self, field: Field, value: Any, place: Home) -> None:
+        """Read one value of a field that states a decision."""
+        known = FIELDS[field.name]
+        (self.decision if isinstance(value, known.types) else self.another_type)(known, value, place)
 
     def text(self, field: Field, value: str, _: Home) -> None:
         if text := value.strip():
@@ -300,14 +298,14 @@ class _OutputReading:
         if key == SPECIFIC and place is Home.TOP:
             for field, value in self.inside(values):
                 if self.strictness(field, value) >= _STRICTNESS.index(Decision.ASK):
-                    self.field(field, value, Home.SPECIFIC)
+                    self.decide(field, value, Home.SPECIFIC)
             return
         found = [(_row(self.row, key, value, place), value) for value in values]
         fields = [(field, value) for field, value in found if field is not None]
         if any(field.decides for field, _ in fields):
             field, value = max(fields, key=lambda one: self.strictness(*one))
             if value is not None:
-                self.field(field, value, place)
+                self.decide(field, value, place)
         elif key == OUTPUT and fields:
             self.wrong(FIELDS[OUTPUT], f'duplicate key "{shown}": none of its values can be used', place)
 
