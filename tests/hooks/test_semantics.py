@@ -1048,6 +1048,8 @@ def states_allow(event: HookEvent, output: dict[str, Any]) -> bool:
 
 @given(events, outputs, codes, policies)
 @example(HookEvent.POST_TOOL_USE_FAILURE, {"hookSpecificOutput": {"updatedToolOutput": ""}}, 0, OnFailure.CONTINUE)
+@example(HookEvent.POST_TOOL_USE_FAILURE, {"hookSpecificOutput": {"updatedToolOutput": []}}, 0, OnFailure.CONTINUE)
+@example(HookEvent.POST_TOOL_USE, {"hookSpecificOutput": {"updatedToolOutput": 5}}, 0, OnFailure.CONTINUE)
 def test_an_invalid_output_never_loosens(event: HookEvent, output: dict[str, Any], code: int, policy: OnFailure):
     found = read(event, printed(output, code), name="guard", on_failure=policy)
     inner = output.get("hookSpecificOutput")
@@ -1063,7 +1065,8 @@ def test_an_invalid_output_never_loosens(event: HookEvent, output: dict[str, Any
         if isinstance(effect, ReplaceOutput):
             assert "updatedToolOutput" in EVENTS[event].specific
             assert right
-            assert effect.text == inner["updatedToolOutput"]
+            said = inner["updatedToolOutput"]
+            assert effect.text == said if isinstance(said, str) else isinstance(said, dict | list)
         if isinstance(effect, AddContext) and {"additionalContext", "hookSpecificOutput"} & output.keys():
             valid = [output.get("additionalContext"), inner.get("additionalContext") if right else None]
             assert effect.text in [text.strip() for text in valid if isinstance(text, str)]
