@@ -1,6 +1,9 @@
 """`wave guard install`, `uninstall`, `status`, `doctor` and `log`."""
 
 import json
+import signal
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -163,8 +166,29 @@ def test_log_shows_what_was_decided(command: Command, arena: Arena) -> None:
     assert "deny      Bash(git push origin) by rule Bash(git push:*)" in shown[0]
     assert len(command("log", "--all")[1].splitlines()) == 3
     assert len(command("log", "-n", "1")[1].splitlines()) == 1
+    assert command("log", "--json", "-n", "0") == (0, "")
     found = json.loads(command("log", "--json", "-n", "1")[1])
     assert (found["host"], found["verdict"], found["call"]) == ("kimi", "deny", "Bash(git push)")
+
+
+def test_log_follows_until_it_is_interrupted(arena: Arena) -> None:
+    arena.rules(deny=["Bash(git push:*)"])
+    arena.bash("git push first")
+    following = subprocess.Popen(
+        [sys.executable, "-m", "wave_agent", "guard", "log", "-f"],
+        cwd=arena.project,
+        env=arena.environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert following.stdout is not None
+    assert "git push first" in following.stdout.readline()
+    arena.bash("git push second")
+    assert "git push second" in following.stdout.readline()
+    following.send_signal(signal.SIGINT)
+    _, errors = following.communicate(timeout=30)
+    assert (following.returncode, errors.strip()) == (130, "")
 
 
 def test_sessions_of_hosts_can_be_traced_counted_and_replayed(

@@ -20,6 +20,7 @@ _SHOWN = (
     *("timestamp", "host", "sessionId", "event", "tool", "tool_use_id", "call", "verdict", "rewrote", "by", "reason"),
     "duration_ms",
 )
+"""The fields of one line of JSON."""
 _PAUSE = 0.3
 """Seconds between two looks at the journals."""
 
@@ -29,15 +30,15 @@ _PAUSE = 0.3
 @click.option(
     "-n", "--lines", "count", type=click.IntRange(min=0), default=20, show_default=True, help="Show the last N."
 )
-@click.option("--all", "everything", is_flag=True, help="Also show events about which nobody had anything to say.")
+@click.option("--all", "everything", is_flag=True, help="Also show events without any objection.")
 @secrets_option
 @cwd_option
 @json_option
 def log(*, follow: bool, count: int, everything: bool, show_secrets: bool, cwd: str | None, as_json: bool) -> int:
     """Show what the guard decided in other agents
 
-    One line for each event of this project: when, in which agent and session, which call, and what was decided by whom.
-    wave hooks trace shows one session in full.
+    One line for each event of this project: when, in which agent and session, which call, the decision, and the hook
+    or rule behind it. wave hooks trace shows one session in full.
 
     \b
     wave guard log -f           follow live
@@ -49,10 +50,8 @@ def log(*, follow: bool, count: int, everything: bool, show_secrets: bool, cwd: 
     first = sorted(_new(directory, read), key=lambda record: str(record.get("timestamp", "")))
     wanted = [record for record in first if everything or _matters(record)]
     _show(wanted[len(wanted) - count if count < len(wanted) else 0 :], show_secrets=show_secrets, as_json=as_json)
-    if not first and not follow:
-        click.echo(
-            "[]" if as_json else "No event of another agent has been judged in this project yet.", err=not as_json
-        )
+    if not (first or follow or as_json):
+        click.echo("No event of another agent has been judged in this project yet.", err=True)
     while follow:
         time.sleep(_PAUSE)
         found = [record for record in _new(directory, read) if everything or _matters(record)]
@@ -104,19 +103,7 @@ def _show(records: list[dict[str, Any]], *, show_secrets: bool, as_json: bool) -
     for record in records:
         shown = record if show_secrets else masked(record)
         if as_json:
-            keys = (
-                "timestamp",
-                "host",
-                "sessionId",
-                "event",
-                "tool",
-                "tool_use_id",
-                "call",
-                "verdict",
-                "rewrote",
-                "by",
-            )
-            click.echo(json.dumps({key: shown.get(key) for key in (*keys, "reason", "duration_ms")}))
+            click.echo(json.dumps({key: shown.get(key) for key in _SHOWN}))
             continue
         what = shown["call"] or shown.get("tool") or ""
         verdict = "rewritten" if shown["verdict"] == "none" and shown.get("rewrote") else shown["verdict"]
