@@ -112,8 +112,9 @@ def test_a_background_command_may_have_done_it(project: Project) -> None:
 def test_a_background_command_changes_files_between_calls(project: Project) -> None:
     log = guarded(project)
     change = program("open('vendor/x.py','w').write('new'); open('ok','w')")["command"]
+    after_the_call = f"until [ -s {log} ]; do sleep 0.02; done"  # its PostToolUse hook has run
     replies = (
-        Reply(tool_calls=[call("Bash", command=f"sleep 0.2; {change}", run_in_background=True)]),
+        Reply(tool_calls=[call("Bash", command=f"{after_the_call}; {change}", run_in_background=True)]),
         Reply(tool_calls=[call("BashOutput", bash_id="bash_1", wait_ms=20000)]),
         "Done.",
     )
