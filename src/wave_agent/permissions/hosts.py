@@ -6,6 +6,9 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from wave_agent.effects.hosts import normal_host
+from wave_agent.rules.touched import host_matches
+
 if TYPE_CHECKING:
     from ipaddress import IPv4Address, IPv6Address
 
@@ -61,9 +64,10 @@ def parse_entry(text: str) -> HostEntry:
     if not _DIGITS.fullmatch(host):
         return HostEntry(host, port)
     try:
-        return HostEntry(str(_address(host)), port)
+        _address(host)
     except ValueError:
         raise ValueError(f'"{text}" is not an address; {_EXPECTED}') from None
+    return HostEntry(normal_host(host), port)
 
 
 def narrower(outer: Network, inner: Network) -> Network:
@@ -90,14 +94,14 @@ class HostList:
     def __init__(self, entries: Sequence[str], denied: Sequence[str | None] = ()) -> None:
         """`denied` are the patterns of `Net` rules; None denies every host."""
         self.entries = tuple(map(parse_entry, entries))
-        self._denied = tuple(HostEntry(one) if one is not None else None for one in denied)
+        self._denied = tuple(denied)
 
     def __str__(self) -> str:
         return ", ".join(entry.text for entry in self.entries)
 
     def why_not(self, host: str, port: int) -> str | None:
         """Why this host must not be reached. None: it may, at the addresses for which `why_not_at` says so."""
-        if any(rule is None or rule.covers_host(host) for rule in self._denied):
+        if any(rule is None or host_matches(rule, host) for rule in self._denied):
             return "a permission rule Net(…) denies it"
         if not any(entry.matches(host, port) for entry in self.entries):
             return f"it is not listed in the setting sandbox.network ({self})"
@@ -109,7 +113,7 @@ class HostList:
         A name may lead anywhere: to this machine, its network, or the metadata service of a cloud.
         """
         forms = _forms(_address(address.partition("%")[0]))
-        if any(rule is not None and rule.covers_host(str(form)) for rule in self._denied for form in forms):
+        if any(rule is not None and host_matches(rule, str(form)) for rule in self._denied for form in forms):
             return f"it leads to {address}, which a permission rule Net(…) denies"
         if any(entry.matches(str(form), port) for entry in self.entries for form in forms):
             return None
@@ -124,17 +128,6 @@ class HostList:
     def is_own(self, host: str) -> bool:
         """Whether programs must not ask the proxy for this host, because it means the sandbox itself."""
         return not any(entry.covers_host(host) for entry in self.entries)
-
-
-def canonical(host: str) -> str:
-    """The form of a host that entries are compared with."""
-    host = host.strip("[]").rstrip(".").lower()
-    if _DIGITS.fullmatch(host):
-        try:
-            return str(_address(host))
-        except ValueError:
-            return host
-    return host
 
 
 def _address(text: str) -> "IPv4Address | IPv6Address":

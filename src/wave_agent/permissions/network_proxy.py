@@ -17,8 +17,9 @@ from contextlib import suppress
 from typing import Any
 from urllib.parse import urlsplit
 
+from wave_agent.effects.hosts import normal_host
 from wave_agent.errors import SandboxError
-from wave_agent.permissions.hosts import HostList, canonical
+from wave_agent.permissions.hosts import HostList
 from wave_agent.system.threads import start_in_thread
 
 PORT = 3128
@@ -63,7 +64,7 @@ def resolve(host: str, port: int) -> Sequence[tuple[int, SocketAddress]]:
     return [(family, address) for family, _, _, _, address in found]
 
 
-class _RefusedError(Exception):
+class _ForbiddenError(Exception):
     """The request is not carried out; the client gets this answer."""
 
     def __init__(self, status: str, why: str) -> None:
@@ -234,9 +235,9 @@ class NetworkProxy:
         self._connections += 1
         try:
             if self._connections > _MOST_CONNECTIONS:
-                raise _RefusedError("503 Service Unavailable", f"more than {_MOST_CONNECTIONS} connections are open")
+                raise _ForbiddenError("503 Service Unavailable", f"more than {_MOST_CONNECTIONS} connections are open")
             await self._carry_out(way, reader, writer)
-        except _RefusedError as refused:
+        except _ForbiddenError as refused:
             body = f"{refused}\n".encode()
             head = f"HTTP/1.1 {refused.status}\r\nContent-Type: text/plain; charset=utf-8\r\n"
             writer.write(f"{head}Content-Length: {len(body)}\r\nConnection: close\r\n\r\n".encode() + body)
@@ -253,14 +254,14 @@ class NetworkProxy:
             async with asyncio.timeout(_HEAD_SECONDS):
                 head = await reader.readexactly(1)
                 if not head.isupper():  # as in another protocol, whose client waits for an answer
-                    raise _RefusedError("400 Bad Request", _NOT_HTTP)
+                    raise _ForbiddenError("400 Bad Request", _NOT_HTTP)
                 head += await reader.readuntil(b"\r\n\r\n")
         except asyncio.LimitOverrunError:
-            raise _RefusedError("431 Request Header Fields Too Large", "the request's header is too long") from None
+            raise _ForbiddenError("431 Request Header Fields Too Large", "the request's header is too long") from None
         first, _, fields = head.partition(b"\r\n")
         request = _REQUEST.fullmatch(first)
         if request is None:
-            raise _RefusedError("400 Bad Request", _NOT_HTTP)
+            raise _ForbiddenError("400 Bad Request", _NOT_HTTP)
         method, target = request[1], request[2].decode()
         host, port, rest = _target(method, target)
         upstream = await self._connect(way, host, port)
@@ -277,7 +278,7 @@ class NetworkProxy:
             back.transport.abort()
 
     async def _connect(self, way: WayOut, host: str, port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        name = canonical(host)
+        name = normal_host(host)
         shown = f"{name}:{port}"
         why = self._hosts.why_not(name, port)
         if why is None:
@@ -285,14 +286,14 @@ class NetworkProxy:
                 async with asyncio.timeout(_CONNECT_SECONDS):
                     found = await self._addresses(name, port)
             except (OSError, UnicodeError, TimeoutError) as error:
-                raise _RefusedError("502 Bad Gateway", f"{name} cannot be resolved: {error or 'no answer'}") from None
+                raise _ForbiddenError("502 Bad Gateway", f"{name} cannot be resolved: {error or 'no answer'}") from None
             judged = [(one, self._hosts.why_not_at(name, str(one[1][0]), port)) for one in found]
             usable = [one for one, problem in judged if problem is None]
             why = None if usable else next((problem for _, problem in judged if problem), "it has no address")
             if why is None:
                 return await _first_connection(usable, shown)
         way.refused[f"{shown}: {why}"] = None
-        raise _RefusedError("403 Forbidden", f"Wave's sandbox refused {shown}: {why}.")
+        raise _ForbiddenError("403 Forbidden", f"Wave's sandbox refused {shown}: {why}.")
 
     async def _addresses(self, host: str, port: int) -> Sequence[tuple[int, SocketAddress]]:
         """Resolved outside, in a thread of its own: a name server may take its time."""
@@ -329,11 +330,13 @@ def _target(method: bytes, target: str) -> tuple[str, int, str]:
     else:
         parts = urlsplit(target)
         if parts.scheme != "http":
-            raise _RefusedError("400 Bad Request", "expected CONNECT, or a request for a URL that begins with http://")
+            raise _ForbiddenError(
+                "400 Bad Request", "expected CONNECT, or a request for a URL that begins with http://"
+            )
         found = _AUTHORITY.fullmatch(parts.netloc if re.search(r":\d+\Z", parts.netloc) else f"{parts.netloc}:80")
         rest = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     if found is None or not 0 < int(found[2]) < 1 << 16:
-        raise _RefusedError("400 Bad Request", "the request does not name a host and a port")
+        raise _ForbiddenError("400 Bad Request", "the request does not name a host and a port")
     return found[1], int(found[2]), rest
 
 
@@ -365,7 +368,7 @@ async def _first_connection(
         except BaseException:
             connection.close()
             raise
-    raise _RefusedError("502 Bad Gateway", f"{shown} cannot be reached: {problem or 'no answer'}")
+    raise _ForbiddenError("502 Bad Gateway", f"{shown} cannot be reached: {problem or 'no answer'}")
 
 
 async def _both_ways(*pipes: Coroutine[Any, Any, None]) -> None:
