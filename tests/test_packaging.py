@@ -165,6 +165,16 @@ def test_wave_with_an_unknown_command_is_a_usage_error() -> None:
     assert "Traceback" not in process.stderr
 
 
+def test_a_class_name_means_one_thing() -> None:
+    classes: dict[str, list[str]] = {}
+    for file in sorted(Path("src/wave_agent").rglob("*.py")):
+        if "recipes" not in file.parts:  # each is copied and runs alone
+            for name in re.findall(r"^ *class (\w+)\b[(:]", file.read_text(), re.MULTILINE):
+                classes.setdefault(name, []).append(str(file))
+    shared = {name: files for name, files in classes.items() if len(files) > 1}
+    assert shared.keys() <= {"Input", "Arguments"}, shared
+
+
 def test_the_list_of_commands_says_what_each_command_says_itself() -> None:
     listed = {name: source.summary for name, source in COMMANDS.items()}
     assert listed == {name: load(source).get_short_help_str(limit=1000) for name, source in COMMANDS.items()}

@@ -7,7 +7,7 @@ import pytest
 
 from wave_agent import Agent, Allow, PermissionRequest
 from wave_agent.agent.briefing import Briefing
-from wave_agent.agent.surroundings import Surroundings
+from wave_agent.agent.surroundings import ProjectSurroundings
 from wave_agent.messages import MessageManager, TextBlock
 from wave_agent.permissions.decision import PermissionMode
 from wave_agent.testing import Reply, ScriptedModel, call
@@ -116,7 +116,7 @@ async def test_a_user_who_writes_such_words_changes_nothing() -> None:
 
 
 async def test_a_look_that_fails_is_done_without() -> None:
-    def failing() -> Surroundings:
+    def failing() -> ProjectSurroundings:
         raise PermissionError("not for you")
 
     brief = Briefing(lambda mode, around: f"{mode} {around.branch}", str, failing)
@@ -126,6 +126,6 @@ async def test_a_look_that_fails_is_done_without() -> None:
 
 
 async def test_what_a_look_finds_is_in_the_system_prompt() -> None:
-    brief = Briefing(lambda mode, around: f"{mode} {around.branch}", str, lambda: Surroundings(branch="main"))
+    brief = Briefing(lambda mode, around: f"{mode} {around.branch}", str, lambda: ProjectSurroundings(branch="main"))
     await brief.settle(PermissionMode.PLAN)
     assert brief.text == "plan main"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from wave_agent.agent.surroundings import NAMES, Surroundings, count_changes, git_branch, look_around, top_level
+from wave_agent.agent.surroundings import NAMES, ProjectSurroundings, count_changes, git_branch, look_around, top_level
 
 GIT = ("git", "-c", "user.name=a", "-c", "user.email=a@example.org")
 
@@ -34,7 +34,7 @@ def changes(repository: Path, patience: float = 20, **environment: str) -> int |
 def test_outside_of_a_repository_there_is_only_the_top_level(tmp_path: Path) -> None:
     (tmp_path / "src").mkdir()
     (tmp_path / "README.md").touch()
-    assert look_around(str(tmp_path), os.environ) == Surroundings(names=("src/", "README.md"))
+    assert look_around(str(tmp_path), os.environ) == ProjectSurroundings(names=("src/", "README.md"))
 
 
 def test_changed_added_and_removed_files_are_counted(repository: Path) -> None:
@@ -44,7 +44,7 @@ def test_changed_added_and_removed_files_are_counted(repository: Path) -> None:
     assert changes(repository) == 2
     (repository / "kept.txt").unlink()
     found = look_around(str(repository), os.environ, patience=20)
-    assert found == Surroundings(branch="main", changed=2, names=("new.txt",))
+    assert found == ProjectSurroundings(branch="main", changed=2, names=("new.txt",))
 
 
 def test_a_count_from_below_and_in_a_worktree_is_that_of_its_own_checkout(repository: Path, tmp_path: Path) -> None:

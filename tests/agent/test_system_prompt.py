@@ -9,21 +9,21 @@ import pytest
 from tests.rows import rows
 from wave_agent import Agent
 from wave_agent.agent.instructions import NAMES
-from wave_agent.agent.surroundings import Surroundings
+from wave_agent.agent.surroundings import ProjectSurroundings
 from wave_agent.agent.system_prompt import PromptFacts, mode_in, mode_words, session_words, system_prompt
 from wave_agent.permissions.decision import PermissionMode
 from wave_agent.testing import ScriptedModel
 
 SESSION = PromptFacts(project_dir="/srv/shop", shell="/usr/bin/bash")
-NOWHERE = Surroundings()
+NOWHERE = ProjectSurroundings()
 
 
-def prompt(session: PromptFacts = SESSION, around: Surroundings = NOWHERE) -> str:
+def prompt(session: PromptFacts = SESSION, around: ProjectSurroundings = NOWHERE) -> str:
     return system_prompt(session, PermissionMode.DEFAULT, around, today=lambda: date(2031, 2, 3))
 
 
 def facts(**around: Any) -> list[str]:
-    return prompt(around=Surroundings(**around)).split("\n\n")[2].splitlines()
+    return prompt(around=ProjectSurroundings(**around)).split("\n\n")[2].splitlines()
 
 
 def test_the_facts_are_those_of_this_session() -> None:

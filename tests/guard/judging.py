@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from wave_agent.guard.answers import Reply
+from wave_agent.guard.answers import HostReply
 from wave_agent.guard.run import Asked, answer_event
 from wave_agent.system.ancestry import OTHER_AGENTS
 
@@ -78,7 +78,7 @@ class Arena:
 
     def judge(
         self, host: str, event: str, payload: Any, *, timeout: float = 60, pass_allow: bool = False, **env: Any
-    ) -> Reply:
+    ) -> HostReply:
         asked = Asked(
             host=host,
             name=event,
@@ -87,13 +87,13 @@ class Arena:
             timeout=timeout,
             pass_allow=pass_allow,
         )
-        replies: list[Reply] = []
+        replies: list[HostReply] = []
         stdin = payload if isinstance(payload, bytes) else json.dumps(payload).encode()
         answer_event(asked, stdin, replies.append)
         (reply,) = replies
         return reply
 
-    def bash(self, command: str, **more: Any) -> Reply:
+    def bash(self, command: str, **more: Any) -> HostReply:
         """A command in Claude Code."""
         return self.judge("claude", "PreToolUse", self.call(command), **more)
 

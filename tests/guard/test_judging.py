@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.guard.judging import Arena
-from wave_agent.guard.answers import Reply
+from wave_agent.guard.answers import HostReply
 from wave_agent.guard.hosts import HOSTS
 
 SHELLS: dict[str, tuple[str, Any]] = {
@@ -24,7 +24,7 @@ SHELLS: dict[str, tuple[str, Any]] = {
 }
 
 
-def denies(reply: Reply) -> bool:
+def denies(reply: HostReply) -> bool:
     return reply.status == 2 or '"deny"' in reply.stdout
 
 
@@ -47,10 +47,12 @@ def test_a_hook_that_crashes_under_block_denies_in_every_host(arena: Arena, host
 def test_nothing_to_object_to_prints_nothing(arena: Arena) -> None:
     arena.rules(deny=["Bash(git push:*)"])
     (arena.home / "settings.json").write_text(json.dumps({"permissions": {"allow": ["Bash(ls:*)"]}}))
-    assert arena.bash("ls; touch x") == Reply()
-    assert arena.bash("ls") == Reply()
+    assert arena.bash("ls; touch x") == HostReply()
+    assert arena.bash("ls") == HostReply()
     assert '"allow"' in arena.bash("ls", pass_allow=True).stdout
-    assert arena.bash("touch x", pass_allow=True) == Reply(), "what only our mode would allow is the host's business"
+    assert arena.bash("touch x", pass_allow=True) == HostReply(), (
+        "what only our mode would allow is the host's business"
+    )
 
 
 def test_hooks_see_the_call_as_ours_and_which_host_makes_it(arena: Arena) -> None:
@@ -73,7 +75,7 @@ def test_a_patch_is_judged_as_the_writes_that_it_makes(arena: Arena) -> None:
         assert denies(arena.judge("codex", "PreToolUse", payload)), patch
     allowed = "*** Begin Patch\n*** Add File: b\n+x\n*** End Patch"
     payload = {"cwd": str(arena.project), "tool_name": "apply_patch", "tool_input": {"command": allowed}}
-    assert arena.judge("codex", "PreToolUse", payload) == Reply()
+    assert arena.judge("codex", "PreToolUse", payload) == HostReply()
 
 
 def test_a_rule_may_use_the_name_that_the_host_uses(arena: Arena) -> None:
@@ -151,7 +153,7 @@ def test_a_journal_that_cannot_be_written_changes_no_verdict(arena: Arena) -> No
     (arena.home / "projects").write_text("in the way")
     arena.rules(deny=["Bash(git push:*)"])
     assert arena.bash("git push").status == 2
-    assert arena.bash("ls") == Reply()
+    assert arena.bash("ls") == HostReply()
 
 
 def test_a_command_that_changes_the_directory_does_not_change_the_guards(arena: Arena, tmp_path: Path) -> None:
@@ -161,7 +163,7 @@ def test_a_command_that_changes_the_directory_does_not_change_the_guards(arena: 
     moved = {**arena.call("git push"), "cwd": str(elsewhere)}
     assert arena.judge("claude", "PreToolUse", moved, CLAUDE_PROJECT_DIR=str(arena.project)).status == 2
     kimi = {**arena.call("ls"), "tool_name": "Shell"}
-    assert arena.judge("kimi", "PreToolUse", kimi) == Reply()
+    assert arena.judge("kimi", "PreToolUse", kimi) == HostReply()
     assert arena.judge("kimi", "PreToolUse", {**moved, "tool_name": "Shell"}).status == 2
 
 
@@ -183,7 +185,7 @@ def test_a_directory_of_the_call_decides_what_relative_paths_are(arena: Arena) -
 def test_prompts_results_and_stops(arena: Arena) -> None:
     arena.hook("UserPromptSubmit", "echo no >&2; exit 2")
     common = {"session_id": "s1", "cwd": str(arena.project)}
-    assert arena.judge("claude", "UserPromptSubmit", {**common, "prompt": "hi"}) == Reply(2, "", "no\n")
+    assert arena.judge("claude", "UserPromptSubmit", {**common, "prompt": "hi"}) == HostReply(2, "", "no\n")
     arena.hook("SessionStart", "echo remember this")
     found = json.loads(arena.judge("gemini", "SessionStart", {**common, "source": "startup"}).stdout)
     assert found["hookSpecificOutput"]["additionalContext"] == "remember this"
@@ -209,5 +211,5 @@ def test_hooks_that_the_host_runs_itself_do_not_run_twice(arena: Arena) -> None:
     entry = {"matcher": "Bash", "hooks": [{"type": "command", "command": "exit 2"}]}
     (claude / "settings.json").write_text(json.dumps({"hooks": {"PreToolUse": [entry]}}))
     env: dict[str, Any] = {"CLAUDE_CONFIG_DIR": str(claude)}
-    assert arena.judge("claude", "PreToolUse", arena.call("ls"), **env) == Reply()
+    assert arena.judge("claude", "PreToolUse", arena.call("ls"), **env) == HostReply()
     assert arena.judge("kimi", "PreToolUse", {**arena.call("ls"), "tool_name": "Shell"}, **env).status == 2

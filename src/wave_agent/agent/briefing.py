@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable
 from contextlib import suppress
 
-from wave_agent.agent.surroundings import Surroundings
+from wave_agent.agent.surroundings import ProjectSurroundings
 from wave_agent.agent.system_prompt import mode_in
 from wave_agent.messages import HARNESS, MessageManager, TextBlock
 from wave_agent.permissions.decision import PermissionMode
@@ -16,15 +16,15 @@ class Briefing:
 
     def __init__(
         self,
-        compose: Callable[[PermissionMode, Surroundings], str],
+        compose: Callable[[PermissionMode, ProjectSurroundings], str],
         news: Callable[[PermissionMode], str],
-        look: Callable[[], Surroundings] | None = None,
+        look: Callable[[], ProjectSurroundings] | None = None,
     ) -> None:
         """`look` runs in a thread, and the first request waits for it; `news` announces a changed mode."""
         self._compose = compose
         self._news = news
         self._look = look
-        self._looking: Delivery[Surroundings] | None = None
+        self._looking: Delivery[ProjectSurroundings] | None = None
         self._text: str | None = None
         self._first_mode = PermissionMode.DEFAULT
         self._told = PermissionMode.DEFAULT
@@ -41,7 +41,7 @@ class Briefing:
         """Starts looking at the project in the background."""
         if self._looking is not None or self._look is None:
             return
-        looking = Delivery[Surroundings](asyncio.get_running_loop(), Mailbox())
+        looking = Delivery[ProjectSurroundings](asyncio.get_running_loop(), Mailbox())
         with suppress(RuntimeError):  # no thread available: do without
             start_in_thread(_delivering(self._look, looking))
             self._looking = looking
@@ -51,7 +51,7 @@ class Briefing:
         if self._text is not None:
             return
         self.begin()
-        around = Surroundings()
+        around = ProjectSurroundings()
         if self._looking is not None:
             around = await self._looking.wait()
         self._first_mode = mode
@@ -75,9 +75,9 @@ class Briefing:
         return self._first_mode
 
 
-def _delivering(look: Callable[[], Surroundings], delivery: Delivery[Surroundings]) -> Callable[[], None]:
+def _delivering(look: Callable[[], ProjectSurroundings], delivery: Delivery[ProjectSurroundings]) -> Callable[[], None]:
     def work() -> None:
-        found = Surroundings()
+        found = ProjectSurroundings()
         with suppress(Exception):  # none of this is worth failing for, and the waiter must get a result
             found = look()
         delivery.send(found)

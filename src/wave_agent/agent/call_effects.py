@@ -27,7 +27,7 @@ _SEARCHES = ("Grep", "Glob")
 """Tools that leave out what they must not read."""
 
 
-class CallEffects:
+class EffectsFinder:
     """Finds out what calls of one session would do."""
 
     def __init__(self, context: ToolContext, search_path: str) -> None:

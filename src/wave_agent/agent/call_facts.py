@@ -17,7 +17,7 @@ from wave_agent.system.real_files import Seen, is_below, look
 from wave_agent.tools.base import Tool, ToolContext, ToolInputError
 
 if TYPE_CHECKING:
-    from wave_agent.agent.call_effects import CallEffects
+    from wave_agent.agent.call_effects import EffectsFinder
     from wave_agent.effects.values import Effects
 
 
@@ -31,11 +31,11 @@ class CallExaminer:
         self._search_path = search_path
 
     @cached_property
-    def effects(self) -> "CallEffects":
+    def effects(self) -> "EffectsFinder":
         """Finds out what calls would do."""
-        from wave_agent.agent.call_effects import CallEffects  # lazy: for commands, and rules about effects
+        from wave_agent.agent.call_effects import EffectsFinder  # lazy: for commands, and rules about effects
 
-        return CallEffects(self._context, self._search_path)
+        return EffectsFinder(self._context, self._search_path)
 
     def effects_here(self, tool: Tool) -> EffectsOf:
         """What a call of this tool would do if it ran where the session is now, for hooks. The place is remembered:

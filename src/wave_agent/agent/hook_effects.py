@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from wave_agent.agent.call_effects import CallEffects
+from wave_agent.agent.call_effects import EffectsFinder
 from wave_agent.effects.calls import effects_of
 from wave_agent.effects.surroundings import Surroundings
 from wave_agent.effects.values import Effects
@@ -32,7 +32,7 @@ def hook_effects(tool: str, tool_input: Mapping[str, Any], surroundings: Surroun
 
 def effects_outside(tool: Tool, context: ToolContext, search_path: str) -> EffectsOf:
     """For calls outside a session. `search_path` is where git is looked up."""
-    calls, place = CallEffects(context, search_path), tool.place(context)
+    calls, place = EffectsFinder(context, search_path), tool.place(context)
     return lambda tool_input: hook_effects(tool.name, tool_input, calls.at(*place))
 
 

@@ -76,7 +76,7 @@ def locate_project(
     workdir: str | os.PathLike[str] | None, environment: Mapping[str, str], choice: SourceChoice | None = None
 ) -> tuple[Project, Path]:
     """The project around a directory (default: the current one), and the directory for the agent's own state."""
-    start, home = _start_of(workdir), _home_of(environment)
+    start, home = _start_of(workdir), wave_home(environment)
     return locate(start, home, choice or SourceChoice(claude_home=claude_home(environment))), home
 
 
@@ -101,7 +101,8 @@ def _start_of(workdir: str | os.PathLike[str] | None) -> str:
     return start
 
 
-def _home_of(environment: Mapping[str, str]) -> Path:
+def wave_home(environment: Mapping[str, str]) -> Path:
+    """The directory for the agent's own state."""
     return Path(environment.get("WAVE_HOME") or Path.home() / ".wave").absolute()
 
 
@@ -164,7 +165,7 @@ def lay_foundation(options: Options, environment: Mapping[str, str]) -> Foundati
         above.require_complete()
         above.require_same_guards(os.path.realpath(Path.home()), file_digest)
         environment = {**environment, "WAVE_HOME": above.home}
-    start, home = _start_of(options.workdir), _home_of(environment)
+    start, home = _start_of(options.workdir), wave_home(environment)
     options, notices = _permitted(options.in_environment(environment), above, start)
     project = locate(start, home, options)
     if options.no_hooks:

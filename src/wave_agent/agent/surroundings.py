@@ -37,7 +37,7 @@ _ELSEWHERE = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "G
 """Set inside git's own hooks, and possibly for another repository."""
 
 
-class Surroundings(Struct, frozen=True, kw_only=True):
+class ProjectSurroundings(Struct, frozen=True, kw_only=True):
     """Fields are empty if unknown."""
 
     branch: str = ""
@@ -49,14 +49,14 @@ class Surroundings(Struct, frozen=True, kw_only=True):
     """How many are not listed: `12 more`."""
 
 
-def look_around(project: str, environment: Mapping[str, str], *, patience: float = PATIENCE) -> Surroundings:
+def look_around(project: str, environment: Mapping[str, str], *, patience: float = PATIENCE) -> ProjectSurroundings:
     """Blocks while git runs, for little more than `patience` seconds."""
     names, more = top_level(project)
     git = git_directory(project)
     if git is None:
-        return Surroundings(names=names, more=more)
+        return ProjectSurroundings(names=names, more=more)
     changed = count_changes(project, git, environment, patience)
-    return Surroundings(branch=_branch(git), changed=changed, names=names, more=more)
+    return ProjectSurroundings(branch=_branch(git), changed=changed, names=names, more=more)
 
 
 # ------------------------------------------------------------------------------------------------------------------ git

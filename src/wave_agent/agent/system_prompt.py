@@ -7,7 +7,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from wave_agent.agent.surroundings import Surroundings
+from wave_agent.agent.surroundings import ProjectSurroundings
 from wave_agent.permissions.decision import PermissionMode
 
 _INSTRUCTIONS = """\
@@ -45,7 +45,7 @@ class PromptFacts(Struct, frozen=True, kw_only=True):
 def system_prompt(
     session: PromptFacts,
     mode: PermissionMode,
-    surroundings: Surroundings,
+    surroundings: ProjectSurroundings,
     *,
     today: Callable[[], date] = date.today,
 ) -> str:
@@ -53,7 +53,7 @@ def system_prompt(
     return "\n\n".join([_INSTRUCTIONS, _facts(session, surroundings, today()), session_words(session, mode)])
 
 
-def _facts(session: PromptFacts, around: Surroundings, today: date) -> str:
+def _facts(session: PromptFacts, around: ProjectSurroundings, today: date) -> str:
     counted = {None: "", 0: ", no changes", 1: ", 1 changed file"}
     changed = counted.get(around.changed, f", {around.changed} changed files")
     facts = {

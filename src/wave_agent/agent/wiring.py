@@ -21,7 +21,7 @@ from wave_agent.agent.instructions import instructions
 from wave_agent.agent.listeners import Listeners
 from wave_agent.agent.options import Foundation, WindowFinder, Windows, model_for, model_name_for, sandbox_for
 from wave_agent.agent.outgoing import Draft, Images, RequestForm
-from wave_agent.agent.surroundings import Surroundings, look_around
+from wave_agent.agent.surroundings import ProjectSurroundings, look_around
 from wave_agent.agent.system_prompt import PromptFacts, mode_words, system_prompt
 from wave_agent.agent.tool_calls import CallRunner
 from wave_agent.agent.turn import Parts
@@ -239,7 +239,7 @@ def _briefing(ground: Ground) -> Briefing:
         else instructions(place, home, foundation.claude_home, denied=denied, tell=ground.notices.append)
     )
 
-    def compose(mode: PermissionMode, around: Surroundings) -> str:
+    def compose(mode: PermissionMode, around: ProjectSurroundings) -> str:
         first = system_prompt(session, mode, around) if own is None else own
         plan = mode_words(session, mode) if own is not None and mode is PermissionMode.PLAN else ""
         parts = (first, *ours, options.append_system_prompt, plan, sandbox.description if sandbox else "")

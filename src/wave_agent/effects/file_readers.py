@@ -15,7 +15,7 @@ HERE = Word(".")
 _NUMBERS = ("-A", "-B", "-C", "-m")
 
 
-class FileReader(Struct, frozen=True):
+class ReadingProgram(Struct, frozen=True):
     """How a program reads its operands."""
 
     options: OptionTable = OptionTable()
@@ -100,9 +100,9 @@ def _reader(
     files: tuple[str, ...] = (),
     lists: tuple[str, ...] = (),
     deep: tuple[str, ...] = (),
-) -> FileReader:
+) -> ReadingProgram:
     letters = "".join(name[1] for name in files if len(name) == 2)
-    return FileReader(
+    return ReadingProgram(
         OptionTable(values + letters, (*longs, *(name for name in files if len(name) > 2))),
         files=files,
         lists=lists,
@@ -110,7 +110,7 @@ def _reader(
     )
 
 
-_GREP = FileReader(
+_GREP = ReadingProgram(
     OptionTable(
         "eABCfmdD",
         (
@@ -126,7 +126,7 @@ _GREP = FileReader(
 )
 _RGREP = replace(_GREP, always_deep=True)
 _SUM = _reader("", lists=("-c", "--check"))
-_DIFF = FileReader(
+_DIFF = ReadingProgram(
     OptionTable(
         "CUFILWxXS",
         (
@@ -369,7 +369,7 @@ _PLAIN = """
     cat tac rev expand unexpand fmt tsort bzcat xzcat zcat zstdcat lz4cat gzcat zless zmore bzless xzless
     sum hexyl pr ptx nl wdiff diff3 zdiff readelf nm objdump size ldd shellcheck md5 crc32 asciidoctor
 """
-FILE_READERS: Mapping[str, FileReader] = {
+FILE_READERS: Mapping[str, ReadingProgram] = {
     # Where it is not certain which options take a value, none does: the value is then listed as well.
     **dict.fromkeys(_PLAIN.split(), _reader()),
     **dict.fromkeys(("grep", "egrep", "fgrep", "zgrep", "zegrep", "zfgrep", "bzgrep", "xzgrep"), _GREP),
@@ -378,7 +378,7 @@ FILE_READERS: Mapping[str, FileReader] = {
     ),
     "rgrep": _RGREP,
     **dict.fromkeys(("diff", "colordiff"), _DIFF),
-    "date": FileReader(
+    "date": ReadingProgram(
         OptionTable("dfrs", ("--date", "--file", "--reference", "--set")), ("-f", "--file"), skip=100_000
     ),
     **dict.fromkeys(
@@ -416,11 +416,11 @@ FILE_READERS: Mapping[str, FileReader] = {
     "bat": _reader("lmHr", "--language", "--line-range", "--style", "--theme", "--paging"),
     "batcat": _reader("lmHr", "--language", "--line-range", "--style", "--theme", "--paging"),
     "csplit": _reader("bfn"),
-    "du": FileReader(OptionTable("dtBX"), files=("-X", "--exclude-from"), lists=("--files0-from",), skip=100_000),
-    "yq": FileReader(OptionTable("oIp"), skip=1, instead=("--from-file",), files=("--from-file",)),
-    "look": FileReader(skip=1),
-    "fc": FileReader(lists=("-e", "-s")),
-    "chmod": FileReader(files=("--reference",), skip=100_000),
+    "du": ReadingProgram(OptionTable("dtBX"), files=("-X", "--exclude-from"), lists=("--files0-from",), skip=100_000),
+    "yq": ReadingProgram(OptionTable("oIp"), skip=1, instead=("--from-file",), files=("--from-file",)),
+    "look": ReadingProgram(skip=1),
+    "fc": ReadingProgram(lists=("-e", "-s")),
+    "chmod": ReadingProgram(files=("--reference",), skip=100_000),
 }
 """All operands are read, unless the row says otherwise."""
 OTHER_READERS = {

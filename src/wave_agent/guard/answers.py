@@ -18,7 +18,7 @@ _MOST = 10_000
 """Characters of a text; hosts cut or refuse longer ones."""
 
 
-class Answer(Struct, frozen=True, kw_only=True):
+class HostAnswer(Struct, frozen=True, kw_only=True):
     """What guards want a host to do about one event."""
 
     verb: Verb | None = None
@@ -38,7 +38,7 @@ class Answer(Struct, frozen=True, kw_only=True):
     """For the user."""
 
 
-class Reply(Struct, frozen=True):
+class HostReply(Struct, frozen=True):
     """What the process prints, and its exit status."""
 
     status: int = 0
@@ -46,7 +46,7 @@ class Reply(Struct, frozen=True):
     stderr: str = ""
 
 
-def reply(host: str, name: str, answer: Answer, *, pass_allow: bool = False) -> Reply:
+def reply(host: str, name: str, answer: HostAnswer, *, pass_allow: bool = False) -> HostReply:
     """`name` is the host's name of the event."""
     row = HOSTS[host]
     event = row.events[name]
@@ -57,7 +57,7 @@ def reply(host: str, name: str, answer: Answer, *, pass_allow: bool = False) -> 
 _STRICTEST = (Verb.DENY, Verb.END, Verb.ASK)
 
 
-def together(answers: Sequence[Answer]) -> Answer:
+def together(answers: Sequence[HostAnswer]) -> HostAnswer:
     """One answer for a call of the host that is several of ours: the strictest, with everybody's reasons. An allow must
     be everybody's."""
     if len(answers) == 1:
@@ -71,7 +71,7 @@ def together(answers: Sequence[Answer]) -> Answer:
         return "\n".join(dict.fromkeys(filter(None, texts)))
 
     replaced = [answer.replacement for answer in answers if answer.replacement is not None]
-    return Answer(
+    return HostAnswer(
         verb=verb,
         reason=joined(answer.reason for answer in deciding),
         why=joined(answer.why for answer in deciding),
@@ -83,17 +83,17 @@ def together(answers: Sequence[Answer]) -> Answer:
     )
 
 
-def failed(host: str, name: str, why: str) -> Reply:
+def failed(host: str, name: str, why: str) -> HostReply:
     """The guard could not judge: a deny where the host can deny. An event that is not this host's is one, too."""
     row = HOSTS[host]
     event = row.events.get(name, HookEvent.PRE_TOOL_USE)
     known = name if name in row.events else next(iter(row.events))
     if not EVENTS[event].has_rewrites:  # nothing is about to run: the session must not hang on it
-        return Reply(stderr=f"wave guard: {why}\n")
-    return _FORMS[row.form](row, known, Answer(verb=Verb.DENY, reason=f"wave guard: {why}"))
+        return HostReply(stderr=f"wave guard: {why}\n")
+    return _FORMS[row.form](row, known, HostAnswer(verb=Verb.DENY, reason=f"wave guard: {why}"))
 
 
-def degraded(answer: Answer, event: HookEvent, can: frozenset[Verb], *, pass_allow: bool = False) -> Answer:
+def degraded(answer: HostAnswer, event: HookEvent, can: frozenset[Verb], *, pass_allow: bool = False) -> HostAnswer:
     """The answer with nothing in it that the host would ignore."""
     before_tool = EVENTS[event].has_rewrites
     if answer.tool_input is not None and Verb.REWRITE not in can and answer.verb is not Verb.DENY:
@@ -134,16 +134,16 @@ def _cut(text: str) -> str:
 # -------------------------------------------------------------------------------------------------------------- forms
 
 
-def _printed(found: Mapping[str, Any]) -> Reply:
-    return Reply(stdout=json.dumps(found) + "\n") if found else Reply()
+def _printed(found: Mapping[str, Any]) -> HostReply:
+    return HostReply(stdout=json.dumps(found) + "\n") if found else HostReply()
 
 
-def _exit_two(answer: Answer) -> Reply:
+def _exit_two(answer: HostAnswer) -> HostReply:
     """Never without a reason: some hosts let a silent exit 2 pass."""
-    return Reply(2, "", f"{answer.reason.strip() or 'Denied by wave guard.'}\n")
+    return HostReply(2, "", f"{answer.reason.strip() or 'Denied by wave guard.'}\n")
 
 
-def _claude(row: HostRow, name: str, answer: Answer) -> Reply:
+def _claude(row: HostRow, name: str, answer: HostAnswer) -> HostReply:
     event = row.events[name]
     denied = answer.verb is Verb.DENY
     if denied and answer.replacement is None and _DECISIONS.get(event) is not _behavior:
@@ -165,31 +165,31 @@ def _claude(row: HostRow, name: str, answer: Answer) -> Reply:
     return _printed(found)
 
 
-def _permission_decision(answer: Answer) -> Mapping[str, Any]:
+def _permission_decision(answer: HostAnswer) -> Mapping[str, Any]:
     if answer.verb is None:
         return {}
     return {"permissionDecision": answer.verb.value, "permissionDecisionReason": answer.reason}
 
 
-def _behavior(answer: Answer) -> Mapping[str, Any]:
+def _behavior(answer: HostAnswer) -> Mapping[str, Any]:
     if answer.verb is None:
         return {}
     message = {"message": answer.reason or "Denied by wave guard."} if answer.verb is Verb.DENY else {}
     return {"decision": {"behavior": answer.verb.value, **message}}
 
 
-def _no_decision(_: Answer) -> Mapping[str, Any]:
+def _no_decision(_: HostAnswer) -> Mapping[str, Any]:
     return {}
 
 
-_DECISIONS: Mapping[HookEvent, Callable[[Answer], Mapping[str, Any]]] = {
+_DECISIONS: Mapping[HookEvent, Callable[[HostAnswer], Mapping[str, Any]]] = {
     HookEvent.PRE_TOOL_USE: _permission_decision,
     HookEvent.PERMISSION_REQUEST: _behavior,
 }
 """Events on which a decision goes into `hookSpecificOutput`."""
 
 
-def _gemini(_: HostRow, name: str, answer: Answer) -> Reply:
+def _gemini(_: HostRow, name: str, answer: HostAnswer) -> HostReply:
     if answer.verb is Verb.DENY:
         return _exit_two(answer)
     found: dict[str, Any] = {}
@@ -209,7 +209,7 @@ def _gemini(_: HostRow, name: str, answer: Answer) -> Reply:
     return _printed(found)
 
 
-def _snake(_: HostRow, __: str, answer: Answer) -> Reply:
+def _snake(_: HostRow, __: str, answer: HostAnswer) -> HostReply:
     found: dict[str, Any] = {}
     specific: dict[str, Any] = {}
     if answer.verb is Verb.DENY:
@@ -227,16 +227,16 @@ def _snake(_: HostRow, __: str, answer: Answer) -> Reply:
     return _printed(found)
 
 
-def _cursor(row: HostRow, name: str, answer: Answer) -> Reply:
+def _cursor(row: HostRow, name: str, answer: HostAnswer) -> HostReply:
     if answer.verb is None:
-        return Reply()
+        return HostReply()
     if not EVENTS[row.events[name]].has_tool:
         return _printed({"continue": False, "user_message": answer.reason})
     reason = answer.reason or f"wave guard: {answer.verb}"
     return _printed({"permission": answer.verb.value, "user_message": reason, "agent_message": reason})
 
 
-def _copilot(_: HostRow, __: str, answer: Answer) -> Reply:
+def _copilot(_: HostRow, __: str, answer: HostAnswer) -> HostReply:
     found: dict[str, Any] = {}
     if answer.verb is not None:
         found |= {"permissionDecision": answer.verb.value, "permissionDecisionReason": answer.reason}
@@ -247,7 +247,7 @@ def _copilot(_: HostRow, __: str, answer: Answer) -> Reply:
     return _printed(found)
 
 
-def _plugin(_: HostRow, __: str, answer: Answer) -> Reply:
+def _plugin(_: HostRow, __: str, answer: HostAnswer) -> HostReply:
     found: dict[str, Any] = {}
     if answer.verb is Verb.DENY:
         found["deny"] = answer.reason or "Denied by wave guard."
@@ -258,7 +258,7 @@ def _plugin(_: HostRow, __: str, answer: Answer) -> Reply:
     return _printed(found)
 
 
-_FORMS: Mapping[Form, Callable[[HostRow, str, Answer], Reply]] = {
+_FORMS: Mapping[Form, Callable[[HostRow, str, HostAnswer], HostReply]] = {
     Form.EXIT_TWO: _claude,
     Form.GEMINI: _gemini,
     Form.SNAKE: _snake,

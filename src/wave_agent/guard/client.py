@@ -39,7 +39,8 @@ def main(arguments: list[str]) -> None:
 
 
 def _set_deadline(arguments: list[str]) -> None:
-    """An event that does not end, or a resident guard that does not answer, is a deny before the host gives up."""
+    """An event that does not end, or a resident guard that does not answer, is a deny before the host gives up. The
+    guard gives up a little earlier, with a better reason."""
     timeout = float(arguments[arguments.index("--timeout") + 1])
 
     def give_up(_: int, __: object) -> None:

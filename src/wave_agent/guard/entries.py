@@ -24,7 +24,7 @@ class EntriesError(Exception):
     """The settings of a host cannot be changed. The message says why, and what to do."""
 
 
-class Entry(Struct, frozen=True):
+class InstalledHook(Struct, frozen=True):
     """A hook in a host's settings."""
 
     event: str
@@ -36,10 +36,10 @@ class Entry(Struct, frozen=True):
         return is_guard_line(self.command)
 
 
-class Settings(Struct, frozen=True):
+class SettingsForm(Struct, frozen=True):
     """How the settings of a host are written."""
 
-    read: Callable[[str], list[Entry]]
+    read: Callable[[str], list[InstalledHook]]
     add: Callable[[HostRow, str, Sequence[str], bool], str]
     drop: Callable[[str], str]
     """Raise `EntriesError`."""
@@ -60,7 +60,7 @@ def uninstalled(host: str, text: str) -> str:
 _NOTHING = ("", "{}", '{\n  "version": 1\n}', '{"version": 1}')
 
 
-def entries(host: str, text: str) -> list[Entry]:
+def entries(host: str, text: str) -> list[InstalledHook]:
     """The hooks in the text. Raises `EntriesError`."""
     return KINDS[host].read(text)
 
@@ -95,33 +95,33 @@ def _events(text: str) -> Iterator[tuple[str, list[Any]]]:
             yield event, cast(list[Any], value)
 
 
-def _grouped(text: str) -> list[Entry]:
+def _grouped(text: str) -> list[InstalledHook]:
     """`{"hooks": {EVENT: [{"matcher": …, "hooks": [{"command": …}]}]}}`"""
-    found: list[Entry] = []
+    found: list[InstalledHook] = []
     for event, groups in _events(text):
         for number, group in enumerate(groups):
             inner: Any = cast(dict[str, Any], group).get("hooks") if isinstance(group, dict) else None
             for place, entry in enumerate(_list(inner or [], f"hooks.{event}[{number}].hooks")):
                 command: Any = cast(dict[str, Any], entry).get("command") if isinstance(entry, dict) else None
-                found.append(Entry(event, str(command or ""), ("hooks", event, number, "hooks", place)))
+                found.append(InstalledHook(event, str(command or ""), ("hooks", event, number, "hooks", place)))
     return found
 
 
-def _flat(key: str) -> Callable[[str], list[Entry]]:
+def _flat(key: str) -> Callable[[str], list[InstalledHook]]:
     """`{"hooks": {EVENT: [{key: …}]}}`"""
 
-    def read(text: str) -> list[Entry]:
-        found: list[Entry] = []
+    def read(text: str) -> list[InstalledHook]:
+        found: list[InstalledHook] = []
         for event, given in _events(text):
             for number, entry in enumerate(given):
                 command: Any = cast(dict[str, Any], entry).get(key) if isinstance(entry, dict) else None
-                found.append(Entry(event, str(command or ""), ("hooks", event, number)))
+                found.append(InstalledHook(event, str(command or ""), ("hooks", event, number)))
         return found
 
     return read
 
 
-def _drop_json(read: Callable[[str], list[Entry]]) -> Callable[[str], str]:
+def _drop_json(read: Callable[[str], list[InstalledHook]]) -> Callable[[str], str]:
     def drop(text: str) -> str:
         while (ours := next((entry.path for entry in read(text) if entry.is_guard), None)) is not None:
             text = remove(text, ours)
@@ -175,9 +175,9 @@ def _copilot_entry(row: HostRow, name: str, line: str) -> Any:
     return {"type": "command", "bash": line, "timeoutSec": timeout_for(row.name, name)}
 
 
-_GROUPED = Settings(_grouped, _add_json(_group, {}), _drop_json(_grouped))
-_CURSOR = Settings(_flat("command"), _add_json(_cursor_entry, {"version": 1}), _drop_json(_flat("command")))
-_COPILOT = Settings(_flat("bash"), _add_json(_copilot_entry, {"version": 1}), _drop_json(_flat("bash")))
+_GROUPED = SettingsForm(_grouped, _add_json(_group, {}), _drop_json(_grouped))
+_CURSOR = SettingsForm(_flat("command"), _add_json(_cursor_entry, {"version": 1}), _drop_json(_flat("command")))
+_COPILOT = SettingsForm(_flat("bash"), _add_json(_copilot_entry, {"version": 1}), _drop_json(_flat("bash")))
 
 
 # ---------------------------------------------------------------------------------------------------------------- TOML
@@ -190,13 +190,13 @@ def _toml(text: str) -> Mapping[str, Any]:
         raise EntriesError(f"it is not TOML: {error}. Fix it first") from None
 
 
-def _tables(key: str) -> Callable[[str], list[Entry]]:
+def _tables(key: str) -> Callable[[str], list[InstalledHook]]:
     """`[[hooks]]`, with the event under `key`."""
 
-    def read(text: str) -> list[Entry]:
+    def read(text: str) -> list[InstalledHook]:
         found = _list(_toml(text).get("hooks", []), "hooks")
         given = [cast(dict[str, Any], entry) for entry in found if isinstance(entry, dict)]
-        return [Entry(str(entry.get(key, "")), str(entry.get("command", ""))) for entry in given]
+        return [InstalledHook(str(entry.get(key, "")), str(entry.get("command", ""))) for entry in given]
 
     return read
 
@@ -272,10 +272,10 @@ export const WaveGuard = async ({{ directory }}) => ({{
 _PLUGIN_LINES = re.compile(r"^const lines = (\{.*\})$", re.MULTILINE)
 
 
-def _plugin_entries(text: str) -> list[Entry]:
+def _plugin_entries(text: str) -> list[InstalledHook]:
     found = _PLUGIN_LINES.search(text)
     lines: dict[str, str] = json.loads(found[1]) if found and text.startswith("// wave guard:") else {}
-    return [Entry(event, line) for event, line in lines.items()]
+    return [InstalledHook(event, line) for event, line in lines.items()]
 
 
 def _add_plugin(row: HostRow, text: str, program: Sequence[str], pass_allow: bool) -> str:
@@ -289,12 +289,12 @@ def _drop_plugin(text: str) -> str:
     return "" if _plugin_entries(text) else text
 
 
-KINDS: Mapping[str, Settings] = {
+KINDS: Mapping[str, SettingsForm] = {
     **dict.fromkeys(("claude", "codex", "gemini", "qwen"), _GROUPED),
-    "kimi": Settings(_tables("event"), _add_toml(_kimi_table), _drop_toml),
-    "vibe": Settings(_tables("type"), _add_toml(_vibe_table), _drop_toml),
+    "kimi": SettingsForm(_tables("event"), _add_toml(_kimi_table), _drop_toml),
+    "vibe": SettingsForm(_tables("type"), _add_toml(_vibe_table), _drop_toml),
     "cursor": _CURSOR,
     "copilot": _COPILOT,
-    "opencode": Settings(_plugin_entries, _add_plugin, _drop_plugin),
+    "opencode": SettingsForm(_plugin_entries, _add_plugin, _drop_plugin),
 }
 """How each host writes its hooks."""

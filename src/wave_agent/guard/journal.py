@@ -52,7 +52,7 @@ def session_name(host: str, session_id: str) -> str:
     return f"{host}-{hashlib.sha256(session_id.encode(errors='replace')).hexdigest()[:32]}"
 
 
-class Earlier(Struct, frozen=True, kw_only=True):
+class EarlierVerdicts(Struct, frozen=True, kw_only=True):
     """What the journal of a session says so far."""
 
     runs: tuple[HookRun, ...] = ()
@@ -64,7 +64,7 @@ class Earlier(Struct, frozen=True, kw_only=True):
     """Calls without a result: tool and input → id."""
 
 
-def read_earlier(transcript: Path, *, everything: bool = False) -> Earlier:
+def read_earlier(transcript: Path, *, everything: bool = False) -> EarlierVerdicts:
     """`everything`: all runs, not just the latest ones."""
     lines = _lines(transcript, None if everything else _TAIL)
     runs = tuple(run for record in lines if (run := _run(record)) is not None)
@@ -83,7 +83,7 @@ def read_earlier(transcript: Path, *, everything: bool = False) -> Earlier:
             total, in_a_row = (total + 1, in_a_row + 1) if blocked else (0, 0)
         elif row.has_tool:
             in_a_row = 0
-    return Earlier(runs=runs, blocks=total, blocks_in_a_row=in_a_row, open_calls=_open_calls(lines))
+    return EarlierVerdicts(runs=runs, blocks=total, blocks_in_a_row=in_a_row, open_calls=_open_calls(lines))
 
 
 def _open_calls(lines: Sequence[Mapping[str, Any]]) -> dict[str, str]:
@@ -110,7 +110,7 @@ def _key(tool: Any, tool_input: Any) -> str:
     return json.dumps([tool, tool_input], sort_keys=True)
 
 
-def with_id(event: HostEvent, earlier: Earlier) -> HostEvent:
+def with_id(event: HostEvent, earlier: EarlierVerdicts) -> HostEvent:
     """Some hosts give calls no id: the result of a call then belongs to the last call that was the same."""
     if event.tool_use_id or not event.calls:
         return event

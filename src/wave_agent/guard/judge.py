@@ -18,10 +18,10 @@ from wave_agent.agent.call_results import RequestedCall
 from wave_agent.agent.hook_runners import hooks_for
 from wave_agent.agent.options import Foundation
 from wave_agent.events import Event, HookFinished, HookRun
-from wave_agent.guard.answers import Answer, together
+from wave_agent.guard.answers import HostAnswer, together
 from wave_agent.guard.calls import HostCall, HostEvent, host_input
 from wave_agent.guard.hosts import Verb
-from wave_agent.guard.journal import Earlier
+from wave_agent.guard.journal import EarlierVerdicts
 from wave_agent.guard.places import host_files
 from wave_agent.guard.verdicts import JudgedEvent, JudgedHostCall
 from wave_agent.hooks.dialects import has_failed, heard_by
@@ -73,7 +73,7 @@ def tool_named(name: str) -> Tool:
 class HostJudge:
     """Judges the events of one session of a host."""
 
-    def __init__(self, foundation: Foundation, event: HostEvent, session_id: str, earlier: Earlier) -> None:
+    def __init__(self, foundation: Foundation, event: HostEvent, session_id: str, earlier: EarlierVerdicts) -> None:
         """`earlier` is what the journal of the session says so far."""
         self._event = event
         self._earlier = earlier
@@ -135,7 +135,7 @@ class HostJudge:
             return await self._judged(call, call_id)
         except Exception as error:  # a call that cannot be judged does not run
             return JudgedHostCall(
-                call, call_id, Answer(verb=Verb.DENY, reason=f"Not run: {unjudged(error)}."), "an error"
+                call, call_id, HostAnswer(verb=Verb.DENY, reason=f"Not run: {unjudged(error)}."), "an error"
             )
 
     async def _judged(self, call: HostCall, call_id: str) -> JudgedHostCall:
@@ -221,14 +221,14 @@ class HostJudge:
         )
 
 
-def _answer(outcome: Outcome) -> Answer:
+def _answer(outcome: Outcome) -> HostAnswer:
     """The outcome of hooks alone."""
     verb = Verb.ALLOW if outcome.decision is Decision.ALLOW else _VERBS[outcome.flow]
     if outcome.flow is Flow.CONFIRM and outcome.decision is Decision.NONE:
         verb = None  # the host asks, as it would without us
     notes = _notes(outcome)
     ends = verb is Verb.END
-    return Answer(
+    return HostAnswer(
         verb=verb,
         reason=outcome.refusal or outcome.reason,
         why=_names(outcome),
@@ -238,13 +238,13 @@ def _answer(outcome: Outcome) -> Answer:
     )
 
 
-def _said(permission: Permission) -> Answer:
+def _said(permission: Permission) -> HostAnswer:
     if permission.answer is Ruling.DENY:
-        return Answer(verb=Verb.DENY, reason=permission.for_model)
+        return HostAnswer(verb=Verb.DENY, reason=permission.for_model)
     if permission.answer is Ruling.ASK:
-        return Answer(verb=Verb.ASK, reason=permission.for_user, why=permission.why)
+        return HostAnswer(verb=Verb.ASK, reason=permission.for_user, why=permission.why)
     by_mode = permission.by.startswith("mode ")
-    return Answer() if by_mode else Answer(verb=Verb.ALLOW, reason=permission.for_user)
+    return HostAnswer() if by_mode else HostAnswer(verb=Verb.ALLOW, reason=permission.for_user)
 
 
 _RANKS = (Ruling.ALLOW, Ruling.ASK, Ruling.DENY)
@@ -255,8 +255,8 @@ def _stricter(one: Permission, other: Permission | None) -> Permission:
 
 
 def _with_rewrite(
-    answer: Answer, call: HostCall, event: HostEvent, tool_input: Mapping[str, Any], outcome: Outcome
-) -> Answer:
+    answer: HostAnswer, call: HostCall, event: HostEvent, tool_input: Mapping[str, Any], outcome: Outcome
+) -> HostAnswer:
     wanted = outcome.tool_input or {}
     if wanted == tool_input:
         return answer

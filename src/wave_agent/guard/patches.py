@@ -16,7 +16,7 @@ class PatchError(Exception):
     """The text is not a patch, or names no files."""
 
 
-class FileChange(Struct, frozen=True, kw_only=True):
+class PatchedFile(Struct, frozen=True, kw_only=True):
     """What a patch does to one file."""
 
     kind: str
@@ -51,8 +51,8 @@ class _Change:
             self.old.append(rest if sign == " " else text)
             self.new.append(rest if sign == " " else text)
 
-    def done(self) -> FileChange:
-        return FileChange(
+    def done(self) -> PatchedFile:
+        return PatchedFile(
             kind=self.kind,
             path=self.path,
             moved_to=self.moved_to or None,
@@ -61,7 +61,7 @@ class _Change:
         )
 
 
-def read_patch(text: str) -> tuple[FileChange, ...]:
+def read_patch(text: str) -> tuple[PatchedFile, ...]:
     """The changes a patch makes, in order. A marker counts wherever it is, so no file is overlooked.
 
     Raises `PatchError`.
@@ -90,7 +90,7 @@ def read_patch(text: str) -> tuple[FileChange, ...]:
     return tuple(change.done() for change in found)
 
 
-def calls_of(change: FileChange) -> Iterator[tuple[str, dict[str, Any]]]:
+def calls_of(change: PatchedFile) -> Iterator[tuple[str, dict[str, Any]]]:
     """The calls of our tools that make the same change: what guards of files and guards of commands look for."""
     if change.kind == "add":
         yield "Write", {"file_path": change.path, "content": change.new}

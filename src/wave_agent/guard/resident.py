@@ -22,7 +22,7 @@ from importlib import import_module
 from pathlib import Path
 from time import monotonic
 
-from wave_agent.guard.answers import Reply
+from wave_agent.guard.answers import HostReply
 from wave_agent.guard.client import NAME, VERSION
 from wave_agent.guard.hosts import HOSTS
 from wave_agent.guard.run import Asked, Watchdog, answer_event
@@ -182,7 +182,7 @@ def _serve(connection: socket.socket) -> None:
     os.environ.update(asked.environment)
     os.chdir(asked.directory)
 
-    def send(answer: Reply) -> None:
+    def send(answer: HostReply) -> None:
         out, err = answer.stdout.encode(errors="replace"), answer.stderr.encode(errors="replace")
         sizes = [len(text).to_bytes(4, "big") for text in (out, err)]
         with suppress(OSError):

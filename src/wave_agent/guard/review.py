@@ -9,7 +9,7 @@ from typing import Any, cast
 from msgspec import Struct
 
 from wave_agent.errors import SettingsError
-from wave_agent.guard.entries import EntriesError, Entry, entries, installed, uninstalled
+from wave_agent.guard.entries import EntriesError, InstalledHook, entries, installed, uninstalled
 from wave_agent.guard.hosts import HOSTS, HostRow, Verb
 from wave_agent.guard.places import host_files, project_file, user_file
 from wave_agent.hooks.events import EVENTS
@@ -109,7 +109,7 @@ def changed_text(
 def review(host: str, project: str, environment: Mapping[str, str]) -> HostReview:
     """Reads the host's settings. What cannot be read is a problem, not an error."""
     guards: list[InstalledGuard] = []
-    others: list[tuple[Path, Entry]] = []
+    others: list[tuple[Path, InstalledHook]] = []
     overrides: list[str] = []
     problems: list[str] = []
     row = HOSTS[host]

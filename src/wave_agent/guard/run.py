@@ -14,9 +14,9 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from wave_agent.agent.options import Foundation, Options, lay_foundation
+from wave_agent.agent.options import Foundation, Options, lay_foundation, wave_home
 from wave_agent.errors import SessionError, WaveError
-from wave_agent.guard.answers import Reply, failed, reply
+from wave_agent.guard.answers import HostReply, failed, reply
 from wave_agent.guard.calls import HostEvent, UnreadableError, read_event
 from wave_agent.guard.hosts import HOSTS
 from wave_agent.guard.journal import GuardJournal, read_earlier, session_name, with_id
@@ -55,7 +55,7 @@ class Asked(Struct, frozen=True, kw_only=True):
 
 
 def answer_event(
-    asked: Asked, stdin: bytes, send: Callable[[Reply], None], warn: Callable[[str], None] = lambda _: None
+    asked: Asked, stdin: bytes, send: Callable[[HostReply], None], warn: Callable[[str], None] = lambda _: None
 ) -> None:
     """Judges an event and sends the answer, always exactly one. Hooks that nobody waits for may run on after that.
 
@@ -67,7 +67,7 @@ def answer_event(
         send(failed(asked.host, asked.name, strip_controls(f"internal error: {type(error).__name__}: {error}")))
 
 
-async def _answer(asked: Asked, stdin: bytes, send: Callable[[Reply], None], warn: Callable[[str], None]) -> None:
+async def _answer(asked: Asked, stdin: bytes, send: Callable[[HostReply], None], warn: Callable[[str], None]) -> None:
     guard: _Guard | None = None
     try:
         async with asyncio.timeout(asked.deadline):
@@ -132,7 +132,7 @@ def _start(asked: Asked, event: HostEvent, name: str) -> str:
         return named
     if event.session_id:
         with suppress(OSError, UnicodeDecodeError):
-            return _pin(Path(asked.environment.get("WAVE_HOME") or Path.home() / ".wave"), name).read_text()
+            return _pin(wave_home(asked.environment), name).read_text()
     return event.directory
 
 
@@ -164,7 +164,7 @@ class Watchdog:
     """Makes sure that there is one answer, and that it comes in time even if something blocks that cannot be
     cancelled."""
 
-    def __init__(self, asked: Asked, send: Callable[[Reply], None]) -> None:
+    def __init__(self, asked: Asked, send: Callable[[HostReply], None]) -> None:
         self._asked = asked
         self._send = send
         self._answered = threading.Lock()
@@ -172,7 +172,7 @@ class Watchdog:
         self._timer = threading.Timer(asked.deadline + min(1.0, asked.timeout * MARGIN / 2), self._give_up)
         self._timer.daemon = True
 
-    def __call__(self, answer: Reply) -> None:
+    def __call__(self, answer: HostReply) -> None:
         """Sends the answer, if it is the first."""
         if self._answered.acquire(blocking=False):
             self.status = answer.status
@@ -198,7 +198,7 @@ def run_once(asked: Asked, answered: Callable[[], None] = lambda: None) -> int:
     out = os.dup(1)
     os.dup2(2, 1)  # nothing but the answer is printed there
 
-    def send(answer: Reply) -> None:
+    def send(answer: HostReply) -> None:
         with suppress(OSError):
             os.write(2, answer.stderr.encode(errors="replace"))
         with suppress(OSError):

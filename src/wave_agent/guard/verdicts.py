@@ -3,7 +3,7 @@
 from msgspec import Struct
 
 from wave_agent.events import HookRun
-from wave_agent.guard.answers import Answer
+from wave_agent.guard.answers import HostAnswer
 from wave_agent.guard.calls import HostCall, HostEvent
 
 
@@ -12,7 +12,7 @@ class JudgedHostCall(Struct, frozen=True):
 
     call: HostCall
     call_id: str
-    answer: Answer
+    answer: HostAnswer
     by: str = ""
     """What decided: `rule Bash(rm:*)`, `hook guard` …"""
 
@@ -21,7 +21,7 @@ class JudgedEvent(Struct, frozen=True, kw_only=True):
     """What guards say about an event of a host."""
 
     event: HostEvent
-    answer: Answer
+    answer: HostAnswer
     by: str = ""
     calls: tuple[JudgedHostCall, ...] = ()
     runs: tuple[HookRun, ...] = ()

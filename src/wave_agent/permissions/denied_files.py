@@ -91,7 +91,7 @@ class DeniedFiles:
         """Raises `SandboxError` if there are too many to restrict them one by one, or directory by directory."""
         if not self._rules:
             return Denied()
-        search = _Search(self._covers, self._known, self._most_entries, self._now)
+        search = _DeniedSearch(self._covers, self._known, self._most_entries, self._now)
         search.run(self._roots)
         self._known = search.known
         notes: list[str] = []
@@ -166,7 +166,7 @@ class DeniedFiles:
             )
 
 
-class _Search:
+class _DeniedSearch:
     """One search."""
 
     def __init__(self, covers: Pattern[str], known: dict[str, _Listing], most: int, now: Callable[[], int]) -> None:

@@ -10,7 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from wave_agent.agent.authority import Authority
-from wave_agent.agent.call_effects import CallEffects
+from wave_agent.agent.call_effects import EffectsFinder
 from wave_agent.agent.call_facts import needs_effects, subject_of, tool_facts
 from wave_agent.agent.call_judge import unjudged
 from wave_agent.agent.hook_effects import effects_outside
@@ -80,7 +80,7 @@ class ProjectJudge(Struct, frozen=True, kw_only=True):
         try:
             call = subject_of(tool, tool_input, context, self.directories, self.protected)
             if needs_effects(tool, self.rules):
-                finder = CallEffects(context, search_path(self.environment))
+                finder = EffectsFinder(context, search_path(self.environment))
                 call = finder.examined_now(tool, call, finder.of(tool, tool_input), self._authority)
             runs, assigned = tool.git_runs(tool_input, context)
             if runs and call.protected is None:

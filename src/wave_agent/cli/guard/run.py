@@ -1,10 +1,10 @@
 """`wave guard run`: what a host calls for each event."""
 
 import os
-from pathlib import Path
 
 import click
 
+from wave_agent.agent.options import wave_home
 from wave_agent.cli.guard.options import host_argument
 from wave_agent.guard.run import TIMEOUT, Asked, run_once
 
@@ -42,4 +42,4 @@ def _start_resident() -> None:
     from wave_agent.guard.resident import can_be_resident, start  # lazy: not needed for the answer
 
     if can_be_resident() and os.environ.get("WAVE_GUARD_RESIDENT") != "off":
-        start(Path(os.environ.get("WAVE_HOME") or Path.home() / ".wave").absolute())
+        start(wave_home(os.environ))
