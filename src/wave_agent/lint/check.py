@@ -11,6 +11,7 @@ from wave_agent.hooks.definitions import HookDefinition
 from wave_agent.hooks.execution import HookKind
 from wave_agent.hooks.named_files import named_files, target_file
 from wave_agent.lint.checkers import checked_by_programs
+from wave_agent.lint.effect_rules import narrow_guard, narrow_rules
 from wave_agent.lint.findings import Finding, finding
 from wave_agent.lint.interpreters import Which, interpreter_findings, line_ending_findings
 from wave_agent.lint.invocations import invocation
@@ -69,7 +70,7 @@ def check(
     scripts = _read_scripts(wirings, [path for path in paths if os.path.isfile(path) and not is_settings(path)])
     findings = [
         *(_unreadable(place) for place in found if place.problem),
-        *_of_settings(settings),
+        *_of_settings(settings, project),
         *_of_hooks(wirings, scripts, project, variables),
         *_of_interpreters(wirings, which),
         *_of_targets(enabled, project),
@@ -110,9 +111,10 @@ def _unreadable(place: SettingsFile) -> Finding:
     return finding("W100", place.file, int(line) if line.isdigit() else 1, place.problem)
 
 
-def _of_settings(settings: Iterable[tuple[SettingsFile, Settings]]) -> Iterator[Finding]:
+def _of_settings(settings: Iterable[tuple[SettingsFile, Settings]], project: str) -> Iterator[Finding]:
     for place, merged in settings:
         yield from (loader_finding(place, issue) for issue in merged.issues if concerns(place, issue))
+        yield from narrow_rules(place, project)
 
 
 def _of_hooks(
@@ -121,7 +123,9 @@ def _of_hooks(
     for one in wirings:
         named = scripts.get(one.script) if one.script else None
         line = Script(one.place.file, one.hook.command, Language.BASH, [one.hook])
-        yield from hook_findings(one.place, one.hook, project, named or (line if one.script is None else None))
+        script = named or (line if one.script is None else None)
+        yield from hook_findings(one.place, one.hook, project, script)
+        yield from narrow_guard(one.place, one.hook, script, project)
         if one.hook.args is None:
             for hit in inline_hits(line, variables):
                 yield finding(hit.code, one.place.file, one.hook.line, hit.reason)
