@@ -106,4 +106,9 @@ def _awk_strings(command: Command, text: str) -> None:
 
 def awk_acts(text: str) -> bool:
     """Whether the program may write, run something, choose its own input or show the environment."""
-    return _AWK_ACTS.search(text) is not None
+    before, _, after = text.partition("print")
+    # Only print has an output: before the first one, these signs compare and join conditions.
+    return _AWK_ACTS.search(f"{_AWK_COMPARES.sub(' ', before)}print{after}") is not None
+
+
+_AWK_COMPARES = re.compile(r">=?|\|\|")

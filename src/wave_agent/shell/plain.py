@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 # Expansions, escaped line ends, comments and characters that parsers might read differently.
-_NEVER = re.compile(r"[`#\r\x00-\x08\x0b-\x1f\x7f]|\\\n|[^\x00-\x7f]\s|\\$")
+_NEVER = re.compile(r"(?<![^\s;&|()<>])#|[`\r\x00-\x08\x0b-\x1f\x7f]|\\\n|[^\x00-\x7f]\s|\\$")
 _BETWEEN = frozenset({"&&", "||", "|", "|&", ";", "\n"})
 _AROUND = frozenset({"(", ")"})
 _WORDS = frozenset({"word", "raw_string", "string", "concatenation", "number", "command_name", "string_content"})
