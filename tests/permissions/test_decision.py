@@ -165,10 +165,35 @@ def test_what_no_rule_allows_is_named() -> None:
     }
     assert said == {
         "make test; ls -l": "`ls -l`",
-        "A=1 make test": "a line with an assignment, a redirection to a file, a substitution or the like",
+        "A=1 make test": "a line with an assignment",
         "l" * 99: f"`{'l' * 80}…`",
     }
+    assert uncovered((), "Bash", {"command": "cat a; make"}, reading=("cat a",)) == "`make`"
     assert uncovered(rules, "Write", {"command": "ls"}) == uncovered(rules[2:], "Bash", {"command": "ls"}) == ""
+
+
+@pytest.mark.parametrize(
+    ("line", "part"),
+    [
+        ("echo $(date)", "a command substitution"),
+        ("diff <(ls) b", "a process substitution"),
+        ("cat <<E\nx\nE", "a here-document"),
+        ("cat <<< x", "a here-string"),
+        ("make > log 2>&1", "a redirection to or from a file"),
+        ("make $TARGET", "a variable"),
+        ("make ${TARGET}", "a variable"),
+        ("for a in b; do make; done", "a loop"),
+        ("while true; do make; done", "a loop"),
+        ("if true; then make; fi", "an if"),
+        ("f() { make; }", "a function"),
+        ("(make)", "parentheses"),
+        ("make # it", "a comment"),
+        ("make &", "a command in the background"),
+        ("make 2>&1 | tee '>x", "more than a sequence of commands"),
+    ],
+)
+def test_what_makes_a_line_more_than_commands_is_named(line: str, part: str) -> None:
+    assert uncovered([parse_rule("Bash(make:*)")], "Bash", {"command": line}) == f"a line with {part}"
 
 
 def test_what_a_mode_lets_through_is_allowed_by_that_mode() -> None:

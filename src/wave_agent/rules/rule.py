@@ -393,14 +393,17 @@ _SHOWN = 80
 
 
 def uncovered(rules: Sequence[Rule], tool: str, tool_input: Mapping[str, Any], reading: Sequence[str] = ()) -> str:
-    """The part of a Bash line that none of these rules permits, in a few words. Empty if no rules are about lines.
-    Commands in `reading` need no rule."""
+    """The part of a Bash line that none of these rules permits, in a few words. Empty if no rules are about lines and
+    the line has no parts that need none. Commands in `reading` need no rule."""
     patterns = [rule.pattern for rule in rules if rule.tool == "bash" and rule.pattern is not None]
-    if tool.casefold() != "bash" or not patterns:
+    if tool.casefold() != "bash" or not (patterns or reading):
         return ""
-    commands = _read_line(str(tool_input.get("command", ""))).plain
+    line = str(tool_input.get("command", ""))
+    commands = _read_line(line).plain
     if not commands:
-        return "a line with an assignment, a redirection to a file, a substitution or the like"
+        from wave_agent.shell.plain import beyond_plain  # lazy: only needed to explain a refusal
+
+        return f"a line with {beyond_plain(line) or 'more than a sequence of commands'}"
     needing = [one for one in commands if one.quoted not in reading] or commands
     missing = next((one for one in needing if not any(_permits(text, one) for text in patterns)), needing[0])
     shown = missing.quoted

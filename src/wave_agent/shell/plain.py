@@ -96,6 +96,41 @@ _STATUS = "$?"
 _TELL = ("echo", "test")
 
 
+def beyond_plain(text: str) -> str:
+    """What makes a line more than a sequence of commands, in words; empty if it is not known."""
+    if not can_parse(text):
+        return ""
+    waiting = [parse(text)]
+    while waiting:
+        node = waiting.pop()
+        if node.type in _BEYOND and not _harmless(node, reading=False):
+            return _BEYOND[node.type]
+        waiting += reversed(node.children)
+    return ""
+
+
+_BEYOND = {
+    "command_substitution": "a command substitution",
+    "process_substitution": "a process substitution",
+    "heredoc_redirect": "a here-document",
+    "herestring_redirect": "a here-string",
+    "file_redirect": "a redirection to or from a file",
+    "variable_assignment": "an assignment",
+    "simple_expansion": "a variable",
+    "expansion": "a variable",
+    "for_statement": "a loop",
+    "c_style_for_statement": "a loop",
+    "while_statement": "a loop",
+    "if_statement": "an if",
+    "case_statement": "a case",
+    "function_definition": "a function",
+    "subshell": "parentheses",
+    "compound_statement": "braces",
+    "comment": "a comment",
+    "&": "a command in the background",
+}
+
+
 def goes_on_only_after_success(text: str) -> bool:
     """Whether every command of a line of plain commands runs only if those before it succeeded."""
     operators = [token for token in _tokens(text) if token and all(sign in "<>&|;()" for sign in token)]
