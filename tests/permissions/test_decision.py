@@ -189,6 +189,7 @@ def test_what_no_rule_allows_is_named() -> None:
         ("(make)", "parentheses"),
         ("make # it", "a comment"),
         ("make &", "a command in the background"),
+        ("make \0", "more than a sequence of commands"),
         ("make 2>&1 | tee '>x", "more than a sequence of commands"),
     ],
 )
