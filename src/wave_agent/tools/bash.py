@@ -20,8 +20,9 @@ from wave_agent.shell.values import ParsedLine, Placed, Reach, Word, WriteTarget
 from wave_agent.system.private_files import make_private
 from wave_agent.text import strip_controls
 from wave_agent.tools.base import Tool, ToolContext, ToolInterrupted, ToolResult
-from wave_agent.tools.files import uninterrupted
+from wave_agent.tools.files import KnownFiles, uninterrupted
 from wave_agent.tools.output import HeldFile, Output, PrivateFile, Relay, printed_limit
+from wave_agent.tools.printed_files import note_printed, printed_paths
 from wave_agent.tools.process import Ending, Launch, Process, StreamName, named
 from wave_agent.tools.shells import Shells, started
 
@@ -67,8 +68,9 @@ class Bash(Tool):
     kind: ClassVar[ToolKind] = ToolKind.ACTS
     Input: ClassVar[type[Struct]] = BashInput
 
-    def __init__(self, shells: Shells, *, shell: str | None = None) -> None:
+    def __init__(self, shells: Shells, *, shell: str | None = None, known: KnownFiles | None = None) -> None:
         self._shells = shells
+        self._known = known
         self._shell = shell or default_shell()
         self._directory: str | None = None
         """Where the last command ended up. None: still where the agent was started."""
@@ -116,6 +118,8 @@ class Bash(Tool):
             with suppress(OSError):
                 cwd_file.unlink()
         result = _result(output, ending, seconds, notes)
+        if self._known is not None and result.success and (paths := printed_paths(call.command, directory)):
+            await asyncio.to_thread(note_printed, self._known, paths, result.response["output"])
         return replace(result, keep=file.release) if isinstance(file, HeldFile) and file.exists else result
 
     def written_paths(self, tool_input: Mapping[str, Any], context: ToolContext) -> tuple[WriteTarget, ...]:

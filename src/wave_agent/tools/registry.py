@@ -28,7 +28,7 @@ def builtin_tools(
     changes, shells = changes or FileChanges(), Shells(earlier, left)
     known = changes.known
     return (
-        Bash(shells),
+        Bash(shells, known=known),
         BashOutput(shells),
         KillShell(shells),
         Read(known),
