@@ -22,7 +22,6 @@ from wave_agent.text import strip_controls
 from wave_agent.tools.base import Tool, ToolContext, ToolInterrupted, ToolResult
 from wave_agent.tools.files import KnownFiles, uninterrupted
 from wave_agent.tools.output import HeldFile, Output, PrivateFile, Relay, printed_limit
-from wave_agent.tools.printed_files import note_printed, printed_paths
 from wave_agent.tools.process import Ending, Launch, Process, StreamName, named
 from wave_agent.tools.shells import Shells, started
 
@@ -118,9 +117,16 @@ class Bash(Tool):
             with suppress(OSError):
                 cwd_file.unlink()
         result = _result(output, ending, seconds, notes)
-        if self._known is not None and result.success and (paths := printed_paths(call.command, directory)):
-            await asyncio.to_thread(note_printed, self._known, paths, result.response["output"])
+        if result.success:
+            await self._note_printed(call.command, directory, result.response["output"])
         return replace(result, keep=file.release) if isinstance(file, HeldFile) and file.exists else result
+
+    async def _note_printed(self, command: str, directory: str, printed: str) -> None:
+        if self._known is not None and command.startswith(("cat", "head", "tail", "sed")):
+            from wave_agent.tools.printed_files import note_printed, printed_paths  # lazy: a session may never do it
+
+            if paths := printed_paths(command, directory):
+                await asyncio.to_thread(note_printed, self._known, paths, printed)
 
     def written_paths(self, tool_input: Mapping[str, Any], context: ToolContext) -> tuple[WriteTarget, ...]:
         try:
