@@ -100,13 +100,34 @@ def test_a_link_instead_of_a_directory_leads_nowhere(guarded: Guarded, tmp_path:
     assert snapshot(guarded.root) == guarded.before
 
 
-def test_a_link_that_no_rule_denies_stays_and_is_not_followed(guarded: Guarded, tmp_path: Path) -> None:
+def test_a_link_that_no_rule_denies_is_moved_out_of_the_way_and_not_followed(guarded: Guarded, tmp_path: Path) -> None:
     write(tmp_path, {"outside/x": "theirs"})
     guarded.sh("rm -r vendor/lib; ln -s ../../outside vendor/lib")
     changes = [change for change in guarded.watcher.settle().violations if change.path.endswith("/lib/a")]
     (done,) = restore(changes, str(guarded.root), guarded.displaced)
-    assert (done.outcome, done.displaced) == ("refused", None)
+    assert done.outcome == "restored"
+    assert Path(done.displaced or "").readlink() == Path("../../outside")
+    assert snapshot(guarded.root) == guarded.before
     assert sorted(os.listdir(tmp_path / "outside")) == ["x"]
+
+
+def test_a_file_in_the_place_of_a_directory_is_moved_out_of_the_way(guarded: Guarded) -> None:
+    guarded.sh("mv vendor moved; echo x > vendor")
+    changes = [change for change in guarded.watcher.settle().violations if change.path.endswith("/lib/a")]
+    (done,) = restore(changes, str(guarded.root), guarded.displaced)
+    assert (done.outcome, Path(done.displaced or "").read_text()) == ("restored", "x\n")
+    assert (guarded.root / "vendor" / "lib" / "a").read_text() == "a"
+
+
+def test_pipes_and_sockets_are_removed(guarded: Guarded) -> None:
+    guarded.sh("mkfifo vendor/pipe free.pipe; python3 -c \"import socket; socket.socket(1).bind('vendor/socket')\"")
+    done = guarded.restored()
+    assert {name: (file.outcome, file.displaced) for name, file in done.items()} == {
+        "vendor/pipe": ("removed", None),
+        "vendor/socket": ("removed", None),
+    }
+    assert sorted(os.listdir(guarded.root / "vendor")) == ["b", "lib", "link"]
+    assert (guarded.root / "free.pipe").exists()
 
 
 def test_a_link_put_there_after_the_look_is_not_followed(guarded: Guarded, tmp_path: Path) -> None:

@@ -58,7 +58,7 @@ def restore(changes: Sequence[FileChange], root: str, private: Path) -> tuple[Re
                 raise NotRestoredError("it is outside the project")
             if isinstance(data, NotKeptError):
                 raise NotRestoredError(f"its former content {data}")
-            displaced = _restore(change, data, private)
+            displaced = _restore(change, data, root, private)
         except NotRestoredError as refusal:
             done.append(RestoredFile(path=change.path, outcome="refused", why=str(refusal)))
         except OSError as error:
@@ -69,20 +69,44 @@ def restore(changes: Sequence[FileChange], root: str, private: Path) -> tuple[Re
     return tuple(done)
 
 
-def _restore(change: FileChange, data: bytes | None, private: Path) -> str | None:
-    """Where the changed version is now."""
+def _restore(change: FileChange, data: bytes | None, root: str, private: Path) -> str | None:
+    """Where the changed version is now, or what was in its way."""
     parent_path, name = os.path.split(change.path)
+    cleared = _clear_way(parent_path, root, private) if change.after is None else None
     with opened_directory(parent_path, make=change.before is not None) as parent:
         in_the_way = change.after is None and _is_in_the_way(parent, name)
         if change.after is not None and not is_as(parent, name, change.after):
             raise NotRestoredError(CHANGED_SINCE)
         if change.before is None or data is None:
-            return _move_away(parent, name, private)
+            return _remove(parent, name, private)
         # Written first: if the disk is full, nothing has been moved away yet.
         with _prepared(parent, change.before, data) as temporary:
             displaced = _move_away(parent, name, private) if change.after is not None or in_the_way else None
             _put(parent, temporary, name)
-            return displaced
+            return displaced or cleared
+
+
+def _clear_way(directory: str, root: str, private: Path) -> str | None:
+    """A link or a file in the place of a directory that had a deleted file is moved away. Where it is now."""
+    path = root
+    for name in filter(None, directory[len(root) :].split("/")):
+        with opened_directory(path) as parent:
+            try:
+                mode = os.stat(name, dir_fd=parent, follow_symlinks=False).st_mode
+            except FileNotFoundError:
+                return None
+            if not stat.S_ISDIR(mode):
+                return _move_away(parent, name, private)
+        path = f"{path}/{name}"
+    return None
+
+
+def _remove(parent: int, name: str, private: Path) -> str | None:
+    """Where the created file is now. A named pipe or a socket has no content to keep."""
+    if _is_file(os.stat(name, dir_fd=parent, follow_symlinks=False).st_mode):
+        return _move_away(parent, name, private)
+    os.unlink(name, dir_fd=parent)
+    return None
 
 
 def _is_in_the_way(parent: int, name: str) -> bool:

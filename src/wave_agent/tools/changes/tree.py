@@ -233,7 +233,7 @@ class KnownTree:
                     children.append(name)
                 elif name in record.files or self._is_wanted(path, name, record):
                     facts = entry.stat(follow_symlinks=False)
-                    if _is_file(facts.st_mode):
+                    if self._is_file(f"{path}/{name}", facts.st_mode):
                         files[name] = signature(facts)
                         if facts.st_ctime_ns > recently or not facts.st_ctime_ns % 1_000_000_000:
                             self._note_fresh(f"{path}/{name}", facts.st_ctime_ns)
@@ -284,11 +284,11 @@ class KnownTree:
         except OSError:
             facts = None
         old = record.files.get(name)
-        if facts is None or not _is_file(facts.st_mode):
+        if facts is not None and old is None and not self._is_wanted(directory, name, record):
+            return None
+        if facts is None or not self._is_file(path, facts.st_mode):
             if old is not None:
                 self._forget(path, record.files.pop(name), touched)
-            return None
-        if old is None and not self._is_wanted(directory, name, record):
             return None
         record.files[name] = signature(facts)
         touched.setdefault(path, old)
@@ -317,7 +317,7 @@ class KnownTree:
             facts = os.lstat(f"{directory}/{name}")
         except OSError:
             return
-        if _is_file(facts.st_mode):
+        if self._is_file(f"{directory}/{name}", facts.st_mode):
             self.directories[directory].files[name] = signature(facts)
 
     # --------------------------------------------------------------------------------------------------------- helpers
@@ -336,13 +336,13 @@ class KnownTree:
             return True
         return not record.ignored and name != ".git" and not is_ignored(path, record.layers, is_directory=False)
 
+    def _is_file(self, path: str, mode: int) -> bool:
+        """Named pipes and sockets come and go in a project: they matter only where rules deny them."""
+        return stat.S_ISREG(mode) or stat.S_ISLNK(mode) or (not stat.S_ISDIR(mode) and path in self.denied)
+
     def _note_fresh(self, path: str, changed: int) -> None:
         if time.time_ns() - changed < (_TICK if changed % 1_000_000_000 else _COARSE_TICK):
             self.fresh.add(path)
-
-
-def _is_file(mode: int) -> bool:
-    return stat.S_ISREG(mode) or stat.S_ISLNK(mode)
 
 
 def _leads_to(descriptor: int, path: str) -> bool:
