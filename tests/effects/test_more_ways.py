@@ -21,6 +21,13 @@ REAL = surroundings("/p")
         ("git config -f .env -l", "/p/.env"),
         ("git config --file .env -l", "/p/.env"),
         ("git config --file=.env -l", "/p/.env"),
+        ("git config -l", "/h/.gitconfig"),
+        ("git config list", "/h/.config/git/config"),
+        ("git config --list", "/etc/gitconfig"),
+        ("git config --global --get-regexp .", "/h/.gitconfig"),
+        ("git config --system -l", "/etc/gitconfig"),
+        ("git config --get http.extraHeader", "/h/.gitconfig"),
+        ("git config --get $NAME", "/h/.gitconfig"),
         ("bash --rcfile .env -i", "/p/.env"),
         ("bash --init-file .env -i", "/p/.env"),
         ("bash --rcfile .env -ic true", "/p/.env"),
@@ -103,6 +110,10 @@ def test_what_a_command_changes_besides_files_is_not_left_out() -> None:
         "git reflog -p",
         "git config --blob HEAD:x -l",
         "git config --edit",
+        "git hash-object --stdin-paths < list",
+        "git hash-object -w --stdin-paths < list",
+        "git update-index --add --stdin < list",
+        "git update-index --index-info < list",
         "git notes edit",
         "strace -o '|touch x' true",
         "valgrind ls",
@@ -157,3 +168,27 @@ def test_a_file_may_be_named_like_an_option(line: str, complete: bool) -> None:
     around = Surroundings(directory="/p", project="/p", option_names=lambda _: ["-r", "--files0-from="])
     assert effects(line, around).complete is complete
     assert effects(line, AROUND).complete
+
+
+@rows("line", ["git config --local -l", "git config --get user.name", "git config --get remote.origin.url"])
+def test_settings_of_the_user_that_git_uses_in_any_command(line: str) -> None:
+    found = effects(line, AROUND)
+    assert (found.reads, found.complete) == ((), True)
+
+
+def test_where_the_user_has_settings() -> None:
+    elsewhere = Surroundings(directory="/p", project="/p", variables={"HOME": "/h", "XDG_CONFIG_HOME": "/x"})
+    assert "/x/git/config" in effects("git config --global -l", elsewhere).reads
+    assert not effects("git config -l", Surroundings(directory="/p", project="/p")).complete
+
+
+@rows(
+    "line",
+    ["sleep infinity", "seq inf", "sleep 1d", "git branch --sort=signature", "git tag -l --sort=-signature:key"],
+)
+def test_not_only_reading(line: str) -> None:
+    assert not only_reads(line, effects(line, REAL), REAL)
+
+
+def test_a_short_sleep_only_reads() -> None:
+    assert only_reads("sleep 5; seq 1 20", effects("sleep 5; seq 1 20", REAL), REAL)

@@ -12,7 +12,7 @@ from posixpath import basename, join, normpath
 from msgspec import Struct
 
 from wave_agent.effects.gathering import Command, looks_like_path
-from wave_agent.effects.network import address_host
+from wave_agent.effects.network import address_host, reach
 from wave_agent.effects.overlap import may_meet
 from wave_agent.effects.values import ANY_HOST
 from wave_agent.shell.git import git_targets
@@ -203,6 +203,9 @@ def git(command: Command) -> None:
         if value.text.lower().startswith("url."):  # it gives addresses another meaning
             command.host(ANY_HOST)
             command.hosts_in(value.text)
+        name, _, address = value.text.partition("=")
+        if name.lower().endswith("proxy"):
+            reach(command, Word(address, value.static))
     assigned = [name for name in command.gathering.assigned if name.startswith("GIT_")]
     elsewhere = has(options, "--git-dir", "--work-tree", "--namespace", "--bare", "--config-env", "-c")
     if elsewhere or has(options, "--exec-path"):
@@ -420,6 +423,28 @@ def _configures(one: _Git) -> None:
     one.reads(values_of(one.options, "-f", "--file"))
     if has(one.options, "--blob", "-e", "--edit") or one.first == "edit":
         one.command.unknown()
+    # Not `has`: it takes `--get` for a short form of `--get-regexp`.
+    lists = one.first == "list" or any(option.name.startswith(_LISTS_SETTINGS) for option in one.options)
+    private = any(_PRIVATE_SETTING.search(word.text) or not word.static for word in one.operands)
+    if (lists or private) and not has(one.options, "--local", "--worktree", "-f", "--file", "--blob"):
+        one.reads([Word("/etc/gitconfig")] if not has(one.options, "--global") else ())
+        if not has(one.options, "--system"):
+            _reads_settings_of_the_user(one)
+
+
+def _reads_settings_of_the_user(one: _Git) -> None:
+    variables = one.command.surroundings.variables
+    home = variables.get("HOME")
+    if home is None:
+        one.command.unknown()
+        return
+    settings = variables.get("XDG_CONFIG_HOME") or join(home, ".config")
+    one.reads([Word(join(home, ".gitconfig")), Word(join(settings, "git/config"))])
+
+
+_LISTS_SETTINGS = ("-l", "--li", "--get-r", "--get-u")
+_PRIVATE_SETTING = re.compile(r"^(?:http|url|credential|gpg|sendemail|imap)\b|token|passw|secret|key", re.IGNORECASE)
+"""Settings of the user that are not for everybody. Git itself uses the others in any command."""
 
 
 def _annotates(one: _Git) -> None:
@@ -431,6 +456,8 @@ def _annotates(one: _Git) -> None:
 
 def _adds(one: _Git) -> None:
     """What is stored can be shown later by a name that says nothing of its path: this is reading, like copying."""
+    if has(one.options, "--stdin-paths", "--index-info") or (one.name != "hash-object" and has(one.options, "--stdin")):
+        one.command.unknown()
     every = has(one.options, "-A", "--all", "-u", "--update", "--no-ignore-removal", "--renormalize", "--refresh")
     if one.name in ("hash-object", "update-index") or has(one.options, "-f", "--force"):
         if one.operands or every:

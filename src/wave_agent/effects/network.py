@@ -1,7 +1,7 @@
 """Programs that reach other machines: which of their words name them."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from msgspec import Struct
 
@@ -83,12 +83,31 @@ def _curl(command: Command) -> None:
             command.reads([Word(found[1] or found[2], value.static)])
     cookies = values_of(options, "-b", "--cookie")
     command.reads(value for value in cookies if "=" not in value.text)
+    for value in values_of(options, "--connect-to", "--resolve"):
+        _instead(command, value)
     if has(options, *_CURL_ELSEWHERE, "-n", "--netrc", "--netrc-optional", "-L", "--location", "--location-trusted"):
         command.unknown()
     if not operands and not has(options, "--url", "--version", "-V", "--help", "-h"):
         command.unknown()
 
 
+def _instead(command: Command, value: Word) -> None:
+    """`HOST:PORT:HOST:PORT`, or `HOST:PORT:ADDRESS,ADDRESS`: what comes third is reached."""
+    third = value.text.split(":", 2)[2:]
+    for one in third[0].split(",") if third else ():
+        if one.strip(":"):
+            reach(command, Word(one, value.static))
+
+
+def proxies_in(text: str) -> Iterator[str]:
+    """The hosts of the proxies that `name=address` sets, for wget or in the environment."""
+    for found in _PROXY.finditer(text):
+        scheme = _SCHEME.match(found[1])
+        named = _HOST.match(found[1][scheme.end() :].lstrip("/") if scheme is not None else found[1])
+        yield ANY_HOST if named is None or _BUILT.search(named[1].strip("[]")) else named[1]
+
+
+_PROXY = re.compile(r"""\b(?:https?|ftp|all|rsync)_proxy\s*=\s*["']?([^\s"';&|]+)""", re.IGNORECASE)
 _WGET_FILES = ("--post-file", "--body-file", "--ca-certificate", "--certificate", "--private-key", "--load-cookies")
 _WGET = OptionTable(
     "oOaPieBtTwQUlADRIX",
@@ -106,6 +125,9 @@ def _wget(command: Command) -> None:
     for address in operands:
         reach(command, address)
     command.reads(values_of(options, *_WGET_FILES, "-i", "--input-file"))
+    for value in values_of(options, "-e", "--execute"):
+        for host in proxies_in(value.text):
+            command.host(host)
     command.unknown()  # it follows redirections to other hosts
 
 

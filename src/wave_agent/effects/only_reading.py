@@ -241,8 +241,8 @@ def _row(flags: str = "", values: str = "", longs: str = "", operands: int | Non
 _ANY = Row(any_options=True)
 _SAFE = """
     cat head wc ls nl tac rev cut paste join comm cmp tr od md5sum sha1sum sha224sum sha256sum sha384sum
-    sha512sum b2sum cksum sum stat basename dirname realpath readlink expand unexpand fold fmt seq numfmt tsort
-    grep egrep fgrep df du id whoami groups uname nproc arch tty true false echo pwd type which sleep expr uptime free
+    sha512sum b2sum cksum sum stat basename dirname realpath readlink expand unexpand fold fmt numfmt tsort
+    grep egrep fgrep df du id whoami groups uname nproc arch tty true false echo pwd type which expr uptime free
 """
 """No option of these writes, runs or signals anything."""
 BUILTINS = frozenset({"cd", "echo", "false", "pwd", "printf", "test", "true", "type", ":", "command", "["})
@@ -367,13 +367,15 @@ _DIFF = (
 )
 _LOG = f"{_SELECT}|{_SHAPE}|{_DIFF}"
 _LIST = (
-    r"--list|-l|-a|--all|-r|--remotes|-v|-vv|--verbose|--sort=[\w:*-]+|--(?:no-)?contains(?:=.+)?|--(?:no-)?merged(?:=.+)?"
-    r"|--points-at=.+|--format=(?!.*signature).*|--no-color|--color(?:=\w+)?|--no-column|-i|--ignore-case|-n\d*|--count=\d+"
+    r"--list|-l|-a|--all|-r|--remotes|-v|-vv|--verbose|--sort=(?!.*signature)[\w:*-]+|--(?:no-)?contains(?:=.+)?"
+    r"|--(?:no-)?merged(?:=.+)?|--points-at=.+|--format=(?!.*signature).*|--no-color|--color(?:=\w+)?|--no-column"
+    r"|-i|--ignore-case|-n\d*|--count=\d+"
 )
 
 
 _TAGS = (
-    r"--list|-l|-n\d*|--sort=[\w:*-]+|--(?:no-)?contains(?:=.+)?|--(?:no-)?merged(?:=.+)?|-i|--ignore-case|--no-column"
+    r"--list|-l|-n\d*|--sort=(?!.*signature)[\w:*-]+|--(?:no-)?contains(?:=.+)?|--(?:no-)?merged(?:=.+)?|-i"
+    r"|--ignore-case|--no-column"
 )
 
 
@@ -546,9 +548,16 @@ def _version(one: ShellCommand, surroundings: Surroundings) -> bool:
     return path.startswith(("/usr/", "/bin/", "/opt/", "/nix/"))
 
 
+def _ends(one: ShellCommand, _: Surroundings) -> bool:
+    """`sleep infinity` and `seq inf` would hold the session until their limit."""
+    return all(map(_SHORT_NUMBER.fullmatch, (word.text for word in one.words[1:])))
+
+
+_SHORT_NUMBER = re.compile(r"-?[0-9]{1,3}(?:\.[0-9]{1,3})?")
 HARMLESS: Mapping[str, Callable[[ShellCommand, Surroundings], bool]] = {
     **dict.fromkeys(_SAFE.split(), _ANY),
     ":": _ANY,
+    **dict.fromkeys(("sleep", "seq"), _ends),
     "tail": _row("qvz0123456789", "cn", "bytes lines quiet verbose zero-terminated"),
     "sort": _row(
         "bdfghiMnRrVcCsuz",

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from wave_agent.effects.file_readers import FILE_READERS, OTHER_READERS, RESPONSE_FILES, response_file
 from wave_agent.effects.gathering import Command
 from wave_agent.effects.git import git
-from wave_agent.effects.network import NETWORK
+from wave_agent.effects.network import NETWORK, proxies_in
 from wave_agent.effects.project_scripts import run_just, run_make, run_package_script, run_shell, source_file
 from wave_agent.effects.text_programs import AWKS, awk, sed
 from wave_agent.shell.carriers import EVERYWHERE, language, unbundled
@@ -173,6 +173,8 @@ def _environment(command: Command) -> None:
     split = any(text.startswith(("-S", "--split")) for text in command.texts)
     names = [text.partition("=")[0] for text in command.texts if "=" in text]
     command.gathering.assigned.update(names)
+    for host in (host for text in command.texts for host in proxies_in(text)):
+        command.host(host)
     if split or any(map(matters, names)):
         command.unknown()
 
@@ -193,8 +195,8 @@ def matters(name: str) -> bool:
 # ------------------------------------------------------------------------------------------------------------ the table
 
 _WRITTEN = """
-    tee mkdir mkfifo rmdir unlink touch truncate shred rm rimraf trash trash-put chmod chown chgrp chattr setfacl cp
-    install ln dd sort uniq split csplit gzip gunzip xz unxz bzip2 bunzip2 zstd unzstd lzma uncompress compress unzip
+    tee mkdir mkfifo mknod rmdir unlink touch truncate shred rm rimraf trash trash-put chmod chown chgrp chattr setfacl
+    cp install ln dd sort uniq split csplit gzip gunzip xz unxz bzip2 bunzip2 zstd unzstd lzma uncompress compress unzip
     zip patch curl wget find history scp rsync openssl ed nano emacs ex vi vim nvim tar
 """
 _ALSO_WRITTEN = """

@@ -427,7 +427,7 @@ _VALGRIND_FILES = (
 )
 WRITERS: Mapping[str, Callable[[Sequence[Word]], Iterator[Target]]] = {
     **dict.fromkeys(("tee", "sponge"), _Each()),
-    **dict.fromkeys(("mkdir", "mkfifo"), _Each(OptionTable("m", ("--mode",)))),
+    **dict.fromkeys(("mkdir", "mkfifo", "mknod"), _Each(OptionTable("m", ("--mode",)))),
     **dict.fromkeys(("rmdir", "unlink"), _Each(removes=True)),
     "touch": _Each(OptionTable("rdtA", ("--reference", "--date", "--time")), existing=_makes_none),
     "truncate": _Each(OptionTable("rs", ("--size", "--reference")), existing=_makes_none),
