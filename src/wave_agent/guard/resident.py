@@ -41,7 +41,7 @@ _SETTLE = 0.05
 """Seconds for which the next copy waits for the last one to answer: the host is waiting for that."""
 _KEPT = 2
 """Copies that are kept ready: events come in pairs, before and after a tool."""
-_READY = b"r"
+_READY, _ENDED = b"r", b""
 _AGAIN = b"\xff" + b"\0" * 8
 _LONGEST_HEAD = 4 << 20
 _LOADED = (
@@ -172,6 +172,7 @@ class Copies:
 
     def prepare(self) -> None:
         """Makes copies until there are enough, or there is an event. The host's answer to the last one goes first."""
+        self._kept = [copy for copy in self._kept if _state(copy) != _ENDED]
         while len(self._kept) < _KEPT:
             waiting = [self._listener, *([self._busy] if self._busy else [])]
             if self._listener in select.select(waiting, [], [], _SETTLE if self._busy else 0)[0]:
@@ -190,9 +191,10 @@ class Copies:
                 with suppress(OSError):
                     connection.sendall(_AGAIN)
                 return False
-            copy = next(filter(_is_ready, self._kept), None)
+            copy = next((copy for copy in self._kept if _state(copy) == _READY), None)
             if copy is not None:
                 self._kept.remove(copy)
+                copy.recv(1)  # from here on, the channel is silent until the answer
             if copy is None or not _hand_over(connection, copy):
                 copy = self._copy(warm=False)
                 _hand_over(connection, copy)  # if that fails too, the client judges the event itself
@@ -215,7 +217,7 @@ class Copies:
             if warm:
                 _warm_up()
                 theirs.sendall(_READY)
-            _, descriptors, _, _ = socket.recv_fds(theirs, 1, 1)
+            _, descriptors, _, _ = socket.recv_fds(theirs, 1, 1, socket.MSG_CMSG_CLOEXEC)  # hooks do not get it
             if descriptors:
                 _serve(socket.socket(fileno=descriptors[0]), theirs.close)
             status = 0
@@ -223,11 +225,14 @@ class Copies:
             os._exit(status)
 
 
-def _is_ready(copy: socket.socket) -> bool:
+def _state(copy: socket.socket) -> bytes | None:
+    """`_READY`, `_ENDED`, or None if it is not ready yet."""
     try:
-        return copy.recv(1, socket.MSG_DONTWAIT | socket.MSG_PEEK) == _READY
+        return copy.recv(1, socket.MSG_DONTWAIT | socket.MSG_PEEK)
+    except BlockingIOError:
+        return None
     except OSError:
-        return False
+        return _ENDED
 
 
 def _hand_over(connection: socket.socket, copy: socket.socket) -> bool:
