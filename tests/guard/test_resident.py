@@ -133,8 +133,8 @@ def test_copies_are_ready_before_an_event_and_end_with_it(served: Arena) -> None
     assert pid is not None
     wait_until(lambda: len(children_of(pid)) == 2)
     before = children_of(pid)
-    assert ask(served, "git push").returncode == 2
-    wait_until(lambda: len(children_of(pid)) == 2 and children_of(pid) != before)
+    wait_until(lambda: ask(served, "git push").returncode == 2 and not before <= children_of(pid))
+    wait_until(lambda: len(children_of(pid)) == 2)
     copies = children_of(pid)
     os.kill(pid, signal.SIGKILL)
     wait_until(lambda: not any(map(is_running, copies)))

@@ -4,8 +4,8 @@ Run as a file, `python -I -S client.py HOST EVENT --timeout N`: nothing is impor
 already, but for sockets and signals. So this file must not import anything else of the package, nor `os`.
 
 A request is the length of its head in four bytes, the head (words between NULs: version, host, event, timeout,
-pass_allow, directory, then the environment), and the event. An answer is the status in one byte, then the lengths and
-texts of stdout and stderr.
+pass_allow, trust_ref, directory, then the environment), and the event. An answer is the status in one byte, then the
+lengths and texts of stdout and stderr.
 """
 
 # `_signal` has no stub, and `signal` would take a while to load.
@@ -16,7 +16,7 @@ import posix
 import sys
 from posix import _exit as leave  # pyright: ignore[reportPrivateUsage]  # `os` would take a while to load
 
-VERSION = b"1"
+VERSION = b"2"
 NAME = b"socket"
 _AGAIN = 255
 """The resident guard is about to be replaced: ask somebody else."""
@@ -72,7 +72,8 @@ def _ask(arguments: list[str], event: bytes) -> tuple[int, bytes, bytes] | None:
         if int.from_bytes(peer[4:8], sys.byteorder) != posix.getuid():
             return None
         allow = b"1" if "--pass-allow" in arguments else b""
-        words = [VERSION, host.encode(), name.encode(), b"%f" % timeout, allow, posix.getcwdb()]
+        commit = arguments[arguments.index("--trust-ref") + 1].encode() if "--trust-ref" in arguments else b""
+        words = [VERSION, host.encode(), name.encode(), b"%f" % timeout, allow, commit, posix.getcwdb()]
         head = b"\0".join(words + [b"%s=%s" % pair for pair in environment.items()])
         connection.sendall(len(head).to_bytes(4, "big") + head + event)
         connection.shutdown(_socket.SHUT_WR)

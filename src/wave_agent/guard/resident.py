@@ -284,7 +284,7 @@ def _request(connection: socket.socket, pid: int) -> tuple[Asked, bytes]:
     size = int.from_bytes(data[:4], "big")
     if size > _LONGEST_HEAD or len(data) < 4 + size:
         raise ValueError("a request that is not whole")
-    version, host, name, timeout, allow, directory, *environment = data[4 : 4 + size].split(b"\0")
+    version, host, name, timeout, allow, commit, directory, *environment = data[4 : 4 + size].split(b"\0")
     if version != VERSION or host.decode() not in HOSTS:
         raise ValueError("a request of another version")
     pairs = (entry.partition(b"=") for entry in environment)
@@ -297,6 +297,7 @@ def _request(connection: socket.socket, pid: int) -> tuple[Asked, bytes]:
         environment={**given, CLIENT_VARIABLE: str(pid)},
         timeout=float(timeout),
         pass_allow=bool(allow),
+        trust_ref=commit.decode() or None,
     )
     return asked, data[4 + size :]
 

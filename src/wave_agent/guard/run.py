@@ -47,6 +47,8 @@ class Asked(Struct, frozen=True, kw_only=True):
     timeout: float = TIMEOUT
     """The host's own timeout, in seconds."""
     pass_allow: bool = False
+    trust_ref: str | None = None
+    """Trust exactly what is in this git ref."""
 
     @property
     def deadline(self) -> float:
@@ -114,7 +116,7 @@ class _Guard(Struct, frozen=True):
         name = session_name(event.host, event.session_id)
         environment = dict(asked.environment)
         start = _start(asked, event, name)
-        foundation = lay_foundation(Options(workdir=start, interactive=False), environment)
+        foundation = lay_foundation(Options(workdir=start, interactive=False, trust_ref=asked.trust_ref), environment)
         transcript = transcript_file(foundation.home, foundation.project, name)
         earlier = earlier_for(event, transcript, foundation.settings.hooks.hooks)
         journal = GuardJournal(
