@@ -145,7 +145,8 @@ SYSTEMS = [("GitHub Actions", "claude", ".claude/settings.json"), ("GitLab CI", 
 
 @pytest.fixture(params=SYSTEMS, ids=[one[0] for one in SYSTEMS])
 def runner(request: pytest.FixtureRequest, tmp_path: Path) -> Runner:
-    return Runner(*request.param, tmp_path)
+    system, host, settings = request.param
+    return Runner(system, host, settings, tmp_path)
 
 
 def test_the_agent_is_guarded_by_the_base_branch_whatever_its_own_settings_say(arena: Arena, runner: Runner) -> None:
