@@ -259,10 +259,44 @@ def test_a_pull_request_may_add_a_rule_that_restricts(arena: Arena) -> None:
     assert found == [0, 2, 2, 2]
 
 
+def test_a_flag_reaches_the_resident_guard_however_it_is_written(arena: Arena) -> None:
+    checkout = Checkout(arena, from_before)
+    payload = json.dumps({**arena.call("touch pushed"), "cwd": str(checkout.directory)})
+
+    def ask(*flags: str) -> int:
+        return subprocess.run(
+            [WAVE, "guard", "run", "claude", "PreToolUse", "--timeout", "60", *flags],
+            input=payload,
+            cwd=checkout.directory,
+            env=arena.environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        ).returncode
+
+    assert ask() == 0, "there are no guards in this branch, and the user has trusted none"
+    wait_until(lambda: arena.resident() is not None)
+    assert ask("--trust-ref", "origin/main") == 2
+    assert ask("--trust-ref=origin/main") == 2
+    assert ask("--trust-ref") == 2
+    assert ask("--trust-reference", "origin/main") == 2
+    assert ask("--trust-ref", "") == 2
+
+
 def test_a_ref_that_is_not_there_denies(arena: Arena) -> None:
     checkout = Checkout(arena, lambda _: None)
     denied = judge(checkout, "touch harmless", "origin/other")
     assert (denied.status, "origin/other" in denied.stderr) == (2, True)
+
+
+def test_nothing_is_installed_for_a_ref_that_is_not_there(arena: Arena) -> None:
+    checkout = Checkout(arena, lambda _: None)
+    environment = {"PATH": f"{Path(WAVE).parent}{os.pathsep}{os.environ['PATH']}"}
+    for ref in ("origin/other", "$UNSET"):
+        done = checkout.run([f'wave guard install claude --project --trust-ref "{ref}" --yes'], **environment)
+        assert done.returncode == 1
+        assert "--trust-ref" in done.stderr
+    assert not (checkout.directory / ".claude").exists()
 
 
 def test_the_installed_line_trusts_a_commit_and_not_what_the_ref_becomes(arena: Arena) -> None:

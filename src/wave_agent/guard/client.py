@@ -54,7 +54,8 @@ def _set_deadline(arguments: list[str]) -> None:
 def _ask(arguments: list[str], event: bytes) -> tuple[int, bytes, bytes] | None:
     """The answer of the resident guard, or None."""
     try:
-        host, name, timeout = arguments[0], arguments[1], float(arguments[arguments.index("--timeout") + 1])
+        host, name, given = _words(arguments)
+        timeout = float(given["--timeout"])
         import _socket
 
         environment = posix.environ
@@ -71,8 +72,7 @@ def _ask(arguments: list[str], event: bytes) -> tuple[int, bytes, bytes] | None:
         peer = connection.getsockopt(_socket.SOL_SOCKET, _socket.SO_PEERCRED, 12)
         if int.from_bytes(peer[4:8], sys.byteorder) != posix.getuid():
             return None
-        allow = b"1" if "--pass-allow" in arguments else b""
-        commit = arguments[arguments.index("--trust-ref") + 1].encode() if "--trust-ref" in arguments else b""
+        allow, commit = given["--pass-allow"].encode(), given["--trust-ref"].encode()
         words = [VERSION, host.encode(), name.encode(), b"%f" % timeout, allow, commit, posix.getcwdb()]
         head = b"\0".join(words + [b"%s=%s" % pair for pair in environment.items()])
         connection.sendall(len(head).to_bytes(4, "big") + head + event)
@@ -83,6 +83,19 @@ def _ask(arguments: list[str], event: bytes) -> tuple[int, bytes, bytes] | None:
         return _answer(b"".join(parts))
     except (OSError, KeyError, ValueError, IndexError, ImportError, AttributeError):
         return None
+
+
+def _words(arguments: list[str]) -> tuple[str, str, dict[str, str]]:
+    """Host, event and flags. Raises `ValueError` or `IndexError` for anything that only the whole program understands:
+    a flag that got lost here might have been a restriction."""
+    host, name, *rest = arguments
+    given = {"--timeout": "", "--trust-ref": "", "--pass-allow": ""}
+    while rest:
+        flag = rest.pop(0)
+        if flag not in given or rest[:1] == [""]:
+            raise ValueError(flag)
+        given[flag] = "1" if flag == "--pass-allow" else rest.pop(0)
+    return host, name, given
 
 
 def _answer(data: bytes) -> tuple[int, bytes, bytes] | None:

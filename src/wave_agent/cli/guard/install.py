@@ -60,7 +60,7 @@ def install(
     """
     file = _file(host, for_user=for_user, cwd=cwd)
     before = read_settings(file)
-    commit = _commit(trust_ref, cwd) if trust_ref else ""
+    commit = "" if trust_ref is None else _commit(trust_ref, cwd)
     # Lines with a commit are for one run on this machine, so they need not look for wave on PATH.
     program = program_for(for_user=for_user or bool(commit))
     after = changed_text(host, file, before, program, flags_for(pass_allow=pass_allow, commit=commit))
