@@ -59,6 +59,7 @@ def test_reads(line: str, path: str) -> None:
         ("uniq two/*", "/p/two/*"),
         ("xxd two/?", "/p/two/?"),
         ("cp two/*", "/p/two/*"),
+        ("cp --parents sub/../a.txt out", "/p/out/**"),
         ("mv two/*", "/p/two/*"),
         ("split two/*", "/p/two/**"),
         ("rsync two/*", "/p/two/*"),

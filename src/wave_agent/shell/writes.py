@@ -118,6 +118,8 @@ class _Into(Struct, frozen=True):
         yield Target(target, Reach.TREE if whole else self.reach, names)
         # `cp -r a/. b` and `cp -rT a b` put the content of `a` into `b`.
         inside = any(word.text.endswith(("/.", "/..")) or word.text in (".", "..") for word in sources)
+        # `cp --parents a/../b c` makes the directory `c/a`.
+        inside |= whole_path and any(".." in word.text for word in sources)
         if inside or has(options, "-T", "--no-target-directory"):
             yield Target(target, Reach.TREE if whole else Reach.INSIDE)
 
