@@ -110,9 +110,11 @@ class AnswerReader:
         calls: list[Delta] = []
         seen: set[str] = set()
         for call in self._calls:
-            identity = call.id if call.id and call.id not in seen else f"call_{os.urandom(9).hex()}"
+            given = readable_text(call.id)
+            identity = given if given and given not in seen else f"call_{os.urandom(9).hex()}"
             seen.add(identity)
-            calls.append(ToolCall(identity, call.name, "".join(call.arguments) or ("" if self._cut else "{}")))
+            arguments = readable_text("".join(call.arguments)) or ("" if self._cut else "{}")
+            calls.append(ToolCall(identity, readable_text(call.name), arguments))
         return [*calls, *(one for one in (self._usage, self._cut) if one is not None)]
 
     def _choice(self, choice: dict[str, Any]) -> Iterable[Delta]:
