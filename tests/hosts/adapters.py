@@ -94,7 +94,7 @@ def _vibe_hooks(file: Path, hooks: Sequence[NativeHook]) -> None:
             out.write(f"command = {json.dumps(hook.command)}\n")
             if hook.timeout is not None:
                 out.write(f"timeout = {hook.timeout}\n")
-            if hook.blocks_failures:
+            if hook.blocks_failures and hook.event.endswith("_tool"):  # elsewhere it is refused
                 out.write("strict = true\n")
 
 
@@ -261,10 +261,9 @@ _VIBE = Adapter(
     name="vibe",
     wire=CHAT,
     arguments=("-p", "PROMPT", "--trust", "--agent", "auto-approve"),
-    environment={"SCRIPTED_KEY": "key"},
+    environment={"SCRIPTED_KEY": "key", "MISTRAL_API_KEY": "key"},  # without the second it searches for keyrings
     files={
         ".vibe/config.toml": """active_model = "scripted"
-enable_experimental_hooks = true
 enable_telemetry = false
 enable_update_checks = false
 [[providers]]

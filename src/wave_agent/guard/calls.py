@@ -25,6 +25,9 @@ NEEDED: Mapping[str, tuple[str, ...]] = {
 }
 """The fields without which nobody can say what a call of these tools does."""
 
+_COMMANDS = ("command", "cmd")
+"""Where an unknown tool may have a command line."""
+
 
 class UnreadableError(Exception):
     """What a host sent cannot be read. The message says why."""
@@ -105,7 +108,7 @@ def read_event(host: HostRow, name: str, stdin: str, here: str) -> HostEvent:
         tool=tool,
         tool_input=tool_input,
         tool_use_id=_text(_found(host, payload, "tool_use_id")),
-        calls=tuple(_calls(host.tools.get(tool), tool, tool_input, directory)),
+        calls=tuple(_calls(host.tool_named(tool), tool, tool_input, directory)),
     )
 
 
@@ -160,6 +163,9 @@ def _input(value: Any) -> Mapping[str, Any]:
 def _calls(row: ToolRow | None, tool: str, given: Mapping[str, Any], directory: str) -> Iterator[HostCall]:
     if row is None:
         yield HostCall(tool=tool, tool_input=given, directory=directory, row=ToolRow(name=tool))
+        for field in _COMMANDS:  # a shell under a name that is new: rules about commands hold there, too
+            if isinstance(given.get(field), str):
+                yield HostCall(tool="Bash", tool_input={"command": given[field]}, directory=directory)
         return
     if row.is_patch and not isinstance(given.get("file_path"), str):
         yield from _patched(_patch(given), directory)

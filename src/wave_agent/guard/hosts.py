@@ -86,6 +86,10 @@ class HostRow(Struct, frozen=True, kw_only=True):
     def event_named(self, name: str) -> HookEvent | None:
         return self.events.get(name)
 
+    def tool_named(self, name: str) -> ToolRow | None:
+        """The last part of a name counts, as in `file_system.bash`: hosts sort their tools into groups."""
+        return self.tools.get(name) or self.tools.get(name.rpartition(".")[2])
+
 
 _ALL = frozenset(Verb)
 _SAY = frozenset({Verb.CONTEXT, Verb.TELL})
@@ -318,6 +322,8 @@ _VIBE = HostRow(
         "search_replace": ToolRow(name="Edit", fields={"content": "new_string"}),
         "grep": ToolRow(name="Grep"),
         "web_fetch": ToolRow(name="WebFetch"),
+        "process.start": ToolRow(name="Bash", directory="cwd"),
+        "process.write": ToolRow(name="Bash", fields={"text": "command"}),  # into a process that may be a shell
     },
     keys={"tool_use_id": ("tool_call_id",), "tool_response": ("tool_output_text", "tool_output")},
     limits=(
