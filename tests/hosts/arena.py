@@ -126,7 +126,7 @@ class Arena:
     def install_guard(self, hooks: Sequence[Hook], rules: Mapping[str, Any], *, is_gone: bool = False) -> None:
         """The hooks in the user's own settings of `wave`, and the guard in the host."""
         self.write_answers("wave", {"command": REWRITTEN})
-        settings = dict(rules) or {"hooks": self._wave_hooks(hooks)}
+        settings = {**rules, "hooks": self._wave_hooks(hooks)}
         (self.home / ".wave" / "settings.json").write_text(json.dumps(settings))
         command = [WAVE, "guard", "install", self.adapter.name, "--yes"]
         done = subprocess.run(
@@ -157,11 +157,15 @@ class Arena:
 
         def turn(call: Call) -> Any:
             def answer(offered: frozenset[str]) -> Turn:
-                return [self.adapter.call(call.kind, call.fields(self.project), offered)]
+                fields = {key: self._named(value) for key, value in call.fields(self.project).items()}
+                return [self.adapter.call(call.kind, fields, offered)]
 
             return answer
 
         return [turn(call) for call in calls]
+
+    def _named(self, text: str) -> str:
+        return text.replace(HOOKS, str(self.hooks_file))
 
     def watched(self, names: Sequence[str]) -> dict[str, str]:
         files = {name: self.hooks_file if name == HOOKS else self.project / name for name in names}
@@ -215,21 +219,24 @@ def arena(adapter: Adapter) -> Iterator[Arena]:
 
 
 def observe(host: InstalledHost, adapter: Adapter, situation: Situation, *, guarded: bool) -> Seen:
+    """Runs the situation once. With `wave guard`, rules stand in for the hooks, if it has any."""
     with arena(adapter) as place, serving(adapter.wire, place.script(situation.calls)) as model:
         environment = place.configure(model.url)
         for name, text in situation.files.items():
             (place.project / name).parent.mkdir(parents=True, exist_ok=True)
             (place.project / name).write_text(text)
         if guarded:
-            place.install_guard(situation.hooks, situation.rules, is_gone=situation.is_gone)
+            hooks = [] if situation.rules else situation.hooks
+            place.install_guard(hooks, situation.rules, is_gone=situation.is_gone)
         else:
             place.install_native(situation.hooks)
-        return seen(place, host, model, environment, situation)
+        return look(place, host, model, environment, situation)
 
 
-def seen(
+def look(
     place: Arena, host: InstalledHost, model: ScriptedModel, environment: Mapping[str, str], situation: Situation
 ) -> Seen:
+    """Runs the host in an arena that is ready."""
     before = place.watched(situation.expect.unchanged)
     began = time.monotonic()
     status, output = place.run(host, environment, situation.patience)
