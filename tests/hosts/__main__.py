@@ -22,7 +22,7 @@ from tests.hosts.arena import observe
 from tests.hosts.checks import Outcome, outcome
 from tests.hosts.install import InstalledHost, install
 from tests.hosts.measure import Tally, overhead, tally
-from tests.hosts.results import HostResults, Pair, Results
+from tests.hosts.results import HostResults, Pair
 from tests.hosts.situations import Situation, inexpressible, load
 
 PARTS = ("situations", "runs", "overhead")
@@ -49,26 +49,24 @@ class Runner:
 
     def __init__(self, arguments: argparse.Namespace) -> None:
         self._arguments = arguments
-        self._kept: Results = results.read()
         self.complaints: list[str] = []
 
     def run(self, name: str) -> None:
         host, adapter = install(name), ADAPTERS[name]
-        kept = self._kept.hosts.setdefault(name, HostResults(host.version, ""))
-        if kept.version != host.version:
-            kept = self._kept.hosts[name] = HostResults(host.version, "")
+        kept = results.read().hosts.get(name)
+        if kept is None or kept.version != host.version:
+            kept = HostResults(host.version, "")
         kept.taken, kept.trouble = date.today().isoformat(), host.trouble
-        self._kept.system = f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores"
         if host.trouble:
             self.complaints.append(f"{name} {host.version} could not be installed: {host.trouble}")
         else:
             for part in PARTS:
                 if self._arguments.only in (None, part):
                     getattr(self, f"_{part}")(host, adapter, kept)
-        self._keep()
+        self._keep(name, kept)
 
-    def _keep(self) -> None:
-        results.write(self._kept)
+    def _keep(self, name: str, kept: HostResults) -> None:
+        results.keep(name, kept, f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores")
 
     def _situations(self, host: InstalledHost, adapter: Adapter, kept: HostResults) -> None:
         every = load()
@@ -88,9 +86,9 @@ class Runner:
                     pair.guarded = found
                 else:
                     pair.alone = found
-            self._keep()
-        known = {situation.name: kept.situations[situation.name] for situation in every if situation.name in kept.situations}
-        kept.situations = known
+            self._keep(host.name, kept)
+        names = [situation.name for situation in every]
+        kept.situations = {name: kept.situations[name] for name in names if name in kept.situations}
 
     def _runs(self, host: InstalledHost, adapter: Adapter, kept: HostResults) -> None:
         for guarded in (True, False):
@@ -103,7 +101,7 @@ class Runner:
                 kept.guarded = found
             else:
                 kept.alone = found
-            self._keep()
+            self._keep(host.name, kept)
 
     def _judge(self, name: str, found: Tally, *, guarded: bool) -> None:
         if guarded and any(found.executed.values()):
@@ -123,8 +121,9 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--only", choices=PARTS, help="only this part")
     parser.add_argument("--side", choices=("alone", "guarded"), help="only this column")
     parser.add_argument("--runs", type=int, default=20, help="runs in which denied commands are counted")
-    runner = Runner(parser.parse_args(words))
-    for name in runner._arguments.host or list(ADAPTERS):
+    arguments = parser.parse_args(words)
+    runner = Runner(arguments)
+    for name in arguments.host or list(ADAPTERS):
         runner.run(name)
     for complaint in runner.complaints:
         say(complaint)

@@ -75,8 +75,8 @@ class Arena:
     @property
     def environment(self) -> dict[str, str]:
         kept = {name: os.environ[name] for name in KEPT if name in os.environ}
-        proxies = {name: NOWHERE for name in ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy")}
-        direct = {name: "127.0.0.1,localhost" for name in ("NO_PROXY", "no_proxy")}
+        proxies = dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"), NOWHERE)
+        direct = dict.fromkeys(("NO_PROXY", "no_proxy"), "127.0.0.1,localhost")
         return {**kept, **proxies, **direct, "HOME": str(self.home), "TMPDIR": str(self.root / "tmp"), "TERM": "dumb"}
 
     def configure(self, url: str) -> dict[str, str]:

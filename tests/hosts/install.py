@@ -131,11 +131,12 @@ _MISSING = re.compile(r"([\w.-]+)==[\w.]+$")
 
 
 def _python() -> str:
-    """A Python that is new enough for all of them."""
+    """The newest Python here; it must be new enough for all of them."""
     names = [f"python3.{minor}" for minor in range(14, OLDEST_PYTHON[1] - 1, -1)]
     found = [shutil.which(name) for name in (*names, "python3")]
     versions = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
-    found += sorted(str(program) for program in versions.glob("3.*/bin/python3"))
+    newest = sorted(versions.glob("3.*"), key=lambda place: [int(part) for part in place.name.split(".")[:2]])
+    found += [str(place / "bin" / "python3") for place in reversed(newest)]
     test = f"import sys; sys.exit(sys.version_info < {OLDEST_PYTHON})"
     for program in filter(None, found):
         if subprocess.run([program, "-c", test], capture_output=True, check=False).returncode == 0:

@@ -71,7 +71,7 @@ def overhead(host: InstalledHost, adapter: Adapter) -> Overhead:
     waits: dict[str, list[float]] = {"alone": [], "bare": [], "guard": []}
     for _ in range(SESSIONS):
         for mode, found in waits.items():  # in turns, so that a busy machine slows all three
-            found += _session(host, adapter, mode)
+            found.extend(_session(host, adapter, mode))
     figures: Mapping[str, float] = {mode: round(median(found) * 1000, 1) for mode, found in waits.items()}
     return Overhead(**figures, calls=min(len(found) for found in waits.values()))
 

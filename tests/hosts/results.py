@@ -38,5 +38,9 @@ def read() -> Results:
     return msgspec.json.decode(FILE.read_bytes(), type=Results) if FILE.exists() else Results()
 
 
-def write(results: Results) -> None:
+def keep(name: str, found: HostResults, system: str) -> None:
+    """Replaces the results of one host, and leaves those of the others."""
+    results = read()
+    results.system = system
+    results.hosts[name] = found
     FILE.write_bytes(msgspec.json.format(msgspec.json.encode(results), indent=1) + b"\n")

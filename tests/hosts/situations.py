@@ -1,4 +1,4 @@
-"""The situations in `situations.toml`: what a host is put into, and what it should do. Pure but for reading the file."""
+"""The situations in `situations.toml`: what a host is put into, and what it should do."""
 
 import re
 import tomllib

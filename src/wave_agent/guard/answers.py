@@ -51,7 +51,16 @@ def reply(host: str, name: str, answer: HostAnswer, *, pass_allow: bool = False)
     row = HOSTS[host]
     event = row.events[name]
     possible = degraded(answer, event, row.enforces.get(event, frozenset()), pass_allow=pass_allow)
+    if possible.replacement is not None and row.reason_replaces:
+        possible = _replaced_by_reason(possible)
     return _FORMS[row.form](row, name, possible)
+
+
+def _replaced_by_reason(answer: HostAnswer) -> HostAnswer:
+    """A deny whose reason is the new result, with everything else that the model should read."""
+    said = answer.reason if answer.verb is Verb.DENY else ""
+    texts = (answer.replacement or "(withheld by a guard)", said, answer.context)
+    return replace(answer, verb=Verb.DENY, reason=_cut("\n".join(filter(None, texts))), context="", replacement=None)
 
 
 _STRICTEST = (Verb.DENY, Verb.END, Verb.ASK)
@@ -214,8 +223,6 @@ def _snake(_: HostRow, __: str, answer: HostAnswer) -> HostReply:
     specific: dict[str, Any] = {}
     if answer.verb is Verb.DENY:
         found |= {"decision": "deny", "reason": answer.reason or "Denied by wave guard."}
-    elif answer.replacement is not None:  # after a tool, the reason of a deny is the new result
-        found |= {"decision": "deny", "reason": answer.replacement or "(withheld by a guard)"}
     if answer.tool_input is not None:
         specific["tool_input"] = answer.tool_input
     if answer.context:

@@ -75,6 +75,8 @@ class HostRow(Struct, frozen=True, kw_only=True):
     """Our name of a payload field → where this host puts it. Default: the same name."""
     project_variable: str = ""
     """The variable with the directory the host was started in: `cwd` may follow the commands it runs."""
+    reason_replaces: bool = False
+    """After a tool, the reason of a deny is what the model gets in place of the result."""
     has_known_transcript: bool = False
     """Its transcript has the format that existing hooks parse."""
     factor: float = 1
@@ -155,11 +157,12 @@ _CODEX = HostRow(
     installed=("PreToolUse", "PostToolUse", "UserPromptSubmit", "Stop", "SessionStart"),
     enforces={
         E_.PRE_TOOL_USE: frozenset({Verb.DENY, Verb.ALLOW, Verb.CONTEXT}),
-        E_.POST_TOOL_USE: frozenset({Verb.DENY, Verb.CONTEXT}),
+        E_.POST_TOOL_USE: frozenset({Verb.DENY, Verb.CONTEXT, Verb.REPLACE}),
         E_.USER_PROMPT_SUBMIT: frozenset({Verb.DENY, Verb.CONTEXT}),
         E_.STOP: frozenset({Verb.DENY}),
         E_.SESSION_START: frozenset({Verb.CONTEXT}),
     },
+    reason_replaces=True,
     tools={
         "Bash": ToolRow(name="Bash", directory="workdir"),
         "shell": ToolRow(name="Bash", directory="workdir"),
@@ -196,11 +199,12 @@ _GEMINI = HostRow(
     ),
     enforces={
         E_.PRE_TOOL_USE: frozenset({Verb.DENY, Verb.ASK, Verb.REWRITE, Verb.ALLOW, Verb.TELL}),
-        E_.POST_TOOL_USE: _BLOCK | {Verb.END},
+        E_.POST_TOOL_USE: _BLOCK | {Verb.END, Verb.REPLACE},
         E_.USER_PROMPT_SUBMIT: _BLOCK | {Verb.END},
         E_.STOP: frozenset({Verb.DENY, Verb.END, Verb.TELL}),
         E_.SESSION_START: _SAY,
     },
+    reason_replaces=True,
     tools={
         "run_shell_command": ToolRow(name="Bash", directory="dir_path"),
         "read_file": READ,
@@ -229,7 +233,7 @@ _QWEN = HostRow(
         "PreCompact", "Notification",
     ),
     enforces={
-        E_.PRE_TOOL_USE: frozenset({Verb.DENY, Verb.ALLOW, Verb.CONTEXT, Verb.TELL}),
+        E_.PRE_TOOL_USE: frozenset({Verb.DENY, Verb.ALLOW, Verb.TELL}),
         E_.POST_TOOL_USE: _BLOCK,
         E_.POST_TOOL_USE_FAILURE: _SAY,
         E_.USER_PROMPT_SUBMIT: _BLOCK,
@@ -314,6 +318,7 @@ _VIBE = HostRow(
         E_.POST_TOOL_USE: frozenset({Verb.REPLACE, Verb.CONTEXT, Verb.TELL}),
         E_.STOP: frozenset({Verb.DENY, Verb.TELL}),
     },
+    reason_replaces=True,
     tools={
         "bash": ToolRow(name="Bash", factors={"timeout": 1000}),
         "read_file": ToolRow(name="Read", fields={"path": "file_path"}),
