@@ -53,6 +53,7 @@ PURE := \
 	src/wave_agent/guard/hosts.py \
 	src/wave_agent/guard/lines.py \
 	src/wave_agent/guard/patches.py \
+	src/wave_agent/guard/replacements.py \
 	$(wildcard src/wave_agent/effects/*.py) \
 	$(wildcard src/wave_agent/shell/*.py)
 

@@ -191,9 +191,22 @@ def test_prompts_results_and_stops(arena: Arena) -> None:
     assert found["hookSpecificOutput"]["additionalContext"] == "remember this"
     redacted = json.dumps({"hookSpecificOutput": {"hookEventName": "PostToolUse", "updatedToolOutput": "***"}})
     arena.hook("PostToolUse", f"echo '{redacted}'")
-    after = {**arena.call("cat key"), "tool_response": {"stdout": "secret"}}
+    after = {**arena.call("cat key"), "tool_response": "secret"}
     assert '"updatedToolOutput": "***"' in arena.judge("claude", "PostToolUse", after).stdout
+    assert '"updatedToolOutput": "***"' in arena.judge("claude", "PostToolUse", after).stdout
+    after = {**after, "tool_response": {"stdout": "secret", "stderr": "", "interrupted": False}}
+    shaped = '"updatedToolOutput": {"stdout": "***", "stderr": "", "interrupted": false}'
+    assert shaped in arena.judge("claude", "PostToolUse", after).stdout, "Claude Code drops one of another shape"
     assert "secret" not in json.dumps(arena.journal())
+
+
+def test_a_question_is_a_deny_in_a_mode_that_may_skip_it(arena: Arena) -> None:
+    arena.rules(ask=["Bash(npm publish:*)"])
+    call = arena.call("npm publish")
+    assert '"ask"' in arena.judge("claude", "PreToolUse", {**call, "permission_mode": "default"}).stdout
+    denied = arena.judge("claude", "PreToolUse", {**call, "permission_mode": "bypassPermissions"})
+    assert (denied.status, denied.stdout) == (2, "")
+    assert "needs confirmation because of the permission rule Bash(npm publish:*)" in denied.stderr
 
 
 def test_a_stop_hook_cannot_keep_a_host_working_for_ever(arena: Arena) -> None:

@@ -26,6 +26,7 @@ from tests.hosts.install import InstalledHost
 from tests.hosts.model import Script, ScriptedModel, serving
 from tests.hosts.situations import Call, Hook, Situation, answers
 from tests.hosts.wires import Turn
+from wave_agent.guard.entries import entries
 from wave_agent.guard.hosts import HOSTS
 
 WAVE = str(Path(sysconfig.get_path("scripts")) / "wave")
@@ -168,8 +169,12 @@ class Arena:
         return text.replace(HOOKS, str(self.hooks_file))
 
     def watched(self, names: Sequence[str]) -> dict[str, str]:
-        files = {name: self.hooks_file if name == HOOKS else self.project / name for name in names}
-        return {name: file.read_text() if file.exists() else "" for name, file in files.items()}
+        """What is in these files. Of a host's settings only the hooks: some hosts add to the rest themselves."""
+        files = {name: self.project / name for name in names if name != HOOKS}
+        found = {name: file.read_text() if file.exists() else "" for name, file in files.items()}
+        if HOOKS in names:
+            found[HOOKS] = repr(entries(self.adapter.name, self.hooks_file.read_text()))
+        return found
 
     def run(self, host: InstalledHost, environment: Mapping[str, str], patience: float) -> tuple[int | None, str]:
         words = [word if word != "PROMPT" else "Do the work." for word in self.adapter.arguments]

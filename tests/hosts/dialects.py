@@ -26,6 +26,8 @@ def _permission(word: str, **more: Any) -> dict[str, Any]:
 
 
 _BLOCK = {"decision": "block", "reason": REASON}
+_OUTPUT = {"stdout": REPLACED, "stderr": "", "interrupted": False, "isImage": False}
+"""A result of Claude Code's shell: it takes no other shape."""
 
 
 def _claude(tool_input: Mapping[str, Any]) -> Mapping[str, Answers]:
@@ -40,7 +42,7 @@ def _claude(tool_input: Mapping[str, Any]) -> Mapping[str, Answers]:
         },
         AFTER: {
             "block": _BLOCK,
-            "replace": _specific("PostToolUse", updatedToolOutput=REPLACED),
+            "replace": _specific("PostToolUse", updatedToolOutput=_OUTPUT),
             "context": _specific("PostToolUse", additionalContext=CONTEXT),
         },
         PROMPT: {"block": _BLOCK, "context": _specific("UserPromptSubmit", additionalContext=CONTEXT)},

@@ -65,6 +65,8 @@ class HostEvent(Struct, frozen=True, kw_only=True):
     tool_input: Mapping[str, Any] = {}
     """As the host sent it."""
     tool_use_id: str = ""
+    tool_output: Any = None
+    """The tool's result as the host sent it."""
     calls: tuple[HostCall, ...] = ()
 
     def call_id(self, number: int) -> str:
@@ -108,6 +110,7 @@ def read_event(host: HostRow, name: str, stdin: str, here: str) -> HostEvent:
         tool=tool,
         tool_input=tool_input,
         tool_use_id=_text(_found(host, payload, "tool_use_id")),
+        tool_output=_found(host, payload, "tool_response"),
         calls=tuple(_calls(host.tool_named(tool), tool, tool_input, directory)),
     )
 

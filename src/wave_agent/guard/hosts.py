@@ -75,6 +75,8 @@ class HostRow(Struct, frozen=True, kw_only=True):
     """Our name of a payload field → where this host puts it. Default: the same name."""
     project_variable: str = ""
     """The variable with the directory the host was started in: `cwd` may follow the commands it runs."""
+    modes_that_skip_questions: frozenset[str] = frozenset()
+    """Permission modes of the host in which it may run a call although a hook asks."""
     reason_replaces: bool = False
     """After a tool, the reason of a deny is what the model gets in place of the result."""
     has_known_transcript: bool = False
@@ -124,6 +126,9 @@ _CLAUDE = HostRow(
     installed=tuple(_CLAUDE_EVENTS),
     project_variable="CLAUDE_PROJECT_DIR",
     has_known_transcript=True,
+    modes_that_skip_questions=frozenset(
+        {"bypassPermissions"}
+    ),  # for paths like .claude, where it has a question itself
     enforces={
         E_.PRE_TOOL_USE: _ALL - {Verb.END, Verb.REPLACE},
         E_.PERMISSION_REQUEST: frozenset({Verb.DENY, Verb.ALLOW, Verb.TELL}),
@@ -144,7 +149,10 @@ _CLAUDE = HostRow(
         "MultiEdit": ToolRow(name="Edit", edits="edits"),
         "NotebookEdit": ToolRow(name="Edit", fields={"notebook_path": "file_path", "new_source": "new_string"}),
     },
-    limits=("a hook that crashes or times out passes; the installed line turns a missing `wave` into a deny",),
+    limits=(
+        "a hook that crashes or times out passes; the installed line turns a missing `wave` into a deny",
+        "skips some questions in the mode bypassPermissions: there, a question is a deny with instructions",
+    ),
 )
 
 _CODEX = HostRow(
@@ -234,7 +242,7 @@ _QWEN = HostRow(
     ),
     enforces={
         E_.PRE_TOOL_USE: frozenset({Verb.DENY, Verb.ALLOW, Verb.TELL}),
-        E_.POST_TOOL_USE: _BLOCK,
+        E_.POST_TOOL_USE: _SAY,
         E_.POST_TOOL_USE_FAILURE: _SAY,
         E_.USER_PROMPT_SUBMIT: _BLOCK,
         E_.STOP: frozenset({Verb.DENY, Verb.TELL}),
@@ -253,6 +261,7 @@ _QWEN = HostRow(
         "a later hook's JSON allow beats another's deny: keep the guard the only hook on a tool, or the last",
         "cannot ask from a hook without a person: a question is a deny with instructions",
         "does not rewrite a call before it runs: the call is denied with the rewritten form as advice",
+        "drops context before a tool, and what a hook objects to after it: the objection is given as context",
         "does not end a hook that times out: the guard answers before that",
     ),
 )  # fmt: skip
