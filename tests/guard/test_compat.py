@@ -7,7 +7,7 @@ from typing import Any
 from wave_agent.formats.strict_json import Document
 from wave_agent.guard.entries import installed
 from wave_agent.guard.hosts import HOSTS
-from wave_agent.guard.lines import PROGRAM, guard_line
+from wave_agent.guard.lines import PROGRAM, flags_for, guard_line
 from wave_agent.hooks.definitions import Layer
 from wave_agent.settings.guard_lines import GUARD_LINE
 from wave_agent.settings.hook_entries import SettingsSource, load_hooks, parse_settings
@@ -25,7 +25,10 @@ def test_every_installed_line_is_recognised() -> None:
     for host, row in HOSTS.items():
         for name in row.installed:
             for program in (PROGRAM, ("/a b/wave", "guard", "run"), ("/py", "-I", "-S", "/x y/guard/client.py")):
-                assert GUARD_LINE.fullmatch(guard_line(host, name, program, pass_allow=True)), (host, name, program)
+                for flags in ((), flags_for(pass_allow=True), flags_for(pass_allow=True, commit="a" * 40)):
+                    line = guard_line(host, name, program, flags)
+                    assert GUARD_LINE.fullmatch(line), line
+                    assert GUARD_LINE.fullmatch(line.removeprefix("[ -r '/x y/guard/client.py' ] && ")), "as before"
 
 
 def test_entries_of_the_guard_are_skipped_and_the_others_keep_their_lines() -> None:

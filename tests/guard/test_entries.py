@@ -10,7 +10,7 @@ import pytest
 from tests.rows import rows
 from wave_agent.guard.entries import EntriesError, entries, installed, uninstalled
 from wave_agent.guard.hosts import HOSTS
-from wave_agent.guard.lines import PROGRAM, guard_line, is_guard_line, timeout_for
+from wave_agent.guard.lines import PROGRAM, flags_for, guard_line, is_guard_line, timeout_for
 
 BEFORE = {
     **dict.fromkeys(
@@ -35,7 +35,7 @@ def test_what_is_installed_is_found_once_and_can_be_removed(host: str) -> None:
         assert sorted(entry.event for entry in ours) == sorted(HOSTS[host].installed)
         assert installed(host, text, program) == text, "a second time changes nothing"
         assert uninstalled(host, text) == BEFORE[host]
-        assert "--pass-allow" in installed(host, text, PROGRAM, pass_allow=True)
+        assert "--pass-allow" in installed(host, text, PROGRAM, flags_for(pass_allow=True))
 
 
 @rows("host", HOSTS)
@@ -104,6 +104,8 @@ def test_entries_that_are_no_hooks_are_skipped() -> None:
     guard_line("claude", "PreToolUse") + "; ./check",
     guard_line("claude", "PreToolUse").replace("PreToolUse", "Stop"),
     guard_line("claude", "PreToolUse").replace("claude", "emacs"),
+    guard_line("claude", "PreToolUse", FAST).replace("[ -r /opt", "[ -r /tmp"),
+    guard_line("claude", "PreToolUse", FAST, ["--trust-ref", "origin/main"]),
     "python3 -I -S /tmp/other.py" + guard_line("claude", "PreToolUse").removeprefix("wave guard run"),
     "",
 ])  # fmt: skip

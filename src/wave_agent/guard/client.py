@@ -4,8 +4,8 @@ Run as a file, `python -I -S client.py HOST EVENT --timeout N`: nothing is impor
 already, but for sockets and signals. So this file must not import anything else of the package, nor `os`.
 
 A request is the length of its head in four bytes, the head (words between NULs: version, host, event, timeout,
-pass_allow, directory, then the environment), and the event. An answer is the status in one byte, then the lengths and
-texts of stdout and stderr.
+pass_allow, trust_ref, directory, then the environment), and the event. An answer is the status in one byte, then the
+lengths and texts of stdout and stderr.
 """
 
 # `_signal` has no stub, and `signal` would take a while to load.
@@ -16,7 +16,7 @@ import posix
 import sys
 from posix import _exit as leave  # pyright: ignore[reportPrivateUsage]  # `os` would take a while to load
 
-VERSION = b"1"
+VERSION = b"2"
 NAME = b"socket"
 _AGAIN = 255
 """The resident guard is about to be replaced: ask somebody else."""
@@ -54,7 +54,8 @@ def _set_deadline(arguments: list[str]) -> None:
 def _ask(arguments: list[str], event: bytes) -> tuple[int, bytes, bytes] | None:
     """The answer of the resident guard, or None."""
     try:
-        host, name, timeout = arguments[0], arguments[1], float(arguments[arguments.index("--timeout") + 1])
+        host, name, given = _words(arguments)
+        timeout = float(given["--timeout"])
         import _socket
 
         environment = posix.environ
@@ -71,8 +72,8 @@ def _ask(arguments: list[str], event: bytes) -> tuple[int, bytes, bytes] | None:
         peer = connection.getsockopt(_socket.SOL_SOCKET, _socket.SO_PEERCRED, 12)
         if int.from_bytes(peer[4:8], sys.byteorder) != posix.getuid():
             return None
-        allow = b"1" if "--pass-allow" in arguments else b""
-        words = [VERSION, host.encode(), name.encode(), b"%f" % timeout, allow, posix.getcwdb()]
+        allow, commit = given["--pass-allow"].encode(), given["--trust-ref"].encode()
+        words = [VERSION, host.encode(), name.encode(), b"%f" % timeout, allow, commit, posix.getcwdb()]
         head = b"\0".join(words + [b"%s=%s" % pair for pair in environment.items()])
         connection.sendall(len(head).to_bytes(4, "big") + head + event)
         connection.shutdown(_socket.SHUT_WR)
@@ -82,6 +83,19 @@ def _ask(arguments: list[str], event: bytes) -> tuple[int, bytes, bytes] | None:
         return _answer(b"".join(parts))
     except (OSError, KeyError, ValueError, IndexError, ImportError, AttributeError):
         return None
+
+
+def _words(arguments: list[str]) -> tuple[str, str, dict[str, str]]:
+    """Host, event and flags. Raises `ValueError` or `IndexError` for anything that only the whole program understands:
+    a flag that got lost here might have been a restriction."""
+    host, name, *rest = arguments
+    given = {"--timeout": "", "--trust-ref": "", "--pass-allow": ""}
+    while rest:
+        flag = rest.pop(0)
+        if flag not in given or rest[:1] == [""]:
+            raise ValueError(flag)
+        given[flag] = "1" if flag == "--pass-allow" else rest.pop(0)
+    return host, name, given
 
 
 def _answer(data: bytes) -> tuple[int, bytes, bytes] | None:

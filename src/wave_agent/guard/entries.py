@@ -40,15 +40,15 @@ class SettingsForm(Struct, frozen=True):
     """How the settings of a host are written."""
 
     read: Callable[[str], list[InstalledHook]]
-    add: Callable[[HostRow, str, Sequence[str], bool], str]
+    add: Callable[[HostRow, str, Sequence[str], Sequence[str]], str]
     drop: Callable[[str], str]
     """Raise `EntriesError`."""
 
 
-def installed(host: str, text: str, program: Sequence[str], *, pass_allow: bool = False) -> str:
+def installed(host: str, text: str, program: Sequence[str], flags: Sequence[str] = ()) -> str:
     """The text with the guard in it, as this version installs it. Raises `EntriesError`."""
     kind = KINDS[host]
-    return kind.add(HOSTS[host], kind.drop(text), program, pass_allow)
+    return kind.add(HOSTS[host], kind.drop(text), program, flags)
 
 
 def uninstalled(host: str, text: str) -> str:
@@ -145,14 +145,14 @@ def _at(text: str, path: Path) -> Any:
 def _add_json(entry: Callable[[HostRow, str, str], Any], top: Mapping[str, Any]) -> Callable[..., str]:
     """`top` has what must be beside `hooks`."""
 
-    def add(row: HostRow, text: str, program: Sequence[str], pass_allow: bool) -> str:
+    def add(row: HostRow, text: str, program: Sequence[str], flags: Sequence[str]) -> str:
         if not text.strip("\ufeff \t\r\n") and top:
             text = json.dumps(top, indent=2) + "\n"
         missing = [key for key in top if key not in _document(text)]
         if missing:
             raise EntriesError(f'it has no "{missing[0]}"; add "{missing[0]}": {json.dumps(top[missing[0]])} first')
         for name in row.installed:
-            line = guard_line(row.name, name, program, pass_allow=pass_allow)
+            line = guard_line(row.name, name, program, flags)
             try:
                 text = append(text, ("hooks", name), entry(row, name, line))
             except TypeError as error:
@@ -202,11 +202,11 @@ def _tables(key: str) -> Callable[[str], list[InstalledHook]]:
 
 
 def _add_toml(table: Callable[[str, str], Mapping[str, Any]]) -> Callable[..., str]:
-    def add(row: HostRow, text: str, program: Sequence[str], pass_allow: bool) -> str:
+    def add(row: HostRow, text: str, program: Sequence[str], flags: Sequence[str]) -> str:
         newline = "\r\n" if "\r\n" in text else "\n"
         lines = ["" if text else None, _BEGIN.format(host=row.name)]
         for name in row.installed:
-            line = guard_line(row.name, name, program, pass_allow=pass_allow)
+            line = guard_line(row.name, name, program, flags)
             fields = {**table(name, line), "timeout": timeout_for(row.name, name)}
             # A string of JSON in ASCII is one of TOML, and so are its numbers and booleans.
             lines += ["[[hooks]]", *(f"{key} = {json.dumps(value)}" for key, value in fields.items())]
@@ -278,10 +278,10 @@ def _plugin_entries(text: str) -> list[InstalledHook]:
     return [InstalledHook(event, line) for event, line in lines.items()]
 
 
-def _add_plugin(row: HostRow, text: str, program: Sequence[str], pass_allow: bool) -> str:
+def _add_plugin(row: HostRow, text: str, program: Sequence[str], flags: Sequence[str]) -> str:
     if text.strip():
         raise EntriesError("it is not the guard's own plugin; move it away first")
-    lines = {name: guard_line(row.name, name, program, pass_allow=pass_allow) for name in row.installed}
+    lines = {name: guard_line(row.name, name, program, flags) for name in row.installed}
     return _PLUGIN.format(lines=json.dumps(lines))
 
 

@@ -6,6 +6,7 @@ hook runs, the results it reported, and one `guard_verdict` line for each event.
 
 import hashlib
 import json
+import mmap
 import os
 import re
 import time
@@ -22,6 +23,7 @@ from wave_agent.events import HookRun
 from wave_agent.guard.calls import HostEvent
 from wave_agent.guard.hosts import Verb
 from wave_agent.guard.verdicts import JudgedEvent
+from wave_agent.hooks.definitions import HookDefinition
 from wave_agent.hooks.events import EVENTS, Flow
 from wave_agent.messages import (
     DENIED,
@@ -62,6 +64,16 @@ class EarlierVerdicts(Struct, frozen=True, kw_only=True):
     """The same, without a tool call in between."""
     open_calls: Mapping[str, str] = {}
     """Calls without a result: tool and input → id."""
+
+
+def earlier_for(event: HostEvent, transcript: Path, hooks: Sequence[HookDefinition]) -> EarlierVerdicts:
+    """What judging this event with these hooks has to know, which may be nothing: in a long session it takes longer to
+    read than to judge."""
+    row = EVENTS[event.event]
+    lacks_id = row.after_tool and not event.tool_use_id
+    if not hooks and row.block_counter is None and not lacks_id:
+        return EarlierVerdicts()
+    return read_earlier(transcript, everything=any(hook.once for hook in hooks))
 
 
 def read_earlier(transcript: Path, *, everything: bool = False) -> EarlierVerdicts:
@@ -222,7 +234,9 @@ def _open(store: FileSessionStore, patience: float) -> None:
 def _end_of(transcript: Path) -> tuple[str | None, Link | None]:
     """The uuid of the last line, and the end of the chain of hook runs."""
     lines = _tail(transcript, _TAIL)
-    link = last_link(lines) or last_link(_tail(transcript, None))
+    link = last_link(lines)
+    if link is None and _mentions(transcript, b'"hook_run"'):
+        link = last_link(_tail(transcript, None))
     for line in reversed(lines):
         try:
             record = json.loads(line)
@@ -231,6 +245,15 @@ def _end_of(transcript: Path) -> tuple[str | None, Link | None]:
         if isinstance(record, dict) and isinstance(name := cast(dict[str, Any], record).get("uuid"), str):
             return name, link
     return None, link
+
+
+def _mentions(transcript: Path, words: bytes) -> bool:
+    """Whether the words may be in it. Much quicker than reading the lines."""
+    try:
+        with transcript.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+            return content.rfind(words) >= 0
+    except (OSError, ValueError):  # an empty file cannot be mapped
+        return True
 
 
 def _record(recorder: Recorder, judged: JudgedEvent) -> None:

@@ -26,10 +26,17 @@ def timeout_for(host: str, name: str) -> int:
     return int(min(LONGEST, EVENTS[HOSTS[host].events[name]].timeout + SPARE))
 
 
-def guard_line(host: str, name: str, program: Sequence[str] = PROGRAM, *, pass_allow: bool = False) -> str:
-    """What the host runs for one of its events. `program` are the first words of the command."""
-    words = [*program, host, name, "--timeout", str(timeout_for(host, name)), *(["--pass-allow"] * pass_allow)]
-    return shlex.join(words) + _otherwise(host, name)
+def flags_for(*, pass_allow: bool = False, commit: str = "") -> tuple[str, ...]:
+    """The last words of a line. `commit`: trust exactly what it contains."""
+    return (*(["--pass-allow"] * pass_allow), *(["--trust-ref", commit] if commit else []))
+
+
+def guard_line(host: str, name: str, program: Sequence[str] = PROGRAM, flags: Sequence[str] = ()) -> str:
+    """What the host runs for one of its events. `program` are the first words of the command, `flags` the last ones."""
+    words = [*program, host, name, "--timeout", str(timeout_for(host, name)), *flags]
+    # An interpreter that does not find the file ends like a deny, with 2: a host could never stop then.
+    found = f"[ -r {shlex.quote(program[-1])} ] && " if program[-1].endswith(".py") else ""
+    return found + shlex.join(words) + _otherwise(host, name)
 
 
 def _otherwise(host: str, name: str) -> str:
@@ -40,6 +47,18 @@ def _otherwise(host: str, name: str) -> str:
             return f" || {{ [ $? = 2 ] || echo {shlex.quote(_GONE)} >&2; exit 2; }}"
         return " || { [ $? = 2 ] && exit 2; exit 0; }"
     return f" || echo {shlex.quote(failed(host, name, _GONE).stdout.strip())}" if before_tool else " || true"
+
+
+def program_of(line: str) -> str:
+    """The program that a line starts."""
+    words = shlex.split(line)
+    return words[words.index("&&") + 1] if words[0] == "[" else words[0]
+
+
+def commit_of(line: str) -> str | None:
+    """The commit whose hooks a line trusts; None: those that the user has trusted."""
+    words = shlex.split(line)
+    return words[words.index("--trust-ref") + 1] if "--trust-ref" in words else None
 
 
 def is_guard_line(text: str) -> bool:

@@ -4,6 +4,9 @@ It keeps no settings, no trust and no session: each event is judged by a new pro
 directory and the environment that came with the event. So nothing can go stale but the program, and when a file of the
 program changes, the resident guard ends. It also ends when it has nothing to do for a while.
 
+Copies for the next events are made ahead. Each judges a scratch call first, so that the memory it writes to is already
+its own: to copy that takes longer than to judge an event.
+
 It listens on a socket in a directory that only its user can open, and both ends check who the other one is.
 """
 
@@ -11,12 +14,13 @@ import fcntl
 import gc
 import json
 import os
+import select
 import signal
 import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
@@ -33,6 +37,11 @@ IDLE = 900.0
 """Seconds without an event after which it ends."""
 _LOOK = 30.0
 """Seconds between two looks at whether anybody can still reach it."""
+_SETTLE = 0.05
+"""Seconds for which the next copy waits for the last one to answer: the host is waiting for that."""
+_KEPT = 2
+"""Copies that are kept ready: events come in pairs, before and after a tool."""
+_READY, _ENDED = b"r", b""
 _AGAIN = b"\xff" + b"\0" * 8
 _LONGEST_HEAD = 4 << 20
 _LOADED = (
@@ -102,8 +111,10 @@ def serve(home: Path, *, idle: float = IDLE) -> None:
         signal.signal(signal.SIGCHLD, signal.SIG_IGN)
         gc.freeze()
         own, quiet = path.stat().st_ino, monotonic()
+        copies = Copies(listener, program, lock)
         while monotonic() - quiet < idle and _is(path, own):
-            if (served := _accept(listener, program)) is None:
+            copies.prepare()
+            if (served := copies.accept()) is None:
                 continue
             if not served:
                 break
@@ -146,33 +157,94 @@ def _changed(file: str) -> int:
         return 0
 
 
-def _accept(listener: socket.socket, program: Mapping[str, int]) -> bool | None:
-    """Takes one event. None: there is none. False: the program has changed, so it is time to end."""
+class Copies:
+    """Copies of this process, each for one event. Some are kept ready."""
+
+    def __init__(self, listener: socket.socket, program: Mapping[str, int], lock: int) -> None:
+        """`program` has the files that must not have changed; `lock` is not for copies to hold."""
+        self._listener = listener
+        self._program = program
+        self._lock = lock
+        self._kept: list[socket.socket] = []
+        """Channels to copies that wait for an event, or are about to."""
+        self._busy: socket.socket | None = None
+        """The channel to the copy that got the last event; it ends with the answer."""
+
+    def prepare(self) -> None:
+        """Makes copies until there are enough, or there is an event. The host's answer to the last one goes first."""
+        self._kept = [copy for copy in self._kept if _state(copy) != _ENDED]
+        while len(self._kept) < _KEPT:
+            waiting = [self._listener, *([self._busy] if self._busy else [])]
+            if self._listener in select.select(waiting, [], [], _SETTLE if self._busy else 0)[0]:
+                return
+            self._busy = None
+            self._kept.append(self._copy(warm=True))
+
+    def accept(self) -> bool | None:
+        """Takes one event. None: there is none. False: the program has changed, so it is time to end."""
+        try:
+            connection, _ = self._listener.accept()
+        except TimeoutError:
+            return None
+        with connection:
+            if any(_changed(file) != changed for file, changed in self._program.items()):
+                with suppress(OSError):
+                    connection.sendall(_AGAIN)
+                return False
+            copy = next((copy for copy in self._kept if _state(copy) == _READY), None)
+            if copy is not None:
+                self._kept.remove(copy)
+                copy.recv(1)  # from here on, the channel is silent until the answer
+            if copy is None or not _hand_over(connection, copy):
+                copy = self._copy(warm=False)
+                _hand_over(connection, copy)  # if that fails too, the client judges the event itself
+            self._busy = copy
+        return True
+
+    def _copy(self, *, warm: bool) -> socket.socket:
+        """Makes a copy that waits for an event. It ends when this process does."""
+        ours, theirs = socket.socketpair()
+        if os.fork() != 0:
+            theirs.close()
+            return ours
+        status = 1
+        gc.disable()  # it would touch, and so copy, every page that is shared
+        try:
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            for other in (ours, self._listener, *self._kept, *([self._busy] if self._busy else [])):
+                other.close()
+            os.close(self._lock)
+            if warm:
+                _warm_up()
+                theirs.sendall(_READY)
+            _, descriptors, _, _ = socket.recv_fds(theirs, 1, 1, socket.MSG_CMSG_CLOEXEC)  # hooks do not get it
+            if descriptors:
+                _serve(socket.socket(fileno=descriptors[0]), theirs.close)
+            status = 0
+        finally:
+            os._exit(status)
+
+
+def _state(copy: socket.socket) -> bytes | None:
+    """`_READY`, `_ENDED`, or None if it is not ready yet."""
     try:
-        connection, _ = listener.accept()
-    except TimeoutError:
+        return copy.recv(1, socket.MSG_DONTWAIT | socket.MSG_PEEK)
+    except BlockingIOError:
         return None
-    with connection:
-        stale = any(_changed(file) != changed for file, changed in program.items())
-        if stale:
-            with suppress(OSError):
-                connection.sendall(_AGAIN)
-            return False
-        if os.fork() == 0:
-            status = 1
-            gc.disable()  # it would touch, and so copy, every page that is shared
-            try:
-                listener.close()
-                _serve(connection)
-                status = 0
-            finally:
-                os._exit(status)
+    except OSError:
+        return _ENDED
+
+
+def _hand_over(connection: socket.socket, copy: socket.socket) -> bool:
+    try:
+        socket.send_fds(copy, [b"e"], [connection.fileno()])
+    except OSError:
+        return False
     return True
 
 
-def _serve(connection: socket.socket) -> None:
+def _serve(connection: socket.socket, answered: Callable[[], None]) -> None:
     """In a process of its own. If it ends without an answer, the client judges the event itself."""
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     os.setsid()
     pid, uid, _ = _peer(connection)
     if uid != os.getuid():
@@ -189,6 +261,7 @@ def _serve(connection: socket.socket) -> None:
             connection.sendall(bytes([answer.status]) + sizes[0] + out + sizes[1] + err)
             connection.shutdown(socket.SHUT_RDWR)
         connection.close()
+        answered()
 
     with Watchdog(asked, send) as guarded:
         answer_event(asked, event, guarded)
@@ -211,7 +284,7 @@ def _request(connection: socket.socket, pid: int) -> tuple[Asked, bytes]:
     size = int.from_bytes(data[:4], "big")
     if size > _LONGEST_HEAD or len(data) < 4 + size:
         raise ValueError("a request that is not whole")
-    version, host, name, timeout, allow, directory, *environment = data[4 : 4 + size].split(b"\0")
+    version, host, name, timeout, allow, commit, directory, *environment = data[4 : 4 + size].split(b"\0")
     if version != VERSION or host.decode() not in HOSTS:
         raise ValueError("a request of another version")
     pairs = (entry.partition(b"=") for entry in environment)
@@ -224,6 +297,7 @@ def _request(connection: socket.socket, pid: int) -> tuple[Asked, bytes]:
         environment={**given, CLIENT_VARIABLE: str(pid)},
         timeout=float(timeout),
         pass_allow=bool(allow),
+        trust_ref=commit.decode() or None,
     )
     return asked, data[4 + size :]
 

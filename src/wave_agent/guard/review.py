@@ -95,13 +95,13 @@ def read_settings(file: Path) -> str:
 
 
 def changed_text(
-    host: str, file: Path, before: str, program: tuple[str, ...] | None, *, pass_allow: bool = False
+    host: str, file: Path, before: str, program: tuple[str, ...] | None, flags: tuple[str, ...] = ()
 ) -> str:
     """The settings with the guard, or without it if there is no `program`. Raises `SettingsError`."""
     try:
         if program is None:
             return uninstalled(host, before)
-        return installed(host, before, program, pass_allow=pass_allow)
+        return installed(host, before, program, flags)
     except EntriesError as error:
         raise SettingsError(f"{file} was not changed: {error}.") from None
 

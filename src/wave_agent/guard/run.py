@@ -19,7 +19,7 @@ from wave_agent.errors import SessionError, WaveError
 from wave_agent.guard.answers import HostReply, failed, reply
 from wave_agent.guard.calls import HostEvent, UnreadableError, read_event
 from wave_agent.guard.hosts import HOSTS
-from wave_agent.guard.journal import GuardJournal, read_earlier, session_name, with_id
+from wave_agent.guard.journal import GuardJournal, earlier_for, session_name, with_id
 from wave_agent.guard.judge import HostJudge
 from wave_agent.sessions.transcript import transcript_file
 from wave_agent.system.private_files import make_private
@@ -47,6 +47,8 @@ class Asked(Struct, frozen=True, kw_only=True):
     timeout: float = TIMEOUT
     """The host's own timeout, in seconds."""
     pass_allow: bool = False
+    trust_ref: str | None = None
+    """Trust exactly what is in this git ref."""
 
     @property
     def deadline(self) -> float:
@@ -114,9 +116,9 @@ class _Guard(Struct, frozen=True):
         name = session_name(event.host, event.session_id)
         environment = dict(asked.environment)
         start = _start(asked, event, name)
-        foundation = lay_foundation(Options(workdir=start, interactive=False), environment)
+        foundation = lay_foundation(Options(workdir=start, interactive=False, trust_ref=asked.trust_ref), environment)
         transcript = transcript_file(foundation.home, foundation.project, name)
-        earlier = read_earlier(transcript, everything=any(hook.once for hook in foundation.settings.hooks.hooks))
+        earlier = earlier_for(event, transcript, foundation.settings.hooks.hooks)
         journal = GuardJournal(
             foundation.home, transcript, host=event.host, project=foundation.project, start=foundation.place.start
         )

@@ -19,6 +19,14 @@ from wave_agent.system.trusted_git import find_git
 _PATIENCE = 30.0
 
 
+def resolve_ref(ref: str, project: str) -> str:
+    """The id of the commit that this ref names now: unlike the ref, nothing can change what it means.
+
+    Raises `SettingsError`.
+    """
+    return _CommitTree(ref, project).commit
+
+
 def record_at(ref: str, project: Project, home: Path, *, foreign: bool) -> Record:
     """The project's hooks and settings at this ref. Includes those for other agents if they are used now (`foreign`)
     or were used at the ref. Raises `SettingsError`."""
@@ -61,19 +69,19 @@ class _CommitTree:
             raise SettingsError(f"--trust-ref {ref}: {_reason(asked, ref)}")
         if b"ambiguous" in asked.stderr:
             raise SettingsError(f"--trust-ref {ref}: the name is ambiguous; use the full ref (refs/…).")
-        self._commit = asked.stdout.decode().strip()
+        self.commit = asked.stdout.decode().strip()
         self._prefix = self._git("rev-parse", "--show-prefix").stdout.decode(errors="surrogateescape").rstrip("\n")
 
     def read(self, path: str) -> bytes | None:
         """A file's content, by its path in the working tree; None if the commit does not contain it."""
-        found = self._git("cat-file", "blob", f"{self._commit}:{self._inside(path)}")
+        found = self._git("cat-file", "blob", f"{self.commit}:{self._inside(path)}")
         return found.stdout if found.returncode == 0 else None
 
     def digest(self, path: str) -> str | None:
         content = self.read(path)
         if content is None:
             return None
-        listed = self._git("ls-tree", "--full-tree", self._commit, "--", self._inside(path)).stdout
+        listed = self._git("ls-tree", "--full-tree", self.commit, "--", self._inside(path)).stdout
         return digest_of(hashlib.sha256(content).hexdigest(), runs=listed.startswith(b"100755"))
 
     def digest_of_program(self, path: str) -> str | None:

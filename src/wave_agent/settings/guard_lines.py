@@ -9,8 +9,10 @@ from wave_agent.formats.strict_json import Path as Where
 
 _PATH_TO = r"(?:'[^']*/{0}'|[^\s'|;&]*/{0}|{0})"
 GUARD_LINE = re.compile(
-    rf"(?:{_PATH_TO.format('wave')} guard run|(?:'[^']*'|[^\s'|;&]+) -I -S {_PATH_TO.format('guard/client.py')})"
-    r" (?P<host>[a-z]+) (?P<event>[\w.]+) --timeout \d+(?: --pass-allow)?"
+    rf"(?:\[ -r (?P<client>{_PATH_TO.format('guard/client.py')}) \] && )?"
+    rf"(?:{_PATH_TO.format('wave')} guard run|(?:'[^']*'|[^\s'|;&]+) -I -S "
+    rf"(?(client)(?P=client)|{_PATH_TO.format('guard/client.py')}))"
+    r" (?P<host>[a-z]+) (?P<event>[\w.]+) --timeout \d+(?: --pass-allow)?(?: --trust-ref [0-9a-f]{40,64})?"
     r"(?P<rest> \|\| (?:\{ \[ \$\? = 2 \] (?:\|\| echo '[^']*' >&2; exit 2|&& exit 2; exit 0); \}|echo '[^']*'|true))"
 )
 """The whole of a line that `wave guard install` writes into the settings of other agents."""

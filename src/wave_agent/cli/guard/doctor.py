@@ -2,7 +2,6 @@
 
 import json
 import os
-import shlex
 import shutil
 import subprocess
 import tempfile
@@ -16,6 +15,7 @@ from wave_agent.cli.guard.options import any_host_argument
 from wave_agent.cli.options import cwd_option
 from wave_agent.errors import WaveError
 from wave_agent.guard.hosts import HOSTS
+from wave_agent.guard.lines import commit_of, program_of
 from wave_agent.guard.review import HostReview, InstalledGuard, review
 from wave_agent.text import one_line
 
@@ -42,11 +42,13 @@ def doctor(host: str | None, cwd: str | None) -> int:
 
 
 def _checks(found: list[HostReview], project: str) -> Iterator[tuple[bool, str]]:
-    try:
-        lay_foundation(Options(workdir=project, interactive=False), dict(os.environ))
-        yield True, f"the settings of {project} can be read, and its hooks are trusted"
-    except WaveError as error:
-        yield False, f"every call is denied in {project}: {error}"
+    for commit in dict.fromkeys(commit_of(guard.line) for one in found for guard in one.guards) or [None]:
+        trusted = f"as they are at {commit}" if commit else "trusted"
+        try:
+            lay_foundation(Options(workdir=project, interactive=False, trust_ref=commit), dict(os.environ))
+            yield True, f"the settings of {project} can be read, and its hooks are {trusted}"
+        except WaveError as error:
+            yield False, f"every call is denied in {project}: {error}"
     if not found:
         yield False, "the guard is not installed anywhere; run wave guard install HOST"
     for one in found:
@@ -57,16 +59,17 @@ def _checks(found: list[HostReview], project: str) -> Iterator[tuple[bool, str]]
         for problem in one.problems:
             yield False, f"{one.host}: {problem}"
         for guard in one.guards:
-            yield from _tried(one, guard)
+            yield from _tried(one, guard, project)
 
 
-def _tried(found: HostReview, guard: InstalledGuard) -> Iterator[tuple[bool, str]]:
+def _tried(found: HostReview, guard: InstalledGuard, project: str) -> Iterator[tuple[bool, str]]:
     where = f"{found.host}, {guard.file}"
-    program = shlex.split(guard.line)[0]
+    program = program_of(guard.line)
     if shutil.which(program) is None:
         yield False, f"{where}: {program} is not on PATH, so every call is denied"
         return
-    with tempfile.TemporaryDirectory(prefix="wave-guard-") as scratch:
+    with tempfile.TemporaryDirectory(prefix="wave-guard-") as elsewhere:
+        scratch = project if commit_of(guard.line) else elsewhere  # a commit is one of the project's
         unread, _ = _run(guard.line, "this is not JSON", scratch)
         yield _denies(unread), f"{where}: an event that cannot be read is denied"
         tool = next(iter(found.row.event_tools.values()), None) or next(iter(found.row.tools))

@@ -12,6 +12,7 @@ from wave_agent.cli.guard.options import host_argument, program_for
 from wave_agent.cli.options import cwd_option
 from wave_agent.errors import SettingsError
 from wave_agent.guard.hosts import HOSTS
+from wave_agent.guard.lines import flags_for
 from wave_agent.guard.places import project_file, user_file
 from wave_agent.guard.review import changed_text, read_settings
 from wave_agent.system.ancestry import require_no_agent
@@ -29,10 +30,20 @@ dry_run_option = click.option("--dry-run", is_flag=True, help="Only show what wo
 @host_argument
 @scope_option
 @click.option("--pass-allow", is_flag=True, help="Also pass on what your hooks and rules allow.")
+@click.option("--trust-ref", metavar="REF", help="For CI: trust only hooks as they are at this git ref now.")
 @dry_run_option
 @yes_option
 @cwd_option
-def install(*, host: str, for_user: bool, pass_allow: bool, dry_run: bool, yes: bool, cwd: str | None) -> int:
+def install(
+    *,
+    host: str,
+    for_user: bool,
+    pass_allow: bool,
+    trust_ref: str | None,
+    dry_run: bool,
+    yes: bool,
+    cwd: str | None,
+) -> int:
     """Install the guard in another agent
 
     Adds wave guard run to the hooks in the settings of HOST, and shows the change first. Everything else in the file
@@ -45,10 +56,14 @@ def install(*, host: str, for_user: bool, pass_allow: bool, dry_run: bool, yes: 
     wave guard install claude --dry-run     show what would change
     wave guard install claude               in your own settings, for all projects
     wave guard install codex --project      in this project's settings, for everyone who works on it
+    wave guard install claude --project --trust-ref origin/main     for one run in CI
     """
     file = _file(host, for_user=for_user, cwd=cwd)
     before = read_settings(file)
-    after = changed_text(host, file, before, program_for(for_user=for_user), pass_allow=pass_allow)
+    commit = "" if trust_ref is None else _commit(trust_ref, cwd)
+    # Lines with a commit are for one run on this machine, so they need not look for wave on PATH.
+    program = program_for(for_user=for_user or bool(commit))
+    after = changed_text(host, file, before, program, flags_for(pass_allow=pass_allow, commit=commit))
     if after == before:
         click.echo(f"The guard is already installed in {file}.")
         return 0
@@ -89,6 +104,13 @@ def _file(host: str, *, for_user: bool, cwd: str | None) -> Path:
     if file is None:
         raise click.UsageError(f"{HOSTS[host].title} has no hooks for a project: use --user.")
     return file
+
+
+def _commit(ref: str, cwd: str | None) -> str:
+    from wave_agent.settings.git_refs import resolve_ref  # lazy: runs git
+
+    project, _ = find_places(cwd, os.environ)
+    return resolve_ref(ref, project)
 
 
 def _change(file: Path, before: str, after: str, what: str, *, yes: bool, dry_run: bool) -> int:

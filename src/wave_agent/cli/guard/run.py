@@ -14,8 +14,9 @@ from wave_agent.guard.run import TIMEOUT, Asked, run_once
 @click.argument("event")
 @click.option("--timeout", type=click.FloatRange(min=1), default=TIMEOUT, help="The host's own timeout, in seconds.")
 @click.option("--pass-allow", is_flag=True, help="Also pass on what your hooks and rules allow.")
+@click.option("--trust-ref", metavar="REF", help="Trust only hooks as they are at this git ref.")
 @click.option("--resident", is_flag=True, hidden=True, help="Start the resident guard, for the events after this one.")
-def run(*, host: str, event: str, timeout: float, pass_allow: bool, resident: bool) -> int:
+def run(*, host: str, event: str, timeout: float, pass_allow: bool, trust_ref: str | None, resident: bool) -> int:
     """Judge one event of another agent
 
     Reads the event from stdin in the form of HOST, judges it with your hooks, rules and protected paths, and answers in
@@ -34,6 +35,7 @@ def run(*, host: str, event: str, timeout: float, pass_allow: bool, resident: bo
         environment=os.environ,
         timeout=timeout,
         pass_allow=pass_allow,
+        trust_ref=trust_ref,
     )
     return run_once(asked, _start_resident if resident else lambda: None)
 
