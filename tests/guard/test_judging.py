@@ -209,6 +209,18 @@ def test_a_question_is_a_deny_in_a_mode_that_may_skip_it(arena: Arena) -> None:
     assert "needs confirmation because of the permission rule Bash(npm publish:*)" in denied.stderr
 
 
+def test_a_prompt_that_only_goes_on_with_a_turn_is_not_judged(arena: Arena) -> None:
+    arena.hook("UserPromptSubmit", "grep -q ticket || { echo no ticket >&2; exit 2; }")
+    common = {"session_id": "s1", "cwd": str(arena.project)}
+    first = {**common, "prompt": "ticket 7", "submitted_prompt": "ticket 7"}
+    assert arena.judge("qwen", "UserPromptSubmit", first) == HostReply()
+    before = len(arena.journal("qwen-s1"))
+    assert arena.judge("qwen", "UserPromptSubmit", {**common, "prompt": ""}) == HostReply()
+    assert len(arena.journal("qwen-s1")) == before
+    assert arena.judge("qwen", "UserPromptSubmit", {**common, "prompt": "", "submitted_prompt": ""}).status == 2
+    assert arena.judge("claude", "UserPromptSubmit", {**common, "prompt": ""}).status == 2
+
+
 def test_a_stop_hook_cannot_keep_a_host_working_for_ever(arena: Arena) -> None:
     arena.hooks({"Stop": [{"hooks": [{"command": "echo more >&2; exit 2"}]}]}, maxStopBlocks=2)
     common = {"session_id": "s1", "cwd": str(arena.project)}

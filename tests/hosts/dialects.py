@@ -58,7 +58,9 @@ def _without(answers: Mapping[str, Answers], **words: tuple[str, ...]) -> Mappin
 
 
 def _codex(tool_input: Mapping[str, Any]) -> Mapping[str, Answers]:
-    return _without(_claude(tool_input), after_tool=("replace",))
+    found = _claude(tool_input)
+    replace = {"decision": "block", "reason": REPLACED}  # in place of the result
+    return {**found, AFTER: {**found[AFTER], "replace": replace}}
 
 
 def _qwen(tool_input: Mapping[str, Any]) -> Mapping[str, Answers]:

@@ -58,6 +58,8 @@ class HostEvent(Struct, frozen=True, kw_only=True):
     """The host's own."""
     transcript: str = ""
     """The host's transcript, if hooks can read it."""
+    is_prompt: bool = True
+    """False: the host announces a prompt, but only goes on with a turn."""
     facts: Mapping[str, Any] = {}
     """The event's own stdin fields, without those about the call."""
     tool: str = ""
@@ -85,6 +87,7 @@ def read_event(host: HostRow, name: str, stdin: str, here: str) -> HostEvent:
         raise UnreadableError(f"this is a {given} event, but the guard was installed for {name}")
     directory = normpath(join(here, _directory(host, payload)))
     mode = payload.get("permission_mode")
+    facts = _facts(host, event, payload)
     common = HostEvent(
         host=host.name,
         event=event,
@@ -93,7 +96,8 @@ def read_event(host: HostRow, name: str, stdin: str, here: str) -> HostEvent:
         directory=directory,
         permission_mode=mode if isinstance(mode, str) else "default",
         transcript=_text(payload.get("transcript_path")) if host.has_known_transcript else "",
-        facts=_facts(host, event, payload),
+        is_prompt=facts.get("prompt") != "" or not host.prompt_mark or host.prompt_mark in payload,
+        facts=facts,
     )
     if not EVENTS[event].has_tool:
         return common
@@ -115,7 +119,7 @@ def read_event(host: HostRow, name: str, stdin: str, here: str) -> HostEvent:
     )
 
 
-_COMMON = ("host", "event", "name", "session_id", "directory", "permission_mode", "transcript", "facts")
+_COMMON = ("host", "event", "name", "session_id", "directory", "permission_mode", "transcript", "is_prompt", "facts")
 
 
 def _object(stdin: str) -> dict[str, Any]:

@@ -75,6 +75,8 @@ class HostRow(Struct, frozen=True, kw_only=True):
     """Our name of a payload field → where this host puts it. Default: the same name."""
     project_variable: str = ""
     """The variable with the directory the host was started in: `cwd` may follow the commands it runs."""
+    prompt_mark: str = ""
+    """A field that only prompts of a person have: an empty prompt without it goes on with a turn."""
     modes_that_skip_questions: frozenset[str] = frozenset()
     """Permission modes of the host in which it may run a call although a hook asks."""
     reason_replaces: bool = False
@@ -256,6 +258,7 @@ _QWEN = HostRow(
         "glob": ToolRow(name="Glob"),
         "grep_search": ToolRow(name="Grep"),
     },
+    prompt_mark="submitted_prompt",
     factor=1000,
     limits=(
         "a later hook's JSON allow beats another's deny: keep the guard the only hook on a tool, or the last",

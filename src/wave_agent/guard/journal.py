@@ -181,6 +181,8 @@ class GuardJournal:
 
     def write(self, judged: JudgedEvent, *, patience: float = PATIENCE) -> None:
         """Adds an event with everything about it. Raises `SessionError`."""
+        if not judged.event.is_prompt:
+            return
         self._with_recorder(lambda recorder: _record(recorder, judged), patience)
 
     def add_runs(self, runs: Sequence[HookRun], *, patience: float = PATIENCE) -> None:

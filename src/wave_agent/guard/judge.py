@@ -110,6 +110,8 @@ class HostJudge:
         """Total: an error while judging is a deny before a tool, and is raised elsewhere."""
         began = monotonic()
         event = self._event
+        if not event.is_prompt:
+            return JudgedEvent(event=event, answer=HostAnswer())
         if EVENTS[event.event].flow[Decision.NONE] is Flow.JUDGE:
             calls = [await self._call(call, event.call_id(number)) for number, call in enumerate(event.calls)]
             found = JudgedEvent(
