@@ -221,6 +221,21 @@ def test_a_prompt_that_only_goes_on_with_a_turn_is_not_judged(arena: Arena) -> N
     assert arena.judge("claude", "UserPromptSubmit", {**common, "prompt": ""}).status == 2
 
 
+def test_a_shell_that_can_be_typed_into_is_judged_as_unknown(arena: Arena) -> None:
+    arena.rules(deny=["Bash(git push:*)"])
+
+    def judged(host: str, event: str, tool: str, command: str) -> HostReply:
+        payload = {"cwd": str(arena.project), "tool_name": tool, "tool_input": {"command": command}}
+        return arena.judge(host, event, payload)
+
+    assert denies(judged("codex", "PreToolUse", "Bash", "bash"))
+    assert denies(judged("codex", "PreToolUse", "Bash", "cd src && env -i sh"))
+    assert denies(judged("vibe", "pre_tool", "process.start", "bash"))
+    assert judged("codex", "PreToolUse", "Bash", "bash -c ls") == HostReply()
+    assert judged("codex", "PreToolUse", "Bash", "ls") == HostReply()
+    assert judged("gemini", "BeforeTool", "run_shell_command", "bash") == HostReply(), "its commands have no input"
+
+
 def test_a_stop_hook_cannot_keep_a_host_working_for_ever(arena: Arena) -> None:
     arena.hooks({"Stop": [{"hooks": [{"command": "echo more >&2; exit 2"}]}]}, maxStopBlocks=2)
     common = {"session_id": "s1", "cwd": str(arena.project)}

@@ -1,6 +1,7 @@
 """What is particular to each host: its settings, its command line, its tools and its hooks."""
 
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -39,6 +40,8 @@ class Adapter(msgspec.Struct, frozen=True, kw_only=True):
     events: Mapping[str, str]
     tools: Mapping[str, Callable[[Mapping[str, str], frozenset[str]], ToolUse]]
     """The kind of a call → the host's call, given the tools on offer."""
+    typing: tuple[Callable[[str, str], ToolUse], ...] = ()
+    """The calls that start a shell and type a line into it, given the line and what the model was told."""
     can_block_failures: bool = False
     """A hook can say that its failure denies."""
 
@@ -118,8 +121,28 @@ def _codex_write(fields: Mapping[str, str], offered: frozenset[str]) -> ToolUse:
     return _codex_shell({"command": f"apply_patch <<'EOF'\n{patch}\nEOF\n"}, offered)
 
 
+def _codex_shell_that_waits(_: str, __: str) -> ToolUse:
+    return ToolUse("exec_command", {"cmd": "bash", "tty": True, "yield_time_ms": 500})
+
+
+def _codex_type(line: str, heard: str) -> ToolUse:
+    numbers = re.findall(r"session ID (\d+)", heard)
+    number = int(numbers[-1]) if numbers else 0
+    return ToolUse("write_stdin", {"session_id": number, "chars": f"{line}\n", "yield_time_ms": 1500})
+
+
 def _codex_read(fields: Mapping[str, str], offered: frozenset[str]) -> ToolUse:
     return _codex_shell({"command": f"cat {fields['file_path']}"}, offered)
+
+
+def _vibe_type(line: str, _: str) -> ToolUse:
+    """In two pieces: neither is a command of its own."""
+    pieces = [json.dumps(text) for text in (line[:3], f"{line[3:]}\n")]
+    write = "; ".join(f"await tools.process.write({{processId: p.processId, text: {text}}})" for text in pieces)
+    wait = "await tools.file_system.bash({command: 'sleep 1'})"
+    return ToolUse(
+        "run_typescript", {"code": f"const p = await tools.process.start({{command: 'bash'}}); {write}; {wait}"}
+    )
 
 
 # ------------------------------------------------------------------------------------------------------------- table
@@ -178,6 +201,7 @@ hooks = true
     write_hooks=_json_hooks(1),
     events=_CLAUDE_EVENTS,
     tools={"shell": _codex_shell, "read": _codex_read, "write": _codex_write},
+    typing=(_codex_shell_that_waits, _codex_type),
 )
 
 _GEMINI = Adapter(
@@ -281,6 +305,7 @@ alias = "scripted"
     hooks_file=".vibe/hooks.toml",
     write_hooks=_vibe_hooks,
     events={BEFORE: "pre_tool", AFTER: "post_tool", STOP: "post_agent"},
+    typing=(_vibe_type,),
     can_block_failures=True,
     tools={
         "shell": _simple("bash"),

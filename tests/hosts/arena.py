@@ -13,7 +13,7 @@ import subprocess
 import sysconfig
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -23,9 +23,9 @@ import msgspec
 from tests.hosts.adapters import Adapter, NativeHook
 from tests.hosts.dialects import REWRITTEN
 from tests.hosts.install import InstalledHost
-from tests.hosts.model import Script, ScriptedModel, serving
+from tests.hosts.model import Answer, Script, ScriptedModel, serving
 from tests.hosts.situations import Call, Hook, Situation, answers
-from tests.hosts.wires import Turn
+from tests.hosts.wires import ToolUse, Turn
 from wave_agent.guard.entries import entries
 from wave_agent.guard.hosts import HOSTS
 
@@ -156,14 +156,20 @@ class Arena:
     def script(self, calls: Sequence[Call]) -> Script:
         """A turn for each call."""
 
-        def turn(call: Call) -> Any:
-            def answer(offered: frozenset[str]) -> Turn:
+        def turn(call: Call) -> Answer:
+            def answer(offered: frozenset[str], _: str) -> Turn:
                 fields = {key: self._named(value) for key, value in call.fields(self.project).items()}
                 return [self.adapter.call(call.kind, fields, offered)]
 
             return answer
 
-        return [turn(call) for call in calls]
+        def typing(step: Callable[[str, str], ToolUse], line: str) -> Answer:
+            return lambda _, heard: [step(line, heard)]
+
+        turns: list[Answer] = []
+        for call in calls:
+            turns += [typing(step, call.typed) for step in self.adapter.typing] if call.typed else [turn(call)]
+        return turns
 
     def _named(self, text: str) -> str:
         return text.replace(HOOKS, str(self.hooks_file))

@@ -10,8 +10,9 @@ from typing import Any
 
 from tests.hosts.wires import Sent, Turn, Wire, heard
 
-Script = Sequence[Callable[[frozenset[str]], Turn]]
-"""The model's answers in order; each is given the names of the tools on offer."""
+Answer = Callable[[frozenset[str], str], Turn]
+"""What the model answers, given the names of the tools on offer and what it was told."""
+Script = Sequence[Answer]
 
 
 class ScriptedModel(ThreadingHTTPServer):
@@ -46,7 +47,7 @@ class ScriptedModel(ThreadingHTTPServer):
                 self.waits.append(time.monotonic() - self._answered)
             self.requests.append(heard(body))
             number = len(self.requests)
-            turn = self._script[number - 1](tools) if number <= len(self._script) else ()
+            turn = self._script[number - 1](tools, self.requests[-1]) if number <= len(self._script) else ()
             return self.wire.reply(body, path, turn, number)
 
     def answered(self) -> None:

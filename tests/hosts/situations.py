@@ -39,11 +39,13 @@ class Call(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     shell: str = ""
     read: str = ""
     write: str = ""
+    typed: str = ""
+    """Into a shell that the call before it, or the same, has started."""
     content: str = "changed"
 
     @property
     def kind(self) -> str:
-        return next(kind for kind in ("shell", "read", "write") if getattr(self, kind))
+        return next(kind for kind in ("shell", "read", "write", "typed") if getattr(self, kind))
 
     def fields(self, project: Path) -> Mapping[str, str]:
         if self.shell:
@@ -101,6 +103,8 @@ def answers(dialect: str, tool_input: Mapping[str, Any]) -> Mapping[str, Mapping
 
 def inexpressible(situation: Situation, host: Adapter, *, guarded: bool) -> str:
     """What cannot be written down in this host; empty if everything can."""
+    if any(call.typed and not host.typing for call in situation.calls):
+        return "no such tool"
     for hook in situation.hooks:
         if hook.event not in host.events:
             return "no such event"

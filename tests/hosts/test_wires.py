@@ -81,7 +81,7 @@ def test_the_server_follows_the_script_and_then_says_that_it_is_done() -> None:
         with urlopen(request, timeout=10) as response:
             return json.loads(response.read())["choices"][0]["message"]
 
-    with serving(CHAT, [lambda offered: [ToolUse(next(iter(offered)), {"n": 1})]]) as model:
+    with serving(CHAT, [lambda offered, _: [ToolUse(next(iter(offered)), {"n": 1})]]) as model:
         assert ask(model.url, {"messages": []})["content"] == DONE, "a request without tools is the host's own"
         assert ask(model.url, {**offers, "messages": ["a"]})["tool_calls"][0]["function"]["name"] == "bash"
         assert ask(model.url, {**offers, "messages": ["b"]})["content"] == DONE

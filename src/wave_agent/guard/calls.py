@@ -5,6 +5,7 @@ shape is new.
 """
 
 import json
+import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from posixpath import join, normpath
@@ -15,7 +16,7 @@ from msgspec import Struct
 from wave_agent.formats.strict_json import StrictJSONError, parse_document
 from wave_agent.guard.hosts import HostRow, ToolRow
 from wave_agent.guard.patches import BEGIN, PatchError, calls_of, read_patch
-from wave_agent.hooks.events import EVENTS, HookEvent
+from wave_agent.hooks.events import EVENTS, EventRow, HookEvent
 
 NEEDED: Mapping[str, tuple[str, ...]] = {
     "Bash": ("command",),
@@ -115,7 +116,7 @@ def read_event(host: HostRow, name: str, stdin: str, here: str) -> HostEvent:
         tool_input=tool_input,
         tool_use_id=_text(_found(host, payload, "tool_use_id")),
         tool_output=_found(host, payload, "tool_response"),
-        calls=tuple(_calls(host.tool_named(tool), tool, tool_input, directory)),
+        calls=tuple(_with_input(EVENTS[event], _calls(host.tool_named(tool), tool, tool_input, directory))),
     )
 
 
@@ -186,6 +187,19 @@ def _calls(row: ToolRow | None, tool: str, given: Mapping[str, Any], directory: 
             yield from _patched(command, call.directory)
         except UnreadableError:
             return  # then it is a command like any other
+
+
+_SHELL = re.compile(r"\b(?:ba|da|a|z|k|mk|fi|c|tc)?sh\b")
+
+
+def _with_input(event: EventRow, calls: Iterator[HostCall]) -> Iterator[HostCall]:
+    """The calls, and a shell that could be typed into once more, as one that reads what nobody knows."""
+    for call in calls:
+        yield call
+        command = call.tool_input.get("command")
+        if event.has_rewrites and call.row and call.row.keeps_input and _SHELL.search(str(command)):
+            typed = {"command": f"cat | {{ {command}\n}}"}
+            yield HostCall(tool=call.tool, tool_input=typed, directory=call.directory)
 
 
 def _translated(row: ToolRow, tool: str, given: Mapping[str, Any], directory: str) -> HostCall:

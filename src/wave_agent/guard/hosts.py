@@ -53,6 +53,8 @@ class ToolRow(Struct, frozen=True, kw_only=True):
     """The field with the directory in which the call runs, if it can name one."""
     is_patch: bool = False
     """Its input is the text of a patch."""
+    keeps_input: bool = False
+    """The agent can type into the command while it runs, and no event shows what."""
 
 
 class HostRow(Struct, frozen=True, kw_only=True):
@@ -174,10 +176,10 @@ _CODEX = HostRow(
     },
     reason_replaces=True,
     tools={
-        "Bash": ToolRow(name="Bash", directory="workdir"),
+        "Bash": ToolRow(name="Bash", directory="workdir", keeps_input=True),
         "shell": ToolRow(name="Bash", directory="workdir"),
         "local_shell": ToolRow(name="Bash", directory="workdir"),
-        "exec_command": ToolRow(name="Bash", fields={"cmd": "command"}, directory="workdir"),
+        "exec_command": ToolRow(name="Bash", fields={"cmd": "command"}, directory="workdir", keeps_input=True),
         "apply_patch": ToolRow(name="Edit", is_patch=True),
         "Write": ToolRow(name="Write", is_patch=True),
         "Edit": ToolRow(name="Edit", is_patch=True),
@@ -186,6 +188,7 @@ _CODEX = HostRow(
         "cannot ask: a question is a deny with instructions",
         "rewrites only what it also allows: a call that must be rewritten is denied with the rewritten form as advice",
         "runs hooks only once you trust them there",
+        "shows no event for what is typed into a running command: a shell that would read it is judged as unknown",
     ),
 )
 
@@ -339,7 +342,7 @@ _VIBE = HostRow(
         "search_replace": ToolRow(name="Edit", fields={"content": "new_string"}),
         "grep": ToolRow(name="Grep"),
         "web_fetch": ToolRow(name="WebFetch"),
-        "process.start": ToolRow(name="Bash", directory="cwd"),
+        "process.start": ToolRow(name="Bash", directory="cwd", keeps_input=True),
         "process.write": ToolRow(name="Bash", fields={"text": "command"}),  # into a process that may be a shell
     },
     keys={"tool_use_id": ("tool_call_id",), "tool_response": ("tool_output_text", "tool_output")},
