@@ -386,6 +386,10 @@ def hosts_situations() -> str:
     return hosts_page.situations_tables(*_hosts())
 
 
+def hosts_remaining() -> str:
+    return hosts_page.remaining(*_hosts())
+
+
 def hosts_runs() -> str:
     return hosts_page.runs(_hosts()[0])
 
@@ -422,7 +426,7 @@ PARTS: dict[str, Callable[[], str]] = {
     part.__name__: part
     for part in (
         *(events, absent, verdicts, fields, words, stdin, effects, arguments, failures, layers, modes, settings),
-        *(guard_hosts, hosts_summary, hosts_situations, hosts_runs, hosts_overhead),
+        *(guard_hosts, hosts_summary, hosts_situations, hosts_remaining, hosts_runs, hosts_overhead),
         *(checks, keys, commands, lint_codes, lint_levels, recipes, performance, attacks, dialects, compatibility),
         *(rooms, modules, ways),
     )

@@ -79,6 +79,19 @@ def situations_tables(results: Results, situations: Situations) -> str:
     return "\n\n".join(parts)
 
 
+def remaining(results: Results, situations: Situations) -> str:
+    """What goes wrong with the guard, too."""
+    rows = []
+    for one in situations:
+        found: dict[str, list[str]] = {}
+        for name, host in _hosts(results):
+            pair = host.get("situations", {}).get(one["name"], {})
+            for fault in (pair.get("guarded") or {}).get("faults", ()):
+                found.setdefault(fault, []).append(TITLES[name])
+        rows += [[one["name"], fault, ", ".join(names)] for fault, names in found.items()]
+    return table(["situation", "what happens", "in"], rows) if rows else "Nothing."
+
+
 def runs(results: Results) -> str:
     rows = []
     kinds: list[str] = []

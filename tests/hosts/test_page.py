@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from scripts.hosts_page import TITLES, cell, overhead, runs, situations_tables, summary, taken
+from scripts.hosts_page import TITLES, cell, overhead, remaining, runs, situations_tables, summary, taken
 from tests.hosts.adapters import ADAPTERS
 from tests.rows import rows
 
@@ -56,6 +56,13 @@ def test_the_tables() -> None:
     assert "| Codex | alone (1 did not get to the end) | **7 of 20** |" in runs(RESULTS)
     assert "| Codex | 10 ms | 14 ms | 51 ms | 4 ms | 41 ms |" in overhead(RESULTS)
     assert taken(RESULTS) == "Taken 2026-01-02 to 2026-01-03 on Linux."
+
+
+def test_what_goes_wrong_with_the_guard_too() -> None:
+    assert remaining(RESULTS, SITUATIONS) == "Nothing."
+    wrong = {**RESULTS["hosts"]["codex"], "situations": {"exit 2": {"guarded": BAD}}}
+    text = remaining({"system": "", "hosts": {"codex": wrong, "vibe": wrong}}, SITUATIONS)
+    assert "| exit 2 | runs it | Codex, mistral-vibe |" in text
 
 
 def test_every_host_has_a_title() -> None:
