@@ -10,11 +10,9 @@ guard.
 """
 
 import argparse
-import os
-import platform
 import sys
 from collections.abc import Sequence
-from datetime import date
+from functools import partial
 
 from tests.hosts import results
 from tests.hosts.adapters import ADAPTERS, Adapter
@@ -26,6 +24,7 @@ from tests.hosts.results import HostResults, Pair
 from tests.hosts.situations import Situation, inexpressible, load
 
 PARTS = ("situations", "runs", "overhead")
+SIDES = ("alone", "guarded")
 
 
 def say(text: str) -> None:
@@ -53,55 +52,37 @@ class Runner:
 
     def run(self, name: str) -> None:
         host, adapter = install(name), ADAPTERS[name]
-        kept = results.read().hosts.get(name)
-        if kept is None or kept.version != host.version:
-            kept = HostResults(host.version, "")
-        kept.taken, kept.trouble = date.today().isoformat(), host.trouble
+        results.keep(host, lambda _: None)
         if host.trouble:
             self.complaints.append(f"{name} {host.version} could not be installed: {host.trouble}")
-        else:
-            for part in PARTS:
-                if self._arguments.only in (None, part):
-                    getattr(self, f"_{part}")(host, adapter, kept)
-        self._keep(name, kept)
+            return
+        for part in PARTS:
+            if self._arguments.only in (None, part):
+                getattr(self, f"_{part}")(host, adapter)
 
-    def _keep(self, name: str, kept: HostResults) -> None:
-        results.keep(name, kept, f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores")
+    def _sides(self) -> list[bool]:
+        """Whether with the guard."""
+        return [guarded for guarded in (False, True) if self._arguments.side in (None, SIDES[guarded])]
 
-    def _situations(self, host: InstalledHost, adapter: Adapter, kept: HostResults) -> None:
-        every = load()
-        for situation in every:
+    def _situations(self, host: InstalledHost, adapter: Adapter) -> None:
+        names = [situation.name for situation in load()]
+        for situation in load():
             if self._arguments.words not in situation.name:
                 continue
-            pair = kept.situations.setdefault(situation.name, Pair())
-            for guarded in (False, True):
-                if self._arguments.side not in (None, "guarded" if guarded else "alone"):
-                    continue
+            for guarded in self._sides():
                 found = put(host, adapter, situation, guarded=guarded)
                 where = f"{host.name}, {'wave guard' if guarded else 'alone'}: {situation.name}"
                 say(f"{where}: {in_words(found)} ({found.seconds:g} s)")
                 if found.trouble:
                     self.complaints.append(f"{where}: {found.trouble}")
-                if guarded:
-                    pair.guarded = found
-                else:
-                    pair.alone = found
-            self._keep(host.name, kept)
-        names = [situation.name for situation in every]
-        kept.situations = {name: kept.situations[name] for name in names if name in kept.situations}
+                results.keep(host, partial(_add, names, situation.name, SIDES[guarded], found))
 
-    def _runs(self, host: InstalledHost, adapter: Adapter, kept: HostResults) -> None:
-        for guarded in (True, False):
-            if self._arguments.side not in (None, "guarded" if guarded else "alone"):
-                continue
+    def _runs(self, host: InstalledHost, adapter: Adapter) -> None:
+        for guarded in self._sides():
             found = tally(host, adapter, self._arguments.runs, guarded=guarded)
             say(f"{host.name}, {'wave guard' if guarded else 'alone'}: executed in {found.runs} runs: {found.executed}")
             self._judge(host.name, found, guarded=guarded)
-            if guarded:
-                kept.guarded = found
-            else:
-                kept.alone = found
-            self._keep(host.name, kept)
+            results.keep(host, lambda kept: setattr(kept, SIDES[guarded], found))  # noqa: B023 - called at once
 
     def _judge(self, name: str, found: Tally, *, guarded: bool) -> None:
         if guarded and any(found.executed.values()):
@@ -109,9 +90,16 @@ class Runner:
         if found.broken:
             self.complaints.append(f"{name}: {found.broken} of {found.runs} runs did not get to the end")
 
-    def _overhead(self, host: InstalledHost, adapter: Adapter, kept: HostResults) -> None:
-        kept.overhead = overhead(host, adapter)
-        say(f"{host.name}, milliseconds per call: {kept.overhead}")
+    def _overhead(self, host: InstalledHost, adapter: Adapter) -> None:
+        found = overhead(host, adapter)
+        say(f"{host.name}, milliseconds per call: {found}")
+        results.keep(host, lambda kept: setattr(kept, "overhead", found))
+
+
+def _add(names: Sequence[str], name: str, side: str, found: Outcome, kept: HostResults) -> None:
+    """Adds a cell. Situations are in the order of the table, and those that it no longer has are dropped."""
+    setattr(kept.situations.setdefault(name, Pair()), side, found)
+    kept.situations = {name: kept.situations[name] for name in names if name in kept.situations}
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -119,7 +107,7 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--host", action="append", choices=list(ADAPTERS), help="only this one; can be repeated")
     parser.add_argument("-k", dest="words", default="", help="only situations with these words in their name")
     parser.add_argument("--only", choices=PARTS, help="only this part")
-    parser.add_argument("--side", choices=("alone", "guarded"), help="only this column")
+    parser.add_argument("--side", choices=SIDES, help="only this column")
     parser.add_argument("--runs", type=int, default=20, help="runs in which denied commands are counted")
     arguments = parser.parse_args(words)
     runner = Runner(arguments)

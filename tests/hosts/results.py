@@ -1,10 +1,15 @@
 """What was found out about the hosts, kept in `results.json`; `docs/hosts.md` is generated from it."""
 
+import os
+import platform
+from collections.abc import Callable
+from datetime import date
 from pathlib import Path
 
 import msgspec
 
 from tests.hosts.checks import Outcome
+from tests.hosts.install import InstalledHost
 from tests.hosts.measure import Overhead, Tally
 
 FILE = Path(__file__).with_name("results.json")
@@ -38,9 +43,15 @@ def read() -> Results:
     return msgspec.json.decode(FILE.read_bytes(), type=Results) if FILE.exists() else Results()
 
 
-def keep(name: str, found: HostResults, system: str) -> None:
-    """Replaces the results of one host, and leaves those of the others."""
+def keep(host: InstalledHost, change: Callable[[HostResults], object]) -> None:
+    """Changes the results of one host, and leaves everything else in the file, which another run may write as well."""
     results = read()
-    results.system = system
-    results.hosts[name] = found
-    FILE.write_bytes(msgspec.json.format(msgspec.json.encode(results), indent=1) + b"\n")
+    results.system = f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores"
+    found = results.hosts.get(host.name)
+    if found is None or found.version != host.version:
+        found = results.hosts[host.name] = HostResults(host.version, "")
+    found.taken, found.trouble = date.today().isoformat(), host.trouble
+    change(found)
+    new = FILE.with_suffix(".new")
+    new.write_bytes(msgspec.json.format(msgspec.json.encode(results), indent=1) + b"\n")
+    new.replace(FILE)
