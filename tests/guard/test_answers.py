@@ -109,7 +109,6 @@ EXACT = [
         HostAnswer(replacement="r"),
         hook("PostToolUse", additionalContext="Use this in place of the tool's result: r"),
     ),
-    ("gemini", "BeforeTool", ASK, {"decision": "ask", "reason": "sure?"}),
     ("gemini", "BeforeTool", REWRITE, hook("BeforeTool", tool_input={"command": "ls"})),
     (
         "gemini",

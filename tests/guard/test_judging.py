@@ -84,7 +84,7 @@ def test_a_rule_may_use_the_name_that_the_host_uses(arena: Arena) -> None:
     payload = {"cwd": str(arena.project), "tool_name": "apply_patch", "tool_input": {"command": allowed}}
     assert denies(arena.judge("codex", "PreToolUse", payload))
     search = {"cwd": str(arena.project), "tool_name": "google_web_search", "tool_input": {"query": "x"}}
-    assert json.loads(arena.judge("gemini", "BeforeTool", search).stdout)["decision"] == "ask"
+    assert "needs confirmation" in arena.judge("gemini", "BeforeTool", search).stderr
 
 
 def test_the_settings_that_hold_the_guard_are_protected(arena: Arena) -> None:
@@ -242,6 +242,17 @@ def test_a_stop_hook_cannot_keep_a_host_working_for_ever(arena: Arena) -> None:
     assert [arena.judge("codex", "Stop", common).status for _ in range(4)] == [2, 2, 0, 2]
     arena.judge("codex", "UserPromptSubmit", {**common, "prompt": "next"})
     assert arena.judge("codex", "Stop", common).status == 2
+
+
+def test_a_block_that_a_host_announces_as_a_prompt_is_still_counted(arena: Arena) -> None:
+    arena.hooks({"Stop": [{"hooks": [{"command": "echo more >&2; exit 2"}]}]}, maxStopBlocks=2)
+    common = {"session_id": "s1", "cwd": str(arena.project)}
+    found: list[int] = []
+    for number in range(4):
+        arena.judge("gemini", "BeforeAgent", {**common, "prompt": "more" if number else "go"})
+        stop = {**common, "prompt": "go", "prompt_response": "Done.", "stop_hook_active": number > 0}
+        found.append(arena.judge("gemini", "AfterAgent", stop).status)
+    assert found == [2, 2, 0, 2]
 
 
 def test_hooks_that_the_host_runs_itself_do_not_run_twice(arena: Arena) -> None:

@@ -211,7 +211,7 @@ _GEMINI = HostRow(
         "Notification",
     ),
     enforces={
-        E_.PRE_TOOL_USE: frozenset({Verb.DENY, Verb.ASK, Verb.REWRITE, Verb.ALLOW, Verb.TELL}),
+        E_.PRE_TOOL_USE: frozenset({Verb.DENY, Verb.REWRITE, Verb.ALLOW, Verb.TELL}),
         E_.POST_TOOL_USE: _BLOCK | {Verb.END, Verb.REPLACE},
         E_.USER_PROMPT_SUBMIT: _BLOCK | {Verb.END},
         E_.STOP: frozenset({Verb.DENY, Verb.END, Verb.TELL}),
@@ -230,7 +230,10 @@ _GEMINI = HostRow(
     keys={"last_assistant_message": ("prompt_response",)},
     project_variable="GEMINI_PROJECT_DIR",
     factor=1000,
-    limits=("does not end a hook that times out: the guard answers before that",),
+    limits=(
+        "waits for ever for the answer to a hook's question if no one is there: a question is a deny with instructions",
+        "does not end a hook that times out: the guard answers before that",
+    ),
 )  # fmt: skip
 
 _QWEN = HostRow(

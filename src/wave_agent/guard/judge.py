@@ -210,7 +210,11 @@ class HostJudge:
         known = {**event.facts, **facts}
         blocks = None
         if row.block_counter is not None:  # hosts do not count, and some have no limit
-            blocks = Blocks(total=self._earlier.blocks, in_a_row=self._earlier.blocks_in_a_row)
+            earlier = self._earlier
+            if known["stop_hook_active"]:  # the host says that a block keeps it working
+                blocks = Blocks(total=earlier.kept, in_a_row=earlier.kept_in_a_row)
+            else:
+                blocks = Blocks(total=earlier.blocks, in_a_row=earlier.blocks_in_a_row)
             known |= {
                 row.block_counter: blocks.total,
                 "stop_hook_active": known["stop_hook_active"] or blocks.total > 0,
