@@ -117,8 +117,9 @@ def overhead(results: Results) -> str:
         if found:
             figures = [f"{found[mode]:.0f} ms" for mode in ("alone", "bare", "guard")]
             added = [f"{found[mode] - found['alone']:.0f} ms" for mode in ("bare", "guard")]
-            rows.append([TITLES[name], *figures, *added])
-    head = ["host", "alone", "with the hook `true`", "with `wave guard`", "added by `true`", "added by `wave guard`"]
+            rows.append([TITLES[name], *figures, *added, f"{found['load']:g}"])
+    added = ["added by `true`", "added by `wave guard`"]
+    head = ["host", "alone", "with the hook `true`", "with `wave guard`", *added, "load"]
     return table(head, rows)
 
 

@@ -1,5 +1,6 @@
 """Repeated runs: how often a denied command is executed, and what a guard costs per tool call."""
 
+import os
 from collections.abc import Mapping, Sequence
 from statistics import median
 
@@ -44,6 +45,8 @@ class Overhead(msgspec.Struct):
     guard: float
     calls: int
     """Calls that each figure is the median of."""
+    load: float
+    """How many processes wanted a core meanwhile."""
 
 
 def tally(host: InstalledHost, adapter: Adapter, runs: int, *, guarded: bool) -> Tally:
@@ -73,7 +76,8 @@ def overhead(host: InstalledHost, adapter: Adapter) -> Overhead:
         for mode, found in waits.items():  # in turns, so that a busy machine slows all three
             found.extend(_session(host, adapter, mode))
     figures: Mapping[str, float] = {mode: round(median(found) * 1000, 1) for mode, found in waits.items()}
-    return Overhead(**figures, calls=min(len(found) for found in waits.values()))
+    calls = min(len(found) for found in waits.values())
+    return Overhead(**figures, calls=calls, load=round(os.getloadavg()[1], 1))
 
 
 def _session(host: InstalledHost, adapter: Adapter, mode: str) -> Sequence[float]:

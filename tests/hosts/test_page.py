@@ -36,7 +36,7 @@ RESULTS: dict[str, Any] = {
             "situations": {"exit 2": {"alone": BAD, "guarded": GOOD}},
             "guarded": {"runs": 20, "executed": {"a deny rule": 0}, "broken": 0},
             "alone": {"runs": 20, "executed": {"a deny rule": 7}, "broken": 1},
-            "overhead": {"alone": 10.0, "bare": 14.4, "guard": 50.6, "calls": 22},
+            "overhead": {"alone": 10.0, "bare": 14.4, "guard": 50.6, "calls": 22, "load": 1.5},
         },
         "qwen": {"version": "2.0", "taken": "2026-01-03", "trouble": "npm is needed"},
     },
@@ -54,7 +54,7 @@ def test_the_tables() -> None:
     assert "| exit 2 | not run | **runs it; the model is not told** → ✓ |" in situations_tables(RESULTS, SITUATIONS)
     assert "| Codex | with `wave guard` | 0 of 20 |" in runs(RESULTS)
     assert "| Codex | alone (1 did not get to the end) | **7 of 20** |" in runs(RESULTS)
-    assert "| Codex | 10 ms | 14 ms | 51 ms | 4 ms | 41 ms |" in overhead(RESULTS)
+    assert "| Codex | 10 ms | 14 ms | 51 ms | 4 ms | 41 ms | 1.5 |" in overhead(RESULTS)
     assert taken(RESULTS) == "Taken 2026-01-02 to 2026-01-03 on Linux."
 
 
