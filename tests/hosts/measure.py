@@ -45,7 +45,7 @@ class Overhead(msgspec.Struct):
     guard: float
     calls: int
     """Calls that each figure is the median of."""
-    load: float
+    load: float = 0.0
     """How many processes wanted a core meanwhile."""
 
 
