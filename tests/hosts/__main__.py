@@ -10,6 +10,7 @@ guard.
 """
 
 import argparse
+import signal
 import sys
 from collections.abc import Sequence
 from functools import partial
@@ -110,6 +111,7 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--side", choices=SIDES, help="only this column")
     parser.add_argument("--runs", type=int, default=20, help="runs in which denied commands are counted")
     arguments = parser.parse_args(words)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that hosts are ended and their directories removed
     runner = Runner(arguments)
     for name in arguments.host or list(ADAPTERS):
         runner.run(name)
