@@ -53,6 +53,7 @@ PURE := \
 	src/wave_agent/guard/hosts.py \
 	src/wave_agent/guard/lines.py \
 	src/wave_agent/guard/patches.py \
+	src/wave_agent/guard/replacements.py \
 	$(wildcard src/wave_agent/effects/*.py) \
 	$(wildcard src/wave_agent/shell/*.py)
 
@@ -81,7 +82,7 @@ unexport VIRTUAL_ENV
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-all thorough check fix bench soak test-local-model test-claude docs pictures lock clean lint types types-of-src types-of-tests imports tests some-tests docs-check
+.PHONY: help demo test test-all thorough check fix bench soak test-local-model test-claude test-hosts docs pictures lock clean lint types types-of-src types-of-tests imports tests some-tests docs-check
 
 comma := ,
 empty :=
@@ -169,6 +170,11 @@ test-claude: $(READY) ## run the same hooks in Claude Code (from npm) and here, 
 		rm -rf $(CLAUDE).new/cache && mv $(CLAUDE).new $(CLAUDE); }
 	$(BIN)/python -m tests.claude $(CLAUDE) --workers $(WORKERS) $(ARGS)
 
+# They are installed into .cache/hosts, in the versions of tests/hosts/hosts.toml.
+test-hosts: $(READY) ## run other agents (from npm and PyPI) with and without `wave guard`, an hour or two; writes docs/hosts.md; ARGS="--host qwen" selects one
+	$(BIN)/python -m tests.hosts $(ARGS)
+	$(BIN)/python scripts/generate_docs.py
+
 docs: $(READY) ## regenerate the generated parts of the documentation
 	$(BIN)/python scripts/generate_docs.py
 
@@ -187,7 +193,7 @@ lock: ## update requirements.lock, keeping versions that still fit; UPGRADE=1 ta
 		--custom-compile-command "make lock" --output-file requirements.lock $(if $(UPGRADE),--upgrade)
 
 clean: ## remove everything these targets created
-	rm -rf $(VENV) .coverage .hypothesis .import_linter_cache .pytest_cache .ruff_cache build dist htmlcov site
+	rm -rf $(VENV) .cache/hosts .coverage .hypothesis .import_linter_cache .pytest_cache .ruff_cache build dist htmlcov site
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 define require_python

@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+import hosts_page
+
 from wave_agent.effects.shown import MEANINGS
 from wave_agent.guard.hosts import HOSTS, Verb
 from wave_agent.hooks.compatibility import COLUMNS, COMPARISONS, Kinship
@@ -368,6 +370,34 @@ def summary(module: Path) -> str:
     return re.split(r"(?<=\.) (?=[A-Z`])", paragraph)[0].removesuffix(".")
 
 
+def _hosts() -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """The latest results of `make test-hosts`, and the situations."""
+    place = ROOT / "tests" / "hosts"
+    results = json.loads((place / "results.json").read_text())
+    return results, tomllib.loads((place / "situations.toml").read_text())["situation"]
+
+
+def hosts_summary() -> str:
+    results, situations = _hosts()
+    return f"{hosts_page.summary(results, situations)}\n\n{hosts_page.taken(results)}"
+
+
+def hosts_situations() -> str:
+    return hosts_page.situations_tables(*_hosts())
+
+
+def hosts_remaining() -> str:
+    return hosts_page.remaining(*_hosts())
+
+
+def hosts_runs() -> str:
+    return hosts_page.runs(_hosts()[0])
+
+
+def hosts_overhead() -> str:
+    return hosts_page.overhead(_hosts()[0])
+
+
 def rooms() -> str:
     """The contract, highest first, as a picture."""
     linter = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
@@ -396,7 +426,7 @@ PARTS: dict[str, Callable[[], str]] = {
     part.__name__: part
     for part in (
         *(events, absent, verdicts, fields, words, stdin, effects, arguments, failures, layers, modes, settings),
-        guard_hosts,
+        *(guard_hosts, hosts_summary, hosts_situations, hosts_remaining, hosts_runs, hosts_overhead),
         *(checks, keys, commands, lint_codes, lint_levels, recipes, performance, attacks, dialects, compatibility),
         *(rooms, modules, ways),
     )

@@ -104,12 +104,11 @@ EXACT = [
     ),
     ("claude", "Stop", HostAnswer(verb=Verb.END), {"continue": False, "stopReason": "Stopped by a guard."}),
     (
-        "codex",
+        "qwen",
         "PostToolUse",
         HostAnswer(replacement="r"),
         hook("PostToolUse", additionalContext="Use this in place of the tool's result: r"),
     ),
-    ("gemini", "BeforeTool", ASK, {"decision": "ask", "reason": "sure?"}),
     ("gemini", "BeforeTool", REWRITE, hook("BeforeTool", tool_input={"command": "ls"})),
     (
         "gemini",
@@ -140,6 +139,13 @@ EXACT = [
 def test_the_exact_form(host: str, name: str, answer: HostAnswer, printed: dict[str, Any]) -> None:
     given = reply(host, name, answer)
     assert (given.status, json.loads(given.stdout), given.stderr) == (0, printed, "")
+
+
+@rows("host, name", [("codex", "PostToolUse"), ("gemini", "AfterTool")])
+def test_where_the_reason_replaces_the_result_it_is_the_replacement(host: str, name: str) -> None:
+    both = HostAnswer(verb=Verb.DENY, reason="no", context="c", replacement="r")
+    assert reply(host, name, both) == HostReply(2, "", "r\nno\nc\n")
+    assert reply(host, name, HostAnswer(replacement="")) == HostReply(2, "", "(withheld by a guard)\n")
 
 
 ALLOWED = [

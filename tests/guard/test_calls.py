@@ -48,6 +48,24 @@ def test_tools_of_hosts_are_translated_to_tools_and_fields_that_exist() -> None:
     assert all(set(fields) <= set(ours[name].schema()["required"]) for name, fields in NEEDED.items())
 
 
+def test_a_command_of_an_unknown_tool_is_judged_as_one_too() -> None:
+    for field in ("command", "cmd"):
+        payload = {"tool_name": "new_shell", "tool_input": {field: "git push", "n": 1}}
+        calls = read("claude", "PreToolUse", payload).calls
+        assert [(call.tool, call.tool_input) for call in calls] == [
+            ("new_shell", {field: "git push", "n": 1}),
+            ("Bash", {"command": "git push"}),
+        ]
+
+
+def test_text_for_a_running_process_of_vibe_is_judged_as_a_command() -> None:
+    given = {"processId": "p", "text": "git push\n"}
+    (call,) = read("vibe", "pre_tool", {"tool_name": "process.write", "tool_input": given}).calls
+    assert (call.tool, call.tool_input["command"]) == ("Bash", "git push\n")
+    with pytest.raises(UnreadableError, match="no command that is text"):
+        read("vibe", "pre_tool", {"tool_name": "process.write", "tool_input": {"bytesBase64": "Z2l0"}})
+
+
 UNREADABLE = [
     ("claude", "PreToolUse", "no json", "not JSON"),
     ("claude", "PreToolUse", "[1]", "not a JSON object"),

@@ -84,7 +84,7 @@ def test_a_rule_may_use_the_name_that_the_host_uses(arena: Arena) -> None:
     payload = {"cwd": str(arena.project), "tool_name": "apply_patch", "tool_input": {"command": allowed}}
     assert denies(arena.judge("codex", "PreToolUse", payload))
     search = {"cwd": str(arena.project), "tool_name": "google_web_search", "tool_input": {"query": "x"}}
-    assert json.loads(arena.judge("gemini", "BeforeTool", search).stdout)["decision"] == "ask"
+    assert "needs confirmation" in arena.judge("gemini", "BeforeTool", search).stderr
 
 
 def test_the_settings_that_hold_the_guard_are_protected(arena: Arena) -> None:
@@ -191,9 +191,49 @@ def test_prompts_results_and_stops(arena: Arena) -> None:
     assert found["hookSpecificOutput"]["additionalContext"] == "remember this"
     redacted = json.dumps({"hookSpecificOutput": {"hookEventName": "PostToolUse", "updatedToolOutput": "***"}})
     arena.hook("PostToolUse", f"echo '{redacted}'")
-    after = {**arena.call("cat key"), "tool_response": {"stdout": "secret"}}
+    after = {**arena.call("cat key"), "tool_response": "secret"}
     assert '"updatedToolOutput": "***"' in arena.judge("claude", "PostToolUse", after).stdout
+    assert '"updatedToolOutput": "***"' in arena.judge("claude", "PostToolUse", after).stdout
+    after = {**after, "tool_response": {"stdout": "secret", "stderr": "", "interrupted": False}}
+    shaped = '"updatedToolOutput": {"stdout": "***", "stderr": "", "interrupted": false}'
+    assert shaped in arena.judge("claude", "PostToolUse", after).stdout, "Claude Code drops one of another shape"
     assert "secret" not in json.dumps(arena.journal())
+
+
+def test_a_question_is_a_deny_in_a_mode_that_may_skip_it(arena: Arena) -> None:
+    arena.rules(ask=["Bash(npm publish:*)"])
+    call = arena.call("npm publish")
+    assert '"ask"' in arena.judge("claude", "PreToolUse", {**call, "permission_mode": "default"}).stdout
+    denied = arena.judge("claude", "PreToolUse", {**call, "permission_mode": "bypassPermissions"})
+    assert (denied.status, denied.stdout) == (2, "")
+    assert "needs confirmation because of the permission rule Bash(npm publish:*)" in denied.stderr
+
+
+def test_a_prompt_that_only_goes_on_with_a_turn_is_not_judged(arena: Arena) -> None:
+    arena.hook("UserPromptSubmit", "grep -q ticket || { echo no ticket >&2; exit 2; }")
+    common = {"session_id": "s1", "cwd": str(arena.project)}
+    first = {**common, "prompt": "ticket 7", "submitted_prompt": "ticket 7"}
+    assert arena.judge("qwen", "UserPromptSubmit", first) == HostReply()
+    before = len(arena.journal("qwen-s1"))
+    assert arena.judge("qwen", "UserPromptSubmit", {**common, "prompt": ""}) == HostReply()
+    assert len(arena.journal("qwen-s1")) == before
+    assert arena.judge("qwen", "UserPromptSubmit", {**common, "prompt": "", "submitted_prompt": ""}).status == 2
+    assert arena.judge("claude", "UserPromptSubmit", {**common, "prompt": ""}).status == 2
+
+
+def test_a_shell_that_can_be_typed_into_is_judged_as_unknown(arena: Arena) -> None:
+    arena.rules(deny=["Bash(git push:*)"])
+
+    def judged(host: str, event: str, tool: str, command: str) -> HostReply:
+        payload = {"cwd": str(arena.project), "tool_name": tool, "tool_input": {"command": command}}
+        return arena.judge(host, event, payload)
+
+    assert denies(judged("codex", "PreToolUse", "Bash", "bash"))
+    assert denies(judged("codex", "PreToolUse", "Bash", "cd src && env -i sh"))
+    assert denies(judged("vibe", "pre_tool", "process.start", "bash"))
+    assert judged("codex", "PreToolUse", "Bash", "bash -c ls") == HostReply()
+    assert judged("codex", "PreToolUse", "Bash", "ls") == HostReply()
+    assert judged("gemini", "BeforeTool", "run_shell_command", "bash") == HostReply(), "its commands have no input"
 
 
 def test_a_stop_hook_cannot_keep_a_host_working_for_ever(arena: Arena) -> None:
@@ -202,6 +242,17 @@ def test_a_stop_hook_cannot_keep_a_host_working_for_ever(arena: Arena) -> None:
     assert [arena.judge("codex", "Stop", common).status for _ in range(4)] == [2, 2, 0, 2]
     arena.judge("codex", "UserPromptSubmit", {**common, "prompt": "next"})
     assert arena.judge("codex", "Stop", common).status == 2
+
+
+def test_a_block_that_a_host_announces_as_a_prompt_is_still_counted(arena: Arena) -> None:
+    arena.hooks({"Stop": [{"hooks": [{"command": "echo more >&2; exit 2"}]}]}, maxStopBlocks=2)
+    common = {"session_id": "s1", "cwd": str(arena.project)}
+    found: list[int] = []
+    for number in range(4):
+        arena.judge("gemini", "BeforeAgent", {**common, "prompt": "more" if number else "go"})
+        stop = {**common, "prompt": "go", "prompt_response": "Done.", "stop_hook_active": number > 0}
+        found.append(arena.judge("gemini", "AfterAgent", stop).status)
+    assert found == [2, 2, 0, 2]
 
 
 def test_hooks_that_the_host_runs_itself_do_not_run_twice(arena: Arena) -> None:

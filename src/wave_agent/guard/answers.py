@@ -12,6 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from wave_agent.guard.hosts import HOSTS, Form, HostRow, Verb
+from wave_agent.guard.replacements import in_shape
 from wave_agent.hooks.events import EVENTS, HookEvent
 
 _MOST = 10_000
@@ -34,6 +35,10 @@ class HostAnswer(Struct, frozen=True, kw_only=True):
     context: str = ""
     replacement: str | None = None
     """The text that replaces a tool's result."""
+    skips_questions: bool = False
+    """The host is in a mode in which it may not ask."""
+    shape: Any = None
+    """The result as the host sent it: some take a new one only in the same shape."""
     message: str = ""
     """For the user."""
 
@@ -51,7 +56,16 @@ def reply(host: str, name: str, answer: HostAnswer, *, pass_allow: bool = False)
     row = HOSTS[host]
     event = row.events[name]
     possible = degraded(answer, event, row.enforces.get(event, frozenset()), pass_allow=pass_allow)
+    if possible.replacement is not None and row.reason_replaces:
+        possible = _replaced_by_reason(possible)
     return _FORMS[row.form](row, name, possible)
+
+
+def _replaced_by_reason(answer: HostAnswer) -> HostAnswer:
+    """A deny whose reason is the new result, with everything else that the model should read."""
+    said = answer.reason if answer.verb is Verb.DENY else ""
+    texts = (answer.replacement or "(withheld by a guard)", said, answer.context)
+    return replace(answer, verb=Verb.DENY, reason=_cut("\n".join(filter(None, texts))), context="", replacement=None)
 
 
 _STRICTEST = (Verb.DENY, Verb.END, Verb.ASK)
@@ -79,6 +93,7 @@ def together(answers: Sequence[HostAnswer]) -> HostAnswer:
         advice=joined(answer.advice for answer in answers),
         context=joined(answer.context for answer in answers),
         replacement="\n".join(replaced) if replaced else None,
+        shape=next((answer.shape for answer in answers if answer.shape is not None), None),
         message=joined(answer.message for answer in answers),
     )
 
@@ -99,7 +114,7 @@ def degraded(answer: HostAnswer, event: HookEvent, can: frozenset[Verb], *, pass
     if answer.tool_input is not None and Verb.REWRITE not in can and answer.verb is not Verb.DENY:
         text = f"A guard wants this call to be different. Repeat it like this: {answer.advice}"
         answer = replace(answer, verb=Verb.DENY, reason="\n".join(filter(None, (answer.reason, text))))
-    if answer.verb is Verb.ASK and Verb.ASK not in can:
+    if answer.verb is Verb.ASK and (Verb.ASK not in can or answer.skips_questions):
         text = f"Not run: {answer.why or 'a guard asks'}. Nobody can be asked here. Do without it, or tell the user."
         answer = replace(answer, verb=Verb.DENY, reason=text)
     if answer.verb is Verb.END and Verb.END not in can:
@@ -154,7 +169,7 @@ def _claude(row: HostRow, name: str, answer: HostAnswer) -> HostReply:
     if answer.context:
         specific["additionalContext"] = answer.context
     if answer.replacement is not None:
-        specific["updatedToolOutput"] = answer.replacement
+        specific["updatedToolOutput"] = in_shape(answer.shape, answer.replacement)
     found: dict[str, Any] = {"hookSpecificOutput": {"hookEventName": name, **specific}} if specific else {}
     if answer.verb is Verb.END:
         found |= {"continue": False, "stopReason": answer.reason or "Stopped by a guard."}
@@ -214,8 +229,6 @@ def _snake(_: HostRow, __: str, answer: HostAnswer) -> HostReply:
     specific: dict[str, Any] = {}
     if answer.verb is Verb.DENY:
         found |= {"decision": "deny", "reason": answer.reason or "Denied by wave guard."}
-    elif answer.replacement is not None:  # after a tool, the reason of a deny is the new result
-        found |= {"decision": "deny", "reason": answer.replacement or "(withheld by a guard)"}
     if answer.tool_input is not None:
         specific["tool_input"] = answer.tool_input
     if answer.context:

@@ -5,6 +5,7 @@ shape is new.
 """
 
 import json
+import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from posixpath import join, normpath
@@ -15,7 +16,7 @@ from msgspec import Struct
 from wave_agent.formats.strict_json import StrictJSONError, parse_document
 from wave_agent.guard.hosts import HostRow, ToolRow
 from wave_agent.guard.patches import BEGIN, PatchError, calls_of, read_patch
-from wave_agent.hooks.events import EVENTS, HookEvent
+from wave_agent.hooks.events import EVENTS, EventRow, HookEvent
 
 NEEDED: Mapping[str, tuple[str, ...]] = {
     "Bash": ("command",),
@@ -24,6 +25,9 @@ NEEDED: Mapping[str, tuple[str, ...]] = {
     "Edit": ("file_path",),
 }
 """The fields without which nobody can say what a call of these tools does."""
+
+_COMMANDS = ("command", "cmd")
+"""Where an unknown tool may have a command line."""
 
 
 class UnreadableError(Exception):
@@ -55,6 +59,8 @@ class HostEvent(Struct, frozen=True, kw_only=True):
     """The host's own."""
     transcript: str = ""
     """The host's transcript, if hooks can read it."""
+    is_prompt: bool = True
+    """False: the host announces a prompt, but only goes on with a turn."""
     facts: Mapping[str, Any] = {}
     """The event's own stdin fields, without those about the call."""
     tool: str = ""
@@ -62,6 +68,8 @@ class HostEvent(Struct, frozen=True, kw_only=True):
     tool_input: Mapping[str, Any] = {}
     """As the host sent it."""
     tool_use_id: str = ""
+    tool_output: Any = None
+    """The tool's result as the host sent it."""
     calls: tuple[HostCall, ...] = ()
 
     def call_id(self, number: int) -> str:
@@ -80,6 +88,7 @@ def read_event(host: HostRow, name: str, stdin: str, here: str) -> HostEvent:
         raise UnreadableError(f"this is a {given} event, but the guard was installed for {name}")
     directory = normpath(join(here, _directory(host, payload)))
     mode = payload.get("permission_mode")
+    facts = _facts(host, event, payload)
     common = HostEvent(
         host=host.name,
         event=event,
@@ -88,7 +97,8 @@ def read_event(host: HostRow, name: str, stdin: str, here: str) -> HostEvent:
         directory=directory,
         permission_mode=mode if isinstance(mode, str) else "default",
         transcript=_text(payload.get("transcript_path")) if host.has_known_transcript else "",
-        facts=_facts(host, event, payload),
+        is_prompt=facts.get("prompt") != "" or not host.prompt_mark or host.prompt_mark in payload,
+        facts=facts,
     )
     if not EVENTS[event].has_tool:
         return common
@@ -105,11 +115,12 @@ def read_event(host: HostRow, name: str, stdin: str, here: str) -> HostEvent:
         tool=tool,
         tool_input=tool_input,
         tool_use_id=_text(_found(host, payload, "tool_use_id")),
-        calls=tuple(_calls(host.tools.get(tool), tool, tool_input, directory)),
+        tool_output=_found(host, payload, "tool_response"),
+        calls=tuple(_with_input(EVENTS[event], _calls(host.tool_named(tool), tool, tool_input, directory))),
     )
 
 
-_COMMON = ("host", "event", "name", "session_id", "directory", "permission_mode", "transcript", "facts")
+_COMMON = ("host", "event", "name", "session_id", "directory", "permission_mode", "transcript", "is_prompt", "facts")
 
 
 def _object(stdin: str) -> dict[str, Any]:
@@ -160,6 +171,9 @@ def _input(value: Any) -> Mapping[str, Any]:
 def _calls(row: ToolRow | None, tool: str, given: Mapping[str, Any], directory: str) -> Iterator[HostCall]:
     if row is None:
         yield HostCall(tool=tool, tool_input=given, directory=directory, row=ToolRow(name=tool))
+        for field in _COMMANDS:  # a shell under a name that is new: rules about commands hold there, too
+            if isinstance(given.get(field), str):
+                yield HostCall(tool="Bash", tool_input={"command": given[field]}, directory=directory)
         return
     if row.is_patch and not isinstance(given.get("file_path"), str):
         yield from _patched(_patch(given), directory)
@@ -173,6 +187,19 @@ def _calls(row: ToolRow | None, tool: str, given: Mapping[str, Any], directory: 
             yield from _patched(command, call.directory)
         except UnreadableError:
             return  # then it is a command like any other
+
+
+_SHELL = re.compile(r"\b(?:ba|da|a|z|k|mk|fi|c|tc)?sh\b")
+
+
+def _with_input(event: EventRow, calls: Iterator[HostCall]) -> Iterator[HostCall]:
+    """The calls, and a shell that could be typed into once more, as one that reads what nobody knows."""
+    for call in calls:
+        yield call
+        command = call.tool_input.get("command")
+        if event.has_rewrites and call.row and call.row.keeps_input and _SHELL.search(str(command)):
+            typed = {"command": f"cat | {{ {command}\n}}"}
+            yield HostCall(tool=call.tool, tool_input=typed, directory=call.directory)
 
 
 def _translated(row: ToolRow, tool: str, given: Mapping[str, Any], directory: str) -> HostCall:

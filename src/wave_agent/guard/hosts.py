@@ -53,6 +53,8 @@ class ToolRow(Struct, frozen=True, kw_only=True):
     """The field with the directory in which the call runs, if it can name one."""
     is_patch: bool = False
     """Its input is the text of a patch."""
+    keeps_input: bool = False
+    """The agent can type into the command while it runs, and no event shows what."""
 
 
 class HostRow(Struct, frozen=True, kw_only=True):
@@ -75,6 +77,12 @@ class HostRow(Struct, frozen=True, kw_only=True):
     """Our name of a payload field → where this host puts it. Default: the same name."""
     project_variable: str = ""
     """The variable with the directory the host was started in: `cwd` may follow the commands it runs."""
+    prompt_mark: str = ""
+    """A field that only prompts of a person have: an empty prompt without it goes on with a turn."""
+    modes_that_skip_questions: frozenset[str] = frozenset()
+    """Permission modes of the host in which it may run a call although a hook asks."""
+    reason_replaces: bool = False
+    """After a tool, the reason of a deny is what the model gets in place of the result."""
     has_known_transcript: bool = False
     """Its transcript has the format that existing hooks parse."""
     factor: float = 1
@@ -85,6 +93,10 @@ class HostRow(Struct, frozen=True, kw_only=True):
 
     def event_named(self, name: str) -> HookEvent | None:
         return self.events.get(name)
+
+    def tool_named(self, name: str) -> ToolRow | None:
+        """The last part of a name counts, as in `file_system.bash`: hosts sort their tools into groups."""
+        return self.tools.get(name) or self.tools.get(name.rpartition(".")[2])
 
 
 _ALL = frozenset(Verb)
@@ -118,6 +130,9 @@ _CLAUDE = HostRow(
     installed=tuple(_CLAUDE_EVENTS),
     project_variable="CLAUDE_PROJECT_DIR",
     has_known_transcript=True,
+    modes_that_skip_questions=frozenset(
+        {"bypassPermissions"}
+    ),  # for paths like .claude, where it has a question itself
     enforces={
         E_.PRE_TOOL_USE: _ALL - {Verb.END, Verb.REPLACE},
         E_.PERMISSION_REQUEST: frozenset({Verb.DENY, Verb.ALLOW, Verb.TELL}),
@@ -138,7 +153,10 @@ _CLAUDE = HostRow(
         "MultiEdit": ToolRow(name="Edit", edits="edits"),
         "NotebookEdit": ToolRow(name="Edit", fields={"notebook_path": "file_path", "new_source": "new_string"}),
     },
-    limits=("a hook that crashes or times out passes; the installed line turns a missing `wave` into a deny",),
+    limits=(
+        "a hook that crashes or times out passes; the installed line turns a missing `wave` into a deny",
+        "skips some questions in the mode bypassPermissions: there, a question is a deny with instructions",
+    ),
 )
 
 _CODEX = HostRow(
@@ -151,16 +169,17 @@ _CODEX = HostRow(
     installed=("PreToolUse", "PostToolUse", "UserPromptSubmit", "Stop", "SessionStart"),
     enforces={
         E_.PRE_TOOL_USE: frozenset({Verb.DENY, Verb.ALLOW, Verb.CONTEXT}),
-        E_.POST_TOOL_USE: frozenset({Verb.DENY, Verb.CONTEXT}),
+        E_.POST_TOOL_USE: frozenset({Verb.DENY, Verb.CONTEXT, Verb.REPLACE}),
         E_.USER_PROMPT_SUBMIT: frozenset({Verb.DENY, Verb.CONTEXT}),
         E_.STOP: frozenset({Verb.DENY}),
         E_.SESSION_START: frozenset({Verb.CONTEXT}),
     },
+    reason_replaces=True,
     tools={
-        "Bash": ToolRow(name="Bash", directory="workdir"),
+        "Bash": ToolRow(name="Bash", directory="workdir", keeps_input=True),
         "shell": ToolRow(name="Bash", directory="workdir"),
         "local_shell": ToolRow(name="Bash", directory="workdir"),
-        "exec_command": ToolRow(name="Bash", fields={"cmd": "command"}, directory="workdir"),
+        "exec_command": ToolRow(name="Bash", fields={"cmd": "command"}, directory="workdir", keeps_input=True),
         "apply_patch": ToolRow(name="Edit", is_patch=True),
         "Write": ToolRow(name="Write", is_patch=True),
         "Edit": ToolRow(name="Edit", is_patch=True),
@@ -169,6 +188,7 @@ _CODEX = HostRow(
         "cannot ask: a question is a deny with instructions",
         "rewrites only what it also allows: a call that must be rewritten is denied with the rewritten form as advice",
         "runs hooks only once you trust them there",
+        "shows no event for what is typed into a running command: a shell that would read it is judged as unknown",
     ),
 )
 
@@ -191,12 +211,13 @@ _GEMINI = HostRow(
         "Notification",
     ),
     enforces={
-        E_.PRE_TOOL_USE: frozenset({Verb.DENY, Verb.ASK, Verb.REWRITE, Verb.ALLOW, Verb.TELL}),
-        E_.POST_TOOL_USE: _BLOCK | {Verb.END},
+        E_.PRE_TOOL_USE: frozenset({Verb.DENY, Verb.REWRITE, Verb.ALLOW, Verb.TELL}),
+        E_.POST_TOOL_USE: _BLOCK | {Verb.END, Verb.REPLACE},
         E_.USER_PROMPT_SUBMIT: _BLOCK | {Verb.END},
         E_.STOP: frozenset({Verb.DENY, Verb.END, Verb.TELL}),
         E_.SESSION_START: _SAY,
     },
+    reason_replaces=True,
     tools={
         "run_shell_command": ToolRow(name="Bash", directory="dir_path"),
         "read_file": READ,
@@ -209,7 +230,10 @@ _GEMINI = HostRow(
     keys={"last_assistant_message": ("prompt_response",)},
     project_variable="GEMINI_PROJECT_DIR",
     factor=1000,
-    limits=("does not end a hook that times out: the guard answers before that",),
+    limits=(
+        "waits for ever for the answer to a hook's question if no one is there: a question is a deny with instructions",
+        "does not end a hook that times out: the guard answers before that",
+    ),
 )  # fmt: skip
 
 _QWEN = HostRow(
@@ -225,8 +249,8 @@ _QWEN = HostRow(
         "PreCompact", "Notification",
     ),
     enforces={
-        E_.PRE_TOOL_USE: frozenset({Verb.DENY, Verb.ALLOW, Verb.CONTEXT, Verb.TELL}),
-        E_.POST_TOOL_USE: _BLOCK,
+        E_.PRE_TOOL_USE: frozenset({Verb.DENY, Verb.ALLOW, Verb.TELL}),
+        E_.POST_TOOL_USE: _SAY,
         E_.POST_TOOL_USE_FAILURE: _SAY,
         E_.USER_PROMPT_SUBMIT: _BLOCK,
         E_.STOP: frozenset({Verb.DENY, Verb.TELL}),
@@ -240,11 +264,13 @@ _QWEN = HostRow(
         "glob": ToolRow(name="Glob"),
         "grep_search": ToolRow(name="Grep"),
     },
+    prompt_mark="submitted_prompt",
     factor=1000,
     limits=(
         "a later hook's JSON allow beats another's deny: keep the guard the only hook on a tool, or the last",
         "cannot ask from a hook without a person: a question is a deny with instructions",
         "does not rewrite a call before it runs: the call is denied with the rewritten form as advice",
+        "drops context before a tool, and what a hook objects to after it: the objection is given as context",
         "does not end a hook that times out: the guard answers before that",
     ),
 )  # fmt: skip
@@ -310,6 +336,7 @@ _VIBE = HostRow(
         E_.POST_TOOL_USE: frozenset({Verb.REPLACE, Verb.CONTEXT, Verb.TELL}),
         E_.STOP: frozenset({Verb.DENY, Verb.TELL}),
     },
+    reason_replaces=True,
     tools={
         "bash": ToolRow(name="Bash", factors={"timeout": 1000}),
         "read_file": ToolRow(name="Read", fields={"path": "file_path"}),
@@ -318,6 +345,8 @@ _VIBE = HostRow(
         "search_replace": ToolRow(name="Edit", fields={"content": "new_string"}),
         "grep": ToolRow(name="Grep"),
         "web_fetch": ToolRow(name="WebFetch"),
+        "process.start": ToolRow(name="Bash", directory="cwd", keeps_input=True),
+        "process.write": ToolRow(name="Bash", fields={"text": "command"}),  # into a process that may be a shell
     },
     keys={"tool_use_id": ("tool_call_id",), "tool_response": ("tool_output_text", "tool_output")},
     limits=(

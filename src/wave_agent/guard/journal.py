@@ -62,6 +62,9 @@ class EarlierVerdicts(Struct, frozen=True, kw_only=True):
     """How often hooks have kept the host working on its current prompt."""
     blocks_in_a_row: int = 0
     """The same, without a tool call in between."""
+    kept: int = 0
+    """As `blocks`, but a prompt does not start anew: some hosts announce the reason of a block as one."""
+    kept_in_a_row: int = 0
     open_calls: Mapping[str, str] = {}
     """Calls without a result: tool and input → id."""
 
@@ -80,7 +83,7 @@ def read_earlier(transcript: Path, *, everything: bool = False) -> EarlierVerdic
     """`everything`: all runs, not just the latest ones."""
     lines = _lines(transcript, None if everything else _TAIL)
     runs = tuple(run for record in lines if (run := _run(record)) is not None)
-    total = in_a_row = 0
+    total = in_a_row = kept = kept_in_a_row = 0
     for record in lines:
         if record.get("subtype") != "guard_verdict":
             continue
@@ -93,9 +96,17 @@ def read_earlier(transcript: Path, *, everything: bool = False) -> EarlierVerdic
         elif row.block_counter is not None:
             blocked = verdict == Verb.DENY.value
             total, in_a_row = (total + 1, in_a_row + 1) if blocked else (0, 0)
+            kept, kept_in_a_row = (kept + 1, kept_in_a_row + 1) if blocked else (0, 0)
         elif row.has_tool:
-            in_a_row = 0
-    return EarlierVerdicts(runs=runs, blocks=total, blocks_in_a_row=in_a_row, open_calls=_open_calls(lines))
+            in_a_row = kept_in_a_row = 0
+    return EarlierVerdicts(
+        runs=runs,
+        blocks=total,
+        blocks_in_a_row=in_a_row,
+        kept=kept,
+        kept_in_a_row=kept_in_a_row,
+        open_calls=_open_calls(lines),
+    )
 
 
 def _open_calls(lines: Sequence[Mapping[str, Any]]) -> dict[str, str]:
@@ -181,6 +192,8 @@ class GuardJournal:
 
     def write(self, judged: JudgedEvent, *, patience: float = PATIENCE) -> None:
         """Adds an event with everything about it. Raises `SessionError`."""
+        if not judged.event.is_prompt:
+            return
         self._with_recorder(lambda recorder: _record(recorder, judged), patience)
 
     def add_runs(self, runs: Sequence[HookRun], *, patience: float = PATIENCE) -> None:

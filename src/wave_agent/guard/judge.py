@@ -20,7 +20,7 @@ from wave_agent.agent.options import Foundation
 from wave_agent.events import Event, HookFinished, HookRun
 from wave_agent.guard.answers import HostAnswer, together
 from wave_agent.guard.calls import HostCall, HostEvent, host_input
-from wave_agent.guard.hosts import Verb
+from wave_agent.guard.hosts import HOSTS, Verb
 from wave_agent.guard.journal import EarlierVerdicts
 from wave_agent.guard.places import host_files
 from wave_agent.guard.verdicts import JudgedEvent, JudgedHostCall
@@ -110,6 +110,8 @@ class HostJudge:
         """Total: an error while judging is a deny before a tool, and is raised elsewhere."""
         began = monotonic()
         event = self._event
+        if not event.is_prompt:
+            return JudgedEvent(event=event, answer=HostAnswer())
         if EVENTS[event.event].flow[Decision.NONE] is Flow.JUDGE:
             calls = [await self._call(call, event.call_id(number)) for number, call in enumerate(event.calls)]
             found = JudgedEvent(
@@ -120,6 +122,8 @@ class HostJudge:
             )
         else:
             found = await self._other()
+        if event.permission_mode in HOSTS[event.host].modes_that_skip_questions:
+            found = replace(found, answer=replace(found.answer, skips_questions=True))
         return replace(found, runs=tuple(self._runs), duration_ms=round((monotonic() - began) * 1000, 1))
 
     async def close(self) -> tuple[HookRun, ...]:
@@ -189,7 +193,7 @@ class HostJudge:
             effects = examiner.effects_here(tool)
             facts = RequestedCall(call_id, call.tool, tool_input).facts(tool_input)
             outcome = await self._run(facts, tool_facts(tool, call.directory, effects))
-            answer = _answer(outcome)
+            answer = replace(_answer(outcome), shape=event.tool_output)
             if outcome.rewritten_by and answer.verb is not Verb.DENY:
                 answer = _with_rewrite(answer, call, event, tool_input, outcome)
             calls.append(JudgedHostCall(call, call_id, answer, _names(outcome)))
@@ -206,7 +210,11 @@ class HostJudge:
         known = {**event.facts, **facts}
         blocks = None
         if row.block_counter is not None:  # hosts do not count, and some have no limit
-            blocks = Blocks(total=self._earlier.blocks, in_a_row=self._earlier.blocks_in_a_row)
+            earlier = self._earlier
+            if known["stop_hook_active"]:  # the host says that a block keeps it working
+                blocks = Blocks(total=earlier.kept, in_a_row=earlier.kept_in_a_row)
+            else:
+                blocks = Blocks(total=earlier.blocks, in_a_row=earlier.blocks_in_a_row)
             known |= {
                 row.block_counter: blocks.total,
                 "stop_hook_active": known["stop_hook_active"] or blocks.total > 0,
