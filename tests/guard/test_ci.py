@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
@@ -25,8 +26,7 @@ SETTINGS: dict[str, Any] = {
 }
 CHECK = "#!/bin/sh\nif grep -q 'touch deployed'; then echo 'no deployments' >&2; exit 2; fi\n"
 COMMANDS = ("touch harmless", "touch deployed", "touch pushed")
-HOST = '''#!{python}
-"""Does what the host does with its project's hooks, for commands that a model might want to run."""
+HOST = '''"""Does what the host does with its project's hooks, for commands that a model might want to run."""
 import json, os, subprocess, sys
 settings = json.load(open({settings!r}))
 groups = settings["hooks"]["PreToolUse"] if {trusts} and not settings.get("disableAllHooks") else []
@@ -128,10 +128,10 @@ class Runner:
         payload = next(one["payload"] for one in recorded if one["event"] == "PreToolUse")
         # Codex runs hooks of a project only with this flag.
         trusts = "'--dangerously-bypass-hook-trust' in sys.argv" if host == "codex" else "True"
-        program = HOST.format(
-            python=sys.executable, settings=settings, trusts=trusts, commands=COMMANDS, payload=payload
-        )
-        write_program(programs, host, program)
+        program = programs / f"{host}.py"
+        program.write_text(HOST.format(settings=settings, trusts=trusts, commands=COMMANDS, payload=payload))
+        # Not in the first line of the program: an interpreter whose path has a blank cannot be named there.
+        write_program(programs, host, f'#!/bin/sh\n{shlex.join(["exec", sys.executable, str(program)])} "$@"\n')
         self.environment = {
             "PATH": os.pathsep.join([str(programs), str(Path(WAVE).parent), os.environ["PATH"]]),
             "HOME": str(directory),

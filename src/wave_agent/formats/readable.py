@@ -27,9 +27,12 @@ _DEEPEST = MAX_DEPTH + 2
 
 def readable_text(text: str) -> str:
     """The text with each NUL and lone surrogate replaced by U+FFFD. The two halves of a pair become their character."""
-    if _first_odd(text) is None:
-        return text
-    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace").replace("\0", "\ufffd")
+    return text if _first_odd(text) is None else whole_characters(text).replace("\0", "\ufffd")
+
+
+def whole_characters(text: str) -> str:
+    """The text with each lone surrogate replaced by U+FFFD. The two halves of a pair become their character."""
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def readable(value: Any, depth: int = 0) -> Any:

@@ -8,7 +8,7 @@ from typing import Any, Literal, cast
 import msgspec
 
 from wave_agent.errors import ModelError
-from wave_agent.formats.readable import readable_text
+from wave_agent.formats.readable import readable_text, whole_characters
 from wave_agent.models.base import CutShort, Delta, Reasoning, Text, ToolCall, Usage
 from wave_agent.models.limits import AnswerLimits, Meter
 
@@ -110,11 +110,10 @@ class AnswerReader:
         calls: list[Delta] = []
         seen: set[str] = set()
         for call in self._calls:
-            given = readable_text(call.id)
+            given = whole_characters(call.id)  # it is recorded; a name or an input that is odd is refused later
             identity = given if given and given not in seen else f"call_{os.urandom(9).hex()}"
             seen.add(identity)
-            arguments = readable_text("".join(call.arguments)) or ("" if self._cut else "{}")
-            calls.append(ToolCall(identity, readable_text(call.name), arguments))
+            calls.append(ToolCall(identity, call.name, "".join(call.arguments) or ("" if self._cut else "{}")))
         return [*calls, *(one for one in (self._usage, self._cut) if one is not None)]
 
     def _choice(self, choice: dict[str, Any]) -> Iterable[Delta]:
