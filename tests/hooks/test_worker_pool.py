@@ -224,7 +224,7 @@ async def test_a_crash_is_a_failure_and_the_next_call_has_a_new_worker(
 async def test_cancelling_ends_a_worker_that_has_closed_its_line(workshop: Workshop) -> None:
     workshop.write(
         "import os, signal, time\ndef check(call):\n    signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
-        "    open('pid', 'w').write(f'{os.getpid()}\\n')\n    os.closerange(3, 100)\n    time.sleep(600)\n"
+        "    open('pid', 'w').write(f'{os.getpid()}\\n')\n    os.closerange(3, 9999)\n    time.sleep(600)\n"
     )
     running = asyncio.create_task(workshop.run())
     pid = await number_in(workshop.project / "pid")
@@ -236,7 +236,7 @@ async def test_cancelling_ends_a_worker_that_has_closed_its_line(workshop: Works
 
 
 async def test_a_function_that_closes_the_line_is_told_as_that(workshop: Workshop) -> None:
-    workshop.write("import os, time\ndef check(call):\n    os.closerange(3, 100)\n    time.sleep(60)\n")
+    workshop.write("import os, time\ndef check(call):\n    os.closerange(3, 9999)\n    time.sleep(60)\n")
     result = await workshop.run()
     assert (result.exit_code, result.signal) == (1, None)
     assert result.stderr == "its worker closed its connection to the agent"
