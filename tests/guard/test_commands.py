@@ -125,7 +125,7 @@ def test_doctor_runs_what_is_installed(command: Command, arena: Arena) -> None:
     status, said = command("doctor")
     assert status == 0, said
     assert "an event that cannot be read is denied" in said
-    assert "a harmless command is passed in" in said
+    assert "a harmless command outside the project is passed in" in said
     (arena.project / ".wave" / "settings.json").write_text("{,")
     status, said = command("doctor", "claude")
     assert (status, "every call is denied" in said) == (1, True)
@@ -169,6 +169,33 @@ def test_log_shows_what_was_decided(command: Command, arena: Arena) -> None:
     assert command("log", "--json", "-n", "0") == (0, "")
     found = json.loads(command("log", "--json", "-n", "1")[1])
     assert (found["host"], found["verdict"], found["call"]) == ("kimi", "deny", "Bash(git push)")
+
+
+def test_log_shows_what_could_not_be_judged(command: Command, arena: Arena) -> None:
+    (arena.project / ".wave" / "settings.json").write_text("{,")
+    assert arena.bash("ls").status == 2
+    assert arena.judge("claude", "Stop", {"session_id": "s1", "cwd": str(arena.project)}).status == 0
+    shown = command("log")[1].splitlines()
+    assert len(shown) == 1
+    assert "deny      Bash(ls) by the guard itself" in shown[0]
+    assert "not valid JSON" in json.loads(command("log", "--json")[1])["reason"]
+    assert len(command("log", "--all")[1].splitlines()) == 2
+
+
+def test_log_says_deny_where_a_host_cannot_ask(command: Command, arena: Arena) -> None:
+    arena.rules(ask=["Bash(npm publish:*)"])
+    arena.bash("npm publish")
+    arena.judge("kimi", "PreToolUse", {**arena.call("npm publish"), "tool_name": "Shell"})
+    asked, denied = command("log")[1].splitlines()
+    assert "ask       Bash(npm publish)" in asked
+    assert "deny      Bash(npm publish)" in denied
+
+
+def test_uninstall_says_where_the_guard_is(command: Command, arena: Arena) -> None:
+    command("install", "claude", "--project", "--yes")
+    status, said = command("uninstall", "claude", "--yes")
+    file = project_file("claude", str(arena.project))
+    assert (status, f"It is installed in {file}: wave guard uninstall claude --project" in said) == (1, True)
 
 
 def test_log_follows_until_it_is_interrupted(arena: Arena) -> None:

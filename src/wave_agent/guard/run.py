@@ -13,14 +13,17 @@ from contextlib import suppress
 from pathlib import Path
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from wave_agent.agent.options import Foundation, Options, lay_foundation, wave_home
+from wave_agent.agent.options import Foundation, Options, lay_foundation, locate_project, wave_home
 from wave_agent.errors import SessionError, WaveError
-from wave_agent.guard.answers import HostReply, failed, reply
+from wave_agent.guard.answers import HostAnswer, HostReply, degraded, failed, reply
 from wave_agent.guard.calls import HostEvent, UnreadableError, read_event
-from wave_agent.guard.hosts import HOSTS
+from wave_agent.guard.hosts import HOSTS, Verb
 from wave_agent.guard.journal import GuardJournal, earlier_for, session_name, with_id
 from wave_agent.guard.judge import HostJudge
+from wave_agent.guard.verdicts import JudgedEvent, JudgedHostCall
+from wave_agent.hooks.events import EVENTS
 from wave_agent.sessions.transcript import transcript_file
 from wave_agent.system.private_files import make_private
 from wave_agent.text import strip_controls
@@ -71,6 +74,7 @@ def answer_event(
 
 async def _answer(asked: Asked, stdin: bytes, send: Callable[[HostReply], None], warn: Callable[[str], None]) -> None:
     guard: _Guard | None = None
+    event: HostEvent | None = None
     try:
         async with asyncio.timeout(asked.deadline):
             event = _read(asked, stdin)
@@ -80,8 +84,12 @@ async def _answer(asked: Asked, stdin: bytes, send: Callable[[HostReply], None],
     except TimeoutError:
         send(failed(asked.host, asked.name, f"the guards did not answer within {asked.deadline:g} s"))
     except (UnreadableError, WaveError) as error:
-        send(failed(asked.host, asked.name, strip_controls(str(error))))
+        why = strip_controls(str(error))
+        if event is not None:
+            _note_failure(asked, event, why)
+        send(failed(asked.host, asked.name, why))
     else:
+        judged = replace(judged, answer=_as_told(asked, judged.answer))
         # In the journal before the host acts on it, but a journal that cannot be written changes no verdict.
         try:
             guard.journal.write(judged)
@@ -94,6 +102,28 @@ async def _answer(asked: Asked, stdin: bytes, send: Callable[[HostReply], None],
             with suppress(SessionError):
                 if late:
                     guard.journal.add_runs(late)
+
+
+def _as_told(asked: Asked, answer: HostAnswer) -> HostAnswer:
+    """For the journal: a question that the host cannot ask was a deny."""
+    row = HOSTS[asked.host]
+    event = row.events[asked.name]
+    told = degraded(answer, event, row.enforces.get(event, frozenset()))
+    is_deny = answer.verb is Verb.ASK and told.verb is Verb.DENY
+    return replace(answer, verb=told.verb, reason=told.reason) if is_deny else answer
+
+
+def _note_failure(asked: Asked, event: HostEvent, why: str) -> None:
+    """What could not be judged is in the journal too, as far as the project can be found."""
+    before_tool = EVENTS[event.event].has_rewrites
+    answer = HostAnswer(verb=Verb.DENY if before_tool else None, reason=why)
+    calls = [JudgedHostCall(call, event.call_id(number), answer) for number, call in enumerate(event.calls)]
+    name = session_name(event.host, event.session_id)
+    with suppress(WaveError):
+        project, home = locate_project(_start(asked, event, name), asked.environment)
+        transcript = transcript_file(home, project.directory, name)
+        journal = GuardJournal(home, transcript, host=event.host, project=project.directory, start=project.start)
+        journal.write(JudgedEvent(event=event, answer=answer, by="the guard itself", calls=tuple(calls)))
 
 
 def _read(asked: Asked, stdin: bytes) -> HostEvent:

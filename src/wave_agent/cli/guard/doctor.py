@@ -83,7 +83,8 @@ def _tried(found: HostReview, guard: InstalledGuard, project: str) -> Iterator[t
         }
         answered, took = _run(guard.line, json.dumps(event), scratch)
         said = "denied" if _denies(answered) else "passed"
-        yield answered.returncode in (0, 2), f"{where}: a harmless command is {said} in {took * 1000:.0f} ms"
+        command = "a harmless command" if scratch == project else "a harmless command outside the project"
+        yield answered.returncode in (0, 2), f"{where}: {command} is {said} in {took * 1000:.0f} ms"
 
 
 def _run(line: str, stdin: str, directory: str) -> tuple[subprocess.CompletedProcess[str], float]:

@@ -14,7 +14,7 @@ from wave_agent.errors import SettingsError
 from wave_agent.guard.hosts import HOSTS
 from wave_agent.guard.lines import flags_for
 from wave_agent.guard.places import project_file, user_file
-from wave_agent.guard.review import changed_text, read_settings
+from wave_agent.guard.review import changed_text, read_settings, review
 from wave_agent.system.ancestry import require_no_agent
 from wave_agent.text import strip_controls
 from wave_agent.tools.files import FileRefusedError, replace
@@ -92,6 +92,8 @@ def uninstall(*, host: str, for_user: bool, dry_run: bool, yes: bool, cwd: str |
     after = changed_text(host, file, before, None)
     if after == before:
         click.echo(f"The guard is not installed in {file}.")
+        for guard in review(host, find_places(cwd, os.environ)[0], os.environ).guards:
+            click.echo(f"It is installed in {guard.file}: wave guard uninstall {host} --{guard.scope}")
         return 1
     return _change(file, before, after, "wave guard uninstall", yes=yes, dry_run=dry_run)
 
